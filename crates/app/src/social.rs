@@ -103,7 +103,7 @@ pub(crate) fn proposal(cell: &Cell) -> anyhow::Result<Proposal> {
 pub(crate) fn priced(cell: &Cell, proposal: Proposal, book: &Book) -> anyhow::Result<Entry> {
     let known = GROUPS.map(str::to_owned).into_iter();
     let groups: Vec<String> = known
-        .filter(|group| book.frame().groups.contains_key(group))
+        .filter(|group| book.header().groups.contains_key(group))
         .collect();
     if groups.is_empty() {
         bail!(

@@ -12,9 +12,9 @@ use jiff::tz::TimeZone;
 use trunkline_types::{BillingUnit, Face};
 
 use crate::condition::{Condition, MAX_CONDITIONS, Point, Region};
-use crate::list::{Faces, MAX_TIERS, PriceClass, PriceList, RawList, RawTier, Tier};
-use crate::situation::{Attributes, Scalar};
-use crate::week::{HourOfWeek, all_hours};
+use crate::hour_of_week::{HourOfWeek, all_hours};
+use crate::price_list::{Faces, MAX_TIERS, PriceClass, PriceList, RawList, RawTier, Tier};
+use crate::pricing_context::{Attributes, Scalar};
 
 /// Most cells the situations of one list may fall into. A list that needs more cannot be understood
 /// by a person either.

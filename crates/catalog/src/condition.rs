@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::situation::{Attributes, Scalar};
-use crate::week::{HourOfWeek, WeekHours};
+use crate::hour_of_week::{HourOfWeek, WeekHours};
+use crate::pricing_context::{Attributes, Scalar};
 
 /// Most conditions in one tier.
 pub const MAX_CONDITIONS: usize = 8;

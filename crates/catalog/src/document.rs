@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_types::{EndpointType, Ratio};
 
-use crate::list::RawList;
+use crate::price_list::RawList;
 use crate::rules::{ParameterPolicy, Rule};
 use crate::specs::Specs;
-use crate::unique::unique_keys;
+use crate::unique_map::unique_keys;
 use crate::vendor_list::ListPrice;
 
 /// Largest text of a catalog that is read.
@@ -40,7 +40,7 @@ pub struct Document {
 /// What stands beside the models: small, and changed as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Frame {
+pub struct CatalogHeader {
     /// Named views of the prices.
     #[serde(default, deserialize_with = "unique_keys")]
     pub groups: BTreeMap<String, Group>,
@@ -198,22 +198,22 @@ impl Document {
 
     /// What stands beside the models, and the models.
     #[must_use]
-    pub fn into_parts(self) -> (Frame, BTreeMap<String, Entry>) {
-        let frame = Frame {
+    pub fn into_parts(self) -> (CatalogHeader, BTreeMap<String, Entry>) {
+        let header = CatalogHeader {
             groups: self.groups,
             auto_groups: self.auto_groups,
             vendors: self.vendors,
         };
-        (frame, self.models)
+        (header, self.models)
     }
 
     /// The whole of its parts.
     #[must_use]
-    pub fn of_parts(frame: Frame, models: BTreeMap<String, Entry>) -> Self {
+    pub fn of_parts(header: CatalogHeader, models: BTreeMap<String, Entry>) -> Self {
         Self {
-            groups: frame.groups,
-            auto_groups: frame.auto_groups,
-            vendors: frame.vendors,
+            groups: header.groups,
+            auto_groups: header.auto_groups,
+            vendors: header.vendors,
             models,
         }
     }

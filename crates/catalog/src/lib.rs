@@ -15,44 +15,44 @@
     )
 )]
 
-mod book;
 mod check;
 mod condition;
 mod document;
+mod field_report;
+mod hour_of_week;
 mod lint;
-mod list;
 mod model;
 mod number;
+mod price_book;
+mod price_list;
+mod pricing_context;
 mod quote;
-mod refusal;
-mod report;
+mod request_error;
 mod rules;
-mod situation;
 mod specs;
 mod stale;
 mod starter;
-mod unique;
+mod unique_map;
 mod vendor_list;
 mod version;
 mod view;
-mod week;
 pub mod workflow;
 
-pub use book::{Book, BookError, GroupChoice, MAX_MODELS, NotSold, Offer, Sale};
 pub use check::{Finding, MAX_CELLS};
 pub use condition::{Condition, MAX_CONDITIONS, MAX_PATH_CHARACTERS};
-pub use document::{Document, Entry, Frame, Group, MAX_BOOK_BYTES, Vendor};
+pub use document::{CatalogHeader, Document, Entry, Group, MAX_BOOK_BYTES, Vendor};
+pub use field_report::{FieldNote, FieldReport, FieldTreatment, UNKNOWN_FIELD, nearest};
 pub use lint::{LintFinding, Severity, lint};
-pub use list::{Faces, MAX_TIERS, PriceClass, PriceList, RawList, RawTier, Tier};
 pub use model::Model;
 pub use number::{NUMBER_PLACES, Number};
+pub use price_book::{Book, BookError, GroupChoice, MAX_MODELS, Offer, Sale, Unavailable};
+pub use price_list::{Faces, MAX_TIERS, PriceClass, PriceList, RawList, RawTier, Tier};
+pub use pricing_context::{Attributes, PricingContext, Scalar};
 pub use quote::{
     Limits, Line, Quote, QuoteError, Why, amount_at, audio_tokens_shown, bound, floor, quote,
 };
-pub use refusal::Refusal;
-pub use report::{Fate, Note, Report, UNKNOWN_FIELD, nearest};
+pub use request_error::RequestError;
 pub use rules::{Breach, FieldText, MAX_RULES, ParameterPolicy, Rule, Test, first_breach};
-pub use situation::{Attributes, Scalar, Situation};
 pub use specs::{DEFAULT_MAX_OUTPUT, ModelKind, Specs};
 pub use stale::{DEFAULT_MAX_AGE_DAYS, StalePrice, stale};
 pub use starter::{StarterError, starter, starter_files};

@@ -7,9 +7,9 @@ mod records;
 use serde::Serialize;
 use trunkline_types::EndpointType;
 
-use crate::book::{Book, BookError};
-use crate::document::{Document, Entry, Frame};
+use crate::document::{CatalogHeader, Document, Entry};
 use crate::model::Model;
+use crate::price_book::{Book, BookError};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -41,14 +41,14 @@ type Spoken<'a> = &'a dyn Fn(EndpointType) -> bool;
 #[must_use]
 pub fn lint(document: &Document, spoken: Spoken<'_>) -> Vec<LintFinding> {
     let mut found = Vec::new();
-    let (frame, models) = document.clone().into_parts();
+    let (header, models) = document.clone().into_parts();
     let mut about_all = Notes::new(None, &mut found);
-    refused_frame(&frame, &mut about_all);
+    refused_header(&header, &mut about_all);
     records::unused_groups(document, &mut about_all);
     for (name, entry) in &models {
         let mut notes = Notes::new(Some(name), &mut found);
         refused_entry(name, entry, &mut notes);
-        records::check(name, entry, &frame, spoken, &mut notes);
+        records::check(name, entry, &header, spoken, &mut notes);
         prices::check(entry, &mut notes);
     }
     // Stable: within a severity the order of the models stays.
@@ -91,8 +91,8 @@ impl<'a> Notes<'a> {
 }
 
 /// What loading would refuse of the groups and vendors.
-fn refused_frame(frame: &Frame, notes: &mut Notes<'_>) {
-    let alone = Document::of_parts(frame.clone(), Default::default());
+fn refused_header(header: &CatalogHeader, notes: &mut Notes<'_>) {
+    let alone = Document::of_parts(header.clone(), Default::default());
     match Book::check(alone) {
         Ok(_) => {}
         Err(BookError::Findings(findings)) => findings
@@ -104,7 +104,7 @@ fn refused_frame(frame: &Frame, notes: &mut Notes<'_>) {
 
 /// What loading would refuse of an entry by itself.
 fn refused_entry(name: &str, entry: &Entry, notes: &mut Notes<'_>) {
-    crate::book::check_name(name, &mut |text| notes.error("refused", text));
+    crate::price_book::check_name(name, &mut |text| notes.error("refused", text));
     for finding in Model::check(entry.clone()).err().unwrap_or_default() {
         let code = if finding.is_unreachable() {
             "tier_unreachable"

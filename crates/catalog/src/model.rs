@@ -1,8 +1,8 @@
 //! A checked model: its entry, and its price list ready for quotes.
 
 use crate::check::Finding;
-use crate::document::{Entry, Frame};
-use crate::list::PriceList;
+use crate::document::{CatalogHeader, Entry};
+use crate::price_list::PriceList;
 use crate::rules::MAX_RULES;
 use crate::vendor_list::{MAX_SOURCES, is_day};
 use crate::version::{PricesDigest, prices_digest};
@@ -69,13 +69,13 @@ impl Model {
     }
 
     /// Checks what it says of the catalog around it.
-    pub(crate) fn check_within(&self, frame: &Frame, say: &mut impl FnMut(String)) {
-        let unknown = |group: &&String| !frame.groups.contains_key(*group);
+    pub(crate) fn check_within(&self, header: &CatalogHeader, say: &mut impl FnMut(String)) {
+        let unknown = |group: &&String| !header.groups.contains_key(*group);
         for group in self.groups.iter().filter(unknown) {
             say(format!("it is sold in {group:?}, which is no group"));
         }
         if let Some(vendor) = &self.entry.vendor
-            && !frame.vendors.contains_key(vendor)
+            && !header.vendors.contains_key(vendor)
         {
             say(format!("its vendor {vendor:?} is no vendor"));
         }

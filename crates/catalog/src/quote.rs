@@ -5,10 +5,10 @@ use std::fmt;
 
 use trunkline_types::{BillingUnit, Exact, ExactError, Face, Money, Ratio, Side, UnitPrice, Units};
 
-use crate::book::Offer;
 use crate::condition::Condition;
-use crate::list::{PriceClass, Tier};
-use crate::situation::Situation;
+use crate::price_book::Offer;
+use crate::price_list::{PriceClass, Tier};
+use crate::pricing_context::PricingContext;
 
 /// Tokens that a minute of uploaded audio counts as.
 const AUDIO_TOKENS_A_MINUTE: u64 = 1_000;
@@ -88,13 +88,13 @@ pub fn quote<'a>(
     offer: Offer<'a>,
     class: PriceClass,
     units: &Units,
-    situation: Situation<'_>,
+    context: PricingContext<'_>,
 ) -> Result<Quote<'a>, QuoteError> {
     let unit = offer.list.billing_unit();
     let context_len = context_of(unit, units);
     let tier = offer
         .list
-        .tier_at(context_len, situation)
+        .tier_at(context_len, context)
         .ok_or(QuoteError::OutsideCalendar)?;
     let mut lines = Vec::new();
     for (face, quantity) in units.iter() {
@@ -128,11 +128,11 @@ pub fn bound<'a>(
     offer: Offer<'a>,
     class: PriceClass,
     limits: &Limits,
-    situation: Situation<'_>,
+    context: PricingContext<'_>,
 ) -> Result<Quote<'a>, QuoteError> {
     let steps = offer.list.context_steps();
     let reached = steps.filter(|step| *step <= limits.input);
-    extreme(offer, class, limits, situation, (Extreme::Dearest, reached))
+    extreme(offer, class, limits, context, (Extreme::Dearest, reached))
 }
 
 /// The least that any usage of at least this much can cost: the cheapest tier the call can still
@@ -141,11 +141,11 @@ pub fn floor<'a>(
     offer: Offer<'a>,
     class: PriceClass,
     least: &Limits,
-    situation: Situation<'_>,
+    context: PricingContext<'_>,
 ) -> Result<Quote<'a>, QuoteError> {
     let steps = offer.list.context_steps();
     let reached = steps.map(|step| step.max(least.input));
-    extreme(offer, class, least, situation, (Extreme::Cheapest, reached))
+    extreme(offer, class, least, context, (Extreme::Cheapest, reached))
 }
 
 /// The dearest or the cheapest of the tiers that hold at some lengths of the context.
@@ -153,7 +153,7 @@ fn extreme<'a>(
     offer: Offer<'a>,
     class: PriceClass,
     limits: &Limits,
-    situation: Situation<'_>,
+    context: PricingContext<'_>,
     (wanted, lengths): (Extreme, impl Iterator<Item = u64>),
 ) -> Result<Quote<'a>, QuoteError> {
     let unit = offer.list.billing_unit();
@@ -161,7 +161,7 @@ fn extreme<'a>(
     for context_len in lengths {
         let tier = offer
             .list
-            .tier_at(context_len, situation)
+            .tier_at(context_len, context)
             .ok_or(QuoteError::OutsideCalendar)?;
         let mut lines = side_lines(tier, class, unit, limits, wanted)?;
         let round = match wanted {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_types::{Face, Ratio};
 
-use crate::list::Faces;
 use crate::number::Number;
-use crate::unique::unique_keys;
+use crate::price_list::Faces;
+use crate::unique_map::unique_keys;
 
 /// Most list prices of one model: some sources for each of its tiers.
 pub const MAX_SOURCES: usize = 64;

@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use trunkline_types::BillingUnit;
 
-use crate::document::Frame;
-use crate::list::{PriceList, Tier};
+use crate::document::CatalogHeader;
 use crate::model::Model;
+use crate::price_list::{PriceList, Tier};
 
 /// Begins the hashed text, so that a later canonical form cannot be taken for this one.
 const FORM: &str = "trunkline prices, form 2\n";
@@ -35,16 +35,16 @@ impl PricingVersion {
     /// Groups and models come sorted by name; what a model's prices are was hashed when it was
     /// checked.
     pub(crate) fn of<'a>(
-        frame: &Frame,
+        header: &CatalogHeader,
         models: impl Iterator<Item = (&'a str, &'a Model)>,
     ) -> Self {
         let mut hash = Hashing(Sha256::new_with_prefix(FORM));
-        let rates: BTreeMap<&str, String> = frame
+        let rates: BTreeMap<&str, String> = header
             .groups
             .iter()
             .map(|(name, group)| (name.as_str(), group.rate.to_string()))
             .collect();
-        hash.json(&(rates, &frame.auto_groups));
+        hash.json(&(rates, &header.auto_groups));
         for (name, model) in models {
             hash.json(&name);
             hash.0.update(model.digest());

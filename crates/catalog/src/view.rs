@@ -4,11 +4,11 @@
 use serde::Serialize;
 use trunkline_types::{BillingUnit, EndpointType, Face, Ratio};
 
-use crate::book::Book;
 use crate::condition::Condition;
-use crate::list::{Faces, PriceClass};
 use crate::model::Model;
 use crate::number::Number;
+use crate::price_book::Book;
+use crate::price_list::{Faces, PriceClass};
 use crate::vendor_list::{VendorList, compare};
 use crate::version::PricingVersion;
 
@@ -140,12 +140,12 @@ impl<'a> View<'a> {
         let model = self.book.model(name)?;
         let entry = model.entry();
         let vendor = entry.vendor.as_ref();
-        let known = vendor.and_then(|vendor| self.book.frame().vendors.get(vendor));
+        let known = vendor.and_then(|vendor| self.book.header().vendors.get(vendor));
         let icon = entry.icon.as_deref();
         let faces = BookFaces::of(model, routes.count)?;
         let ratios = Ratios(faces.standard);
         let unit = model.list().billing_unit();
-        let rate = self.book.frame().groups.get(self.group)?.rate;
+        let rate = self.book.header().groups.get(self.group)?.rate;
         Some(RecordView {
             model_name: name,
             description: entry.description.as_deref(),
@@ -210,7 +210,7 @@ impl<'a> BookFaces<'a> {
 }
 
 impl<'a> TierView<'a> {
-    fn of(tier: &'a crate::list::Tier) -> Self {
+    fn of(tier: &'a crate::price_list::Tier) -> Self {
         Self {
             tier: tier.name(),
             standard: tier.faces(PriceClass::Standard),

@@ -6,9 +6,9 @@
 
 mod check;
 mod digest;
+mod lifecycle;
 mod record;
 mod rules;
-mod standing;
 mod tree;
 
 use std::fmt;
@@ -16,13 +16,13 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 pub use digest::SemanticDigest;
+pub use lifecycle::{NotRunnable, Step, Transition, TransitionError, may_run, next};
 pub use record::{
     BindingStatus, ContinueAction, ContractStatus, Discovery, EvidenceStatus, ExecutorQuery,
     Generator, Input, InputType, PrivacyPreflight, Provenance, Record, RecoveryPolicy,
     RuntimeBinding, RuntimeEvidence, SchemaVersion,
 };
 pub use rules::{MAX_NAME_CHARACTERS, is_name};
-pub use standing::{Move, NotRunnable, Step, WrongMove, may_run, next};
 
 /// The shape as a JSON Schema document, draft 2020-12.
 pub const SCHEMA: &str = include_str!("workflow/schema.json");
@@ -98,7 +98,7 @@ impl Workflow {
     /// What its own states do not allow, whatever it was before: see [`next`] for moves.
     #[must_use]
     pub fn contradictions(&self) -> Vec<Finding> {
-        standing::contradictions(self)
+        lifecycle::contradictions(self)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use trunkline_catalog::{Book, GroupChoice, NotSold, Sale};
+use trunkline_catalog::{Book, GroupChoice, Sale, Unavailable};
 use trunkline_store::accounts::Account;
 use trunkline_store::{KeyGroup, Network};
 use trunkline_types::{ApiKey, Timestamp};
@@ -135,8 +135,8 @@ impl Caller {
             |text: String| Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"));
         let sale = match book.sale(model, self.group()) {
             Ok(sale) => sale,
-            Err(NotSold::UnknownModel(_)) => return Err(Self::unknown_model(model)),
-            Err(NotSold::OtherGroups) => {
+            Err(Unavailable::UnknownModel(_)) => return Err(Self::unknown_model(model)),
+            Err(Unavailable::OtherGroups) => {
                 return refused(format!("{model:?} is not sold in this key's group"));
             }
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
+use trunkline_catalog::{Book, BookError, CatalogHeader, Document, Entry};
 use trunkline_db::{DbError, Tx, events};
 use trunkline_store::catalog::{self, Changes, NewChange};
 
@@ -16,7 +16,7 @@ use crate::events::{CatalogNews, catalog_events};
 #[derive(Debug, Clone, Default)]
 pub struct Change {
     /// Groups and vendors; none if they stay.
-    pub frame: Option<Frame>,
+    pub frame: Option<CatalogHeader>,
     /// Models that are new or other, and, without an entry, those to be sold no more.
     pub models: BTreeMap<String, Option<Entry>>,
 }
@@ -78,7 +78,7 @@ impl Change {
     #[must_use]
     pub fn adding(document: Document, before: &Book) -> Self {
         let mut change = Self::with(document);
-        let mut frame = before.frame().clone();
+        let mut frame = before.header().clone();
         if let Some(added) = change.frame.take() {
             frame.groups.extend(added.groups);
             frame.vendors.extend(added.vendors);
@@ -179,7 +179,7 @@ async fn stored(tx: &mut Tx) -> Result<(CatalogSnapshot, Option<Changes>), Publi
 /// Whatever was written since the last good catalog, and is not changed now, is as it was then.
 fn restore(change: &mut Change, spoilt: Changes, good: &Book) {
     if spoilt.header.is_some() && change.frame.is_none() {
-        change.frame = Some(good.frame().clone());
+        change.frame = Some(good.header().clone());
     }
     for (name, _) in spoilt.models {
         let entry = good.model(&name).map(|model| model.entry().clone());
@@ -188,7 +188,7 @@ fn restore(change: &mut Change, spoilt: Changes, good: &Book) {
 }
 
 fn without_sames(mut change: Change, before: &Book) -> Change {
-    change.frame = change.frame.filter(|frame| frame != before.frame());
+    change.frame = change.frame.filter(|frame| frame != before.header());
     change.models.retain(|name, entry| {
         let known = before.model(name).map(|model| model.entry());
         known != entry.as_ref()

@@ -407,7 +407,7 @@ impl ApiError {
 }
 
 /// A refusal of a room that reads requests, as a fault.
-pub(crate) fn refused(refusal: trunkline_catalog::Refusal) -> ApiError {
+pub(crate) fn refused(refusal: trunkline_catalog::RequestError) -> ApiError {
     let text = if refusal.fix.is_empty() {
         refusal.message
     } else {

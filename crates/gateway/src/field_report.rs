@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use trunkline_catalog::{
-    Attributes, Entry, Fate, Note, ParameterPolicy, Report, Sale, Scalar, UNKNOWN_FIELD,
-    first_breach, nearest,
+    Attributes, Entry, FieldNote, FieldReport, FieldTreatment, ParameterPolicy, Sale, Scalar,
+    UNKNOWN_FIELD, first_breach, nearest,
 };
 use trunkline_types::EndpointType;
 use trunkline_wire::openai_chat::{PREVIOUS_RESPONSE, SERVICE_TIER};
@@ -31,7 +31,7 @@ const AUTO_TIER: &str = "auto";
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     /// What there is to say about them.
-    pub(crate) report: Report,
+    pub(crate) report: FieldReport,
     /// Those that the price depends on, as they are sent.
     pub(crate) attributes: Attributes,
     /// Those that do not go on.
@@ -77,11 +77,11 @@ pub(crate) fn is_capped(entry: &Entry, request: &Request) -> bool {
 }
 
 /// What strict mode says of a field that would not do what it seems to.
-pub(crate) fn trapped(note: &Note) -> ApiError {
+pub(crate) fn trapped(note: &FieldNote) -> ApiError {
     let what = match note.fate {
-        Fate::Ignored => "has no effect",
-        Fate::Rewritten => "would be changed",
-        Fate::Read | Fate::Defaulted => "may have no effect",
+        FieldTreatment::Ignored => "has no effect",
+        FieldTreatment::Rewritten => "would be changed",
+        FieldTreatment::Read | FieldTreatment::Defaulted => "may have no effect",
     };
     let reason = note.reason.as_deref().unwrap_or_default();
     let fix = note.fix.as_deref().map(|fix| format!("; {fix}"));
@@ -178,7 +178,7 @@ impl Reading {
             Some(ParameterPolicy::Pass) => return Ok(()),
             Some(ParameterPolicy::Drop) => {
                 let why = "this model does not read it, so it is not sent";
-                let note = Note::told(name, Fate::Ignored, "parameter_dropped", why);
+                let note = FieldNote::new(name, FieldTreatment::Ignored, "parameter_dropped", why);
                 self.ignore(note.with_fix(format!("leave `{name}` out")));
                 return Ok(());
             }
@@ -192,15 +192,15 @@ impl Reading {
         if name == PREVIOUS_RESPONSE && request.format == Format::OpenaiChat {
             let why = "it belongs to the Responses format and has no effect here";
             let code = "previous_response_id_ignored";
-            let note = Note::told(name, Fate::Ignored, code, why);
+            let note = FieldNote::new(name, FieldTreatment::Ignored, code, why);
             self.ignore(note.with_fix("send the whole conversation in `messages`"));
         } else if !known.contains(&name) && request.chat_name_of(name) == name {
             let why = "the format has no such field; it is passed on as it is, and no upstream \
                        promises to read it";
             let shown: String = name.chars().take(64).collect();
-            let note = Note::told(shown, Fate::Read, UNKNOWN_FIELD, why);
+            let note = FieldNote::new(shown, FieldTreatment::Read, UNKNOWN_FIELD, why);
             let meant = nearest(name, known.iter().copied());
-            self.report.say(match meant {
+            self.report.add(match meant {
                 Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
                 None => note.with_fix("leave it out if it is not meant for the model's vendor"),
             });
@@ -218,8 +218,13 @@ impl Reading {
             "{} is billed by the call and has no price here",
             dropped.join(", ")
         );
-        let note = Note::told("tools", Fate::Rewritten, "server_tool_dropped", why);
-        self.report.say(note.with_fix("leave it out"));
+        let note = FieldNote::new(
+            "tools",
+            FieldTreatment::Rewritten,
+            "server_tool_dropped",
+            why,
+        );
+        self.report.add(note.with_fix("leave it out"));
         self.with.push(("tools".to_owned(), json));
     }
 
@@ -231,7 +236,7 @@ impl Reading {
         if !entry.reasons() {
             let why = format!("{model:?} does not reason, so it is not sent");
             let code = "reasoning_effort_ignored";
-            let note = Note::told(field, Fate::Ignored, code, why);
+            let note = FieldNote::new(field, FieldTreatment::Ignored, code, why);
             self.ignore(note.with_fix("leave it out, or choose a model that reasons"));
             return Ok(());
         }
@@ -268,9 +273,9 @@ impl Reading {
                      written out and reserved"
                 };
                 let code = "max_tokens_defaulted";
-                let note =
-                    Note::told(field, Fate::Defaulted, code, why).with_value(most.to_string());
-                self.report.say(note);
+                let note = FieldNote::new(field, FieldTreatment::Defaulted, code, why)
+                    .with_value(most.to_string());
+                self.report.add(note);
                 Ok(())
             }
             Some(_) | None => Ok(()),
@@ -303,18 +308,28 @@ impl Reading {
             // Its price would be an account's setting at the vendor; so it is said.
             Some(AUTO_TIER) if sells_tiers => {
                 let why = "a vendor's account would choose the tier and with it the price";
-                let note = Note::told(SERVICE_TIER, Fate::Rewritten, "service_tier_fixed", why);
+                let note = FieldNote::new(
+                    SERVICE_TIER,
+                    FieldTreatment::Rewritten,
+                    "service_tier_fixed",
+                    why,
+                );
                 let word = default_tier(request.format);
-                self.report.say(note.with_value(word));
+                self.report.add(note.with_value(word));
                 self.write(SERVICE_TIER, word);
                 Ok(())
             }
             Some(AUTO_TIER) => Ok(()),
             None if sells_tiers => {
                 let why = "tiers have different prices, so the one that is meant is written out";
-                let note = Note::told(SERVICE_TIER, Fate::Defaulted, "service_tier_defaulted", why);
+                let note = FieldNote::new(
+                    SERVICE_TIER,
+                    FieldTreatment::Defaulted,
+                    "service_tier_defaulted",
+                    why,
+                );
                 let word = default_tier(request.format);
-                self.report.say(note.with_value(word));
+                self.report.add(note.with_value(word));
                 self.write(SERVICE_TIER, word);
                 Ok(())
             }
@@ -327,9 +342,9 @@ impl Reading {
         }
     }
 
-    fn ignore(&mut self, note: Note) {
+    fn ignore(&mut self, note: FieldNote) {
         self.without.push(note.field.clone());
-        self.report.say(note);
+        self.report.add(note);
     }
 
     fn write(&mut self, field: &str, word: &str) {

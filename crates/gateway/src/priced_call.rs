@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use trunkline_catalog::{
-    Attributes, Note, PriceClass, Quote, QuoteError, Report, Sale, Situation, quote,
+    Attributes, FieldNote, FieldReport, PriceClass, PricingContext, Quote, QuoteError, Sale, quote,
 };
 use trunkline_ledger::{CapacityClaim, Detail, Outcome, Owner, Reserve, Wallets};
 use trunkline_types::{Money, RequestId, Timestamp, Units, Usage};
@@ -40,7 +40,7 @@ pub(crate) struct Terms {
     pub(crate) endpoint: &'static str,
     pub(crate) model: String,
     pub(crate) attributes: Attributes,
-    pub(crate) report: Report,
+    pub(crate) report: FieldReport,
 }
 
 /// A call with its price.
@@ -58,7 +58,7 @@ pub(crate) struct PricedCall {
     pub(crate) class: PriceClass,
     pub(crate) strict: bool,
     /// What becomes of the fields, as far as there is something to say.
-    pub(crate) report: Report,
+    pub(crate) report: FieldReport,
     /// Codes of what happened after the quote.
     pub(crate) late_warnings: Vec<&'static str>,
     /// What it is known by when it is sent again.
@@ -105,7 +105,7 @@ impl PricedCall {
             offer: Offer { sale, at },
         } = pricing;
         let strict = is_strict(headers) || caller.key.policy.fields().strict;
-        if strict && let Some(note) = terms.report.first_trap() {
+        if strict && let Some(note) = terms.report.first_pitfall() {
             return Err(trapped(note));
         }
         let class = match caller.account.topped_up_at {
@@ -147,8 +147,8 @@ impl PricedCall {
         quote(self.sale.offer(), self.class, units, self.situation())
     }
 
-    pub(crate) fn situation(&self) -> Situation<'_> {
-        Situation {
+    pub(crate) fn situation(&self) -> PricingContext<'_> {
+        PricingContext {
             attributes: &self.attributes,
             at: self.at,
         }
@@ -166,8 +166,8 @@ impl PricedCall {
     }
 
     /// What a vendor cannot be told; in strict mode the caller decides about that.
-    pub(crate) fn strict_violation(&self, notes: &[Note]) -> Option<ApiError> {
-        let trap = notes.iter().find(|note| self.strict && note.is_trap());
+    pub(crate) fn strict_violation(&self, notes: &[FieldNote]) -> Option<ApiError> {
+        let trap = notes.iter().find(|note| self.strict && note.is_pitfall());
         trap.map(trapped)
     }
 

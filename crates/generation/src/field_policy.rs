@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 use trunkline_catalog::{
-    Entry, Fate, Note, ParameterPolicy, Refusal, Report, UNKNOWN_FIELD, nearest,
+    Entry, FieldNote, FieldReport, FieldTreatment, ParameterPolicy, RequestError, UNKNOWN_FIELD,
+    nearest,
 };
 
 /// A field's name is shown up to here.
@@ -12,62 +13,62 @@ const SHOWN_WORDS: usize = 40;
 
 /// A field that has a place of its own: it is read, or the record has it dropped or refused.
 pub(crate) fn own<T>(
-    report: &mut Report,
+    report: &mut FieldReport,
     entry: &Entry,
     name: &'static str,
     value: &mut Option<T>,
-) -> Result<(), Refusal> {
+) -> Result<(), RequestError> {
     if value.is_none() {
         return Ok(());
     }
     match entry.parameters.get(name) {
         Some(ParameterPolicy::Drop) => {
-            report.say(dropped(name));
+            report.add(dropped(name));
             *value = None;
         }
         Some(ParameterPolicy::Refuse) => return Err(refused(name)),
-        Some(ParameterPolicy::Pass) | None => report.say(Note::read(name)),
+        Some(ParameterPolicy::Pass) | None => report.add(FieldNote::read(name)),
     }
     Ok(())
 }
 
 /// A field that we read ourselves and that goes no further: a record can only refuse it.
 pub(crate) fn ours(
-    report: &mut Report,
+    report: &mut FieldReport,
     entry: &Entry,
     extras: &mut Map<String, Value>,
     name: &'static str,
-) -> Result<(), Refusal> {
+) -> Result<(), RequestError> {
     if extras.remove(name).is_none() {
         return Ok(());
     }
     if entry.parameters.get(name) == Some(&ParameterPolicy::Refuse) {
         return Err(refused(name));
     }
-    report.say(Note::read(name));
+    report.add(FieldNote::read(name));
     Ok(())
 }
 
 /// Everything else: what the format or the record knows is read, the rest goes on and is noted.
 pub(crate) fn extras(
-    report: &mut Report,
+    report: &mut FieldReport,
     entry: &Entry,
     extras: &mut Map<String, Value>,
     known: &[&str],
-) -> Result<(), Refusal> {
+) -> Result<(), RequestError> {
     let names: Vec<String> = extras.keys().cloned().collect();
     for name in names {
         match entry.parameters.get(&name) {
-            Some(ParameterPolicy::Pass) => report.say(Note::read(shown(&name))),
+            Some(ParameterPolicy::Pass) => report.add(FieldNote::read(shown(&name))),
             Some(ParameterPolicy::Drop) => {
-                report.say(dropped(&name));
+                report.add(dropped(&name));
                 extras.remove(&name);
             }
             Some(ParameterPolicy::Refuse) => return Err(refused(&name)),
             None if known.contains(&name.as_str()) || is_named(entry, &name) => {
-                report.say(Note::read(name));
+                report.add(FieldNote::read(name));
             }
-            None => report.say(unknown(&name, known)),
+            None => report.add(unknown(&name, known)),
         }
     }
     Ok(())
@@ -84,7 +85,7 @@ pub(crate) fn is_named(entry: &Entry, name: &str) -> bool {
 pub(crate) fn carried(
     extras: &Map<String, Value>,
     foreign: &[&str],
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<FieldNote>,
 ) -> Map<String, Value> {
     let mut carried = Map::new();
     for (name, value) in extras {
@@ -98,9 +99,10 @@ pub(crate) fn carried(
 }
 
 /// A field that a vendor does not have.
-pub(crate) fn not_sent(name: &str) -> Note {
+pub(crate) fn not_sent(name: &str) -> FieldNote {
     let why = "the vendor that makes this has no such setting, so it is not sent";
-    Note::told(name, Fate::Ignored, "field_not_sent", why).with_fix(format!("leave `{name}` out"))
+    FieldNote::new(name, FieldTreatment::Ignored, "field_not_sent", why)
+        .with_fix(format!("leave `{name}` out"))
 }
 
 /// The first entries of a list, for a message.
@@ -119,22 +121,27 @@ pub(crate) fn shown(text: &str) -> String {
     text.chars().take(SHOWN_NAME).collect()
 }
 
-fn dropped(name: &str) -> Note {
+fn dropped(name: &str) -> FieldNote {
     let why = "this model does not read it, so it is not sent";
-    Note::told(shown(name), Fate::Ignored, "parameter_dropped", why)
-        .with_fix(format!("leave `{}` out", shown(name)))
+    FieldNote::new(
+        shown(name),
+        FieldTreatment::Ignored,
+        "parameter_dropped",
+        why,
+    )
+    .with_fix(format!("leave `{}` out", shown(name)))
 }
 
-fn refused(name: &str) -> Refusal {
+fn refused(name: &str) -> RequestError {
     let name = shown(name);
     let text = format!("this model does not take `{name}`; leave it out");
-    Refusal::new("parameter_refused", name, text)
+    RequestError::new("parameter_refused", name, text)
 }
 
-fn unknown(name: &str, known: &[&str]) -> Note {
+fn unknown(name: &str, known: &[&str]) -> FieldNote {
     let why = "the format has no such field; it is passed on as it is, and no upstream promises to \
                read it";
-    let note = Note::told(shown(name), Fate::Read, UNKNOWN_FIELD, why);
+    let note = FieldNote::new(shown(name), FieldTreatment::Read, UNKNOWN_FIELD, why);
     match nearest(name, known.iter().copied()) {
         Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
         None => note.with_fix("leave it out if it is not meant for the model's vendor"),

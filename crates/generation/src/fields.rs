@@ -4,7 +4,7 @@
 //! the others until the plan has noted them: what is planned no longer holds them.
 
 use serde_json::{Map, Number, Value};
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 /// The fields of a request. Of a form, all that are no file are texts: numbers are read from texts too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,42 +44,46 @@ impl<'a> RequestReader<'a> {
     }
 
     /// A text that must be there.
-    pub(crate) fn required(&mut self, name: &'static str) -> Result<String, Refusal> {
-        self.take_text(name)?.ok_or_else(|| Refusal::missing(name))
+    pub(crate) fn required(&mut self, name: &'static str) -> Result<String, RequestError> {
+        self.take_text(name)?
+            .ok_or_else(|| RequestError::missing(name))
     }
 
-    pub(crate) fn take_text(&mut self, name: &'static str) -> Result<Option<String>, Refusal> {
+    pub(crate) fn take_text(&mut self, name: &'static str) -> Result<Option<String>, RequestError> {
         self.take(name);
         Ok(self.see_text(name)?.map(str::to_owned))
     }
 
-    pub(crate) fn see_text(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
+    pub(crate) fn see_text(&self, name: &str) -> Result<Option<&'a str>, RequestError> {
         let Some(value) = self.see(name) else {
             return Ok(None);
         };
-        let refusal = || Refusal::invalid(name, format!("`{name}` must be one text"));
+        let refusal = || RequestError::invalid(name, format!("`{name}` must be one text"));
         value.as_str().map(Some).ok_or_else(refusal)
     }
 
     /// A number that is not negative and has no fraction.
-    pub(crate) fn see_whole(&self, name: &str) -> Result<Option<u64>, Refusal> {
+    pub(crate) fn see_whole(&self, name: &str) -> Result<Option<u64>, RequestError> {
         let parse = |text: &str| text.parse().ok();
         self.typed(name, Value::as_u64, parse, "a whole number")
     }
 
-    pub(crate) fn take_number(&mut self, name: &'static str) -> Result<Option<Number>, Refusal> {
+    pub(crate) fn take_number(
+        &mut self,
+        name: &'static str,
+    ) -> Result<Option<Number>, RequestError> {
         self.take(name);
         self.see_number(name)
     }
 
-    pub(crate) fn see_number(&self, name: &str) -> Result<Option<Number>, Refusal> {
+    pub(crate) fn see_number(&self, name: &str) -> Result<Option<Number>, RequestError> {
         // What is no number of JSON, such as `NaN`, is none in a form either.
         let parse = |text: &str| serde_json::from_str(text).ok();
         let read = |value: &Value| value.as_number().cloned();
         self.typed(name, read, parse, "a number")
     }
 
-    pub(crate) fn see_flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+    pub(crate) fn see_flag(&self, name: &str) -> Result<Option<bool>, RequestError> {
         let parse = |text: &str| text.parse().ok();
         self.typed(name, Value::as_bool, parse, "true or false")
     }
@@ -91,7 +95,7 @@ impl<'a> RequestReader<'a> {
         read: impl FnOnce(&'a Value) -> Option<T>,
         parse: impl FnOnce(&str) -> Option<T>,
         wanted: &str,
-    ) -> Result<Option<T>, Refusal> {
+    ) -> Result<Option<T>, RequestError> {
         let Some(value) = self.see(name) else {
             return Ok(None);
         };
@@ -99,7 +103,7 @@ impl<'a> RequestReader<'a> {
             Some(text) => parse(text.trim()),
             None => read(value),
         };
-        let refusal = || Refusal::invalid(name, format!("`{name}` must be {wanted}"));
+        let refusal = || RequestError::invalid(name, format!("`{name}` must be {wanted}"));
         found.map(Some).ok_or_else(refusal)
     }
 

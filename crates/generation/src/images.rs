@@ -6,7 +6,7 @@ mod request;
 mod upstreams;
 
 use bytes::Bytes;
-use trunkline_catalog::{Attributes, Refusal, Report};
+use trunkline_catalog::{Attributes, FieldReport, RequestError};
 
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorResponse};
@@ -21,7 +21,7 @@ pub struct Protocol {
     /// Its name in provider files, such as `openai_images`.
     pub format: &'static str,
     /// The vendor request; the text is the upstream's name of the model.
-    pub encode: fn(&ImageRequest, &str) -> Result<Encoded, Refusal>,
+    pub encode: fn(&ImageRequest, &str) -> Result<Encoded, RequestError>,
     /// Reads the response.
     pub decode: fn(&ImageRequest, &VendorResponse<'_>) -> Result<GeneratedImages, VendorFailure>,
 }
@@ -32,7 +32,7 @@ pub struct Plan {
     /// The request with the defaults that move its price written in.
     pub request: ImageRequest,
     /// What becomes of its fields.
-    pub report: Report,
+    pub report: FieldReport,
     /// What its price depends on.
     pub attributes: Attributes,
 }

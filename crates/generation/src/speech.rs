@@ -5,7 +5,7 @@ mod request;
 mod upstreams;
 
 use bytes::Bytes;
-use trunkline_catalog::{Refusal, Report};
+use trunkline_catalog::{FieldReport, RequestError};
 
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorResponse};
@@ -20,7 +20,7 @@ pub struct Protocol {
     /// Its name in provider files, such as `openai_speech`.
     pub format: &'static str,
     /// The vendor request; the text is the upstream's name of the model.
-    pub encode: fn(&SpeechRequest, &str) -> Result<Encoded, Refusal>,
+    pub encode: fn(&SpeechRequest, &str) -> Result<Encoded, RequestError>,
     /// How the audio arrives.
     pub stream_mode: fn(&SpeechRequest) -> StreamMode,
     /// Bytes before the first chunk of audio, such as a WAV header of unknown length.
@@ -61,5 +61,5 @@ pub struct Plan {
     /// The request with its defaults written in.
     pub request: SpeechRequest,
     /// What becomes of its fields.
-    pub report: Report,
+    pub report: FieldReport,
 }

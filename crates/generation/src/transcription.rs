@@ -6,7 +6,7 @@ mod request;
 mod upstreams;
 
 use bytes::Bytes;
-use trunkline_catalog::{Refusal, Report};
+use trunkline_catalog::{FieldReport, RequestError};
 
 use crate::vendor_failure::VendorFailure;
 use crate::vendor_http::{Encoded, VendorRequest, VendorResponse};
@@ -26,7 +26,7 @@ pub struct Protocol {
     /// How the recording is sent.
     pub upload_mode: UploadMode,
     /// The vendor request, from the upstream's name of the model, and our link where it takes one.
-    pub encode: fn(&TranscriptionRequest, &str, Option<&str>) -> Result<Encoded, Refusal>,
+    pub encode: fn(&TranscriptionRequest, &str, Option<&str>) -> Result<Encoded, RequestError>,
     /// Reads a response.
     pub decode:
         fn(&TranscriptionRequest, Stage, &VendorResponse<'_>) -> Result<NextStep, VendorFailure>,
@@ -93,5 +93,5 @@ pub struct Plan {
     /// The request.
     pub request: TranscriptionRequest,
     /// What becomes of its fields.
-    pub report: Report,
+    pub report: FieldReport,
 }

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use trunkline_catalog::Note;
+use trunkline_catalog::FieldNote;
 
 /// A request to a vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Encoded {
     /// The request.
     pub request: VendorRequest,
     /// Fields that are not sent, or sent changed.
-    pub notes: Vec<Note>,
+    pub notes: Vec<FieldNote>,
 }
 
 /// An HTTP method.

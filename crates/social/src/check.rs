@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_catalog::{Note, nearest};
+use trunkline_catalog::{FieldNote, nearest};
 
 use crate::cell::{Cell, Kind, Param};
 use crate::query::{MAX_PAIRS, Pair, pairs};
@@ -115,7 +115,7 @@ impl Asked {
     /// What its writer should know: parameters that do nothing, pages that will not come, ids that
     /// die soon.
     #[must_use]
-    pub fn notes(&self) -> Vec<Note> {
+    pub fn notes(&self) -> Vec<FieldNote> {
         notes(self)
     }
 }

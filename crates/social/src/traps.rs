@@ -1,7 +1,7 @@
 //! Where a parameter does not do what its writer may think. What has no effect is a trap, which strict
 //! mode refuses; the rest is only told.
 
-use trunkline_catalog::{Fate, Note};
+use trunkline_catalog::{FieldNote, FieldTreatment};
 
 use crate::cell::{Param, Step};
 use crate::check::Asked;
@@ -15,7 +15,7 @@ const PAGE_TOKEN_INCOMPLETE: &str = "page_token_incomplete";
 /// The code of an id that dies soon.
 const SHORT_LIVED: &str = "short_lived_id";
 
-pub(crate) fn notes(asked: &Asked) -> Vec<Note> {
+pub(crate) fn notes(asked: &Asked) -> Vec<FieldNote> {
     let mut notes = Vec::new();
     for (param, value) in asked.given() {
         if value.is_empty() {
@@ -24,7 +24,7 @@ pub(crate) fn notes(asked: &Asked) -> Vec<Note> {
         let note = without_effect(asked, param, value)
             .or_else(|| not_all_of_a_page(asked, param, value))
             .or_else(|| dies_soon(param));
-        notes.push(note.unwrap_or_else(|| Note::read(&param.name)));
+        notes.push(note.unwrap_or_else(|| FieldNote::read(&param.name)));
     }
     notes
 }
@@ -33,8 +33,10 @@ fn given<'a>(asked: &'a Asked, name: &str) -> Option<&'a str> {
     asked.value(name).filter(|value| !value.is_empty())
 }
 
-fn without_effect(asked: &Asked, param: &Param, value: &str) -> Option<Note> {
-    let told = |code: &'static str, why: String| Note::told(&param.name, Fate::Ignored, code, why);
+fn without_effect(asked: &Asked, param: &Param, value: &str) -> Option<FieldNote> {
+    let told = |code: &'static str, why: String| {
+        FieldNote::new(&param.name, FieldTreatment::Ignored, code, why)
+    };
     let traps = &param.traps;
     if let Some(why) = &traps.no_effect {
         let note = told(NO_EFFECT, why.clone());
@@ -59,7 +61,7 @@ fn without_effect(asked: &Asked, param: &Param, value: &str) -> Option<Note> {
 }
 
 /// Paging by this parameter needs others too.
-fn not_all_of_a_page(asked: &Asked, param: &Param, value: &str) -> Option<Note> {
+fn not_all_of_a_page(asked: &Asked, param: &Param, value: &str) -> Option<FieldNote> {
     let mut others = param.traps.pages_with.iter();
     let lacking = others.find(|name| given(asked, name).is_none())?;
     let steps = asked
@@ -77,12 +79,20 @@ fn not_all_of_a_page(asked: &Asked, param: &Param, value: &str) -> Option<Note> 
         "pass `{lacking}` of the first answer, or call {}/pages",
         asked.cell.route()
     );
-    Some(Note::told(&param.name, Fate::Read, PAGE_TOKEN_INCOMPLETE, why).with_fix(fix))
+    Some(
+        FieldNote::new(
+            &param.name,
+            FieldTreatment::Read,
+            PAGE_TOKEN_INCOMPLETE,
+            why,
+        )
+        .with_fix(fix),
+    )
 }
 
-fn dies_soon(param: &Param) -> Option<Note> {
+fn dies_soon(param: &Param) -> Option<FieldNote> {
     param.traps.short_lived.then(|| {
         let why = "values of this kind are good for a short time after the search that gave them";
-        Note::told(&param.name, Fate::Read, SHORT_LIVED, why)
+        FieldNote::new(&param.name, FieldTreatment::Read, SHORT_LIVED, why)
     })
 }

@@ -5,7 +5,7 @@
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
-use trunkline_catalog::workflow::{Move, Workflow, WrongMove, next};
+use trunkline_catalog::workflow::{Transition, TransitionError, Workflow, next};
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
 use trunkline_types::Timestamp;
 
@@ -34,7 +34,7 @@ pub struct Imported {
     /// The newest version, which is this record or, if it is the same, the one before.
     pub version: Version,
     /// How it came about.
-    pub how: Move,
+    pub how: Transition,
 }
 
 /// Why a record was not kept.
@@ -42,7 +42,7 @@ pub struct Imported {
 pub enum ImportError {
     /// Its states may not follow those it had.
     #[error(transparent)]
-    Move(#[from] WrongMove),
+    Move(#[from] TransitionError),
     /// Another slug has the workflow.
     #[error(
         "the workflow {workflow_id:?} is kept under the slug {slug:?}; a workflow has one slug"
@@ -69,14 +69,14 @@ pub enum ImportError {
 pub async fn import(tx: &mut Tx, came: Workflow) -> Result<Imported, ImportError> {
     let kept = find(tx, &came.record().slug).await?;
     if let Some(version) = kept.filter(|version| version.workflow == came) {
-        let how = Move::Same;
+        let how = Transition::Same;
         return Ok(Imported { version, how });
     }
     let number = revision::bump(tx, TOPIC).await?;
     let before = find(tx, &came.record().slug).await?;
     let step = next(before.as_ref().map(|version| &version.workflow), came)?;
-    if let (Move::Same, Some(version)) = (step.how, before) {
-        let how = Move::Same;
+    if let (Transition::Same, Some(version)) = (step.how, before) {
+        let how = Transition::Same;
         return Ok(Imported { version, how });
     }
     let record = step.workflow.record();
@@ -84,7 +84,7 @@ pub async fn import(tx: &mut Tx, came: Workflow) -> Result<Imported, ImportError
         let workflow_id = record.workflow_id.clone();
         return Err(ImportError::OtherSlug { workflow_id, slug });
     }
-    if step.how == Move::First && count(tx).await? >= MAX_WORKFLOWS {
+    if step.how == Transition::First && count(tx).await? >= MAX_WORKFLOWS {
         return Err(ImportError::TooMany);
     }
     let created_at = insert(tx, &step.workflow, number).await?;

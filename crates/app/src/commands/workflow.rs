@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use trunkline_catalog::workflow::{Finding, MAX_WORKFLOW_BYTES, Move, Workflow, may_run};
+use trunkline_catalog::workflow::{Finding, MAX_WORKFLOW_BYTES, Transition, Workflow, may_run};
 use trunkline_db::{Database, Role};
 use trunkline_store::workflows::{self, Version};
 
@@ -74,9 +74,11 @@ async fn imported(database: &Database, came: Workflow, output: &Output) -> anyho
         record.runtime_binding.status.word()
     );
     let told = match how {
-        Move::First | Move::Kept => format!("is kept: {standing}"),
-        Move::Same => format!("is the newest version already: {standing}"),
-        Move::FellBack => format!("is kept with another meaning, so it fell back: {standing}"),
+        Transition::First | Transition::Kept => format!("is kept: {standing}"),
+        Transition::Same => format!("is the newest version already: {standing}"),
+        Transition::FellBack => {
+            format!("is kept with another meaning, so it fell back: {standing}")
+        }
     };
     let text = format!(
         "Workflow {} (version {}) {told}.",
@@ -163,11 +165,11 @@ fn shown(version: &Version) -> Value {
     })
 }
 
-const fn word(how: Move) -> &'static str {
+const fn word(how: Transition) -> &'static str {
     match how {
-        Move::First => "first",
-        Move::Same => "same",
-        Move::Kept => "kept",
-        Move::FellBack => "fell_back",
+        Transition::First => "first",
+        Transition::Same => "same",
+        Transition::Kept => "kept",
+        Transition::FellBack => "fell_back",
     }
 }

@@ -5,9 +5,9 @@ use trunkline_types::{BillingUnit, EndpointType, Face};
 use super::Notes;
 use crate::condition::Condition;
 use crate::document::Entry;
-use crate::list::{Faces, RawTier};
+use crate::price_list::{Faces, RawTier};
+use crate::pricing_context::Scalar;
 use crate::rules::ParameterPolicy;
-use crate::situation::Scalar;
 use crate::vendor_list::{FaceVerdict, VendorList, Verdict, compare_tier};
 
 /// The attribute under which endpoints bring the resolution of a picture or video.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use trunkline_types::EndpointType;
 
 use super::{Notes, Spoken};
-use crate::document::{Document, Entry, Frame};
+use crate::document::{CatalogHeader, Document, Entry};
 use crate::specs::ModelKind;
 
 /// The beginning of the names that may list Gemini's own path.
@@ -37,25 +37,25 @@ pub(super) fn unused_groups(document: &Document, notes: &mut Notes<'_>) {
 pub(super) fn check(
     name: &str,
     entry: &Entry,
-    frame: &Frame,
+    header: &CatalogHeader,
     spoken: Spoken<'_>,
     notes: &mut Notes<'_>,
 ) {
     let is_social = has_task(entry, SOCIAL);
-    surroundings(entry, frame, is_social, notes);
+    surroundings(entry, header, is_social, notes);
     endpoints(name, entry, spoken, notes);
     words(entry, is_social, notes);
 }
 
-fn surroundings(entry: &Entry, frame: &Frame, is_social: bool, notes: &mut Notes<'_>) {
+fn surroundings(entry: &Entry, header: &CatalogHeader, is_social: bool, notes: &mut Notes<'_>) {
     match &entry.vendor {
-        Some(vendor) if !frame.vendors.contains_key(vendor) => {
+        Some(vendor) if !header.vendors.contains_key(vendor) => {
             notes.error("vendor_unknown", format!("{vendor:?} is no vendor"));
         }
         None if !is_social => notes.warn("vendor_missing", "it does not say who makes it"),
         Some(_) | None => {}
     }
-    let unknown = |group: &&String| !frame.groups.contains_key(*group);
+    let unknown = |group: &&String| !header.groups.contains_key(*group);
     for group in entry.groups.iter().filter(unknown) {
         notes.error("group_unknown", format!("{group:?} is no group"));
     }

@@ -1,7 +1,7 @@
 //! What a charge is, in the numbers of the specification.
 
 use trunkline_catalog::{
-    Attributes, Book, GroupChoice, Limits, NotSold, PriceClass, QuoteError, Situation,
+    Attributes, Book, GroupChoice, Limits, PriceClass, PricingContext, QuoteError, Unavailable,
     audio_tokens_shown, bound, quote,
 };
 use trunkline_types::{Face, Timestamp, Units};
@@ -49,11 +49,11 @@ fn charge(
     let book = Book::from_toml(BOOK).unwrap();
     let (_, offer) = book.offer(model, GroupChoice::Named(group)).unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(0),
     };
-    quote(offer, class, &units(of), situation).map(|quote| quote.total.nanos())
+    quote(offer, class, &units(of), context).map(|quote| quote.total.nanos())
 }
 
 fn standard(model: &str, of: &[(Face, u64)]) -> i64 {
@@ -97,13 +97,13 @@ fn uploaded_audio_costs_seconds_times_1000_times_price_over_60_rounded_once() {
     let book = Book::from_toml(&odd).unwrap();
     let (_, offer) = book.offer("ear", GroupChoice::Named("default")).unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(0),
     };
     let nanos = |seconds| {
         let units = units(&[(Face::AudioInput, seconds)]);
-        quote(offer, PriceClass::Standard, &units, situation)
+        quote(offer, PriceClass::Standard, &units, context)
             .unwrap()
             .total
             .nanos()
@@ -159,15 +159,15 @@ fn a_group_is_a_view_of_the_book_and_its_rate_multiplies_the_faces() {
 fn a_model_outside_the_keys_group_has_no_price_and_auto_walks_the_groups_in_order() {
     let book = Book::from_toml(BOOK).unwrap();
     let refused = book.offer("picture", GroupChoice::Named("vip")).map(|_| ());
-    assert_eq!(refused, Err(NotSold::OtherGroups));
+    assert_eq!(refused, Err(Unavailable::OtherGroups));
     assert_eq!(
         book.offer("picture", GroupChoice::Named("nobody"))
             .map(|_| ()),
-        Err(NotSold::OtherGroups)
+        Err(Unavailable::OtherGroups)
     );
     assert_eq!(
         book.offer("nothing", GroupChoice::Auto).map(|_| ()),
-        Err(NotSold::UnknownModel("nothing".to_owned()))
+        Err(Unavailable::UnknownModel("nothing".to_owned()))
     );
     assert_eq!(book.offer("chat", GroupChoice::Auto).unwrap().0, "vip");
     assert_eq!(
@@ -183,7 +183,7 @@ fn a_kind_of_input_without_its_own_price_is_billed_as_its_stand_in_and_the_line_
     let book = Book::from_toml(BOOK).unwrap();
     let (_, offer) = book.offer("chat", GroupChoice::Named("default")).unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(0),
     };
@@ -192,7 +192,7 @@ fn a_kind_of_input_without_its_own_price_is_billed_as_its_stand_in_and_the_line_
         (Face::CacheRead, 10),
         (Face::AudioOutput, 10),
     ]);
-    let quote = quote(offer, PriceClass::Standard, &used, situation).unwrap();
+    let quote = quote(offer, PriceClass::Standard, &used, context).unwrap();
     let seen: Vec<_> = quote
         .lines
         .iter()
@@ -249,13 +249,13 @@ fn what_a_list_cannot_bill_is_refused_and_never_free() {
 fn a_bound_takes_the_dearest_kind_of_input_and_output_and_rounds_up() {
     let book = Book::from_toml(&BOOK.replace("input = 15000000", "input = 1")).unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(0),
     };
     let most = |model, limits| {
         let (_, offer) = book.offer(model, GroupChoice::Named("default")).unwrap();
-        bound(offer, PriceClass::Standard, &limits, situation)
+        bound(offer, PriceClass::Standard, &limits, context)
             .unwrap()
             .total
             .nanos()
@@ -321,9 +321,9 @@ fn a_bound_takes_the_dearest_kind_of_input_and_output_and_rounds_up() {
     );
     assert_eq!(most("chat", Limits::default()), 0);
     let (_, offer) = book.offer("chat", GroupChoice::Named("default")).unwrap();
-    let nothing = bound(offer, PriceClass::Standard, &Limits::default(), situation).unwrap();
+    let nothing = bound(offer, PriceClass::Standard, &Limits::default(), context).unwrap();
     assert_eq!(nothing.lines, [], "what is not used has no line");
     let (_, offer) = book.offer("film", GroupChoice::Named("default")).unwrap();
-    let nothing = bound(offer, PriceClass::Standard, &Limits::default(), situation).unwrap();
+    let nothing = bound(offer, PriceClass::Standard, &Limits::default(), context).unwrap();
     assert_eq!(nothing.lines, []);
 }

@@ -7,7 +7,7 @@ use num_bigint::BigInt;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use trunkline_catalog::{
-    Limits, Offer, PriceClass, QuoteError, Situation, amount_at, bound, quote,
+    Limits, Offer, PriceClass, PricingContext, QuoteError, amount_at, bound, quote,
 };
 use trunkline_types::{Face, MAX_QUANTITY, Units};
 
@@ -51,12 +51,12 @@ fn a_charge_equals_the_exact_rational_rounded_once_half_up() {
         let attributes = Plan::attributes(dice);
         let at = Plan::moment(dice);
         let class = class(dice);
-        let situation = Situation {
+        let context = PricingContext {
             attributes: &attributes,
             at,
         };
         let expected = half_up(&plan.exact(class, &units, &attributes, at));
-        match quote(offer, class, &units, situation) {
+        match quote(offer, class, &units, context) {
             Ok(quote) => {
                 prop_assert_eq!(BigInt::from(quote.total.nanos()), expected);
                 prop_assert!(!quote.total.is_negative());
@@ -90,16 +90,16 @@ fn a_bound_is_at_least_the_charge_of_every_legal_usage() {
             rate: plan.rate,
         };
         let attributes = Plan::attributes(dice);
-        let situation = Situation {
+        let context = PricingContext {
             attributes: &attributes,
             at: Plan::moment(dice),
         };
         let class = class(dice);
         let units = plan.units(dice, MAX_QUANTITY / 10);
         let limits = limits_around(dice, &units);
-        match bound(offer, class, &limits, situation) {
+        match bound(offer, class, &limits, context) {
             Ok(bound) => {
-                let actual = quote(offer, class, &units, situation).unwrap();
+                let actual = quote(offer, class, &units, context).unwrap();
                 prop_assert!(bound.total >= actual.total, "{:?} < {:?}", bound, actual);
                 prop_assert!(!bound.total.is_negative());
                 let parts = bound.lines.iter().map(|line| line.amount.nanos());
@@ -123,7 +123,7 @@ fn a_charge_and_a_bound_never_fall_when_a_quantity_grows() {
             rate: plan.rate,
         };
         let attributes = Plan::attributes(dice);
-        let situation = Situation {
+        let context = PricingContext {
             attributes: &attributes,
             at: Plan::moment(dice),
         };
@@ -135,8 +135,8 @@ fn a_charge_and_a_bound_never_fall_when_a_quantity_grows() {
                 .plus(face, 1 + dice.magnitude(1_000_000))
                 .unwrap();
             let charges = (
-                quote(offer, class, &units, situation),
-                quote(offer, class, &more, situation),
+                quote(offer, class, &units, context),
+                quote(offer, class, &more, context),
             );
             if let (Ok(less), Ok(more)) = &charges {
                 prop_assert!(
@@ -160,8 +160,8 @@ fn a_charge_and_a_bound_never_fall_when_a_quantity_grows() {
             video_seconds: less.video_seconds + dice.magnitude(1_000),
         };
         let bounds = (
-            bound(offer, class, &less, situation),
-            bound(offer, class, &more, situation),
+            bound(offer, class, &less, context),
+            bound(offer, class, &more, context),
         );
         if let (Ok(less), Ok(more)) = &bounds {
             prop_assert!(less.total <= more.total);
@@ -182,7 +182,7 @@ fn no_quantity_and_no_time_makes_a_quote_panic() {
             rate: plan.rate,
         };
         let attributes = Plan::attributes(dice);
-        let situation = Situation {
+        let context = PricingContext {
             attributes: &attributes,
             at: trunkline_types::Timestamp::from_micros(at),
         };
@@ -192,7 +192,7 @@ fn no_quantity_and_no_time_makes_a_quote_panic() {
             calls: quantity,
             video_seconds: quantity,
         };
-        if let Ok(bound) = bound(offer, class(dice), &limits, situation) {
+        if let Ok(bound) = bound(offer, class(dice), &limits, context) {
             prop_assert!(!bound.total.is_negative());
         }
         for face in Face::ALL {
@@ -200,7 +200,7 @@ fn no_quantity_and_no_time_makes_a_quote_panic() {
                 prop_assert!(quantity > MAX_QUANTITY);
                 continue;
             };
-            if let Ok(quote) = quote(offer, class(dice), &units, situation) {
+            if let Ok(quote) = quote(offer, class(dice), &units, context) {
                 prop_assert!(!quote.total.is_negative());
             }
         }

@@ -15,7 +15,7 @@ use trunkline_catalog::{Book, Document, Routes, View};
 
 /// The record of the only model of a catalog, seen from its first group.
 pub(crate) fn served(book: &Book) -> Value {
-    seen_from(book, book.frame().groups.keys().next().unwrap())
+    seen_from(book, book.header().groups.keys().next().unwrap())
 }
 
 pub(crate) fn seen_from(book: &Book, group: &str) -> Value {

@@ -2,7 +2,7 @@
 //! day changes and daylight saving.
 
 use trunkline_catalog::{
-    Attributes, Book, GroupChoice, Limits, PriceClass, Scalar, Situation, bound, quote,
+    Attributes, Book, GroupChoice, Limits, PriceClass, PricingContext, Scalar, bound, quote,
 };
 use trunkline_types::{Face, Timestamp, Units};
 
@@ -23,12 +23,12 @@ fn tier(name: &str, pico: u32, when: &str) -> String {
 fn priced(book: &Book, tokens: u64, attributes: &Attributes, at: &str) -> (String, i64) {
     let (_, offer) = book.offer("m", GroupChoice::Named("g")).unwrap();
     let at: jiff::Timestamp = at.parse().unwrap();
-    let situation = Situation {
+    let context = PricingContext {
         attributes,
         at: Timestamp::from_micros(at.as_microsecond()),
     };
     let units = Units::none().plus(Face::Input, tokens).unwrap();
-    let quote = quote(offer, PriceClass::Standard, &units, situation).unwrap();
+    let quote = quote(offer, PriceClass::Standard, &units, context).unwrap();
     (quote.tier.to_owned(), quote.total.nanos())
 }
 
@@ -66,7 +66,7 @@ fn cached_tokens_count_as_context() {
     ));
     let (_, offer) = book.offer("m", GroupChoice::Named("g")).unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(0),
     };
@@ -76,7 +76,7 @@ fn cached_tokens_count_as_context() {
             .unwrap()
             .plus(face, 1)
             .unwrap();
-        quote(offer, PriceClass::Standard, &units, situation)
+        quote(offer, PriceClass::Standard, &units, context)
             .unwrap()
             .tier
             .to_owned()
@@ -262,12 +262,12 @@ fn a_quote_says_why_its_tier_matched() {
     let (_, offer) = book.offer("m", GroupChoice::Named("g")).unwrap();
     let attributes = Attributes::none().with("service_tier", "priority");
     let sunday: jiff::Timestamp = "2026-11-15T00:30:00Z".parse().unwrap();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(sunday.as_microsecond()),
     };
     let units = Units::none().plus(Face::Input, 101).unwrap();
-    let quote = quote(offer, PriceClass::Standard, &units, situation).unwrap();
+    let quote = quote(offer, PriceClass::Standard, &units, context).unwrap();
     assert_eq!(
         quote.why.to_string(),
         "context longer than 100 tokens and service_tier is \"priority\" and weekdays [7], hours [0, 1] in UTC"
@@ -293,7 +293,7 @@ fn a_bound_covers_every_tier_the_call_can_still_reach_and_no_other() {
     );
     let (_, offer) = book.offer("m", GroupChoice::Named("g")).unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(0),
     };
@@ -303,7 +303,7 @@ fn a_bound_covers_every_tier_the_call_can_still_reach_and_no_other() {
             output: 10,
             ..Limits::default()
         };
-        let bound = bound(offer, PriceClass::Standard, &limits, situation).unwrap();
+        let bound = bound(offer, PriceClass::Standard, &limits, context).unwrap();
         (bound.tier.to_owned(), bound.total.nanos())
     };
     assert_eq!(most(100), ("standard".to_owned(), 110_000));
@@ -321,7 +321,7 @@ fn of_tiers_that_cost_the_same_a_bound_names_the_one_that_is_reached_first() {
     ));
     let (_, offer) = book.offer("m", GroupChoice::Named("g")).unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(0),
     };
@@ -330,7 +330,7 @@ fn of_tiers_that_cost_the_same_a_bound_names_the_one_that_is_reached_first() {
         ..Limits::default()
     };
     assert_eq!(
-        bound(offer, PriceClass::Standard, &limits, situation)
+        bound(offer, PriceClass::Standard, &limits, context)
             .unwrap()
             .tier,
         "standard"
@@ -346,10 +346,10 @@ fn a_time_outside_the_calendar_is_refused() {
     ));
     let (_, offer) = book.offer("m", GroupChoice::Named("g")).unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(i64::MAX),
     };
-    assert!(quote(offer, PriceClass::Standard, &Units::none(), situation).is_err());
-    assert!(bound(offer, PriceClass::Standard, &Limits::default(), situation).is_err());
+    assert!(quote(offer, PriceClass::Standard, &Units::none(), context).is_err());
+    assert!(bound(offer, PriceClass::Standard, &Limits::default(), context).is_err());
 }

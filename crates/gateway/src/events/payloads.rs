@@ -106,7 +106,7 @@ impl Change {
                 (None, Some(_)) => change.on.push(name.to_owned()),
                 (Some(_), None) => change.off.push(name.to_owned()),
                 (Some(old), Some(new)) => {
-                    let same_frame = before.frame() == after.frame();
+                    let same_frame = before.header() == after.header();
                     if old.prices != new.prices || old.groups != new.groups || !same_frame {
                         change.priced.push(name.to_owned());
                     }
@@ -125,7 +125,7 @@ impl Change {
 
 /// A model for single customers is nobody else's business.
 fn is_public(book: &Book, entry: &Entry) -> bool {
-    let common = &book.frame().auto_groups;
+    let common = &book.header().auto_groups;
     let is_sold = |group: &String| common.is_empty() || common.contains(group);
     !entry.login_required && entry.groups.iter().any(is_sold)
 }

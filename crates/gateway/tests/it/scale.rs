@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trunkline_catalog::{
-    Attributes, Book, Document, Entry, GroupChoice, Limits, PriceClass, Situation, bound,
+    Attributes, Book, Document, Entry, GroupChoice, Limits, PriceClass, PricingContext, bound,
 };
 use trunkline_db::SystemClock;
 use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, publish};
@@ -128,7 +128,7 @@ fn lookups() -> Vec<(usize, f64, f64)> {
                 let sale = book
                     .sale(name.next().unwrap(), GroupChoice::Named("odd"))
                     .unwrap();
-                let situation = Situation {
+                let situation = PricingContext {
                     attributes: &attributes,
                     at,
                 };

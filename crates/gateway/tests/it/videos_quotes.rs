@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Book, Entry, GroupChoice, PriceClass, Situation, quote, starter};
+use trunkline_catalog::{Book, Entry, GroupChoice, PriceClass, PricingContext, quote, starter};
 use trunkline_gateway::VideoJob;
 use trunkline_generation::video::{
     BillableUnits, Container, KnownMedia, MediaFacts, Outbound, family_of,
@@ -210,7 +210,7 @@ fn priced(book: &Book, model: &str, bill: &BillableUnits) -> i64 {
     let (_, offer) = book.offer(model, GroupChoice::Named("default")).unwrap();
     let unit = book.model(model).unwrap().list().billing_unit();
     let units = bill.usage().billed(unit).unwrap();
-    let situation = Situation {
+    let situation = PricingContext {
         attributes: &bill.attributes,
         at: Timestamp::from_micros(0),
     };

@@ -1,7 +1,7 @@
 //! Input images of a request: form files, URLs, data URIs.
 
 use serde_json::Value;
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 use crate::encoding;
 use crate::fields::RequestReader;
@@ -19,7 +19,7 @@ const MASK: &str = "mask";
 pub(super) fn read(
     reader: &mut RequestReader<'_>,
     files: Vec<(String, InputImage)>,
-) -> Result<(Vec<InputImage>, Option<InputImage>), Refusal> {
+) -> Result<(Vec<InputImage>, Option<InputImage>), RequestError> {
     let mut images = Vec::new();
     let mut mask = None;
     for name in SOURCES {
@@ -34,27 +34,27 @@ pub(super) fn read(
         check_held(&name, &picture)?;
         match name.as_str() {
             MASK if mask.is_none() => mask = Some(picture),
-            MASK => return Err(Refusal::invalid(MASK, "there can be one `mask`")),
+            MASK => return Err(RequestError::invalid(MASK, "there can be one `mask`")),
             name if SOURCES.contains(&name) => images.push(picture),
             name => {
                 let shown: String = name.chars().take(64).collect();
                 let text = format!("there is no file field `{shown}`; pictures go in `image`");
-                return Err(Refusal::invalid(shown, text));
+                return Err(RequestError::invalid(shown, text));
             }
         }
     }
     if images.is_empty() {
-        return Err(Refusal::missing("image")
+        return Err(RequestError::missing("image")
             .with_fix("send the picture as a file, an https address or a data URI in `image`"));
     }
     if images.len() > MAX_PICTURES {
         let text = format!("there can be at most {MAX_PICTURES} pictures in `image`");
-        return Err(Refusal::invalid("image", text));
+        return Err(RequestError::invalid("image", text));
     }
     Ok((images, mask))
 }
 
-fn several(name: &str, value: &Value, images: &mut Vec<InputImage>) -> Result<(), Refusal> {
+fn several(name: &str, value: &Value, images: &mut Vec<InputImage>) -> Result<(), RequestError> {
     let members = match value {
         Value::Array(members) => members.as_slice(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
@@ -69,12 +69,12 @@ fn several(name: &str, value: &Value, images: &mut Vec<InputImage>) -> Result<()
 }
 
 /// An address or a data URI, bare or as `{"image_url": …}`.
-fn one(name: &str, value: &Value) -> Result<InputImage, Refusal> {
+fn one(name: &str, value: &Value) -> Result<InputImage, RequestError> {
     let text = match value {
         Value::String(text) => Some(text.as_str()),
         Value::Object(map) if map.contains_key("file_id") => {
             let text = format!("`{name}` cannot be a file id: files are not kept here");
-            let refusal = Refusal::invalid(name, text);
+            let refusal = RequestError::invalid(name, text);
             return Err(refusal.with_fix("send the picture itself or its address"));
         }
         Value::Object(map) => map.get("image_url").and_then(Value::as_str),
@@ -83,18 +83,18 @@ fn one(name: &str, value: &Value) -> Result<InputImage, Refusal> {
     match text {
         Some(text) if encoding::is_data_uri(text) => inline(name, text),
         Some(text) if encoding::is_link(text) => Ok(InputImage::Link(text.to_owned())),
-        Some(_) | None => Err(Refusal::invalid(
+        Some(_) | None => Err(RequestError::invalid(
             name,
             format!("`{name}` must be a file, an http or https address, or a data URI"),
         )),
     }
 }
 
-fn inline(name: &str, text: &str) -> Result<InputImage, Refusal> {
+fn inline(name: &str, text: &str) -> Result<InputImage, RequestError> {
     let found = encoding::from_data_uri(text);
     let Some(found) = found.filter(|found| found.content_type.starts_with("image/")) else {
         let text = format!("`{name}` must be a data URI of an image in base64");
-        let refusal = Refusal::invalid(name, text);
+        let refusal = RequestError::invalid(name, text);
         return Err(refusal.with_fix("write it as data:image/png;base64,…"));
     };
     let ending = match found.content_type {
@@ -111,12 +111,12 @@ fn inline(name: &str, text: &str) -> Result<InputImage, Refusal> {
     })
 }
 
-fn check_held(name: &str, picture: &InputImage) -> Result<(), Refusal> {
+fn check_held(name: &str, picture: &InputImage) -> Result<(), RequestError> {
     match picture {
         InputImage::Held { bytes, .. } if bytes.is_empty() => {
             let shown: String = name.chars().take(64).collect();
             let text = format!("the file in `{shown}` is empty");
-            Err(Refusal::invalid(shown, text))
+            Err(RequestError::invalid(shown, text))
         }
         InputImage::Held { .. } | InputImage::Link(_) => Ok(()),
     }

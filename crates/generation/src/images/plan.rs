@@ -1,7 +1,9 @@
 //! A request for images by the model's record.
 
 use serde_json::{Map, Value};
-use trunkline_catalog::{Attributes, Entry, Fate, Note, PriceList, Refusal, Report, Scalar};
+use trunkline_catalog::{
+    Attributes, Entry, FieldNote, FieldReport, FieldTreatment, PriceList, RequestError, Scalar,
+};
 
 use crate::field_policy;
 
@@ -36,10 +38,14 @@ const BROUGHT: [&str; 4] = ["image", "image[]", "images", "mask"];
 const AUTO: &str = "auto";
 
 /// Checks a request by the model's record and writes in what moves its price.
-pub fn plan(mut request: ImageRequest, entry: &Entry, prices: &PriceList) -> Result<Plan, Refusal> {
-    let mut report = Report::default();
-    report.say(Note::read("model"));
-    report.say(Note::read("prompt"));
+pub fn plan(
+    mut request: ImageRequest,
+    entry: &Entry,
+    prices: &PriceList,
+) -> Result<Plan, RequestError> {
+    let mut report = FieldReport::default();
+    report.add(FieldNote::read("model"));
+    report.add(FieldNote::read("prompt"));
     check_count(&request, entry)?;
     brought(&mut request, &mut report);
     for name in OURS {
@@ -73,27 +79,27 @@ pub fn plan(mut request: ImageRequest, entry: &Entry, prices: &PriceList) -> Res
     })
 }
 
-fn check_count(request: &ImageRequest, entry: &Entry) -> Result<(), Refusal> {
+fn check_count(request: &ImageRequest, entry: &Entry) -> Result<(), RequestError> {
     match entry.specs.max_images {
         Some(most) if request.count > most => {
             let text = format!("this model makes at most {most} images in one call");
-            Err(Refusal::invalid("n", text))
+            Err(RequestError::invalid("n", text))
         }
         Some(_) | None => Ok(()),
     }
 }
 
 /// Input images are read at the edits endpoint only: elsewhere their effect would depend on the vendor.
-fn brought(request: &mut ImageRequest, report: &mut Report) {
+fn brought(request: &mut ImageRequest, report: &mut FieldReport) {
     match request.endpoint {
-        ImageEndpoint::Edits => report.say(Note::read("image")),
+        ImageEndpoint::Edits => report.add(FieldNote::read("image")),
         ImageEndpoint::Generations => {
             for name in BROUGHT {
                 if request.extras.remove(name).is_some() {
                     let why = "pictures are read at /v1/images/edits alone";
                     let code = format!("{}_ignored", name.trim_end_matches("[]"));
-                    let note = Note::told(name, Fate::Ignored, code, why);
-                    report.say(note.with_fix("use /v1/images/edits"));
+                    let note = FieldNote::new(name, FieldTreatment::Ignored, code, why);
+                    report.add(note.with_fix("use /v1/images/edits"));
                 }
             }
         }
@@ -129,23 +135,24 @@ impl Choice<'_> {
         &self,
         asked: Option<String>,
         prices: &PriceList,
-        report: &mut Report,
-    ) -> Result<Option<String>, Refusal> {
+        report: &mut FieldReport,
+    ) -> Result<Option<String>, RequestError> {
         let is_priced = prices.request_paths().any(|path| path == self.name);
         match (asked, self.usual().filter(|_| is_priced)) {
             (None, Some(usual)) => {
                 let why = "its price depends on it, so the one that is meant is written out";
                 let code = format!("{}_defaulted", self.name);
-                let note = Note::told(self.name, Fate::Defaulted, code, why);
-                report.say(note.with_value(usual));
+                let note = FieldNote::new(self.name, FieldTreatment::Defaulted, code, why);
+                report.add(note.with_value(usual));
                 Ok(Some(usual.to_owned()))
             }
             (None, None) => Ok(None),
             (Some(word), Some(usual)) if word == AUTO => {
                 let why = "the vendor would choose, and with it the price";
                 let code = format!("{}_fixed", self.name);
-                let note = Note::told(self.name, Fate::Rewritten, code, why).with_value(usual);
-                report.say(note.with_fix(format!("say `{}` outright", self.name)));
+                let note = FieldNote::new(self.name, FieldTreatment::Rewritten, code, why)
+                    .with_value(usual);
+                report.add(note.with_fix(format!("say `{}` outright", self.name)));
                 Ok(Some(usual.to_owned()))
             }
             (Some(word), None) if word == AUTO => Ok(Some(word)),
@@ -159,14 +166,14 @@ impl Choice<'_> {
     }
 
     /// The value as the record spells it, or else as the prices do.
-    fn spelled(&self, word: &str, prices: &PriceList) -> Result<String, Refusal> {
+    fn spelled(&self, word: &str, prices: &PriceList) -> Result<String, RequestError> {
         let ways = (self.spellings)(word);
         if let Some(listed) = self.listed {
             let found = listed.iter().find(|known| ways.contains(known));
             return found.cloned().ok_or_else(|| {
                 let (name, all) = (self.name, field_policy::listed(listed));
                 let text = format!("`{name}` of this model must be one of {all}");
-                Refusal::invalid(name, text)
+                RequestError::invalid(name, text)
             });
         }
         let is_sold = |way: &&String| prices.sells(self.name, &Scalar::Text((*way).clone()));

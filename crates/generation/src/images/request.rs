@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 use crate::fields::{Fields, RequestReader};
 
@@ -70,7 +70,7 @@ impl ImageRequest {
         endpoint: ImageEndpoint,
         fields: &Fields,
         files: Vec<(String, InputImage)>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, RequestError> {
         let mut reader = RequestReader::of(fields);
         let model = reader.required("model")?;
         let prompt = reader.required("prompt")?;
@@ -106,20 +106,20 @@ impl ImageRequest {
     }
 }
 
-fn count(reader: &RequestReader<'_>) -> Result<u64, Refusal> {
+fn count(reader: &RequestReader<'_>) -> Result<u64, RequestError> {
     let count = reader.see_whole("n")?.unwrap_or(1);
     if (1..=MAX_COUNT).contains(&count) {
         return Ok(count);
     }
     let text = format!("`n` must be from 1 to {MAX_COUNT}");
-    Err(Refusal::invalid("n", text))
+    Err(RequestError::invalid("n", text))
 }
 
-fn wants_base64(reader: &RequestReader<'_>) -> Result<bool, Refusal> {
+fn wants_base64(reader: &RequestReader<'_>) -> Result<bool, RequestError> {
     match reader.see_text("response_format")? {
         Some("b64_json") => Ok(true),
         Some("url") | None => Ok(false),
-        Some(_) => Err(Refusal::invalid(
+        Some(_) => Err(RequestError::invalid(
             "response_format",
             "`response_format` must be url or b64_json",
         )),
@@ -127,13 +127,13 @@ fn wants_base64(reader: &RequestReader<'_>) -> Result<bool, Refusal> {
 }
 
 /// The response is sent whole: it has no partial images.
-fn check_stream(reader: &RequestReader<'_>) -> Result<(), Refusal> {
+fn check_stream(reader: &RequestReader<'_>) -> Result<(), RequestError> {
     let streams = reader.see_flag("stream")?.unwrap_or(false);
     let partial = reader.see_whole("partial_images")?.unwrap_or(0);
     if !streams && partial == 0 {
         return Ok(());
     }
     let text = "images come in one answer when all are made; they are not streamed";
-    let refusal = Refusal::invalid("stream", text);
+    let refusal = RequestError::invalid("stream", text);
     Err(refusal.with_fix("leave `stream` and `partial_images` out"))
 }

@@ -6,7 +6,7 @@ mod minimax;
 mod openai;
 
 use crate::vendor_http::VendorError;
-use trunkline_catalog::Note;
+use trunkline_catalog::FieldNote;
 
 use super::{GeneratedImages, Image, ImageRequest, ImageSource, Protocol};
 use crate::encoding;
@@ -38,7 +38,7 @@ const FOREIGN: [&str; 6] = [
 ];
 
 /// Notes that the quality and the mask of a request are not sent.
-fn skip_quality_and_mask(request: &ImageRequest, notes: &mut Vec<Note>) {
+fn skip_quality_and_mask(request: &ImageRequest, notes: &mut Vec<FieldNote>) {
     notes.extend(request.quality.iter().map(|_| not_sent("quality")));
     notes.extend(request.mask.iter().map(|_| not_sent("mask")));
 }

@@ -1,6 +1,6 @@
 //! A request for speech by the model's record.
 
-use trunkline_catalog::{Entry, Fate, Note, Refusal, Report};
+use trunkline_catalog::{Entry, FieldNote, FieldReport, FieldTreatment, RequestError};
 use trunkline_probe::SpeechFormat;
 
 use super::{Plan, SpeechRequest};
@@ -18,10 +18,10 @@ const KNOWN: [&str; 7] = [
 ];
 
 /// Checks a request by the model's record and writes in the format.
-pub fn plan(mut request: SpeechRequest, entry: &Entry) -> Result<Plan, Refusal> {
-    let mut report = Report::default();
+pub fn plan(mut request: SpeechRequest, entry: &Entry) -> Result<Plan, RequestError> {
+    let mut report = FieldReport::default();
     for name in ["model", "input", "voice"] {
-        report.say(Note::read(name));
+        report.add(FieldNote::read(name));
     }
     check_length(&request, entry)?;
     check_voice(&request, entry)?;
@@ -42,19 +42,19 @@ pub fn plan(mut request: SpeechRequest, entry: &Entry) -> Result<Plan, Refusal> 
     Ok(Plan { request, report })
 }
 
-fn check_length(request: &SpeechRequest, entry: &Entry) -> Result<(), Refusal> {
+fn check_length(request: &SpeechRequest, entry: &Entry) -> Result<(), RequestError> {
     match entry.specs.max_input_characters {
         Some(most) if request.characters() > most => {
             let has = request.characters();
             let text = format!("this model speaks at most {most} characters; `input` has {has}");
-            let refusal = Refusal::invalid("input", text);
+            let refusal = RequestError::invalid("input", text);
             Err(refusal.with_fix("send the text in several calls"))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-fn check_voice(request: &SpeechRequest, entry: &Entry) -> Result<(), Refusal> {
+fn check_voice(request: &SpeechRequest, entry: &Entry) -> Result<(), RequestError> {
     let Some(voices) = &entry.specs.voices else {
         return Ok(());
     };
@@ -65,14 +65,14 @@ fn check_voice(request: &SpeechRequest, entry: &Entry) -> Result<(), Refusal> {
         "`voice` of this model must be one of {}",
         field_policy::listed(voices)
     );
-    Err(Refusal::invalid("voice", text))
+    Err(RequestError::invalid("voice", text))
 }
 
 fn format(
     asked: Option<SpeechFormat>,
     entry: &Entry,
-    report: &mut Report,
-) -> Result<SpeechFormat, Refusal> {
+    report: &mut FieldReport,
+) -> Result<SpeechFormat, RequestError> {
     let listed = entry.specs.response_formats.as_deref();
     if let Some(format) = asked {
         let word = format.word();
@@ -81,16 +81,16 @@ fn format(
                 "`response_format` of this model must be one of {}",
                 field_policy::listed(all)
             );
-            return Err(Refusal::invalid("response_format", text));
+            return Err(RequestError::invalid("response_format", text));
         }
-        report.say(Note::read("response_format"));
+        report.add(FieldNote::read("response_format"));
         return Ok(format);
     }
     let format = usual(entry);
     let why = "nobody asked for a format, so the model's own is written out";
     let code = "response_format_defaulted";
-    let note = Note::told("response_format", Fate::Defaulted, code, why);
-    report.say(note.with_value(format.word()));
+    let note = FieldNote::new("response_format", FieldTreatment::Defaulted, code, why);
+    report.add(note.with_value(format.word()));
     Ok(format)
 }
 

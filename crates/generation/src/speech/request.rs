@@ -1,7 +1,7 @@
 //! A request for speech, read.
 
 use serde_json::{Map, Number, Value};
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 use trunkline_probe::SpeechFormat;
 
 use crate::fields::{Fields, RequestReader};
@@ -29,7 +29,7 @@ pub struct SpeechRequest {
 
 impl SpeechRequest {
     /// Reads a request.
-    pub fn read(fields: &Fields) -> Result<Self, Refusal> {
+    pub fn read(fields: &Fields) -> Result<Self, RequestError> {
         let mut reader = RequestReader::of(fields);
         let model = reader.required("model")?;
         let input = reader.required("input")?;
@@ -57,32 +57,32 @@ impl SpeechRequest {
 }
 
 /// A name, or `{"id": …}`. The object stays among the others, for vendors that distinguish the two.
-fn voice(reader: &mut RequestReader<'_>) -> Result<String, Refusal> {
+fn voice(reader: &mut RequestReader<'_>) -> Result<String, RequestError> {
     let Some(Value::Object(object)) = reader.see("voice") else {
         return reader.required("voice");
     };
     let id = object.get("id").and_then(Value::as_str);
     let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
     let text = "`voice` must be a name, or an object with an `id`";
-    id.ok_or_else(|| Refusal::invalid("voice", text))
+    id.ok_or_else(|| RequestError::invalid("voice", text))
 }
 
-fn format(reader: &mut RequestReader<'_>) -> Result<Option<SpeechFormat>, Refusal> {
+fn format(reader: &mut RequestReader<'_>) -> Result<Option<SpeechFormat>, RequestError> {
     let Some(word) = reader.take_text("response_format")? else {
         return Ok(None);
     };
     let text = "`response_format` must be mp3, opus, aac, flac, wav or pcm";
-    let refusal = || Refusal::invalid("response_format", text);
+    let refusal = || RequestError::invalid("response_format", text);
     SpeechFormat::parse(&word).map(Some).ok_or_else(refusal)
 }
 
 /// The body is the audio itself, and nothing else.
-fn check_stream(reader: &RequestReader<'_>) -> Result<(), Refusal> {
+fn check_stream(reader: &RequestReader<'_>) -> Result<(), RequestError> {
     match reader.see_text("stream_format")? {
         Some("audio") | None => Ok(()),
         Some(_) => {
             let text = "`stream_format` must be audio: the answer is the audio itself";
-            let refusal = Refusal::invalid("stream_format", text);
+            let refusal = RequestError::invalid("stream_format", text);
             Err(refusal.with_fix("leave `stream_format` out; the audio comes while it is made"))
         }
     }

@@ -6,7 +6,7 @@ mod openai;
 
 use crate::vendor_http::VendorResponse;
 use bytes::Bytes;
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 use trunkline_probe::SpeechFormat;
 
 use super::{Protocol, SpeechRequest};
@@ -30,9 +30,9 @@ fn no_prefix(_ask: &SpeechRequest) -> Bytes {
 }
 
 /// The refusal of a format that a vendor does not produce.
-fn unmade(format: SpeechFormat, makes: &str) -> Refusal {
+fn unmade(format: SpeechFormat, makes: &str) -> RequestError {
     let text = format!("the vendor makes no {} of it", format.word());
-    let refusal = Refusal::new("format_unsupported", "response_format", text);
+    let refusal = RequestError::new("format_unsupported", "response_format", text);
     refusal.with_fix(format!("ask for {makes}"))
 }
 

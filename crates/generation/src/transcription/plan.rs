@@ -1,7 +1,7 @@
 //! A request for a transcript by the model's record. What an upload is was measured; its name and the type
 //! that the form gives it count for nothing.
 
-use trunkline_catalog::{Entry, Fate, Note, Refusal, Report};
+use trunkline_catalog::{Entry, FieldNote, FieldReport, FieldTreatment, RequestError};
 use trunkline_probe::{Codec, Container, Measurement};
 
 use super::{Plan, TranscriptionEndpoint, TranscriptionRequest};
@@ -24,14 +24,14 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// Checks a request by the model's record: length, size and form of the recording, and its fields.
-pub fn plan(mut request: TranscriptionRequest, entry: &Entry) -> Result<Plan, Refusal> {
-    let mut report = Report::default();
-    report.say(Note::read("model"));
+pub fn plan(mut request: TranscriptionRequest, entry: &Entry) -> Result<Plan, RequestError> {
+    let mut report = FieldReport::default();
+    report.add(FieldNote::read("model"));
     check_bytes(&request, entry)?;
     check_form(&request.upload.measurement, entry)?;
     check_samples(&request.upload.measurement, entry)?;
     check_length(&request, entry)?;
-    report.say(Note::read("file"));
+    report.add(FieldNote::read("file"));
     field_policy::own(&mut report, entry, "prompt", &mut request.prompt)?;
     field_policy::own(&mut report, entry, "language", &mut request.language)?;
     for name in ["response_format", "stream"] {
@@ -41,37 +41,37 @@ pub fn plan(mut request: TranscriptionRequest, entry: &Entry) -> Result<Plan, Re
     if request.endpoint == TranscriptionEndpoint::Translations && request.language.take().is_some()
     {
         let why = "a translation is English, and what is spoken is found out";
-        let note = Note::told("language", Fate::Ignored, "language_ignored", why);
-        report.say(note.with_fix("leave `language` out"));
+        let note = FieldNote::new("language", FieldTreatment::Ignored, "language_ignored", why);
+        report.add(note.with_fix("leave `language` out"));
     }
     Ok(Plan { request, report })
 }
 
-fn check_bytes(request: &TranscriptionRequest, entry: &Entry) -> Result<(), Refusal> {
+fn check_bytes(request: &TranscriptionRequest, entry: &Entry) -> Result<(), RequestError> {
     match entry.specs.max_upload_bytes {
         Some(most) if request.upload.bytes > most => {
             let has = request.upload.bytes;
             let text = format!("this model takes files of at most {most} bytes; this has {has}");
-            let refusal = Refusal::invalid("file", text);
+            let refusal = RequestError::invalid("file", text);
             Err(refusal.with_fix("send it compressed or in pieces"))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-fn check_length(request: &TranscriptionRequest, entry: &Entry) -> Result<(), Refusal> {
+fn check_length(request: &TranscriptionRequest, entry: &Entry) -> Result<(), RequestError> {
     match entry.specs.max_upload_seconds {
         Some(most) if request.seconds() > most => {
             let has = request.seconds();
             let text =
                 format!("this model takes recordings of at most {most} seconds; this has {has}");
-            Err(Refusal::invalid("file", text).with_fix("send it in pieces"))
+            Err(RequestError::invalid("file", text).with_fix("send it in pieces"))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-fn check_form(measurement: &Measurement, entry: &Entry) -> Result<(), Refusal> {
+fn check_form(measurement: &Measurement, entry: &Entry) -> Result<(), RequestError> {
     let Some(accepted) = &entry.accepted_upload_formats else {
         return Ok(());
     };
@@ -83,10 +83,10 @@ fn check_form(measurement: &Measurement, entry: &Entry) -> Result<(), Refusal> {
     let is = words.first().copied().unwrap_or_default();
     let all = field_policy::listed(accepted);
     let text = format!("the file is {is}, whatever its name says; this model takes {all}");
-    Err(Refusal::invalid("file", text))
+    Err(RequestError::invalid("file", text))
 }
 
-fn check_samples(measurement: &Measurement, entry: &Entry) -> Result<(), Refusal> {
+fn check_samples(measurement: &Measurement, entry: &Entry) -> Result<(), RequestError> {
     let Some(wanted) = entry.specs.upload_pcm_bits else {
         return Ok(());
     };
@@ -107,7 +107,7 @@ fn check_samples(measurement: &Measurement, entry: &Entry) -> Result<(), Refusal
         return Ok(());
     }
     let text = format!("a wav file for this model must be PCM of {wanted} bits");
-    Err(Refusal::invalid("file", text))
+    Err(RequestError::invalid("file", text))
 }
 
 /// The names of a container in records, its usual file extension first.

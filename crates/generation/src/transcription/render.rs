@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 use super::{Segment, Transcript, TranscriptFormat, TranscriptionEndpoint, TranscriptionRequest};
 
@@ -23,7 +23,7 @@ pub struct RenderedTranscript {
 pub fn render(
     request: &TranscriptionRequest,
     transcript: &Transcript,
-) -> Result<RenderedTranscript, Refusal> {
+) -> Result<RenderedTranscript, RequestError> {
     if let Some((content_type, bytes)) = &transcript.own {
         return Ok(RenderedTranscript {
             content_type,
@@ -47,12 +47,12 @@ pub fn render(
 }
 
 /// The refusal of a format with times, for a vendor that reports none.
-pub(super) fn timeless(format: TranscriptFormat) -> Refusal {
+pub(super) fn timeless(format: TranscriptFormat) -> RequestError {
     let text = format!(
         "{} needs the time of each sentence, which the vendor does not tell",
         format.word()
     );
-    let refusal = Refusal::new("timestamps_unsupported", "response_format", text);
+    let refusal = RequestError::new("timestamps_unsupported", "response_format", text);
     refusal.with_fix("ask for json or text")
 }
 

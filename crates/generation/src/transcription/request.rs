@@ -1,7 +1,7 @@
 //! A request for a transcript, read.
 
 use serde_json::{Map, Value};
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 use trunkline_probe::Measurement;
 
 use crate::fields::{Fields, RequestReader};
@@ -95,7 +95,7 @@ impl TranscriptionRequest {
         endpoint: TranscriptionEndpoint,
         fields: &Fields,
         upload: Upload,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, RequestError> {
         let mut reader = RequestReader::of(fields);
         let model = reader.required("model")?;
         let language = reader.take_text("language")?;
@@ -128,7 +128,7 @@ impl TranscriptionRequest {
     }
 }
 
-fn format(reader: &RequestReader<'_>) -> Result<TranscriptFormat, Refusal> {
+fn format(reader: &RequestReader<'_>) -> Result<TranscriptFormat, RequestError> {
     let word = reader.see_text("response_format")?.unwrap_or("json");
     let all = [
         TranscriptFormat::Json,
@@ -140,20 +140,20 @@ fn format(reader: &RequestReader<'_>) -> Result<TranscriptFormat, Refusal> {
     let found = all.into_iter().find(|format| format.word() == word);
     found.ok_or_else(|| {
         let text = "`response_format` must be json, text, srt, verbose_json or vtt";
-        Refusal::invalid("response_format", text)
+        RequestError::invalid("response_format", text)
     })
 }
 
-fn check_stream(reader: &RequestReader<'_>) -> Result<(), Refusal> {
+fn check_stream(reader: &RequestReader<'_>) -> Result<(), RequestError> {
     if !reader.see_flag("stream")?.unwrap_or(false) {
         return Ok(());
     }
     let text = "the whole transcript comes in one answer; it is not streamed";
-    Err(Refusal::invalid("stream", text).with_fix("leave `stream` out"))
+    Err(RequestError::invalid("stream", text).with_fix("leave `stream` out"))
 }
 
 /// Forms write a list with brackets behind its name; some clients leave them out.
-fn check_granularities(reader: &RequestReader<'_>) -> Result<(), Refusal> {
+fn check_granularities(reader: &RequestReader<'_>) -> Result<(), RequestError> {
     for name in ["timestamp_granularities[]", "timestamp_granularities"] {
         let Some(value) = reader.see(name) else {
             continue;
@@ -164,7 +164,7 @@ fn check_granularities(reader: &RequestReader<'_>) -> Result<(), Refusal> {
         let is_word = |one: &&Value| matches!(one.as_str(), Some("word" | "segment"));
         if !members.iter().all(is_word) {
             let text = format!("`{name}` must be word or segment");
-            return Err(Refusal::invalid(name, text));
+            return Err(RequestError::invalid(name, text));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ mod dashscope_file;
 mod openai;
 mod zhipu;
 
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 use trunkline_probe::Container;
 
 use super::plan::words_of;
@@ -39,16 +39,16 @@ const FOREIGN: [&str; 6] = [
 ];
 
 /// Refuses a translation, for a vendor that only transcribes.
-fn untranslated() -> Refusal {
+fn untranslated() -> RequestError {
     let text = "the vendor of this model writes down what is said and does not translate it";
-    let refusal = Refusal::new("translation_unsupported", "model", text);
+    let refusal = RequestError::new("translation_unsupported", "model", text);
     refusal.with_fix("use /v1/audio/transcriptions, or a model that translates")
 }
 
 /// A protocol that is handed a link and got none.
-fn unlinked() -> Refusal {
+fn unlinked() -> RequestError {
     let text = "the recording cannot be handed to this model's vendor";
-    Refusal::new("upload_link_missing", "file", text)
+    RequestError::new("upload_link_missing", "file", text)
 }
 
 /// The recording as a part of a form. Vendors go by the ending of its name: one that does not fit what the
@@ -88,7 +88,7 @@ const fn type_of(container: Container) -> &'static str {
 }
 
 /// Whether the caller wants English.
-fn check_endpoint(request: &TranscriptionRequest) -> Result<(), Refusal> {
+fn check_endpoint(request: &TranscriptionRequest) -> Result<(), RequestError> {
     match request.endpoint {
         super::TranscriptionEndpoint::Transcriptions => Ok(()),
         super::TranscriptionEndpoint::Translations => Err(untranslated()),

@@ -10,7 +10,7 @@ mod openai;
 mod seedance;
 mod wan;
 
-use trunkline_catalog::{Refusal, Specs};
+use trunkline_catalog::{RequestError, Specs};
 
 use crate::video::media_facts::KnownMedia;
 use crate::video::plan::{BillableUnits, Outbound, Plan};
@@ -37,10 +37,11 @@ pub struct Family {
     /// Its variants.
     pub variants: &'static [&'static str],
     /// Reads a request into a plan or a refusal. Pure: the same request, the same plan.
-    pub plan: fn(&PlanContext<'_>) -> Result<Plan, Refusal>,
+    pub plan: fn(&PlanContext<'_>) -> Result<Plan, RequestError>,
     /// Prices a body that is sent from scratch: the units that the upstream bills for it. It must not
     /// depend on the request.
-    pub bill: fn(&'static str, &Outbound, &Specs, &KnownMedia) -> Result<BillableUnits, Refusal>,
+    pub bill:
+        fn(&'static str, &Outbound, &Specs, &KnownMedia) -> Result<BillableUnits, RequestError>,
 }
 
 /// All families. A new one is a line here and one above: docs/adding/family.md.

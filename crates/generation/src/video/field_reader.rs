@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use trunkline_catalog::{Fate, Note, Refusal, Report};
+use trunkline_catalog::{FieldNote, FieldReport, FieldTreatment, RequestError};
 
 use crate::video::request::{VideoRequest, WEBHOOK_URL};
 
@@ -18,7 +18,7 @@ pub(crate) const METADATA_IGNORED: &str = "metadata_ignored";
 pub struct FieldReader<'a> {
     request: &'a VideoRequest,
     read: BTreeSet<String>,
-    report: Report,
+    report: FieldReport,
 }
 
 // === impl FieldReader ===
@@ -30,7 +30,7 @@ impl<'a> FieldReader<'a> {
         let mut reader = Self {
             request,
             read: BTreeSet::new(),
-            report: Report::default(),
+            report: FieldReport::default(),
         };
         reader.mark("model");
         if request.webhook_url().is_some() {
@@ -52,36 +52,37 @@ impl<'a> FieldReader<'a> {
         path: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
         wanted: &str,
-    ) -> Result<Option<T>, Refusal> {
+    ) -> Result<Option<T>, RequestError> {
         let Some(value) = self.get(path) else {
             return Ok(None);
         };
-        let refusal = || Refusal::invalid(path, format!("`{path}` must be {wanted}"));
+        let refusal = || RequestError::invalid(path, format!("`{path}` must be {wanted}"));
         read(value).map(Some).ok_or_else(refusal)
     }
 
     /// A text.
-    pub fn text(&mut self, path: &str) -> Result<Option<&'a str>, Refusal> {
+    pub fn text(&mut self, path: &str) -> Result<Option<&'a str>, RequestError> {
         self.typed(path, Value::as_str, "a text")
     }
 
     /// A text that is there and not empty; one of blanks is as good as none.
-    pub fn filled(&mut self, path: &str) -> Result<Option<&'a str>, Refusal> {
+    pub fn filled(&mut self, path: &str) -> Result<Option<&'a str>, RequestError> {
         Ok(self.text(path)?.filter(|text| !text.trim().is_empty()))
     }
 
     /// The same for a text that is required.
-    pub fn required(&mut self, path: &str) -> Result<&'a str, Refusal> {
-        self.filled(path)?.ok_or_else(|| Refusal::missing(path))
+    pub fn required(&mut self, path: &str) -> Result<&'a str, RequestError> {
+        self.filled(path)?
+            .ok_or_else(|| RequestError::missing(path))
     }
 
     /// A whole number.
-    pub fn whole(&mut self, path: &str) -> Result<Option<i64>, Refusal> {
+    pub fn whole(&mut self, path: &str) -> Result<Option<i64>, RequestError> {
         self.typed(path, Value::as_i64, "a whole number")
     }
 
     /// True or false.
-    pub fn flag(&mut self, path: &str) -> Result<Option<bool>, Refusal> {
+    pub fn flag(&mut self, path: &str) -> Result<Option<bool>, RequestError> {
         self.typed(path, Value::as_bool, "true or false")
     }
 
@@ -90,14 +91,14 @@ impl<'a> FieldReader<'a> {
         &mut self,
         path: &str,
         words: &[&'static str],
-    ) -> Result<Option<&'static str>, Refusal> {
+    ) -> Result<Option<&'static str>, RequestError> {
         let Some(text) = self.text(path)? else {
             return Ok(None);
         };
         let known = words.iter().copied().find(|word| *word == text);
         known.map(Some).ok_or_else(|| {
             let listed = words.join(", ");
-            Refusal::invalid(path, format!("`{path}` must be one of {listed}"))
+            RequestError::invalid(path, format!("`{path}` must be one of {listed}"))
         })
     }
 
@@ -108,7 +109,7 @@ impl<'a> FieldReader<'a> {
         words: &[&'static str],
         default: &'static str,
         why: &str,
-    ) -> Result<&'static str, Refusal> {
+    ) -> Result<&'static str, RequestError> {
         let known = self.one_of(path, words)?;
         if known.is_none() {
             self.defaulted(path, default, why);
@@ -121,12 +122,12 @@ impl<'a> FieldReader<'a> {
         &mut self,
         path: &str,
         (least, most): (i64, i64),
-    ) -> Result<Option<i64>, Refusal> {
+    ) -> Result<Option<i64>, RequestError> {
         let number = self.whole(path)?;
         match number {
             Some(number) if !(least..=most).contains(&number) => {
                 let text = format!("`{path}` must be from {least} to {most}");
-                Err(Refusal::invalid(path, text))
+                Err(RequestError::invalid(path, text))
             }
             Some(_) | None => Ok(number),
         }
@@ -146,14 +147,16 @@ impl<'a> FieldReader<'a> {
     }
 
     /// Reports a note about a field. The field counts as read and gets no other note.
-    pub fn say(&mut self, note: Note) {
+    pub fn say(&mut self, note: FieldNote) {
         self.read.insert(note.field.clone());
-        self.report.say(note);
+        self.report.add(note);
     }
 
     /// A field that was not there and is written in.
     pub fn defaulted(&mut self, field: &str, value: impl Into<String>, why: &str) {
-        self.say(Note::told(field, Fate::Defaulted, "defaulted", why).with_value(value));
+        self.say(
+            FieldNote::new(field, FieldTreatment::Defaulted, "defaulted", why).with_value(value),
+        );
     }
 
     /// A field that goes on with another value.
@@ -164,19 +167,19 @@ impl<'a> FieldReader<'a> {
         value: impl Into<String>,
         why: &str,
     ) {
-        self.say(Note::told(field, Fate::Rewritten, code, why).with_value(value));
+        self.say(FieldNote::new(field, FieldTreatment::Rewritten, code, why).with_value(value));
     }
 
     /// A field that is there and has no effect, with what to do about it.
     pub fn ignored(&mut self, field: &str, code: &'static str, why: &str, fix: &str) {
         if self.has(field) {
-            self.say(Note::told(field, Fate::Ignored, code, why).with_fix(fix));
+            self.say(FieldNote::new(field, FieldTreatment::Ignored, code, why).with_fix(fix));
         }
     }
 
     /// The report, with every field that the family did not read.
     #[must_use]
-    pub fn finish(mut self) -> Report {
+    pub fn finish(mut self) -> FieldReport {
         for (name, value) in self.request.fields() {
             match value.as_object().filter(|_| name == "metadata") {
                 Some(inside) => inside
@@ -193,14 +196,15 @@ impl<'a> FieldReader<'a> {
         let was_read = |read: &String| read == path || read.starts_with(&inside);
         if !self.read.iter().any(was_read) {
             let why = "this model does not read it";
-            self.report
-                .say(Note::told(path, Fate::Ignored, code, why).with_fix("leave it out"));
+            self.report.add(
+                FieldNote::new(path, FieldTreatment::Ignored, code, why).with_fix("leave it out"),
+            );
         }
     }
 
     fn mark(&mut self, path: &str) {
         if self.read.insert(path.to_owned()) {
-            self.report.say(Note::read(path));
+            self.report.add(FieldNote::read(path));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use trunkline_catalog::{Attributes, Report};
+use trunkline_catalog::{Attributes, FieldReport};
 use trunkline_types::{Bucket, Usage};
 
 use crate::video::media_facts::ProbeTarget;
@@ -11,7 +11,7 @@ use crate::video::media_facts::ProbeTarget;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The treatment of each field.
-    pub report: Report,
+    pub report: FieldReport,
     /// The billable units.
     pub bill: BillableUnits,
     /// What is sent.

@@ -1,7 +1,7 @@
 //! A request for a video: an object whose well-known fields have the right types.
 
 use serde_json::{Map, Value};
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 /// A request whose well-known fields have the types of the specification. A field that is `null` is
 /// not there.
@@ -29,25 +29,28 @@ const MAX_IMAGES: usize = 100;
 
 impl VideoRequest {
     /// Reads a body. That no key stands twice is the caller's to check: it has the bytes.
-    pub fn read(body: &[u8]) -> Result<Self, Refusal> {
+    pub fn read(body: &[u8]) -> Result<Self, RequestError> {
         let read: Value = serde_json::from_slice(body)
-            .map_err(|error| Refusal::invalid("", format!("the body is not JSON: {error}")))?;
+            .map_err(|error| RequestError::invalid("", format!("the body is not JSON: {error}")))?;
         match read {
             Value::Object(fields) => Self::of(fields),
             Value::Null
             | Value::Bool(_)
             | Value::Number(_)
             | Value::String(_)
-            | Value::Array(_) => Err(Refusal::invalid("", "the body must be a JSON object")),
+            | Value::Array(_) => Err(RequestError::invalid("", "the body must be a JSON object")),
         }
     }
 
     /// The same from fields of a form.
-    pub fn of(mut fields: Map<String, Value>) -> Result<Self, Refusal> {
+    pub fn of(mut fields: Map<String, Value>) -> Result<Self, RequestError> {
         fields.retain(|_, value| !value.is_null());
         for name in TEXTS {
             if fields.get(name).is_some_and(|value| !value.is_string()) {
-                return Err(Refusal::invalid(name, format!("`{name}` must be a text")));
+                return Err(RequestError::invalid(
+                    name,
+                    format!("`{name}` must be a text"),
+                ));
             }
         }
         if let Some(images) = fields.get("images") {
@@ -58,20 +61,25 @@ impl VideoRequest {
             .is_some_and(|value| !value.is_i64() && !value.is_u64())
         {
             let text = "`duration` must be a whole number of seconds";
-            return Err(Refusal::invalid("duration", text));
+            return Err(RequestError::invalid("duration", text));
         }
         match fields.get_mut("metadata") {
             None => {}
             Some(Value::Object(metadata)) => metadata.retain(|_, value| !value.is_null()),
-            Some(_) => return Err(Refusal::invalid("metadata", "`metadata` must be an object")),
+            Some(_) => {
+                return Err(RequestError::invalid(
+                    "metadata",
+                    "`metadata` must be an object",
+                ));
+            }
         }
         let request = Self { fields };
         if request.get(WEBHOOK_URL).is_some_and(|url| !url.is_string()) {
             let text = format!("`{WEBHOOK_URL}` must be a text");
-            return Err(Refusal::invalid(WEBHOOK_URL, text));
+            return Err(RequestError::invalid(WEBHOOK_URL, text));
         }
         if request.model().is_empty() {
-            return Err(Refusal::missing("model"));
+            return Err(RequestError::missing("model"));
         }
         Ok(request)
     }
@@ -116,12 +124,12 @@ impl VideoRequest {
     }
 }
 
-fn check_images(images: &Value) -> Result<(), Refusal> {
-    let wrong = || Refusal::invalid("images", "`images` must be a list of addresses");
+fn check_images(images: &Value) -> Result<(), RequestError> {
+    let wrong = || RequestError::invalid("images", "`images` must be a list of addresses");
     let list = images.as_array().ok_or_else(wrong)?;
     if list.len() > MAX_IMAGES {
         let text = format!("`images` has more than {MAX_IMAGES} entries");
-        return Err(Refusal::invalid("images", text));
+        return Err(RequestError::invalid("images", text));
     }
     if list.iter().all(Value::is_string) {
         Ok(())

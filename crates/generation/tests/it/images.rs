@@ -1,7 +1,7 @@
 //! Requests for images: what is read, what a record makes of it, what moves the price.
 
 use serde_json::{Value, json};
-use trunkline_catalog::{Fate, Refusal, Scalar};
+use trunkline_catalog::{FieldTreatment, RequestError, Scalar};
 use trunkline_generation::Fields;
 use trunkline_generation::images::{
     ImageEndpoint, ImageRequest, ImageSource, InputImage, Plan, plan, protocol_of,
@@ -16,25 +16,25 @@ fn fox() -> Value {
     json!({ "model": "m", "prompt": "a fox" })
 }
 
-fn read(door: ImageEndpoint, fields: &Value) -> Result<ImageRequest, Refusal> {
+fn read(door: ImageEndpoint, fields: &Value) -> Result<ImageRequest, RequestError> {
     ImageRequest::read(door, &body(fields), Vec::new())
 }
 
-fn generations(fields: &Value) -> Result<ImageRequest, Refusal> {
+fn generations(fields: &Value) -> Result<ImageRequest, RequestError> {
     read(ImageEndpoint::Generations, fields)
 }
 
-fn edits(fields: &Value) -> Result<ImageRequest, Refusal> {
+fn edits(fields: &Value) -> Result<ImageRequest, RequestError> {
     read(ImageEndpoint::Edits, fields)
 }
 
-fn planned(fields: &Value, record: &Value) -> Result<Plan, Refusal> {
+fn planned(fields: &Value, record: &Value) -> Result<Plan, RequestError> {
     let record = entry(record);
     plan(generations(fields)?, &record, &prices(&record))
 }
 
 /// The field that a request is refused for.
-fn param(outcome: Result<ImageRequest, Refusal>) -> String {
+fn param(outcome: Result<ImageRequest, RequestError>) -> String {
     outcome.expect_err("it must be refused").param
 }
 
@@ -274,7 +274,7 @@ fn a_missing_size_or_quality_is_the_models_own_and_is_written_only_where_it_move
         let told = note(&priced.report, name).unwrap();
         assert_eq!(
             (told.fate, told.value.as_deref()),
-            (Fate::Defaulted, Some("2x2"))
+            (FieldTreatment::Defaulted, Some("2x2"))
         );
 
         let asked = planned(&with(&fox(), name, json!("1x1")), &record).unwrap();
@@ -309,7 +309,7 @@ fn auto_is_replaced_where_the_price_depends_on_it_and_goes_on_elsewhere() {
     );
     let free = planned(&auto, &json!({ "specs": specs })).unwrap();
     assert_eq!(free.request.size.as_deref(), Some("auto"));
-    assert!(free.report.first_trap().is_none());
+    assert!(free.report.first_pitfall().is_none());
 }
 
 // covers: G-4.3-06
@@ -319,7 +319,7 @@ fn a_size_goes_on_whether_it_is_written_with_an_x_or_an_asterisk() {
     for size in ["3840x2160", "3840*2160"] {
         let plan = planned(&with(&fox(), "size", json!(size)), &record).unwrap();
         assert_eq!(sent(&plan)["size"], json!("3840x2160"));
-        assert!(plan.report.first_trap().is_none());
+        assert!(plan.report.first_pitfall().is_none());
     }
     let refusal = planned(&with(&fox(), "size", json!("5x5")), &record).unwrap_err();
     assert_eq!(refusal.param, "size");
@@ -405,7 +405,7 @@ fn a_mask_and_pictures_of_an_edit_are_in_the_report() {
     let record = entry(&json!({}));
     let plan = plan(edits(&fields).unwrap(), &record, &prices(&record)).unwrap();
     assert!(note(&plan.report, "image").is_some() && note(&plan.report, "mask").is_some());
-    assert!(plan.report.first_trap().is_none());
+    assert!(plan.report.first_pitfall().is_none());
 }
 
 #[test]

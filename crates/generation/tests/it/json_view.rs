@@ -1,7 +1,7 @@
 //! What is sent and what comes of it, as JSON beside which a case can write what it expects.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 use trunkline_generation::images::{GeneratedImages, Image, ImageSource};
 use trunkline_generation::speech::AudioChunk;
 use trunkline_generation::transcription::{NextStep, Transcript};
@@ -10,7 +10,7 @@ use trunkline_generation::{Content, Encoded, Part, VendorFailure, VendorRequest}
 
 use crate::records::telling;
 
-pub(crate) fn encoded(outcome: &Result<Encoded, Refusal>) -> Value {
+pub(crate) fn encoded(outcome: &Result<Encoded, RequestError>) -> Value {
     match outcome {
         Ok(encoded) => {
             let mut told = request(&encoded.request);

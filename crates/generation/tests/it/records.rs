@@ -1,7 +1,7 @@
 //! Records, requests and uploads for tests.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Entry, Note, PriceList, Report};
+use trunkline_catalog::{Entry, FieldNote, FieldReport, PriceList};
 use trunkline_generation::Fields;
 use trunkline_generation::transcription::Upload;
 use trunkline_probe::{Codec, Container, Length, Measurement};
@@ -101,7 +101,7 @@ pub(crate) fn upload(container: Container, millis: u64) -> Upload {
 }
 
 /// The notes that say something: field, fate, code.
-pub(crate) fn telling(notes: &[Note]) -> Value {
+pub(crate) fn telling(notes: &[FieldNote]) -> Value {
     let telling = notes
         .iter()
         .filter(|note| json!(note.fate) != "read" || note.code.is_some());
@@ -110,6 +110,6 @@ pub(crate) fn telling(notes: &[Note]) -> Value {
 }
 
 /// The note of a field.
-pub(crate) fn note<'a>(report: &'a Report, field: &str) -> Option<&'a Note> {
+pub(crate) fn note<'a>(report: &'a FieldReport, field: &str) -> Option<&'a FieldNote> {
     report.notes().iter().find(|note| note.field == field)
 }

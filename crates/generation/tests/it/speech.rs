@@ -1,7 +1,7 @@
 //! Requests for speech: what is read, and what a record makes of it.
 
 use serde_json::{Value, json};
-use trunkline_catalog::{Fate, Refusal};
+use trunkline_catalog::{FieldTreatment, RequestError};
 use trunkline_generation::speech::{Plan, SpeechRequest, plan, protocol_of};
 use trunkline_probe::SpeechFormat;
 
@@ -11,15 +11,15 @@ fn hello() -> Value {
     json!({ "model": "m", "input": "hello", "voice": "anna" })
 }
 
-fn read(fields: &Value) -> Result<SpeechRequest, Refusal> {
+fn read(fields: &Value) -> Result<SpeechRequest, RequestError> {
     SpeechRequest::read(&body(fields))
 }
 
-fn planned(fields: &Value, record: &Value) -> Result<Plan, Refusal> {
+fn planned(fields: &Value, record: &Value) -> Result<Plan, RequestError> {
     plan(read(fields)?, &entry(record))
 }
 
-fn param<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> String {
+fn param<T: std::fmt::Debug>(outcome: Result<T, RequestError>) -> String {
     outcome.expect_err("it must be refused").param
 }
 
@@ -111,7 +111,7 @@ fn a_missing_format_is_the_records_else_mp3_and_is_reported() {
         let told = note(&plan.report, "response_format").unwrap();
         assert_eq!(
             (told.fate, told.value.as_deref()),
-            (Fate::Defaulted, Some(word))
+            (FieldTreatment::Defaulted, Some(word))
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Requests for transcripts: what is read, and what a record makes of the recording.
 
 use serde_json::{Value, json};
-use trunkline_catalog::{Refusal, starter};
+use trunkline_catalog::{RequestError, starter};
 use trunkline_generation::transcription::{
     Plan, TranscriptFormat, TranscriptionEndpoint, TranscriptionRequest, Upload, plan, protocol_of,
 };
@@ -9,18 +9,18 @@ use trunkline_probe::{Codec, Container, Length};
 
 use crate::records::{entry, form, note, telling, upload, with};
 
-fn asked(fields: &Value) -> Result<TranscriptionRequest, Refusal> {
+fn asked(fields: &Value) -> Result<TranscriptionRequest, RequestError> {
     let upload = upload(Container::Wav, 2_100);
     TranscriptionRequest::read(TranscriptionEndpoint::Transcriptions, &form(fields), upload)
 }
 
-fn planned(upload: Upload, record: &Value) -> Result<Plan, Refusal> {
+fn planned(upload: Upload, record: &Value) -> Result<Plan, RequestError> {
     let fields = form(&json!({ "model": "m" }));
     let ask = TranscriptionRequest::read(TranscriptionEndpoint::Transcriptions, &fields, upload)?;
     plan(ask, &entry(record))
 }
 
-fn param<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> String {
+fn param<T: std::fmt::Debug>(outcome: Result<T, RequestError>) -> String {
     outcome.expect_err("it must be refused").param
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_catalog::Note;
+use trunkline_catalog::FieldNote;
 use trunkline_social::{Asked, Cell, Cells, MAX_VALUE_CHARACTERS, Method, Refusal, check};
 
 fn cell(platform: &str, capability: &str) -> Arc<Cell> {
@@ -220,9 +220,9 @@ fn a_refusal_says_what_would_be_right() {
 fn codes(pair: (&str, &str), query: &str) -> Vec<(String, String, bool)> {
     let notes = ask(pair, query).unwrap().notes();
     let told = notes.into_iter().filter(|note| note.code.is_some());
-    told.map(|note: Note| {
+    told.map(|note: FieldNote| {
         let code = note.code.clone().unwrap().into_owned();
-        let trap = note.is_trap();
+        let trap = note.is_pitfall();
         (note.field, code, trap)
     })
     .collect()

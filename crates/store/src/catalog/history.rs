@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sqlx::PgConnection;
-use trunkline_catalog::{Book, BookError, Document, Entry, Frame};
+use trunkline_catalog::{Book, BookError, CatalogHeader, Document, Entry};
 use trunkline_db::DbError;
 
 use super::model_at;
@@ -47,7 +47,7 @@ pub async fn book_at(
 }
 
 /// The frame of a catalog as it is stored.
-pub fn header_of(value: Value) -> Result<Frame, HistoryError> {
+pub fn header_of(value: Value) -> Result<CatalogHeader, HistoryError> {
     serde_json::from_value(value).map_err(|error| HistoryError::Unreadable {
         what: "the catalog's frame".to_owned(),
         why: error.to_string(),

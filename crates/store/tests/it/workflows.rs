@@ -1,7 +1,7 @@
 //! Workflow records: versions that follow one another, and who may write them.
 
 use serde_json::{Value, json};
-use trunkline_catalog::workflow::{MAX_NAME_CHARACTERS, MAX_WORKFLOW_BYTES, Move, Workflow};
+use trunkline_catalog::workflow::{MAX_NAME_CHARACTERS, MAX_WORKFLOW_BYTES, Transition, Workflow};
 use trunkline_db::{Database, DbError, Role, revision};
 use trunkline_store::workflows::{self, ImportError, Imported, Version};
 
@@ -41,11 +41,11 @@ async fn versions_follow_one_another_and_the_newest_one_counts() {
     let house = House::new().await;
     let mut text = record("clip");
     let first = import(&house, &text).await.unwrap();
-    assert_eq!((first.how, first.version.revision), (Move::First, 1));
+    assert_eq!((first.how, first.version.revision), (Transition::First, 1));
     text["title"] = json!("Another \u{1} title");
     text["contract_status"] = json!("contract_locked_not_executable");
     let second = import(&house, &text).await.unwrap();
-    assert_eq!((second.how, second.version.revision), (Move::Kept, 2));
+    assert_eq!((second.how, second.version.revision), (Transition::Kept, 2));
 
     let data = house.db.connect(Role::Data).await;
     let mut session = data.session().await.unwrap();
@@ -58,11 +58,14 @@ async fn versions_follow_one_another_and_the_newest_one_counts() {
     );
 
     let again = import(&house, &text).await.unwrap();
-    assert_eq!((again.how, again.version), (Move::Same, second.version));
+    assert_eq!(
+        (again.how, again.version),
+        (Transition::Same, second.version)
+    );
     assert_eq!(versions(&house).await, 2);
     text["executor_query"]["selection_policy"] = json!("fastest");
     let fallen = import(&house, &text).await.unwrap();
-    assert_eq!(fallen.how, Move::FellBack);
+    assert_eq!(fallen.how, Transition::FellBack);
     let stored = page(&data, "", 10).await;
     let stored = stored[0].workflow.record();
     assert_eq!(stored.contract_status.word(), "draft_unverified");

@@ -88,7 +88,7 @@ pub(super) async fn run(
 
 fn changed_models(before: &Book, after: &Book) -> Vec<String> {
     let entry = |book: &Book, name: &str| book.model(name).map(|model| model.entry().clone());
-    let frame_changed = before.frame() != after.frame();
+    let frame_changed = before.header() != after.header();
     let mut names: Vec<&str> = before.models().chain(after.models()).collect();
     names.sort_unstable();
     names.dedup();
@@ -158,7 +158,7 @@ fn below_cost(name: &str, after: &Book, channels: &[Channel]) -> Vec<BelowCost> 
         let costs = channel.cost.as_ref().map(CostBook::from_json);
         let Some(Ok(costs)) = costs else { continue };
         for group in model.groups() {
-            let Some(rate) = after.frame().groups.get(group).map(|group| group.rate) else {
+            let Some(rate) = after.header().groups.get(group).map(|group| group.rate) else {
                 continue;
             };
             let cheapest = tier

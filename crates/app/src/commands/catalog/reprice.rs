@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_catalog::{Attributes, Book, GroupChoice, PriceClass, Situation, quote};
+use trunkline_catalog::{Attributes, Book, GroupChoice, PriceClass, PricingContext, quote};
 use trunkline_db::{Database, SystemClock};
 use trunkline_ledger::usage::{self, SoldCall};
 use trunkline_types::{Clock as _, Money, RANDOM_BYTES, RequestId};
@@ -86,7 +86,7 @@ fn priced(call: &SoldCall, before: &Book, after: &Book) -> Option<Money> {
     let attributes = sold.map_or_else(Attributes::none, |list| {
         list.attributes_of(call.tier.as_deref())
     });
-    let situation = Situation {
+    let situation = PricingContext {
         attributes: &attributes,
         at: call.at,
     };

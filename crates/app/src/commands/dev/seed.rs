@@ -125,7 +125,7 @@ fn catalog(cells: &Cells) -> anyhow::Result<Document> {
 
 /// What is not there yet: a lasting database keeps what its owner has changed.
 fn missing(mut catalog: Document, before: &Book) -> Change {
-    let frame = before.frame();
+    let frame = before.header();
     catalog
         .models
         .retain(|name, _| before.model(name).is_none());

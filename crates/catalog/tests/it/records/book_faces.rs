@@ -1,7 +1,7 @@
 //! `book_faces`: the prices of a record, with and without tiers and conditions.
 
 use serde_json::{Value, json};
-use trunkline_catalog::{Attributes, GroupChoice, PriceClass, Situation, quote};
+use trunkline_catalog::{Attributes, GroupChoice, PriceClass, PricingContext, quote};
 use trunkline_types::{Face, Timestamp, Units};
 
 use super::{fixture, served};
@@ -78,14 +78,14 @@ fn a_record_billed_by_tokens_is_charged_for_each_token() {
         .offer("acme-large", GroupChoice::Named("default"))
         .unwrap();
     let attributes = Attributes::none();
-    let situation = Situation {
+    let context = PricingContext {
         attributes: &attributes,
         at: Timestamp::from_micros(0),
     };
     let charged = |input: u64, output: u64| {
         let units = Units::none().plus(Face::Input, input).unwrap();
         let units = units.plus(Face::Output, output).unwrap();
-        quote(offer, PriceClass::Standard, &units, situation)
+        quote(offer, PriceClass::Standard, &units, context)
             .unwrap()
             .total
             .nanos()

@@ -1,7 +1,7 @@
 //! Groups: whose multiplier a record shows, where a model is sold, which group `auto` takes.
 
 use serde_json::json;
-use trunkline_catalog::{Book, GroupChoice, NotSold};
+use trunkline_catalog::{Book, GroupChoice, Unavailable};
 
 use super::{fixture, seen_from, served};
 
@@ -59,14 +59,14 @@ fn a_model_is_sold_in_its_groups_and_in_no_other() {
         offered("later", "second"),
         Ok(("second".to_owned(), "1".to_owned()))
     );
-    assert_eq!(offered("later", "first"), Err(NotSold::OtherGroups));
+    assert_eq!(offered("later", "first"), Err(Unavailable::OtherGroups));
     assert_eq!(
         offered("everywhere", "first"),
         Ok(("first".to_owned(), "1/2".to_owned()))
     );
     assert_eq!(
         offered("nothing", "first"),
-        Err(NotSold::UnknownModel("nothing".to_owned()))
+        Err(Unavailable::UnknownModel("nothing".to_owned()))
     );
 }
 
@@ -78,7 +78,7 @@ fn auto_takes_the_first_of_the_auto_groups_that_sells_the_model() {
     assert_eq!(book.auto_groups(), ["first", "second"]);
     assert_eq!(group("everywhere"), Ok("first"));
     assert_eq!(group("later"), Ok("second"));
-    assert_eq!(group("apart"), Err(NotSold::OtherGroups));
+    assert_eq!(group("apart"), Err(Unavailable::OtherGroups));
     let turned = TWO.replace(r#"["first", "second"]"#, r#"["second", "first"]"#);
     let book = Book::from_toml(&turned).unwrap();
     let (group, _) = book.offer("everywhere", GroupChoice::Auto).unwrap();

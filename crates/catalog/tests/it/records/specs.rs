@@ -1,7 +1,7 @@
 //! `specs`: JSON text inside a record, its closed word and its keys.
 
 use serde_json::{Value, json};
-use trunkline_catalog::{Limits, PriceClass, Situation, bound};
+use trunkline_catalog::{Limits, PriceClass, PricingContext, bound};
 
 use super::{chat_entry, fixture, served};
 
@@ -76,11 +76,11 @@ fn max_output_tokens_caps_the_worst_case_of_a_quote() {
         let choice = trunkline_catalog::GroupChoice::Named("default");
         let (_, offer) = book.offer(book.models().next().unwrap(), choice).unwrap();
         let attributes = trunkline_catalog::Attributes::none();
-        let situation = Situation {
+        let context = PricingContext {
             attributes: &attributes,
             at: trunkline_types::Timestamp::from_micros(0),
         };
-        bound(offer, PriceClass::Standard, &limits, situation)
+        bound(offer, PriceClass::Standard, &limits, context)
             .unwrap()
             .total
             .nanos()

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use trunkline_catalog::workflow::{
-    BindingStatus, ContractStatus, Move, NotRunnable, Workflow, WrongMove, may_run, next,
+    BindingStatus, ContractStatus, NotRunnable, Transition, TransitionError, Workflow, may_run,
+    next,
 };
 
 use super::{read, with};
@@ -44,11 +45,14 @@ fn a_contract_moves_forward_one_step_at_a_time_and_not_back_by_itself() {
             let step = next(Some(&before), read(&came));
             if to == from || to == from + 1 {
                 let step = step.unwrap();
-                assert_eq!(step.how, Move::Kept);
+                assert_eq!(step.how, Transition::Kept);
                 assert_eq!(step.workflow, read(&came));
             } else {
                 let refused = step.unwrap_err();
-                assert!(matches!(refused, WrongMove::Contract(_, _)), "{refused}");
+                assert!(
+                    matches!(refused, TransitionError::Contract(_, _)),
+                    "{refused}"
+                );
                 assert!(refused.to_string().contains(after), "{refused}");
             }
         }
@@ -58,16 +62,19 @@ fn a_contract_moves_forward_one_step_at_a_time_and_not_back_by_itself() {
 #[test]
 fn a_new_workflow_begins_as_a_draft() {
     let step = next(None, read(&in_state("draft_unverified"))).unwrap();
-    assert_eq!(step.how, Move::First);
+    assert_eq!(step.how, Transition::First);
     for word in ["contract_locked_not_executable", "verified"] {
         let refused = next(None, read(&in_state(word))).unwrap_err();
-        assert!(matches!(refused, WrongMove::NotADraft(_)), "{refused}");
+        assert!(
+            matches!(refused, TransitionError::NotADraft(_)),
+            "{refused}"
+        );
     }
     let mut bound = in_state("draft_unverified");
     bound["runtime_binding"]["status"] = json!("verified");
     let refused = next(None, read(&bound)).unwrap_err();
     assert!(
-        matches!(refused, WrongMove::Binding(NotRunnable::Contract(_))),
+        matches!(refused, TransitionError::Binding(NotRunnable::Contract(_))),
         "{refused}"
     );
 }
@@ -83,7 +90,7 @@ fn another_meaning_sets_contract_and_binding_back() {
     other_digest["runtime_binding"]["semantic_digest_sha256"] = json!("0".repeat(64));
     for record in [changed, other_digest] {
         let step = next(Some(&before), read(&record)).unwrap();
-        assert_eq!(step.how, Move::FellBack);
+        assert_eq!(step.how, Transition::FellBack);
         let fallen = (
             ContractStatus::DraftUnverified,
             BindingStatus::ContractOnlyNotExecutable,
@@ -96,7 +103,7 @@ fn another_meaning_sets_contract_and_binding_back() {
         );
         // Nor may the same text, which still says verified, jump back up.
         let again = next(Some(&step.workflow), read(&record)).unwrap_err();
-        assert!(matches!(again, WrongMove::Contract(_, _)), "{again}");
+        assert!(matches!(again, TransitionError::Contract(_, _)), "{again}");
     }
     let mut unbound = verified();
     unbound["runtime_binding"]["status"] = json!("unavailable");
@@ -116,7 +123,7 @@ fn a_binding_is_verified_only_under_a_verified_contract() {
         let came = read(&came);
         let refused = next(Some(&before), came.clone()).unwrap_err();
         assert!(
-            matches!(refused, WrongMove::Binding(NotRunnable::Contract(_))),
+            matches!(refused, TransitionError::Binding(NotRunnable::Contract(_))),
             "{refused}"
         );
         assert!(matches!(may_run(&came), Err(NotRunnable::Contract(_))));
@@ -124,7 +131,7 @@ fn a_binding_is_verified_only_under_a_verified_contract() {
         assert_eq!(found[0].path, "$.runtime_binding.status", "{found:?}");
     }
     let step = next(Some(&read(&in_state("verified"))), read(&verified())).unwrap();
-    assert_eq!(step.how, Move::Kept);
+    assert_eq!(step.how, Transition::Kept);
     assert_eq!(read(&verified()).contradictions(), []);
 }
 
@@ -152,7 +159,10 @@ fn a_binding_is_verified_only_with_everything_that_shows_it() {
         // Some of them are meaning: then it falls back, which is no way to be verified either.
         match next(Some(&before), came) {
             Err(refused) => {
-                assert_eq!(refused, WrongMove::Binding(NotRunnable::Missing(field)));
+                assert_eq!(
+                    refused,
+                    TransitionError::Binding(NotRunnable::Missing(field))
+                );
             }
             Ok(step) => assert!(may_run(&step.workflow).is_err(), "{field}"),
         }
@@ -163,7 +173,7 @@ fn a_binding_is_verified_only_with_everything_that_shows_it() {
     assert!(matches!(may_run(&other), Err(NotRunnable::Digest(_))));
     let refused = next(Some(&before), other.clone()).unwrap_err();
     assert!(
-        matches!(refused, WrongMove::Binding(NotRunnable::Digest(_))),
+        matches!(refused, TransitionError::Binding(NotRunnable::Digest(_))),
         "{refused}"
     );
     assert_eq!(other.contradictions().len(), 1);
@@ -191,8 +201,11 @@ fn only_a_workflow_with_a_verified_binding_may_be_run() {
 fn a_slug_keeps_its_workflow_and_the_same_record_is_no_new_version() {
     let before = read(&in_state("verified"));
     let step = next(Some(&before), before.clone()).unwrap();
-    assert_eq!(step.how, Move::Same);
+    assert_eq!(step.how, Transition::Same);
     let other = with(&[("/workflow_id", json!("other"))]);
     let refused = next(Some(&before), read(&other)).unwrap_err();
-    assert_eq!(refused, WrongMove::OtherWorkflow("product-clip".to_owned()));
+    assert_eq!(
+        refused,
+        TransitionError::OtherWorkflow("product-clip".to_owned())
+    );
 }

@@ -2,7 +2,7 @@
 //! it comes to what was charged: a line that does not explain the charge explains nothing.
 
 use serde::Serialize;
-use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, Situation, amount_at, quote};
+use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, PricingContext, amount_at, quote};
 use trunkline_ledger::call_search::CallDetail;
 use trunkline_store::catalog::{self, HistoryError};
 use trunkline_types::{BillingUnit, Money, Ratio};
@@ -63,7 +63,7 @@ fn explained(book: &Book, call: &CallDetail) -> Option<Vec<PriceLine>> {
     let (_, offer) = book.offer(&call.call.model, group).ok()?;
     let unit = offer.list.billing_unit();
     let attributes = offer.list.attributes_of(call.tier.as_deref());
-    let situation = Situation {
+    let situation = PricingContext {
         attributes: &attributes,
         at: call.call.opened_at,
     };

@@ -115,7 +115,7 @@ impl Execution for Quoted {
             notes,
         } = served.answer;
         for note in notes.all() {
-            self.call.report.say(told(note));
+            self.call.report.add(told(note));
         }
         let stream = self.request.facts.stream;
         let answering = Answering {

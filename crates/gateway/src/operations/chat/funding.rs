@@ -1,6 +1,6 @@
 //! Money for a turn: the bound of its price first, then less where the turn can do with less.
 
-use trunkline_catalog::{Fate, Note};
+use trunkline_catalog::{FieldNote, FieldTreatment};
 use trunkline_ledger::accounts;
 use trunkline_types::Money;
 
@@ -86,8 +86,8 @@ impl Quoted {
             self.cap = Some(each);
             let why = "the balance covers no longer answer";
             let field = self.request.path_of("max_completion_tokens").to_owned();
-            let note = Note::told(field, Fate::Rewritten, "max_tokens_fitted", why);
-            self.call.report.say(note.with_value(each.to_string()));
+            let note = FieldNote::new(field, FieldTreatment::Rewritten, "max_tokens_fitted", why);
+            self.call.report.add(note.with_value(each.to_string()));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! the conversation written in the format it does speak, with notes of what could not be said.
 
 use bytes::Bytes;
-use trunkline_catalog::{Fate, Note as Told};
+use trunkline_catalog::{FieldNote as Told, FieldTreatment};
 use trunkline_upstream::{Addressing, BodyRules, Quirk, Task};
 use trunkline_wire::canonical::{
     LossKind, Note, Notes, Target, TranslationState, strip_signature_tags,
@@ -65,7 +65,7 @@ impl Quoted {
             None => return Ok(()),
         };
         for note in notes.all() {
-            self.call.report.say(told(note));
+            self.call.report.add(told(note));
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Quoted {
             return Err(fault.at(&note.field));
         }
         let notes = prepared.notes.all().iter();
-        match notes.map(told).find(Told::is_trap) {
+        match notes.map(told).find(Told::is_pitfall) {
             Some(note) if self.call.strict => Err(trapped(&note)),
             Some(_) | None => Ok(prepared),
         }
@@ -214,10 +214,10 @@ fn ruled(body: Vec<u8>, rules: BodyRules) -> Vec<u8> {
 /// A loss as the field report tells it.
 pub(crate) fn told(note: &Note) -> Told {
     let fate = match note.loss {
-        LossKind::Dropped | LossKind::Refused => Fate::Ignored,
-        LossKind::Approximated => Fate::Rewritten,
+        LossKind::Dropped | LossKind::Refused => FieldTreatment::Ignored,
+        LossKind::Approximated => FieldTreatment::Rewritten,
         // It means what it meant, so there is nothing to warn of.
         LossKind::Renamed => return Told::read(note.field.clone()).with_reason(note.why.clone()),
     };
-    Told::told(note.field.clone(), fate, note.loss.code(), note.why.clone())
+    Told::new(note.field.clone(), fate, note.loss.code(), note.why.clone())
 }

@@ -265,7 +265,7 @@ impl Execution for ImagesExecution {
     ) -> RelayEnd<Whole> {
         let (drawn, written) = served.answer;
         for note in written.notes {
-            self.priced.call.report.say(note);
+            self.priced.call.report.add(note);
         }
         let outlives = self.priced.call.idempotency.is_some();
         let fetched = tokio::select! {

@@ -1,7 +1,7 @@
 //! A generation call with its price, and what it has in common with the others at a channel.
 
 use http::StatusCode;
-use trunkline_catalog::{Attributes, Refusal, Report, Sale};
+use trunkline_catalog::{Attributes, FieldReport, RequestError, Sale};
 use trunkline_generation::{Encoded, VendorFailure};
 use trunkline_types::{EndpointType, Money, Usage};
 
@@ -22,7 +22,7 @@ pub(super) struct Planned {
     pub(super) model: String,
     pub(super) usage: Usage,
     pub(super) attributes: Attributes,
-    pub(super) report: Report,
+    pub(super) report: FieldReport,
 }
 
 /// A call with its price.
@@ -80,7 +80,7 @@ impl Priced {
     }
 
     /// What a channel is sent, unless it cannot be told what was asked, or in strict mode not all of it.
-    pub(super) fn built(&self, written: Result<Encoded, Refusal>) -> Built<Encoded> {
+    pub(super) fn built(&self, written: Result<Encoded, RequestError>) -> Built<Encoded> {
         match written {
             Ok(written) => match self.call.strict_violation(&written.notes) {
                 None => Built::Ready(written),

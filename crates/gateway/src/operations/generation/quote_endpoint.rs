@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Note, PriceClass, Refusal};
+use trunkline_catalog::{FieldNote, PriceClass, RequestError};
 use trunkline_generation::transcription::{TranscriptionEndpoint as Listening, Upload};
 use trunkline_generation::{Encoded, Fields, images, transcription};
 use trunkline_probe::{Codec, Container, Length, Measurement};
@@ -137,8 +137,8 @@ pub(crate) async fn quote_generation(
 fn preview_losses(
     services: &Services,
     priced: &Priced,
-    write: impl Fn(&Channel) -> Option<Result<Encoded, Refusal>>,
-) -> Result<Vec<Note>, ApiError> {
+    write: impl Fn(&Channel) -> Option<Result<Encoded, RequestError>>,
+) -> Result<Vec<FieldNote>, ApiError> {
     let call = &priced.call;
     let (now, group) = (services.now(), &call.sale.group);
     let mut order = services.channels.get().order(&call.model, group, now, 0);
@@ -203,10 +203,14 @@ fn as_form(json: Fields) -> Result<(Fields, Map<String, Value>, Upload), ApiErro
     Ok((fields, known_by, upload))
 }
 
-fn shown(priced: &mut Priced, losses: Vec<Note>, locked: &SealedQuote) -> Result<Value, ApiError> {
+fn shown(
+    priced: &mut Priced,
+    losses: Vec<FieldNote>,
+    locked: &SealedQuote,
+) -> Result<Value, ApiError> {
     losses
         .into_iter()
-        .for_each(|note| priced.call.report.say(note));
+        .for_each(|note| priced.call.report.add(note));
     let call = &priced.call;
     let quote = call.quote(&priced.price.units);
     let quote = quote.map_err(|_| ApiError::unavailable())?;

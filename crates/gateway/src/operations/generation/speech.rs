@@ -318,7 +318,7 @@ impl Execution for SpeechExecution {
     ) -> RelayEnd<SpeechRelayed> {
         let speaking = served.answer;
         for note in &speaking.written.notes {
-            self.priced.call.report.say(note.clone());
+            self.priced.call.report.add(note.clone());
         }
         let format = self.ask.format.unwrap_or(SpeechFormat::Mp3);
         let (pieces, body) = mpsc::channel(PIECES);

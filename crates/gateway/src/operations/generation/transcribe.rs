@@ -193,7 +193,7 @@ impl Attempts for TranscriptionExecution {
             Ok(shown) => {
                 to.channel.went_well();
                 for note in written.notes {
-                    self.priced.call.report.say(note);
+                    self.priced.call.report.add(note);
                 }
                 Classified::Accepted(shown)
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Attributes, PriceClass, Quote, Report, Sale};
+use trunkline_catalog::{Attributes, FieldReport, PriceClass, Quote, Sale};
 use trunkline_ledger::accounts;
 use trunkline_social::{Asked, Cell, Refusal, check};
 use trunkline_types::{Bucket, Money, Usage};
@@ -147,8 +147,8 @@ impl Operation for Social {
     ) -> Result<SocialExecution, ApiError> {
         let cell = known_cell(services, &pricing.caller, &self.platform, &self.capability)?;
         let asked = check(&cell, &self.query).map_err(refused)?;
-        let mut report = Report::default();
-        asked.notes().into_iter().for_each(|note| report.say(note));
+        let mut report = FieldReport::default();
+        asked.notes().into_iter().for_each(|note| report.add(note));
         // The key's rules, looked at before, hold whatever a quote says.
         if let Some(quote) = pricing.headers.get(QUOTE_HEADER) {
             let body = quoted_body(&asked);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use trunkline_catalog::Fate;
+use trunkline_catalog::FieldTreatment;
 use trunkline_db::DbError;
 use trunkline_ledger::{Answer, BatchError, Op, Owner, Wallets, run_in};
 use trunkline_store::tasks::{self, NewTask, Task};
@@ -107,7 +107,7 @@ fn new_task(services: &Services, wanted: &PricedVideo) -> Result<NewTask, ApiErr
     let sent = encryption::seal_for_task(services, (account, id), &wanted.plan.outbound);
     let prices = serde_json::to_value(&wanted.prices).map_err(|_| ApiError::unavailable())?;
     let notes = wanted.plan.report.notes().iter();
-    let told = notes.filter(|note| note.code.is_some() && note.fate != Fate::Defaulted);
+    let told = notes.filter(|note| note.code.is_some() && note.fate != FieldTreatment::Defaulted);
     let warnings: Vec<Value> = told.map(|note| json!(note)).collect();
     let seconds = i32::try_from(wanted.plan.bill.output_seconds).ok();
     Ok(NewTask {

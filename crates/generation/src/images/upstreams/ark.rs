@@ -8,7 +8,7 @@
 //! A single image that failed has an `error` in its place.
 
 use serde_json::{Value, json};
-use trunkline_catalog::{Note, Refusal};
+use trunkline_catalog::{FieldNote, RequestError};
 
 use super::{FOREIGN, made, openai, skip_quality_and_mask};
 use crate::encoding::put;
@@ -31,8 +31,8 @@ const SEQUENCE: [&str; 2] = [
     "sequential_image_generation_options",
 ];
 
-fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
-    let mut notes: Vec<Note> = Vec::new();
+fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, RequestError> {
+    let mut notes: Vec<FieldNote> = Vec::new();
     let foreign: Vec<&str> = FOREIGN.iter().chain(&SEQUENCE).copied().collect();
     let mut body = carried(&request.extras, &foreign, &mut notes);
     body.entry("watermark").or_insert(Value::Bool(false));

@@ -6,7 +6,7 @@
 //! entry may have a code instead of an address. Errors are `{"code", "message"}`.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Note, Refusal};
+use trunkline_catalog::{FieldNote, RequestError};
 
 use super::{FOREIGN, linked, made, skip_quality_and_mask};
 use crate::encoding::put;
@@ -25,8 +25,8 @@ pub(super) const PROTOCOL: Protocol = Protocol {
 
 const PATH: &str = "/services/aigc/multimodal-generation/generation";
 
-fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
-    let mut notes: Vec<Note> = Vec::new();
+fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, RequestError> {
+    let mut notes: Vec<FieldNote> = Vec::new();
     let foreign: Vec<&str> = FOREIGN.iter().copied().chain(["output_format"]).collect();
     let mut parameters = carried(&request.extras, &foreign, &mut notes);
     // There are only addresses, and what the caller sees does not depend on it.

@@ -6,7 +6,7 @@
 //! where all are, only the counts report it.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Fate, Note, Refusal};
+use trunkline_catalog::{FieldNote, FieldTreatment, RequestError};
 
 use super::{FOREIGN, decoded, linked, made, skip_quality_and_mask};
 use crate::encoding::put;
@@ -26,8 +26,8 @@ pub(super) const PROTOCOL: Protocol = Protocol {
 /// Lets the vendor choose.
 const AUTO: &str = "auto";
 
-fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
-    let mut notes: Vec<Note> = Vec::new();
+fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, RequestError> {
+    let mut notes: Vec<FieldNote> = Vec::new();
     let foreign: Vec<&str> = FOREIGN.iter().copied().chain(["output_format"]).collect();
     let mut body = carried(&request.extras, &foreign, &mut notes);
     put(&mut body, "model", model);
@@ -48,9 +48,9 @@ fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
         let subjects: Vec<Value> = request.images.iter().map(as_text).map(subject).collect();
         put(&mut body, "subject_reference", subjects);
         let why = "this vendor draws a new picture with the character of the one that is sent";
-        notes.push(Note::told(
+        notes.push(FieldNote::new(
             "image",
-            Fate::Rewritten,
+            FieldTreatment::Rewritten,
             "image_as_subject",
             why,
         ));
@@ -64,8 +64,8 @@ fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
 fn say_size(
     size: &str,
     body: &mut Map<String, Value>,
-    notes: &mut Vec<Note>,
-) -> Result<(), Refusal> {
+    notes: &mut Vec<FieldNote>,
+) -> Result<(), RequestError> {
     let whole = |text: &str| text.parse::<u64>().ok();
     let pair = |mark: char| {
         let (width, height) = size.split_once(mark)?;
@@ -83,7 +83,7 @@ fn say_size(
         notes.push(not_sent("size"));
     } else {
         let text = format!("{:?} is no size of this vendor", shown(size));
-        let refusal = Refusal::new("size_unsupported", "size", text);
+        let refusal = RequestError::new("size_unsupported", "size", text);
         return Err(
             refusal.with_fix("say it in pixels, such as 1024x1024, or as a ratio, such as 16:9")
         );

@@ -8,7 +8,7 @@
 //! caller's other fields are passed on.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 use super::{decoded, linked, made};
 use crate::encoding::put;
@@ -29,7 +29,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
 const GENERATIONS: &str = "/images/generations";
 const EDITS: &str = "/images/edits";
 
-fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, Refusal> {
+fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, RequestError> {
     let body = said_of(request, model);
     let vendor_request = match request.endpoint {
         ImageEndpoint::Generations => VendorRequest::post(GENERATIONS, &body),

@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use trunkline_catalog::{Note, Refusal};
+use trunkline_catalog::{FieldNote, RequestError};
 use trunkline_probe::{DEFAULT_PCM_RATE, SpeechFormat};
 
 use super::{event, format_of, unmade};
@@ -32,10 +32,10 @@ const PATH: &str = "/services/aigc/multimodal-generation/generation";
 /// Fields that belong beside the text.
 const BESIDE_TEXT: [&str; 2] = ["language_type", "optimize_instructions"];
 
-fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
+fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, RequestError> {
     let format = format_of(request);
     check_format(format)?;
-    let mut notes: Vec<Note> = Vec::new();
+    let mut notes: Vec<FieldNote> = Vec::new();
     if request.speed.is_some() {
         notes.push(not_sent("speed"));
     }
@@ -67,7 +67,7 @@ fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
     })
 }
 
-fn check_format(format: SpeechFormat) -> Result<(), Refusal> {
+fn check_format(format: SpeechFormat) -> Result<(), RequestError> {
     match format {
         SpeechFormat::Wav
         | SpeechFormat::Pcm {

@@ -9,7 +9,7 @@
 //! samples are ours.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Note, Refusal};
+use trunkline_catalog::{FieldNote, RequestError};
 use trunkline_probe::SpeechFormat;
 
 use super::{event, format_of, no_prefix, unmade};
@@ -32,7 +32,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
 /// The `status` of the event that ends it.
 const ENDED: &str = "2";
 
-fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
+fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, RequestError> {
     let format = format_of(request);
     let is_streamed = match format {
         SpeechFormat::Mp3 | SpeechFormat::Flac | SpeechFormat::Pcm { .. } => true,
@@ -41,7 +41,7 @@ fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
             return Err(unmade(format, "mp3, flac, wav or pcm"));
         }
     };
-    let mut notes: Vec<Note> = Vec::new();
+    let mut notes: Vec<FieldNote> = Vec::new();
     if request.instructions.is_some() {
         notes.push(not_sent("instructions"));
     }

@@ -3,7 +3,7 @@
 //! goes on as the caller wrote it. `response_format` is always sent.
 
 use serde_json::Value;
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 use super::{format_of, no_prefix};
 use crate::encoding::put;
@@ -19,7 +19,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     read_error: error_mapping::openai,
 };
 
-fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, Refusal> {
+fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, RequestError> {
     let mut body = request.extras.clone();
     put(&mut body, "model", model);
     put(&mut body, "input", request.input.as_str());

@@ -6,7 +6,7 @@
 //! `asr_options` go along.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Note, Refusal};
+use trunkline_catalog::{FieldNote, RequestError};
 
 use super::{FOREIGN, check_endpoint, unlinked};
 use crate::encoding::put;
@@ -33,13 +33,13 @@ fn encode(
     request: &TranscriptionRequest,
     model: &str,
     link: Option<&str>,
-) -> Result<Encoded, Refusal> {
+) -> Result<Encoded, RequestError> {
     check_endpoint(request)?;
     if request.format.has_times() {
         return Err(timeless(request.format));
     }
     let link = link.ok_or_else(unlinked)?;
-    let mut notes: Vec<Note> = Vec::new();
+    let mut notes: Vec<FieldNote> = Vec::new();
     let mut body = carried(&request.extras, &FOREIGN, &mut notes);
     let mut options = match body.remove("asr_options") {
         Some(Value::Object(options)) => options,

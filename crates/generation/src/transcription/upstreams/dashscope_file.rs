@@ -8,7 +8,7 @@
 //! fetch the file is not the caller's fault: the link is ours.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Note, Refusal};
+use trunkline_catalog::{FieldNote, RequestError};
 
 use super::{FOREIGN, check_endpoint, unlinked};
 use crate::encoding::is_link;
@@ -49,7 +49,7 @@ fn encode_list(
     request: &TranscriptionRequest,
     model: &str,
     link: Option<&str>,
-) -> Result<Encoded, Refusal> {
+) -> Result<Encoded, RequestError> {
     let link = link.ok_or_else(unlinked)?;
     let hints = request.language.as_ref();
     let hints = hints.map(|language| ("language_hints", json!([language])));
@@ -60,7 +60,7 @@ fn encode_single(
     request: &TranscriptionRequest,
     model: &str,
     link: Option<&str>,
-) -> Result<Encoded, Refusal> {
+) -> Result<Encoded, RequestError> {
     let link = link.ok_or_else(unlinked)?;
     let language = request.language.as_ref();
     let language = language.map(|language| ("language", json!(language)));
@@ -72,9 +72,9 @@ fn encode(
     model: &str,
     input: Value,
     language: Option<(&str, Value)>,
-) -> Result<Encoded, Refusal> {
+) -> Result<Encoded, RequestError> {
     check_endpoint(request)?;
-    let mut notes: Vec<Note> = Vec::new();
+    let mut notes: Vec<FieldNote> = Vec::new();
     if request.prompt.is_some() {
         notes.push(not_sent("prompt"));
     }

@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 use super::file_part;
 use crate::error_mapping::{self, garbage};
@@ -34,7 +34,7 @@ fn encode(
     request: &TranscriptionRequest,
     model: &str,
     _link: Option<&str>,
-) -> Result<Encoded, Refusal> {
+) -> Result<Encoded, RequestError> {
     let path = match request.endpoint {
         TranscriptionEndpoint::Transcriptions => "/audio/transcriptions",
         TranscriptionEndpoint::Translations => "/audio/translations",

@@ -4,7 +4,7 @@
 //! Errors are OpenAI's form with numbers.
 
 use serde_json::Value;
-use trunkline_catalog::{Note, Refusal};
+use trunkline_catalog::{FieldNote, RequestError};
 
 use super::{FOREIGN, check_endpoint, file_part};
 use crate::error_mapping::{self, garbage};
@@ -28,12 +28,12 @@ fn encode(
     request: &TranscriptionRequest,
     model: &str,
     _link: Option<&str>,
-) -> Result<Encoded, Refusal> {
+) -> Result<Encoded, RequestError> {
     check_endpoint(request)?;
     if request.format.has_times() {
         return Err(timeless(request.format));
     }
-    let mut notes: Vec<Note> = Vec::new();
+    let mut notes: Vec<FieldNote> = Vec::new();
     if request.language.is_some() {
         notes.push(not_sent("language"));
     }

@@ -6,7 +6,7 @@ mod bill;
 mod size;
 
 use serde::Serialize;
-use trunkline_catalog::{Attributes, Fate, Note, Refusal, Specs};
+use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError, Specs};
 
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader};
 use crate::video::plan::{BillableUnits, Outbound};
@@ -115,7 +115,7 @@ impl Parameters {
         reader: &mut FieldReader<'_>,
         frame: Frame,
         duration: u64,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, RequestError> {
         Ok(Self {
             resolution: frame.tier.as_str(),
             ratio: Some(frame.ratio),
@@ -132,7 +132,7 @@ impl Parameters {
 /// The size and its entry of the table; `1280*720` where there is none.
 pub(super) fn size_or_default<'a>(
     reader: &mut FieldReader<'a>,
-) -> Result<Option<(&'a str, u64, u64)>, Refusal> {
+) -> Result<Option<(&'a str, u64, u64)>, RequestError> {
     let Some(text) = reader.filled("size")? else {
         reader.defaulted("size", DEFAULT_SIZE, "without a size it is 1280*720");
         return Ok(None);
@@ -146,7 +146,7 @@ pub(super) fn seconds_or_default(
     reader: &mut FieldReader<'_>,
     specs: &Specs,
     fallback: (u64, u64),
-) -> Result<u64, Refusal> {
+) -> Result<u64, RequestError> {
     match seconds(reader, specs, fallback)? {
         Some(seconds) => Ok(seconds),
         None => {
@@ -162,7 +162,7 @@ pub(super) fn seconds(
     reader: &mut FieldReader<'_>,
     specs: &Specs,
     (least, most): (u64, u64),
-) -> Result<Option<u64>, Refusal> {
+) -> Result<Option<u64>, RequestError> {
     let bound = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let least = bound(specs.min_duration_seconds.unwrap_or(least));
     let most = bound(specs.max_duration_seconds.unwrap_or(most));
@@ -181,18 +181,18 @@ pub(super) fn ignore_seconds(reader: &mut FieldReader<'_>) {
 pub(super) fn say_folded(reader: &mut FieldReader<'_>, frame: Frame) {
     if reader.has("size") {
         let why = format!("the size is made and billed as the tier {}", frame.tier);
-        let note = Note::told("size", Fate::Read, SIZE_FOLDED, why);
+        let note = FieldNote::new("size", FieldTreatment::Read, SIZE_FOLDED, why);
         reader.say(note.with_value(frame.tier.as_str()));
     }
 }
 
 /// A size that is well formed and stands for no frame.
-pub(super) fn not_in_table(size: &str, smallest: Tier) -> Refusal {
+pub(super) fn not_in_table(size: &str, smallest: Tier) -> RequestError {
     let sold = FRAMES.into_iter().filter(|frame| frame.tier >= smallest);
     let sold = sold.map(|frame| format!("{}*{}", frame.width, frame.height));
     let sold = sold.collect::<Vec<_>>().join(", ");
     let text = format!("`size` cannot be {}: it must be one of {sold}", shown(size));
-    Refusal::invalid("size", text)
+    RequestError::invalid("size", text)
 }
 
 /// A size that became a tier.

@@ -17,7 +17,7 @@
 //! `prompt_extend`, so they are not sent on.
 
 use serde_json::Value;
-use trunkline_catalog::{Fate, Note, Refusal, Specs};
+use trunkline_catalog::{FieldNote, FieldTreatment, RequestError, Specs};
 
 use super::dashscope::{
     self, Body, DEFAULT_FRAME, DEFAULT_SIZE, Input, Measures, Media, Parameters, Role,
@@ -41,7 +41,7 @@ const SECONDS: (u64, u64) = (3, 15);
 const MAX_REFERENCES: u64 = 9;
 const MEDIA: &str = "metadata.input.media";
 
-fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let mut reader = FieldReader::new(context.request);
     dashscope::ignore_seconds(&mut reader);
     let why = "this model does not assemble references from `images`";
@@ -91,18 +91,18 @@ fn bill(
     outbound: &Outbound,
     _specs: &Specs,
     facts: &KnownMedia,
-) -> Result<BillableUnits, Refusal> {
+) -> Result<BillableUnits, RequestError> {
     match variant {
         "text" | "image" | "reference" => dashscope::bill(outbound, Measures::None, facts),
         other => Err(unknown(other)),
     }
 }
 
-fn unknown(variant: &str) -> Refusal {
-    Refusal::invalid("model", format!("family E has no variant {variant}"))
+fn unknown(variant: &str) -> RequestError {
+    RequestError::invalid("model", format!("family E has no variant {variant}"))
 }
 
-fn size(reader: &mut FieldReader<'_>) -> Result<(String, Frame), Refusal> {
+fn size(reader: &mut FieldReader<'_>) -> Result<(String, Frame), RequestError> {
     let Some((text, width, height)) = dashscope::size_or_default(reader)? else {
         return Ok((DEFAULT_SIZE.to_owned(), DEFAULT_FRAME));
     };
@@ -111,7 +111,10 @@ fn size(reader: &mut FieldReader<'_>) -> Result<(String, Frame), Refusal> {
 }
 
 /// The reference pictures of both fields.
-fn references<'a>(reader: &mut FieldReader<'a>, specs: &Specs) -> Result<Vec<Media<'a>>, Refusal> {
+fn references<'a>(
+    reader: &mut FieldReader<'a>,
+    specs: &Specs,
+) -> Result<Vec<Media<'a>>, RequestError> {
     let one = reader.filled("input_reference")?;
     let mut media: Vec<Media<'a>> = Vec::new();
     media.extend(one.map(|url| Media::new(Role::ReferenceImage, url)));
@@ -120,21 +123,24 @@ fn references<'a>(reader: &mut FieldReader<'a>, specs: &Specs) -> Result<Vec<Med
     }
     if media.is_empty() {
         let text = "a reference is required: `input_reference` or `metadata.input.media`";
-        return Err(Refusal::invalid("input_reference", text));
+        return Err(RequestError::invalid("input_reference", text));
     }
     let most = specs.max_reference_images.unwrap_or(MAX_REFERENCES);
     let count = media.len();
     if u64::try_from(count).map_or(true, |count| count > most) {
         let text = format!("at most {most} reference pictures; got {count}");
-        return Err(Refusal::new("reference_count", MEDIA, text));
+        return Err(RequestError::new("reference_count", MEDIA, text));
     }
     Ok(media)
 }
 
 /// The entries of `metadata.input.media`. Everything beside them is named in the report.
-fn listed<'a>(reader: &mut FieldReader<'a>, input: &'a Value) -> Result<Vec<Media<'a>>, Refusal> {
+fn listed<'a>(
+    reader: &mut FieldReader<'a>,
+    input: &'a Value,
+) -> Result<Vec<Media<'a>>, RequestError> {
     let input = input.as_object();
-    let wrong = || Refusal::invalid("metadata.input", "`metadata.input` must be an object");
+    let wrong = || RequestError::invalid("metadata.input", "`metadata.input` must be an object");
     let input = input.ok_or_else(wrong)?;
     for name in input.keys().filter(|name| *name != "media") {
         leave(reader, &format!("metadata.input.{name}"));
@@ -142,7 +148,12 @@ fn listed<'a>(reader: &mut FieldReader<'a>, input: &'a Value) -> Result<Vec<Medi
     let entries = match input.get("media") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(entries)) => entries,
-        Some(_) => return Err(Refusal::invalid(MEDIA, format!("`{MEDIA}` must be a list"))),
+        Some(_) => {
+            return Err(RequestError::invalid(
+                MEDIA,
+                format!("`{MEDIA}` must be a list"),
+            ));
+        }
     };
     let mut media = Vec::new();
     for (place, entry) in entries.iter().enumerate() {
@@ -150,10 +161,10 @@ fn listed<'a>(reader: &mut FieldReader<'a>, input: &'a Value) -> Result<Vec<Medi
         let field = |name: &str| entry.get(name).and_then(Value::as_str);
         if field("type") != Some("reference_image") {
             let text = format!("`{at}.type` must be reference_image");
-            return Err(Refusal::invalid(format!("{at}.type"), text));
+            return Err(RequestError::invalid(format!("{at}.type"), text));
         }
         let url = field("url").filter(|url| !url.trim().is_empty());
-        let url = url.ok_or_else(|| Refusal::missing(&format!("{at}.url")))?;
+        let url = url.ok_or_else(|| RequestError::missing(&format!("{at}.url")))?;
         let names = entry.as_object().into_iter().flat_map(|entry| entry.keys());
         for name in names.filter(|name| !["type", "url"].contains(&name.as_str())) {
             leave(reader, &format!("{at}.{name}"));
@@ -165,6 +176,6 @@ fn listed<'a>(reader: &mut FieldReader<'a>, input: &'a Value) -> Result<Vec<Medi
 
 fn leave(reader: &mut FieldReader<'_>, path: &str) {
     let why = "this model does not read it";
-    let note = Note::told(path, Fate::Ignored, METADATA_IGNORED, why);
+    let note = FieldNote::new(path, FieldTreatment::Ignored, METADATA_IGNORED, why);
     reader.say(note.with_fix("leave it out"));
 }

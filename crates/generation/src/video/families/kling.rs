@@ -41,7 +41,7 @@ mod value;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use trunkline_catalog::{Fate, Note, Refusal, Specs};
+use trunkline_catalog::{FieldNote, FieldTreatment, RequestError, Specs};
 
 use super::{Family, PlanContext};
 use crate::video::field_reader::{FieldReader, METADATA_IGNORED};
@@ -73,7 +73,7 @@ struct Watermark {
     enabled: bool,
 }
 
-fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     match context.variant {
         "value" => value::plan(context),
         "multi" => multi::plan(context),
@@ -90,12 +90,12 @@ fn lengths(specs: &Specs) -> (i64, i64) {
 }
 
 /// A switch of `metadata` that is `off` where it is missing.
-fn sound(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
+fn sound(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     let why = "the upstream's own default";
     reader.one_of_or("metadata.sound", &SWITCH, "off", why)
 }
 
-fn watermark(reader: &mut FieldReader<'_>) -> Result<Watermark, Refusal> {
+fn watermark(reader: &mut FieldReader<'_>) -> Result<Watermark, RequestError> {
     let enabled = reader.flag("metadata.watermark")?.unwrap_or(false);
     Ok(Watermark { enabled })
 }
@@ -109,9 +109,9 @@ fn strangers(
 ) {
     for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
         let why = "this model does not read it";
-        let note = Note::told(
+        let note = FieldNote::new(
             format!("{path}.{key}"),
-            Fate::Ignored,
+            FieldTreatment::Ignored,
             METADATA_IGNORED,
             why,
         );

@@ -29,7 +29,7 @@
 mod legacy;
 mod native;
 
-use trunkline_catalog::{Refusal, Specs};
+use trunkline_catalog::{RequestError, Specs};
 
 use super::{Family, PlanContext};
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader};
@@ -55,7 +55,7 @@ enum Legacy {
     Oldest,
 }
 
-fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     match legacy_of(context.variant) {
         Some(which) => legacy::plan(context, which),
         None => native::plan(context),
@@ -67,7 +67,7 @@ fn bill(
     outbound: &Outbound,
     _specs: &Specs,
     facts: &KnownMedia,
-) -> Result<BillableUnits, Refusal> {
+) -> Result<BillableUnits, RequestError> {
     match legacy_of(variant) {
         Some(_) => legacy::bill(outbound),
         None => native::bill(outbound, facts),
@@ -84,7 +84,7 @@ fn legacy_of(variant: &str) -> Option<Legacy> {
 }
 
 /// Whether the vendor adds a watermark: only if requested.
-fn watermark(reader: &mut FieldReader<'_>) -> Result<bool, Refusal> {
+fn watermark(reader: &mut FieldReader<'_>) -> Result<bool, RequestError> {
     let ours = reader.flag("metadata.watermark")?;
     if let Some(ours) = ours {
         let why = "`metadata.watermark` says the same and wins";
@@ -102,16 +102,16 @@ fn ignore_seconds(reader: &mut FieldReader<'_>) {
 }
 
 /// A prompt that is not longer than the vendor takes.
-fn prompt<'a>(reader: &mut FieldReader<'a>, most: usize) -> Result<Option<&'a str>, Refusal> {
+fn prompt<'a>(reader: &mut FieldReader<'a>, most: usize) -> Result<Option<&'a str>, RequestError> {
     let prompt = reader.filled("prompt")?;
     if prompt.is_some_and(|text| text.chars().count() > most) {
         let text = format!("`prompt` has more than {most} characters");
-        return Err(Refusal::invalid("prompt", text));
+        return Err(RequestError::invalid("prompt", text));
     }
     Ok(prompt)
 }
 
 /// A body of ours that cannot be read back.
-fn unreadable(param: &str) -> Refusal {
-    Refusal::unpriceable(param, format!("`{param}` of the body cannot be priced"))
+fn unreadable(param: &str) -> RequestError {
+    RequestError::unpriceable(param, format!("`{param}` of the body cannot be priced"))
 }

@@ -19,7 +19,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use trunkline_catalog::{Attributes, Refusal, Scalar, Specs};
+use trunkline_catalog::{Attributes, RequestError, Scalar, Specs};
 
 use super::{Family, PlanContext};
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader};
@@ -71,12 +71,12 @@ struct Picture<'a> {
     image_url: &'a str,
 }
 
-fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let mut reader = FieldReader::new(context.request);
     let prompt = reader.required("prompt")?;
     if prompt.chars().count() > MAX_PROMPT {
         let text = format!("`prompt` has more than {MAX_PROMPT} characters");
-        return Err(Refusal::invalid("prompt", text));
+        return Err(RequestError::invalid("prompt", text));
     }
     let seconds = seconds(&mut reader, context.specs)?;
     let size = size(&mut reader, context.specs)?;
@@ -111,10 +111,11 @@ fn bill(
     outbound: &Outbound,
     _specs: &Specs,
     _measured: &KnownMedia,
-) -> Result<BillableUnits, Refusal> {
+) -> Result<BillableUnits, RequestError> {
     let seconds = outbound.body.get("seconds").and_then(Value::as_str);
     let seconds = seconds.and_then(|text| text.parse().ok());
-    let unreadable = || Refusal::unpriceable("seconds", "`seconds` of the body cannot be priced");
+    let unreadable =
+        || RequestError::unpriceable("seconds", "`seconds` of the body cannot be priced");
     let mut attributes = Attributes::none();
     for (name, value) in &outbound.body {
         if !OWN.contains(&name.as_str()) {
@@ -130,7 +131,7 @@ fn bill(
     ))
 }
 
-fn seconds(reader: &mut FieldReader<'_>, specs: &Specs) -> Result<u64, Refusal> {
+fn seconds(reader: &mut FieldReader<'_>, specs: &Specs) -> Result<u64, RequestError> {
     let least = specs.min_duration_seconds.unwrap_or(0);
     let most = specs.max_duration_seconds.unwrap_or(u64::MAX);
     let listed = specs.durations.as_deref().unwrap_or(&DURATIONS);
@@ -140,7 +141,7 @@ fn seconds(reader: &mut FieldReader<'_>, specs: &Specs) -> Result<u64, Refusal> 
         let words = listed.iter().filter(|length| takes(**length));
         let words: Vec<String> = words.map(u64::to_string).collect();
         let text = format!("`{param}` must be one of {}", words.join(", "));
-        Refusal::invalid(param, text)
+        RequestError::invalid(param, text)
     };
     if let Some(text) = reader.text("seconds")? {
         let asked: u64 = text.parse().map_err(|_| wrong("seconds"))?;
@@ -158,12 +159,15 @@ fn seconds(reader: &mut FieldReader<'_>, specs: &Specs) -> Result<u64, Refusal> 
         return asked.ok_or_else(|| wrong("duration"));
     }
     let usual = known.find(|length| takes(*length));
-    let usual = usual.ok_or_else(|| Refusal::missing("seconds"))?;
+    let usual = usual.ok_or_else(|| RequestError::missing("seconds"))?;
     reader.defaulted("seconds", usual.to_string(), "no length was asked for");
     Ok(usual)
 }
 
-fn size<'a>(reader: &mut FieldReader<'a>, specs: &'a Specs) -> Result<Option<&'a str>, Refusal> {
+fn size<'a>(
+    reader: &mut FieldReader<'a>,
+    specs: &'a Specs,
+) -> Result<Option<&'a str>, RequestError> {
     let asked = reader.filled("size")?;
     let Some(listed) = specs.resolutions.as_deref().filter(|all| !all.is_empty()) else {
         return Ok(asked);
@@ -177,7 +181,7 @@ fn size<'a>(reader: &mut FieldReader<'a>, specs: &'a Specs) -> Result<Option<&'a
         return Ok(Some(asked));
     }
     let text = format!("`size` must be one of {}", listed.join(", "));
-    Err(Refusal::invalid("size", text))
+    Err(RequestError::invalid("size", text))
 }
 
 /// The fields that the record lists, under the names they have upstream.

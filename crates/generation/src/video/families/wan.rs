@@ -22,7 +22,7 @@
 
 mod size;
 
-use trunkline_catalog::{Refusal, Specs};
+use trunkline_catalog::{RequestError, Specs};
 
 use super::dashscope::{self, Body, Input, Measures, Media, Parameters, Role};
 use super::{Family, PlanContext};
@@ -55,7 +55,7 @@ const MAX_SOURCE_SECONDS: u64 = 10;
 const AUDIO_SETTINGS: [&str; 2] = ["auto", "origin"];
 const CLIP_RANGE: &str = "clip_range";
 
-fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let mut reader = FieldReader::new(context.request);
     dashscope::ignore_seconds(&mut reader);
     match context.variant {
@@ -72,7 +72,7 @@ fn bill(
     outbound: &Outbound,
     _specs: &Specs,
     facts: &KnownMedia,
-) -> Result<BillableUnits, Refusal> {
+) -> Result<BillableUnits, RequestError> {
     let measures = match variant {
         "text" | "image" => Measures::None,
         "reference" => Measures::Input {
@@ -86,11 +86,11 @@ fn bill(
     dashscope::bill(outbound, measures, facts)
 }
 
-fn unknown(variant: &str) -> Refusal {
-    Refusal::invalid("model", format!("family A has no variant {variant}"))
+fn unknown(variant: &str) -> RequestError {
+    RequestError::invalid("model", format!("family A has no variant {variant}"))
 }
 
-fn text(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, Refusal> {
+fn text(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, RequestError> {
     let prompt = reader.required("prompt")?;
     let (size, frame) = any_size(&mut reader)?;
     let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SECONDS)?;
@@ -101,7 +101,7 @@ fn text(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, 
     Ok(finished(reader, &Body { input, parameters }, bill, size))
 }
 
-fn image(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, Refusal> {
+fn image(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, RequestError> {
     let first = reader.required("input_reference")?;
     let prompt = reader.filled("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
@@ -115,7 +115,7 @@ fn image(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan,
     Ok(finished(reader, &Body { input, parameters }, bill, size))
 }
 
-fn reference(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, Refusal> {
+fn reference(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, RequestError> {
     let (mut media, clip) = references(&mut reader, context.specs)?;
     let prompt = reader.required("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
@@ -131,7 +131,7 @@ fn reference(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<P
         let length = known.and_then(|known| known.seconds());
         if length.is_some_and(|length| length > MAX_REFERENCE_SECONDS) {
             let text = format!("a reference clip has at most {MAX_REFERENCE_SECONDS} seconds");
-            return Err(Refusal::new(CLIP_RANGE, "video_url", text));
+            return Err(RequestError::new(CLIP_RANGE, "video_url", text));
         }
         bill.input_seconds = length.unwrap_or(MAX_REFERENCE_SECONDS);
         bill.exact = length.is_some();
@@ -148,11 +148,11 @@ fn reference(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<P
 fn references<'a>(
     reader: &mut FieldReader<'a>,
     specs: &Specs,
-) -> Result<(Vec<Media<'a>>, Option<&'a str>), Refusal> {
+) -> Result<(Vec<Media<'a>>, Option<&'a str>), RequestError> {
     let one = reader.filled("input_reference")?;
     let many = reader.images();
     if many.iter().any(|url| url.trim().is_empty()) {
-        return Err(Refusal::invalid(
+        return Err(RequestError::invalid(
             "images",
             "an address in `images` is empty",
         ));
@@ -172,19 +172,19 @@ fn references<'a>(
     let count = kept.len().saturating_add(usize::from(clip.is_some()));
     if count == 0 {
         let text = "a reference is required: `input_reference`, `images` or `video_url`";
-        return Err(Refusal::invalid("input_reference", text));
+        return Err(RequestError::invalid("input_reference", text));
     }
     let most = specs.max_references.unwrap_or(MAX_REFERENCES);
     if u64::try_from(count).map_or(true, |count| count > most) {
         let text = format!("at most {most} references, pictures and clip together; got {count}");
-        return Err(Refusal::new("reference_count", "images", text));
+        return Err(RequestError::new("reference_count", "images", text));
     }
     let pictures = kept.into_iter();
     let pictures = pictures.map(|url| Media::new(Role::ReferenceImage, url));
     Ok((pictures.collect(), clip))
 }
 
-fn edit(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, Refusal> {
+fn edit(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, RequestError> {
     let source = reader.required("video_url")?;
     let prompt = reader.filled("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
@@ -214,8 +214,8 @@ fn edit(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, 
     Ok(plan)
 }
 
-fn check_source(known: MediaFacts) -> Result<(), Refusal> {
-    let refused = |text: &str| Err(Refusal::new(CLIP_RANGE, "video_url", text));
+fn check_source(known: MediaFacts) -> Result<(), RequestError> {
+    let refused = |text: &str| Err(RequestError::new(CLIP_RANGE, "video_url", text));
     match known.container {
         Some(Container::Other) => return refused("the source clip must be MP4 or MOV"),
         Some(Container::Mp4 | Container::Mov) | None => {}
@@ -230,7 +230,10 @@ fn check_source(known: MediaFacts) -> Result<(), Refusal> {
 }
 
 /// The texts of the input.
-fn words<'a>(reader: &mut FieldReader<'a>, prompt: Option<&'a str>) -> Result<Input<'a>, Refusal> {
+fn words<'a>(
+    reader: &mut FieldReader<'a>,
+    prompt: Option<&'a str>,
+) -> Result<Input<'a>, RequestError> {
     Ok(Input {
         prompt,
         negative_prompt: reader.filled("metadata.negative_prompt")?,
@@ -242,7 +245,7 @@ fn parameters(
     reader: &mut FieldReader<'_>,
     frame: Frame,
     duration: u64,
-) -> Result<Parameters, Refusal> {
+) -> Result<Parameters, RequestError> {
     let mut parameters = Parameters::read(reader, frame, duration)?;
     parameters.prompt_extend = reader.flag("metadata.prompt_extend")?;
     Ok(parameters)

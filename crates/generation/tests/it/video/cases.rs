@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Attributes, Document, Fate, Refusal, Report, Scalar, Specs, starter};
+use trunkline_catalog::{
+    Attributes, Document, FieldReport, FieldTreatment, RequestError, Scalar, Specs, starter,
+};
 use trunkline_generation::video::{
     BillableUnits, Container, KnownMedia, MediaFacts, MediaKind, Plan, PlanContext, ProbeTarget,
     VideoRequest, family_of,
@@ -53,7 +55,7 @@ pub(crate) fn planned(
     request: &Value,
     specs: &Specs,
     measured: &KnownMedia,
-) -> Result<Plan, Refusal> {
+) -> Result<Plan, RequestError> {
     let ask = VideoRequest::of(request.as_object().unwrap().clone())?;
     let (family, variant) = family_of(word).unwrap();
     (family.plan)(&PlanContext {
@@ -116,7 +118,7 @@ fn check(name: &str, word: &str, case: &Value, records: &Document) {
 }
 
 /// Nothing that was sent is missing from the report.
-fn names_every_field(name: &str, request: &Value, report: &Report) {
+fn names_every_field(name: &str, request: &Value, report: &FieldReport) {
     let told = |path: &str| {
         let inside = format!("{path}.");
         let mut notes = report.notes().iter();
@@ -135,10 +137,12 @@ fn names_every_field(name: &str, request: &Value, report: &Report) {
 }
 
 /// All notes that say something, by field.
-fn notes(report: &Report) -> Vec<Value> {
-    let telling = |note: &&trunkline_catalog::Note| note.fate != Fate::Read || note.code.is_some();
+fn notes(report: &FieldReport) -> Vec<Value> {
+    let telling = |note: &&trunkline_catalog::FieldNote| {
+        note.fate != FieldTreatment::Read || note.code.is_some()
+    };
     let told = report.notes().iter().filter(telling).map(|note| {
-        if note.fate == Fate::Ignored {
+        if note.fate == FieldTreatment::Ignored {
             assert!(note.fix.is_some(), "{} has no fix", note.field);
         }
         json!({"field": note.field, "fate": note.fate, "code": note.code})

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{
-    Book, Document, Fate, GroupChoice, PriceClass, Situation, Specs, quote, starter,
+    Book, Document, FieldTreatment, GroupChoice, PriceClass, PricingContext, Specs, quote, starter,
 };
 use trunkline_generation::video::{KnownMedia, family_of};
 use trunkline_types::{Face, Timestamp, Units};
@@ -38,7 +38,7 @@ fn charge(variant: &str, request: Value) -> i64 {
     let (_, offer) = book.offer(model, GroupChoice::Named("default")).unwrap();
     let seconds = plan.bill.output_seconds + plan.bill.input_seconds;
     let units = Units::none().plus(Face::VideoSecond, seconds).unwrap();
-    let situation = Situation {
+    let situation = PricingContext {
         attributes: &plan.bill.attributes,
         at: Timestamp::from_micros(0),
     };
@@ -71,53 +71,68 @@ fn strict_mode_finds_each_trap_of_family_c_and_plain_mode_takes_it() {
             "standard",
             json!({ "input_reference": CLIP }),
             "input_reference",
-            Fate::Ignored,
+            FieldTreatment::Ignored,
         ),
         (
             "standard",
             json!({ "size": "640x480" }),
             "size",
-            Fate::Rewritten,
+            FieldTreatment::Rewritten,
         ),
         (
             "standard",
             json!({ "size": "1280*720" }),
             "size",
-            Fate::Rewritten,
+            FieldTreatment::Rewritten,
         ),
         (
             "standard",
             json!({ "seconds": "8", "duration": 5 }),
             "seconds",
-            Fate::Ignored,
+            FieldTreatment::Ignored,
         ),
         (
             "standard",
             json!({ "seconds": "8" }),
             "seconds",
-            Fate::Ignored,
+            FieldTreatment::Ignored,
         ),
         (
             "value",
             json!({ "seconds": "8", "duration": 5 }),
             "seconds",
-            Fate::Ignored,
+            FieldTreatment::Ignored,
         ),
         (
             "value",
             json!({ "size": "1280x720" }),
             "size",
-            Fate::Ignored,
+            FieldTreatment::Ignored,
         ),
         (
             "multi",
             json!({ "size": "1280x720" }),
             "size",
-            Fate::Ignored,
+            FieldTreatment::Ignored,
         ),
-        ("multi", json!({ "duration": 8 }), "duration", Fate::Ignored),
-        ("multi", json!({ "image": CLIP }), "image", Fate::Ignored),
-        ("multi", json!({ "seconds": "8" }), "seconds", Fate::Ignored),
+        (
+            "multi",
+            json!({ "duration": 8 }),
+            "duration",
+            FieldTreatment::Ignored,
+        ),
+        (
+            "multi",
+            json!({ "image": CLIP }),
+            "image",
+            FieldTreatment::Ignored,
+        ),
+        (
+            "multi",
+            json!({ "seconds": "8" }),
+            "seconds",
+            FieldTreatment::Ignored,
+        ),
     ] {
         let (_, model) = MODELS
             .into_iter()
@@ -135,7 +150,7 @@ fn strict_mode_finds_each_trap_of_family_c_and_plain_mode_takes_it() {
             walk::planned(family, request, &specs(variant), &KnownMedia::default()).unwrap()
         };
         let plan = planned(&request);
-        let trap = plan.report.first_trap().unwrap();
+        let trap = plan.report.first_pitfall().unwrap();
         assert_eq!(
             (trap.field.as_str(), trap.fate),
             (field, fate),
@@ -143,7 +158,10 @@ fn strict_mode_finds_each_trap_of_family_c_and_plain_mode_takes_it() {
         );
         assert!(trap.reason.is_some(), "{variant} {extra}");
         assert_eq!(plan.bill.output_seconds, 5, "{variant} {extra}");
-        assert!(planned(&plain).report.first_trap().is_none(), "{variant}");
+        assert!(
+            planned(&plain).report.first_pitfall().is_none(),
+            "{variant}"
+        );
     }
     let listed = walk::planned(
         walk::family("c", "standard"),
@@ -151,7 +169,7 @@ fn strict_mode_finds_each_trap_of_family_c_and_plain_mode_takes_it() {
         &specs("standard"),
         &KnownMedia::default(),
     );
-    assert!(listed.unwrap().report.first_trap().is_none());
+    assert!(listed.unwrap().report.first_pitfall().is_none());
 }
 
 // covers: D-6-10
@@ -164,7 +182,7 @@ fn the_report_shows_that_multi_image_is_pro_without_a_mode_and_what_that_costs()
     let note = notes.find(|note| note.field == "metadata.mode").unwrap();
     assert_eq!(
         (note.fate, note.value.as_deref()),
-        (Fate::Defaulted, Some("pro"))
+        (FieldTreatment::Defaulted, Some("pro"))
     );
     assert!(note.reason.as_ref().unwrap().contains("1.33"), "{note:?}");
 }

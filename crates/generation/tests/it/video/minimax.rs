@@ -4,7 +4,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Book, Fate, Scalar, Specs, starter};
+use trunkline_catalog::{Book, FieldTreatment, Scalar, Specs, starter};
 use trunkline_generation::video::{KnownMedia, family_of};
 
 use crate::video::price;
@@ -66,8 +66,11 @@ fn strict_mode_finds_each_kind_of_media_that_the_older_models_drop() {
             request[field] = value;
             let known = KnownMedia::default();
             let plan = walk::planned(family, &request, &specs(variant), &known).unwrap();
-            let trap = plan.report.first_trap().unwrap();
-            assert_eq!((trap.field.as_str(), trap.fate), (field, Fate::Ignored));
+            let trap = plan.report.first_pitfall().unwrap();
+            assert_eq!(
+                (trap.field.as_str(), trap.fate),
+                (field, FieldTreatment::Ignored)
+            );
             assert_eq!(trap.code.as_deref(), Some("media_dropped"));
             assert!(trap.fix.is_some());
         }

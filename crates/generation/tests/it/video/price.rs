@@ -1,6 +1,6 @@
 //! What a plan costs by a book.
 
-use trunkline_catalog::{Book, GroupChoice, PriceClass, Situation, quote};
+use trunkline_catalog::{Book, GroupChoice, PriceClass, PricingContext, quote};
 use trunkline_generation::video::Plan;
 use trunkline_types::Timestamp;
 
@@ -16,7 +16,7 @@ pub(crate) fn nanos(book: &Book, model: &str, plan: &Plan) -> i64 {
         );
     }
     let units = plan.bill.usage().billed(list.billing_unit()).unwrap();
-    let situation = Situation {
+    let situation = PricingContext {
         attributes: &plan.bill.attributes,
         at: Timestamp::from_micros(0),
     };

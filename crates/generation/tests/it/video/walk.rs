@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use trunkline_catalog::{Attributes, Fate, Refusal, Scalar, Specs};
+use trunkline_catalog::{Attributes, FieldTreatment, RequestError, Scalar, Specs};
 use trunkline_generation::video::{
     BillableUnits, Container, Family, KnownMedia, MediaFacts, Plan, PlanContext, VideoRequest,
     family_of,
@@ -114,7 +114,7 @@ pub(crate) fn planned(
     request: &Value,
     specs: &Specs,
     measured: &KnownMedia,
-) -> Result<Plan, Refusal> {
+) -> Result<Plan, RequestError> {
     let ask = VideoRequest::read(&serde_json::to_vec(request).unwrap())?;
     (family.plan)(&PlanContext {
         variant,
@@ -211,7 +211,7 @@ fn with_specs(usual: Specs, other: &Map<String, Value>) -> Specs {
     serde_json::from_value(written).unwrap()
 }
 
-fn refusal_differences(expected: &ExpectedRefusal, refusal: &Refusal) -> Vec<String> {
+fn refusal_differences(expected: &ExpectedRefusal, refusal: &RequestError) -> Vec<String> {
     let texts = [
         ("code", Some(expected.code.as_str()), refusal.code),
         ("param", Some(expected.param.as_str()), &refusal.param),
@@ -231,7 +231,7 @@ fn refusal_differences(expected: &ExpectedRefusal, refusal: &Refusal) -> Vec<Str
 /// A plan as cases write it.
 fn shown(plan: &Plan) -> Value {
     let told = plan.report.notes().iter();
-    let told = told.filter(|note| note.fate != Fate::Read || note.code.is_some());
+    let told = told.filter(|note| note.fate != FieldTreatment::Read || note.code.is_some());
     let notes: Vec<Value> = told
         .map(|note| json!({ "field": note.field, "fate": note.fate, "code": note.code }))
         .collect();

@@ -1,7 +1,7 @@
 //! Prices a body that is sent: it reads the JSON alone and knows nothing of the request behind it.
 
 use serde_json::{Map, Value};
-use trunkline_catalog::{Attributes, Refusal};
+use trunkline_catalog::{Attributes, RequestError};
 
 use crate::video::media_facts::KnownMedia;
 use crate::video::plan::{BillableUnits, Outbound};
@@ -29,8 +29,8 @@ pub(in super::super) fn bill(
     outbound: &Outbound,
     measures: Measures,
     facts: &KnownMedia,
-) -> Result<BillableUnits, Refusal> {
-    let wrong = |param: &str| Refusal::unpriceable(param, "the stored body has no such field");
+) -> Result<BillableUnits, RequestError> {
+    let wrong = |param: &str| RequestError::unpriceable(param, "the stored body has no such field");
     let parameters = outbound.body.get("parameters").and_then(Value::as_object);
     let parameters = parameters.ok_or_else(|| wrong("parameters"))?;
     let resolution = parameters.get("resolution").and_then(Value::as_str);

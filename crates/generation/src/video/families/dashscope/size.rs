@@ -1,6 +1,6 @@
 //! Sizes as they are written, and the entry of the table that covers one that is not in it.
 
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 use crate::video::resolutions::{FRAMES, Frame, Tier};
 
@@ -16,7 +16,7 @@ const WRONG_SIGNS: [char; 3] = ['x', 'X', '×'];
 const MAX_SIDE: u64 = 1 << 30;
 
 /// The sides of a size such as `1280*720`.
-pub(super) fn read_size(text: &str) -> Result<(u64, u64), Refusal> {
+pub(super) fn read_size(text: &str) -> Result<(u64, u64), RequestError> {
     if let Some(sides) = sides(text, '*') {
         return Ok(sides);
     }
@@ -29,9 +29,9 @@ pub(super) fn read_size(text: &str) -> Result<(u64, u64), Refusal> {
         Some((width, height)) => {
             let right = shown(&format!("{width}*{height}"));
             let message = format!("invalid size: {sent}, example: {right}");
-            Refusal::new(SIZE_SEPARATOR, "size", message).with_fix(format!("write {right}"))
+            RequestError::new(SIZE_SEPARATOR, "size", message).with_fix(format!("write {right}"))
         }
-        None => Refusal::invalid("size", format!("invalid size: {sent}, example: {EXAMPLE}")),
+        None => RequestError::invalid("size", format!("invalid size: {sent}, example: {EXAMPLE}")),
     })
 }
 

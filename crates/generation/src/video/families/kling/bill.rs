@@ -2,7 +2,7 @@
 //! what is not in it.
 
 use serde_json::Value;
-use trunkline_catalog::{Attributes, Refusal, Scalar, Specs};
+use trunkline_catalog::{Attributes, RequestError, Scalar, Specs};
 
 use crate::video::media_facts::KnownMedia;
 use crate::video::plan::{BillableUnits, Outbound};
@@ -15,7 +15,7 @@ pub(super) fn bill(
     outbound: &Outbound,
     _specs: &Specs,
     _measured: &KnownMedia,
-) -> Result<BillableUnits, Refusal> {
+) -> Result<BillableUnits, RequestError> {
     let body = Value::Object(outbound.body.clone());
     let (seconds, attributes) = match (variant, outbound.endpoint.as_str()) {
         ("standard", "text2video" | "image2video") => (
@@ -37,33 +37,35 @@ pub(super) fn bill(
         ),
         (_, endpoint) => {
             let text = format!("this model has no endpoint {endpoint:?}");
-            return Err(Refusal::unpriceable("", text));
+            return Err(RequestError::unpriceable("", text));
         }
     };
     Ok(BillableUnits::seconds(seconds, attributes))
 }
 
 /// A length, which the older design writes as a text and the newer as a number.
-fn seconds(body: &Value, pointer: &str) -> Result<u64, Refusal> {
+fn seconds(body: &Value, pointer: &str) -> Result<u64, RequestError> {
     let told = match body.pointer(pointer) {
         None => Some(UNSAID_SECONDS),
         Some(Value::String(text)) => text.parse().ok(),
         Some(value) => value.as_u64(),
     };
-    told.ok_or_else(|| Refusal::unpriceable(pointer, "the body has no length that can be read"))
+    told.ok_or_else(|| {
+        RequestError::unpriceable(pointer, "the body has no length that can be read")
+    })
 }
 
-fn word<'a>(body: &'a Value, pointer: &str, unsaid: &'a str) -> Result<&'a str, Refusal> {
+fn word<'a>(body: &'a Value, pointer: &str, unsaid: &'a str) -> Result<&'a str, RequestError> {
     match body.pointer(pointer) {
         None => Ok(unsaid),
-        Some(value) => value
-            .as_str()
-            .ok_or_else(|| Refusal::unpriceable(pointer, "the body has no word that can be read")),
+        Some(value) => value.as_str().ok_or_else(|| {
+            RequestError::unpriceable(pointer, "the body has no word that can be read")
+        }),
     }
 }
 
 /// Whether a clip goes along. One that is edited is billed by its own length.
-fn has_clip(body: &Value) -> Result<bool, Refusal> {
+fn has_clip(body: &Value) -> Result<bool, RequestError> {
     let clips = body.pointer("/video_list").and_then(Value::as_array);
     let clips = clips.map(Vec::as_slice).unwrap_or_default();
     let is_feature = |clip: &Value| clip.pointer("/refer_type") == Some(&Value::from("feature"));
@@ -71,6 +73,6 @@ fn has_clip(body: &Value) -> Result<bool, Refusal> {
         Ok(!clips.is_empty())
     } else {
         let text = "a clip that is edited is billed by its own length";
-        Err(Refusal::unpriceable("video_list", text))
+        Err(RequestError::unpriceable("video_list", text))
     }
 }

@@ -4,7 +4,7 @@ mod lists;
 
 use serde::Serialize;
 use serde_json::Value;
-use trunkline_catalog::{Attributes, Fate, Note, Refusal, Scalar};
+use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError, Scalar};
 
 use self::lists::{CLIPS, Clip, IMAGES, Picture, check_clip, clips, pictures, warn_of_small};
 use super::{MODES, PROTOCOL, RATIOS, Watermark, lengths, overruled, sound, watermark};
@@ -42,7 +42,7 @@ struct Body<'a> {
     watermark_info: Watermark,
 }
 
-pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let mut reader = FieldReader::new(context.request);
     let prompt = prompt(&mut reader)?;
     let clips = clips(&mut reader)?;
@@ -52,7 +52,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     let sound = sound(&mut reader)?;
     if sound == "on" && !clips.is_empty() {
         let text = "`metadata.sound` must be `off` beside a clip";
-        return Err(Refusal::invalid("metadata.sound", text));
+        return Err(RequestError::invalid("metadata.sound", text));
     }
     let has_first = image_list
         .iter()
@@ -100,10 +100,10 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     })
 }
 
-fn prompt<'a>(reader: &mut FieldReader<'a>) -> Result<&'a str, Refusal> {
+fn prompt<'a>(reader: &mut FieldReader<'a>) -> Result<&'a str, RequestError> {
     let Some(top) = reader.filled("prompt")? else {
         let inside = reader.filled("metadata.prompt")?;
-        return inside.ok_or_else(|| Refusal::missing("prompt"));
+        return inside.ok_or_else(|| RequestError::missing("prompt"));
     };
     let inside = reader.get("metadata.prompt");
     if inside.is_some_and(|inside| inside.as_str() != Some(top)) {
@@ -113,19 +113,22 @@ fn prompt<'a>(reader: &mut FieldReader<'a>) -> Result<&'a str, Refusal> {
     Ok(top)
 }
 
-fn mode(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
+fn mode(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     let path = "metadata.mode";
     let mode = reader.one_of(path, &MODES)?;
     Ok(mode.unwrap_or_else(|| {
         let why = "the upstream's own default is `pro`, at 1.33 times the listed price";
-        let note = Note::told(path, Fate::Defaulted, "mode_default_pro", why);
+        let note = FieldNote::new(path, FieldTreatment::Defaulted, "mode_default_pro", why);
         let fix = "set it to `std` for the listed price";
         reader.say(note.with_value("pro").with_fix(fix));
         "pro"
     }))
 }
 
-fn ratio(reader: &mut FieldReader<'_>, has_first: bool) -> Result<Option<&'static str>, Refusal> {
+fn ratio(
+    reader: &mut FieldReader<'_>,
+    has_first: bool,
+) -> Result<Option<&'static str>, RequestError> {
     let path = "metadata.aspect_ratio";
     if has_first {
         overruled(reader, path, METADATA_IGNORED, "the first frame decides it");
@@ -134,14 +137,14 @@ fn ratio(reader: &mut FieldReader<'_>, has_first: bool) -> Result<Option<&'stati
     let ratio = reader.one_of(path, &RATIOS)?;
     ratio.map(Some).ok_or_else(|| {
         let text = "`metadata.aspect_ratio` is required without a first frame";
-        Refusal::new("ratio_required", path, text).with_fix("set it to 16:9, 9:16 or 1:1")
+        RequestError::new("ratio_required", path, text).with_fix("set it to 16:9, 9:16 or 1:1")
     })
 }
 
 fn duration<'a>(
     reader: &mut FieldReader<'a>,
     (least, most): (i64, i64),
-) -> Result<(&'a str, u64), Refusal> {
+) -> Result<(&'a str, u64), RequestError> {
     let path = "metadata.duration";
     let text = match reader.get(path) {
         None => {
@@ -152,7 +155,7 @@ fn duration<'a>(
         Some(Value::String(text)) => text,
         Some(_) => {
             let text = format!("`{path}` must be a text from \"{least}\" to \"{most}\"");
-            return Err(Refusal::new("type_string", path, text).with_fix("put it in quotes"));
+            return Err(RequestError::new("type_string", path, text).with_fix("put it in quotes"));
         }
     };
     // Only digits as they are counted: neither a sign nor a zero before them.
@@ -163,7 +166,7 @@ fn duration<'a>(
         (least..=most).contains(&seconds)
     };
     let seconds = seconds.filter(fits).ok_or_else(|| {
-        Refusal::invalid(
+        RequestError::invalid(
             path,
             format!("`{path}` must be from \"{least}\" to \"{most}\""),
         )

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
-use trunkline_catalog::{Attributes, Fate, Note, Refusal};
+use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError};
 
 use super::{
     DEFAULT_SECONDS, MODES, PROTOCOL, RATIOS, Watermark, lengths, overruled, sound, strangers,
@@ -65,14 +65,14 @@ struct Camera {
     config: Map<String, Value>,
 }
 
-pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let mut reader = FieldReader::new(context.request);
     let prompt = reader.filled("prompt")?;
     let image = reader.filled("image")?;
     let image_tail = reader.filled("metadata.image_tail")?;
     let has_frame = image.is_some() || image_tail.is_some();
     if prompt.is_none() && !has_frame {
-        return Err(Refusal::missing("prompt"));
+        return Err(RequestError::missing("prompt"));
     }
     let mode = mode(&mut reader)?;
     let seconds = duration(&mut reader, lengths(context.specs))?;
@@ -119,7 +119,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     })
 }
 
-fn mode(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
+fn mode(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     let Some(top) = reader.one_of("mode", &MODES)? else {
         let inside = reader.one_of("metadata.mode", &MODES)?;
         return Ok(inside.unwrap_or_else(|| {
@@ -136,7 +136,7 @@ fn mode(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
     Ok(top)
 }
 
-fn duration(reader: &mut FieldReader<'_>, lengths: (i64, i64)) -> Result<i64, Refusal> {
+fn duration(reader: &mut FieldReader<'_>, lengths: (i64, i64)) -> Result<i64, RequestError> {
     let seconds = reader.within("duration", lengths)?;
     Ok(seconds.unwrap_or_else(|| {
         let text = DEFAULT_SECONDS.to_string();
@@ -146,7 +146,7 @@ fn duration(reader: &mut FieldReader<'_>, lengths: (i64, i64)) -> Result<i64, Re
 }
 
 /// The ratio of a job that has no frame.
-fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
+fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     let asked = reader.one_of("metadata.aspect_ratio", &RATIOS)?;
     let size = reader.text("size")?;
     let tabled = size.and_then(|size| {
@@ -166,7 +166,7 @@ fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
         (None, Some(_), None) => {
             let known = SIZES.map(|(size, _)| size).join(", ");
             let why = format!("the output will be square: only {known} are known");
-            let note = Note::told("size", Fate::Rewritten, "size_table_miss", why);
+            let note = FieldNote::new("size", FieldTreatment::Rewritten, "size_table_miss", why);
             let fix = "set `metadata.aspect_ratio` to 16:9, 9:16 or 1:1";
             reader.say(note.with_value(SQUARE).with_fix(fix));
             Ok(SQUARE)
@@ -179,7 +179,7 @@ fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
     }
 }
 
-fn cfg_scale(reader: &mut FieldReader<'_>) -> Result<Option<Number>, Refusal> {
+fn cfg_scale(reader: &mut FieldReader<'_>) -> Result<Option<Number>, RequestError> {
     let path = "metadata.cfg_scale";
     let Some(value) = reader.get(path) else {
         return Ok(None);
@@ -188,21 +188,21 @@ fn cfg_scale(reader: &mut FieldReader<'_>) -> Result<Option<Number>, Refusal> {
         let scale = number.as_f64();
         scale.is_some_and(|scale| (0.0..=1.0).contains(&scale))
     });
-    let wrong = || Refusal::invalid(path, format!("`{path}` must be a number from 0 to 1"));
+    let wrong = || RequestError::invalid(path, format!("`{path}` must be a number from 0 to 1"));
     number.cloned().map(Some).ok_or_else(wrong)
 }
 
-fn camera(reader: &mut FieldReader<'_>) -> Result<Option<Camera>, Refusal> {
+fn camera(reader: &mut FieldReader<'_>) -> Result<Option<Camera>, RequestError> {
     let path = "metadata.camera_control";
     let Some(value) = reader.get(path) else {
         return Ok(None);
     };
-    let wrong = |text: &str| Refusal::invalid(path, text);
+    let wrong = |text: &str| RequestError::invalid(path, text);
     let control = value
         .as_object()
         .ok_or_else(|| wrong("`metadata.camera_control` must be an object"))?;
     let kind = reader.one_of("metadata.camera_control.type", &MOVES)?;
-    let kind = kind.ok_or_else(|| Refusal::missing("metadata.camera_control.type"))?;
+    let kind = kind.ok_or_else(|| RequestError::missing("metadata.camera_control.type"))?;
     strangers(reader, path, control, &["type", "config"]);
     let config = axes(reader, control.get("config"))?;
     let moving = config.values().filter(|value| !is_still(value)).count();
@@ -223,13 +223,13 @@ fn camera(reader: &mut FieldReader<'_>) -> Result<Option<Camera>, Refusal> {
 fn axes(
     reader: &mut FieldReader<'_>,
     config: Option<&Value>,
-) -> Result<Map<String, Value>, Refusal> {
+) -> Result<Map<String, Value>, RequestError> {
     let path = "metadata.camera_control.config";
     let config = match config {
         None | Some(Value::Null) => return Ok(Map::new()),
         Some(config) => config.as_object(),
     };
-    let config = config.ok_or_else(|| Refusal::invalid(path, "`config` must be an object"))?;
+    let config = config.ok_or_else(|| RequestError::invalid(path, "`config` must be an object"))?;
     strangers(reader, path, config, &AXES);
     let mut axes = Map::new();
     for axis in AXES {
@@ -239,7 +239,7 @@ fn axes(
         let far = value.as_f64();
         if !far.is_some_and(|far| far.abs() <= MAX_AXIS) {
             let text = format!("`{axis}` must be a number from -10 to 10");
-            return Err(Refusal::invalid(format!("{path}.{axis}"), text));
+            return Err(RequestError::invalid(format!("{path}.{axis}"), text));
         }
         axes.insert(axis.to_owned(), value.clone());
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use trunkline_catalog::{Attributes, Refusal};
+use trunkline_catalog::{Attributes, RequestError};
 
 use super::{
     DEFAULT_SECONDS, PROTOCOL, RATIOS, Watermark, lengths, overruled, strangers, watermark,
@@ -66,10 +66,10 @@ struct Options {
     watermark_info: Watermark,
 }
 
-pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let mut reader = FieldReader::new(context.request);
     let prompt = reader.filled("prompt")?;
-    let prompt = prompt.ok_or_else(|| Refusal::missing("prompt"))?;
+    let prompt = prompt.ok_or_else(|| RequestError::missing("prompt"))?;
     let image = reader.filled("image")?;
     check_settings(&mut reader)?;
     let resolution = resolution(&mut reader)?;
@@ -128,7 +128,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
 }
 
 /// That the settings are an object, and which of them go nowhere.
-fn check_settings(reader: &mut FieldReader<'_>) -> Result<(), Refusal> {
+fn check_settings(reader: &mut FieldReader<'_>) -> Result<(), RequestError> {
     let path = "metadata.settings";
     match reader.get(path) {
         None => Ok(()),
@@ -136,14 +136,14 @@ fn check_settings(reader: &mut FieldReader<'_>) -> Result<(), Refusal> {
             strangers(reader, path, settings, &SETTINGS);
             Ok(())
         }
-        Some(_) => Err(Refusal::invalid(
+        Some(_) => Err(RequestError::invalid(
             path,
             "`metadata.settings` must be an object",
         )),
     }
 }
 
-fn resolution(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
+fn resolution(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     let path = "metadata.settings.resolution";
     let resolution = known(reader, path, &RESOLUTIONS)?;
     Ok(resolution.unwrap_or_else(|| {
@@ -152,7 +152,7 @@ fn resolution(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
     }))
 }
 
-fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
+fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     let path = "metadata.settings.aspect_ratio";
     let ratio = known(reader, path, &RATIOS)?;
     Ok(ratio.unwrap_or_else(|| {
@@ -161,7 +161,7 @@ fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
     }))
 }
 
-fn duration(reader: &mut FieldReader<'_>, lengths: (i64, i64)) -> Result<i64, Refusal> {
+fn duration(reader: &mut FieldReader<'_>, lengths: (i64, i64)) -> Result<i64, RequestError> {
     let path = "metadata.settings.duration";
     let inside = match is_there(reader, path) {
         true => reader.within(path, lengths)?,
@@ -188,7 +188,7 @@ fn known(
     reader: &mut FieldReader<'_>,
     path: &str,
     words: &[&'static str],
-) -> Result<Option<&'static str>, Refusal> {
+) -> Result<Option<&'static str>, RequestError> {
     match is_there(reader, path) {
         true => reader.one_of(path, words),
         false => Ok(None),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use trunkline_catalog::{Attributes, Refusal, Scalar};
+use trunkline_catalog::{Attributes, RequestError, Scalar};
 
 use super::{Legacy, PROTOCOL, ignore_seconds, prompt, unreadable, watermark};
 use crate::video::families::PlanContext;
@@ -56,7 +56,7 @@ struct Subject<'a> {
     image: [&'a str; MAX_SUBJECTS],
 }
 
-pub(super) fn plan(context: &PlanContext<'_>, which: Legacy) -> Result<Plan, Refusal> {
+pub(super) fn plan(context: &PlanContext<'_>, which: Legacy) -> Result<Plan, RequestError> {
     let mut reader = FieldReader::new(context.request);
     for field in DROPPED {
         let why = "this model reads no media at the top: the video is made from text";
@@ -67,10 +67,10 @@ pub(super) fn plan(context: &PlanContext<'_>, which: Legacy) -> Result<Plan, Ref
     let first_frame = reader.filled(FIRST_FRAME)?;
     let text = prompt(&mut reader, MAX_PROMPT)?;
     if which == Legacy::Fast && first_frame.is_none() {
-        return Err(Refusal::missing(FIRST_FRAME));
+        return Err(RequestError::missing(FIRST_FRAME));
     }
     if text.is_none() && first_frame.is_none() {
-        return Err(Refusal::missing("prompt"));
+        return Err(RequestError::missing("prompt"));
     }
     let duration = duration(&mut reader)?;
     let resolution = size(&mut reader, which, first_frame.is_some(), duration)?;
@@ -96,7 +96,7 @@ pub(super) fn plan(context: &PlanContext<'_>, which: Legacy) -> Result<Plan, Ref
 }
 
 /// Prices a body: the vendor's list knows how long and how sharp, and nothing else.
-pub(super) fn bill(outbound: &Outbound) -> Result<BillableUnits, Refusal> {
+pub(super) fn bill(outbound: &Outbound) -> Result<BillableUnits, RequestError> {
     let resolution = outbound.body.get("resolution").and_then(Value::as_str);
     let resolution = resolution.ok_or_else(|| unreadable("resolution"))?;
     let duration = outbound.body.get("duration").and_then(Value::as_i64);
@@ -114,12 +114,12 @@ fn attributes(resolution: &str, duration: i64) -> Attributes {
         .with("duration", Scalar::Integer(duration))
 }
 
-fn duration(reader: &mut FieldReader<'_>) -> Result<i64, Refusal> {
+fn duration(reader: &mut FieldReader<'_>) -> Result<i64, RequestError> {
     match reader.whole("duration")? {
         Some(asked @ (DEFAULT_DURATION | LONG_DURATION)) => Ok(asked),
         Some(_) => {
             let text = format!("`duration` must be {DEFAULT_DURATION} or {LONG_DURATION}");
-            Err(Refusal::invalid("duration", text))
+            Err(RequestError::invalid("duration", text))
         }
         None => {
             let why = "no length was asked for";
@@ -134,7 +134,7 @@ fn size(
     which: Legacy,
     has_first_frame: bool,
     duration: i64,
-) -> Result<&'static str, Refusal> {
+) -> Result<&'static str, RequestError> {
     let known = match which {
         Legacy::Oldest => [DEFAULT_SIZE, SHARP, SOFT].as_slice(),
         Legacy::Usual | Legacy::Fast => [DEFAULT_SIZE, SHARP].as_slice(),
@@ -142,11 +142,11 @@ fn size(
     match reader.one_of("size", known)? {
         Some(SHARP) if duration != DEFAULT_DURATION => {
             let text = format!("`{SHARP}` is made with {DEFAULT_DURATION} seconds only");
-            Err(Refusal::invalid("size", text))
+            Err(RequestError::invalid("size", text))
         }
         Some(SOFT) if !has_first_frame => {
             let text = format!("`{SOFT}` needs `{FIRST_FRAME}`");
-            Err(Refusal::invalid("size", text))
+            Err(RequestError::invalid("size", text))
         }
         Some(size) => Ok(size),
         None => {
@@ -157,7 +157,7 @@ fn size(
 }
 
 /// The vendor's own shape: `[{"type": "character", "image": ["https://…"]}]`.
-fn subjects<'a>(reader: &mut FieldReader<'a>) -> Result<Vec<Subject<'a>>, Refusal> {
+fn subjects<'a>(reader: &mut FieldReader<'a>) -> Result<Vec<Subject<'a>>, RequestError> {
     let Some(written) = reader.get(SUBJECT) else {
         return Ok(Vec::new());
     };
@@ -165,7 +165,7 @@ fn subjects<'a>(reader: &mut FieldReader<'a>) -> Result<Vec<Subject<'a>>, Refusa
         let text = format!(
             "`{SUBJECT}` must be a list of one {{\"type\": \"character\", \"image\": [address]}}"
         );
-        Refusal::invalid(SUBJECT, text)
+        RequestError::invalid(SUBJECT, text)
     };
     let list = written.as_array().ok_or_else(wrong)?;
     if list.len() > MAX_SUBJECTS {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use trunkline_catalog::{Attributes, Refusal};
+use trunkline_catalog::{Attributes, RequestError};
 
 use super::{PROTOCOL, ignore_seconds, prompt, unreadable, watermark};
 use crate::video::families::PlanContext;
@@ -69,10 +69,10 @@ struct Media<'a> {
     clip: Option<&'a str>,
 }
 
-pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let mut reader = FieldReader::new(context.request);
     let text = prompt(&mut reader, MAX_PROMPT)?;
-    let text = text.ok_or_else(|| Refusal::missing("prompt"))?;
+    let text = text.ok_or_else(|| RequestError::missing("prompt"))?;
     let most = context.specs.max_reference_images.unwrap_or(MAX_IMAGES);
     let media = media(&mut reader, most)?;
     let resolution = size(&mut reader)?;
@@ -117,7 +117,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
 }
 
 /// Prices a body: its length and that of its clips, and its pictures beyond the free ones.
-pub(super) fn bill(outbound: &Outbound, facts: &KnownMedia) -> Result<BillableUnits, Refusal> {
+pub(super) fn bill(outbound: &Outbound, facts: &KnownMedia) -> Result<BillableUnits, RequestError> {
     let resolution = outbound.body.get("resolution").and_then(Value::as_str);
     let resolution = resolution.ok_or_else(|| unreadable("resolution"))?;
     let duration = outbound.body.get("duration").and_then(Value::as_u64);
@@ -151,7 +151,7 @@ pub(super) fn bill(outbound: &Outbound, facts: &KnownMedia) -> Result<BillableUn
     })
 }
 
-fn media<'a>(reader: &mut FieldReader<'a>, most: u64) -> Result<Media<'a>, Refusal> {
+fn media<'a>(reader: &mut FieldReader<'a>, most: u64) -> Result<Media<'a>, RequestError> {
     let image = reader.filled("image")?;
     let frame = match image {
         Some(image) => {
@@ -164,11 +164,14 @@ fn media<'a>(reader: &mut FieldReader<'a>, most: u64) -> Result<Media<'a>, Refus
     };
     let images = reader.images();
     if images.iter().any(|url| url.trim().is_empty()) {
-        return Err(Refusal::invalid("images", "`images` has an empty address"));
+        return Err(RequestError::invalid(
+            "images",
+            "`images` has an empty address",
+        ));
     }
     if count(images.len()) > most {
         let text = format!("`images` takes at most {most} reference images");
-        return Err(Refusal::new("reference_count", "images", text));
+        return Err(RequestError::new("reference_count", "images", text));
     }
     let clip = reader.filled("video_url")?;
     let beside = if images.is_empty() {
@@ -180,7 +183,7 @@ fn media<'a>(reader: &mut FieldReader<'a>, most: u64) -> Result<Media<'a>, Refus
         (Some(_), Some(param)) => {
             let text = format!("a first frame and references (`{param}`) exclude each other");
             let fix = "send the first frame alone, or move it into `images`";
-            Err(Refusal::invalid(param, text).with_fix(fix))
+            Err(RequestError::invalid(param, text).with_fix(fix))
         }
         (Some(_) | None, _) => Ok(Media {
             frame,
@@ -190,12 +193,12 @@ fn media<'a>(reader: &mut FieldReader<'a>, most: u64) -> Result<Media<'a>, Refus
     }
 }
 
-fn size(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
+fn size(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     let [usual, _] = SIZES;
     reader.one_of_or("size", &SIZES, usual, "no size was asked for")
 }
 
-fn duration(reader: &mut FieldReader<'_>) -> Result<i64, Refusal> {
+fn duration(reader: &mut FieldReader<'_>) -> Result<i64, RequestError> {
     if let Some(duration) = reader.within("duration", DURATION)? {
         return Ok(duration);
     }
@@ -207,23 +210,23 @@ fn duration(reader: &mut FieldReader<'_>) -> Result<i64, Refusal> {
 fn ratio(
     reader: &mut FieldReader<'_>,
     is_text_only: bool,
-) -> Result<Option<&'static str>, Refusal> {
+) -> Result<Option<&'static str>, RequestError> {
     let ratio = reader.one_of("metadata.ratio", &RATIOS)?;
     if is_text_only && ratio.is_none_or(|ratio| ratio == ADAPTIVE) {
         let text = "text alone needs `metadata.ratio`, and not `adaptive`";
-        let refusal = Refusal::new("ratio_required", "metadata.ratio", text);
+        let refusal = RequestError::new("ratio_required", "metadata.ratio", text);
         return Err(refusal.with_fix("set `metadata.ratio`, for example to 16:9"));
     }
     Ok(ratio)
 }
 
-fn clip_seconds(millis: u64) -> Result<u64, Refusal> {
+fn clip_seconds(millis: u64) -> Result<u64, RequestError> {
     let (least, most) = CLIP_MILLIS;
     if (least..=most).contains(&millis) {
         return Ok(millis.div_ceil(1_000));
     }
     let text = "the clip of `video_url` must be from 2 to 15 seconds long";
-    Err(Refusal::new("clip_range", "video_url", text))
+    Err(RequestError::new("clip_range", "video_url", text))
 }
 
 fn count(length: usize) -> u64 {

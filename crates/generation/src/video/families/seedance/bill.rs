@@ -1,7 +1,7 @@
 //! What a body costs that is sent, read from the body alone.
 
 use serde_json::Value;
-use trunkline_catalog::{Attributes, Refusal, Scalar, Specs};
+use trunkline_catalog::{Attributes, RequestError, Scalar, Specs};
 
 use super::limits::Limits;
 use crate::video::media_facts::KnownMedia;
@@ -12,24 +12,24 @@ pub(super) fn bill(
     outbound: &Outbound,
     specs: &Specs,
     facts: &KnownMedia,
-) -> Result<BillableUnits, Refusal> {
+) -> Result<BillableUnits, RequestError> {
     let field = |name: &str| {
         outbound
             .body
             .get(name)
-            .ok_or_else(|| Refusal::missing(name))
+            .ok_or_else(|| RequestError::missing(name))
     };
     let duration = field("duration")?.as_u64();
     let resolution = field("resolution")?.as_str();
     let sound = field("generate_audio")?.as_bool();
     let (Some(duration), Some(resolution), Some(sound)) = (duration, resolution, sound) else {
         let text = "length, resolution or sound of a sent body cannot be read";
-        return Err(Refusal::unpriceable("", text));
+        return Err(RequestError::unpriceable("", text));
     };
     let task = outbound.body.get("omni_reference_task_type");
     if matches!(task.and_then(Value::as_str), Some("edit" | "extend")) {
         let text = "edit and extend tasks are billed by the length of their source";
-        return Err(Refusal::unpriceable("omni_reference_task_type", text));
+        return Err(RequestError::unpriceable("omni_reference_task_type", text));
     }
     let parts = field("content")?.as_array();
     let clips: Vec<&str> = parts

@@ -1,6 +1,6 @@
 //! Clips that go in: they are billed, so their length is checked and counted.
 
-use trunkline_catalog::Refusal;
+use trunkline_catalog::RequestError;
 
 use super::limits::Limits;
 use super::parts::{Part, Placed};
@@ -28,7 +28,7 @@ pub(super) fn clip_seconds(
     clips: &[Clip<'_>],
     facts: &KnownMedia,
     limits: Limits,
-) -> Result<(u64, bool), Refusal> {
+) -> Result<(u64, bool), RequestError> {
     let most_millis = limits.most_seconds.saturating_mul(1_000);
     let mut sum = 0_u64;
     let mut is_exact = true;
@@ -40,7 +40,7 @@ pub(super) fn clip_seconds(
         if sum > most_millis {
             let most = limits.most_seconds;
             let text = format!("the clips are longer than {most} seconds together");
-            return Err(Refusal::new(CLIP_RANGE, *param, text));
+            return Err(RequestError::new(CLIP_RANGE, *param, text));
         }
     }
     let seconds = if is_exact {
@@ -51,8 +51,8 @@ pub(super) fn clip_seconds(
     Ok((seconds, is_exact))
 }
 
-fn check_clip(clip: MediaFacts, param: &str, most_millis: u64) -> Result<(), Refusal> {
-    let wrong = |text: String| Err(Refusal::new(CLIP_RANGE, param, text));
+fn check_clip(clip: MediaFacts, param: &str, most_millis: u64) -> Result<(), RequestError> {
+    let wrong = |text: String| Err(RequestError::new(CLIP_RANGE, param, text));
     if clip.container == Some(Container::Other) {
         return wrong("a clip must be MP4 or MOV".to_owned());
     }

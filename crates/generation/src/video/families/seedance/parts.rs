@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use trunkline_catalog::{Fate, Note, Refusal};
+use trunkline_catalog::{FieldNote, FieldTreatment, RequestError};
 
 use crate::video::field_reader::{FieldReader, METADATA_IGNORED};
 
@@ -54,7 +54,7 @@ const MAX_PARTS: usize = 200;
 const ROLE_MISSING: &str = "role_missing";
 
 /// Everything that is sent as content, in its order.
-pub(super) fn read(reader: &mut FieldReader<'_>) -> Result<Vec<Placed>, Refusal> {
+pub(super) fn read(reader: &mut FieldReader<'_>) -> Result<Vec<Placed>, RequestError> {
     let prompt = reader.filled("prompt")?;
     let mut written = written(reader)?;
     if let Some(prompt) = prompt {
@@ -81,11 +81,14 @@ pub(super) fn read(reader: &mut FieldReader<'_>) -> Result<Vec<Placed>, Refusal>
 }
 
 /// Images of `input_reference` and `images`, with the role that the company they are in gives them.
-fn at_the_top(reader: &mut FieldReader<'_>, media: &[Placed]) -> Result<Vec<Placed>, Refusal> {
+fn at_the_top(reader: &mut FieldReader<'_>, media: &[Placed]) -> Result<Vec<Placed>, RequestError> {
     let single = reader.filled("input_reference")?;
     let several = reader.images();
     if several.iter().any(|url| url.trim().is_empty()) {
-        return Err(Refusal::invalid("images", "`images` has an empty address"));
+        return Err(RequestError::invalid(
+            "images",
+            "`images` has an empty address",
+        ));
     }
     let fields = [
         ("input_reference", usize::from(single.is_some())),
@@ -130,11 +133,11 @@ fn at_the_top(reader: &mut FieldReader<'_>, media: &[Placed]) -> Result<Vec<Plac
         .collect())
 }
 
-fn two_frames(field: &str, rival: &str) -> Refusal {
+fn two_frames(field: &str, rival: &str) -> RequestError {
     let text = format!(
         "`{field}` and `{rival}` are both images without a role: which is the first frame?"
     );
-    Refusal::new(ROLE_MISSING, rival, text).with_fix(format!(
+    RequestError::new(ROLE_MISSING, rival, text).with_fix(format!(
         "give `{rival}` a role such as {REFERENCE_IMAGE}, or leave `{field}` out"
     ))
 }
@@ -142,7 +145,7 @@ fn two_frames(field: &str, rival: &str) -> Refusal {
 fn say_first_frame(reader: &mut FieldReader<'_>, field: &str) {
     let why = "an image without a role is the first frame: the video has its shape";
     let fix = "for a reference, write it into metadata.content with the role reference_image";
-    reader.say(Note::told(field, Fate::Read, ROLE_MISSING, why).with_fix(fix));
+    reader.say(FieldNote::new(field, FieldTreatment::Read, ROLE_MISSING, why).with_fix(fix));
 }
 
 fn replace_text(reader: &mut FieldReader<'_>, placed: &Placed, prompt: &str) {
@@ -159,15 +162,15 @@ fn replace_text(reader: &mut FieldReader<'_>, placed: &Placed, prompt: &str) {
 }
 
 /// The parts of `metadata.content`.
-fn written(reader: &mut FieldReader<'_>) -> Result<Vec<Placed>, Refusal> {
+fn written(reader: &mut FieldReader<'_>) -> Result<Vec<Placed>, RequestError> {
     let Some(content) = reader.get(CONTENT) else {
         return Ok(Vec::new());
     };
-    let wrong = || Refusal::invalid(CONTENT, format!("`{CONTENT}` must be a list of parts"));
+    let wrong = || RequestError::invalid(CONTENT, format!("`{CONTENT}` must be a list of parts"));
     let list = content.as_array().ok_or_else(wrong)?;
     if list.len() > MAX_PARTS {
         let text = format!("`{CONTENT}` has more than {MAX_PARTS} parts");
-        return Err(Refusal::invalid(CONTENT, text));
+        return Err(RequestError::invalid(CONTENT, text));
     }
     let mut parts = Vec::new();
     for (place, part) in list.iter().enumerate() {
@@ -178,16 +181,16 @@ fn written(reader: &mut FieldReader<'_>) -> Result<Vec<Placed>, Refusal> {
     Ok(parts)
 }
 
-fn one(reader: &mut FieldReader<'_>, param: &str, part: &Value) -> Result<Part, Refusal> {
-    let wrong = || Refusal::invalid(param, format!("`{param}` must be an object"));
+fn one(reader: &mut FieldReader<'_>, param: &str, part: &Value) -> Result<Part, RequestError> {
+    let wrong = || RequestError::invalid(param, format!("`{param}` must be an object"));
     let fields = part.as_object().ok_or_else(wrong)?;
     let kind = text_of(fields, param, "type")?.unwrap_or_default();
     let known = ["type", kind.as_str(), "role"];
     for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
         let why = "parts have no such field";
-        let note = Note::told(
+        let note = FieldNote::new(
             format!("{param}.{name}"),
-            Fate::Ignored,
+            FieldTreatment::Ignored,
             METADATA_IGNORED,
             why,
         );
@@ -206,12 +209,12 @@ fn one(reader: &mut FieldReader<'_>, param: &str, part: &Value) -> Result<Part, 
         _ => {
             let param = format!("{param}.type");
             let text = format!("`{param}` must be one of text, image_url, video_url, audio_url");
-            Err(Refusal::invalid(param, text))
+            Err(RequestError::invalid(param, text))
         }
     }
 }
 
-fn link(fields: &Map<String, Value>, param: &str, kind: &str) -> Result<Link, Refusal> {
+fn link(fields: &Map<String, Value>, param: &str, kind: &str) -> Result<Link, RequestError> {
     let inside = fields.get(kind).and_then(Value::as_object);
     let url = inside.map(|inside| text_of(inside, &format!("{param}.{kind}"), "url"));
     match url.transpose()?.flatten() {
@@ -225,21 +228,21 @@ fn text_of(
     fields: &Map<String, Value>,
     param: &str,
     name: &str,
-) -> Result<Option<String>, Refusal> {
+) -> Result<Option<String>, RequestError> {
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
         Some(_) => {
             let param = format!("{param}.{name}");
             let text = format!("`{param}` must be a text that is not empty");
-            Err(Refusal::invalid(param, text))
+            Err(RequestError::invalid(param, text))
         }
     }
 }
 
-fn missing(param: String) -> Refusal {
+fn missing(param: String) -> RequestError {
     let text = format!("`{param}` is required");
-    Refusal::invalid(param, text)
+    RequestError::invalid(param, text)
 }
 
 // === impl Part ===

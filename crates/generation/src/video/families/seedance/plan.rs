@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use trunkline_catalog::{Attributes, Fate, Note, Refusal, Scalar};
+use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError, Scalar};
 
 use super::PROTOCOL;
 use super::clips::{clip_seconds, clips, to_probe};
@@ -39,7 +39,7 @@ const DEFAULT_SECONDS: u64 = 5;
 const TASK_TYPE: &str = "metadata.omni_reference_task_type";
 const REFERENCE: &str = "reference";
 
-pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
+pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let limits = Limits::of(context.variant, context.specs);
     let is_newest = context.variant == NEWEST;
     let mut whole = FieldReader::new(context.request);
@@ -85,9 +85,9 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, Refusal> {
     })
 }
 
-fn check_parts(placed: &[Placed], limits: Limits, is_newest: bool) -> Result<(), Refusal> {
+fn check_parts(placed: &[Placed], limits: Limits, is_newest: bool) -> Result<(), RequestError> {
     if placed.is_empty() {
-        return Err(Refusal::missing("prompt"));
+        return Err(RequestError::missing("prompt"));
     }
     let (mut images, mut videos, mut audios) = (0_u64, 0_u64, 0_u64);
     for Placed { part, param } in placed {
@@ -100,19 +100,19 @@ fn check_parts(placed: &[Placed], limits: Limits, is_newest: bool) -> Result<(),
         *count = count.saturating_add(1);
         if *count > most {
             let text = format!("this model takes at most {most} {what}");
-            return Err(Refusal::new("reference_count", param, text));
+            return Err(RequestError::new("reference_count", param, text));
         }
     }
     if audios > 0 && images == 0 && videos == 0 && !is_newest {
         let text = "this model takes recordings only beside an image or a clip";
-        let refusal = Refusal::new("reference_required", "metadata.content", text);
+        let refusal = RequestError::new("reference_required", "metadata.content", text);
         return Err(refusal.with_fix("add an image or a clip with a role"));
     }
     Ok(())
 }
 
 /// The length: `seconds`, else `duration`, else the usual one.
-fn length(reader: &mut FieldReader<'_>, limits: Limits) -> Result<u64, Refusal> {
+fn length(reader: &mut FieldReader<'_>, limits: Limits) -> Result<u64, RequestError> {
     let seconds = reader.text("seconds")?.map(whole_seconds).transpose()?;
     let duration = reader.whole("duration")?;
     let (length, param) = match (seconds, duration) {
@@ -131,14 +131,15 @@ fn length(reader: &mut FieldReader<'_>, limits: Limits) -> Result<u64, Refusal> 
     };
     if length == -1 {
         let text = "-1 lets the vendor choose the length, which nobody can price before";
-        return Err(Refusal::unpriceable(param, text).with_fix("give the length in seconds"));
+        return Err(RequestError::unpriceable(param, text).with_fix("give the length in seconds"));
     }
     let Limits {
         least_seconds: least,
         most_seconds: most,
         ..
     } = limits;
-    let wrong = || Refusal::invalid(param, format!("`{param}` must be from {least} to {most}"));
+    let wrong =
+        || RequestError::invalid(param, format!("`{param}` must be from {least} to {most}"));
     let length = u64::try_from(length).map_err(|_| wrong())?;
     if (least..=most).contains(&length) {
         Ok(length)
@@ -147,22 +148,25 @@ fn length(reader: &mut FieldReader<'_>, limits: Limits) -> Result<u64, Refusal> 
     }
 }
 
-fn whole_seconds(text: &str) -> Result<i64, Refusal> {
+fn whole_seconds(text: &str) -> Result<i64, RequestError> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| is_plain);
     number.ok_or_else(|| {
         let text = "`seconds` must be a whole number of seconds, written as a text";
-        Refusal::invalid("seconds", text)
+        RequestError::invalid("seconds", text)
     })
 }
 
-fn resolution(reader: &mut FieldReader<'_>) -> Result<&'static str, Refusal> {
+fn resolution(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     let field = "metadata.resolution";
     reader.one_of_or(field, &RESOLUTIONS, DEFAULT_RESOLUTION, "none is given")
 }
 
-fn ratio(reader: &mut FieldReader<'_>, placed: &[Placed]) -> Result<Option<&'static str>, Refusal> {
+fn ratio(
+    reader: &mut FieldReader<'_>,
+    placed: &[Placed],
+) -> Result<Option<&'static str>, RequestError> {
     let field = "metadata.ratio";
     let ratio = reader.one_of(field, &RATIOS)?;
     let frame = placed.iter().find(|placed| placed.part.lacks_role());
@@ -175,18 +179,18 @@ fn ratio(reader: &mut FieldReader<'_>, placed: &[Placed]) -> Result<Option<&'sta
                 frame.param
             );
             let fix = format!("leave `{field}` out, or give every part of metadata.content a role");
-            Err(Refusal::new(code, field, text).with_fix(fix))
+            Err(RequestError::new(code, field, text).with_fix(fix))
         }
         (ratio, _) => Ok(ratio),
     }
 }
 
-fn sound(reader: &mut FieldReader<'_>) -> Result<bool, Refusal> {
+fn sound(reader: &mut FieldReader<'_>) -> Result<bool, RequestError> {
     let field = "metadata.generate_audio";
     let flag = reader.flag(field)?;
     if flag.is_none() {
         let why = "the vendor makes sound unless it is told not to";
-        let note = Note::told(field, Fate::Defaulted, "audio_default_on", why);
+        let note = FieldNote::new(field, FieldTreatment::Defaulted, "audio_default_on", why);
         reader.say(
             note.with_value("true")
                 .with_fix("set it to false for a silent video"),
@@ -198,7 +202,7 @@ fn sound(reader: &mut FieldReader<'_>) -> Result<bool, Refusal> {
 fn output_format(
     reader: &mut FieldReader<'_>,
     is_newest: bool,
-) -> Result<Option<&'static str>, Refusal> {
+) -> Result<Option<&'static str>, RequestError> {
     if is_newest {
         reader.one_of("metadata.output_format", &["mp4", "mov"])
     } else {
@@ -207,11 +211,11 @@ fn output_format(
 }
 
 /// Tasks that cannot be priced are refused on every version, also where the field is not known.
-fn refuse_other_tasks(request: &VideoRequest) -> Result<(), Refusal> {
+fn refuse_other_tasks(request: &VideoRequest) -> Result<(), RequestError> {
     let word = request.get(TASK_TYPE).and_then(Value::as_str);
     if matches!(word, Some("edit" | "extend")) {
         let text = "edit and extend tasks are billed by the length of their source";
-        let refusal = Refusal::unpriceable(TASK_TYPE, text);
+        let refusal = RequestError::unpriceable(TASK_TYPE, text);
         return Err(refusal.with_fix("leave it out: the clip is a reference then"));
     }
     Ok(())
@@ -223,7 +227,7 @@ fn task_type(
     reader: &mut FieldReader<'_>,
     is_newest: bool,
     has_clip: bool,
-) -> Result<Option<&'static str>, Refusal> {
+) -> Result<Option<&'static str>, RequestError> {
     if !is_newest {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use trunkline_catalog::{Fate, Note, Refusal};
+use trunkline_catalog::{FieldNote, FieldTreatment, RequestError};
 
 use super::super::strangers;
 use crate::video::field_reader::FieldReader;
@@ -42,7 +42,7 @@ pub(super) fn pictures<'a>(
     reader: &mut FieldReader<'a>,
     most: u64,
     has_clip: bool,
-) -> Result<Vec<Picture<'a>>, Refusal> {
+) -> Result<Vec<Picture<'a>>, RequestError> {
     let mut pictures = Vec::new();
     let entries = entries(reader, IMAGES)?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -54,7 +54,7 @@ pub(super) fn pictures<'a>(
     if entries.len() > most {
         let beside = if has_clip { " beside a clip" } else { "" };
         let text = format!("`{IMAGES}` has more than {most} pictures{beside}");
-        return Err(Refusal::new("reference_count", IMAGES, text));
+        return Err(RequestError::new("reference_count", IMAGES, text));
     }
     for (number, entry) in entries.into_iter().enumerate() {
         let path = format!("{IMAGES}.{number}");
@@ -68,22 +68,22 @@ pub(super) fn pictures<'a>(
     let (first, last) = (count("first_frame"), count("end_frame"));
     if first > 1 || last > 1 {
         let text = format!("`{IMAGES}` has two frames of one `type`");
-        return Err(Refusal::invalid(IMAGES, text));
+        return Err(RequestError::invalid(IMAGES, text));
     }
     if last > first {
         let text = "an `end_frame` needs a `first_frame`";
-        return Err(Refusal::invalid(IMAGES, text));
+        return Err(RequestError::invalid(IMAGES, text));
     }
     Ok(pictures)
 }
 
 /// The clip, if there is one.
-pub(super) fn clips<'a>(reader: &mut FieldReader<'a>) -> Result<Vec<Clip<'a>>, Refusal> {
+pub(super) fn clips<'a>(reader: &mut FieldReader<'a>) -> Result<Vec<Clip<'a>>, RequestError> {
     let mut clips = Vec::new();
     let entries = entries(reader, CLIPS)?;
     if entries.len() > 1 {
         let text = format!("`{CLIPS}` has more than one clip");
-        return Err(Refusal::new("reference_count", CLIPS, text));
+        return Err(RequestError::new("reference_count", CLIPS, text));
     }
     for (number, entry) in entries.into_iter().enumerate() {
         let path = format!("{CLIPS}.{number}");
@@ -94,7 +94,7 @@ pub(super) fn clips<'a>(reader: &mut FieldReader<'a>) -> Result<Vec<Clip<'a>>, R
             let text = "`refer_type` must be `feature`: `base`, the upstream's default, is billed \
                         by the length of the clip, which is not known before";
             let param = format!("{path}.refer_type");
-            return Err(Refusal::unpriceable(param, text).with_fix("set it to `feature`"));
+            return Err(RequestError::unpriceable(param, text).with_fix("set it to `feature`"));
         }
         clips.push(Clip {
             video_url: address(entry, &path, "video_url")?,
@@ -109,23 +109,27 @@ pub(super) fn clips<'a>(reader: &mut FieldReader<'a>) -> Result<Vec<Clip<'a>>, R
 fn entries<'a>(
     reader: &mut FieldReader<'a>,
     path: &str,
-) -> Result<Vec<&'a Map<String, Value>>, Refusal> {
+) -> Result<Vec<&'a Map<String, Value>>, RequestError> {
     let Some(value) = reader.get(path) else {
         return Ok(Vec::new());
     };
-    let wrong = || Refusal::invalid(path, format!("`{path}` must be a list of objects"));
+    let wrong = || RequestError::invalid(path, format!("`{path}` must be a list of objects"));
     let list = value.as_array().ok_or_else(wrong)?;
     let objects = list.iter().map(Value::as_object);
     objects.collect::<Option<_>>().ok_or_else(wrong)
 }
 
 /// A field of an entry that must hold an address.
-fn address<'a>(entry: &'a Map<String, Value>, path: &str, name: &str) -> Result<&'a str, Refusal> {
+fn address<'a>(
+    entry: &'a Map<String, Value>,
+    path: &str,
+    name: &str,
+) -> Result<&'a str, RequestError> {
     let text = entry.get(name).and_then(Value::as_str);
     let text = text.filter(|text| !text.trim().is_empty());
     text.ok_or_else(|| {
         let text = format!("an entry must have `{name}`, an address");
-        Refusal::invalid(format!("{path}.{name}"), text)
+        RequestError::invalid(format!("{path}.{name}"), text)
     })
 }
 
@@ -135,7 +139,7 @@ fn word(
     path: &str,
     name: &str,
     words: &[&'static str],
-) -> Result<Option<&'static str>, Refusal> {
+) -> Result<Option<&'static str>, RequestError> {
     let Some(value) = entry.get(name).filter(|value| !value.is_null()) else {
         return Ok(None);
     };
@@ -143,7 +147,7 @@ fn word(
     let known = known.find(|word| value.as_str() == Some(*word));
     known.map(Some).ok_or_else(|| {
         let text = format!("`{name}` must be one of {}", words.join(", "));
-        Refusal::invalid(format!("{path}.{name}"), text)
+        RequestError::invalid(format!("{path}.{name}"), text)
     })
 }
 
@@ -156,13 +160,13 @@ pub(super) fn warn_of_small(reader: &mut FieldReader<'_>, number: usize, facts: 
     {
         let field = format!("{IMAGES}.{number}.image_url");
         let why = format!("a side below {MIN_IMAGE_SIDE} pixels fails the task upstream");
-        let note = Note::told(field, Fate::Read, "image_too_small", why);
+        let note = FieldNote::new(field, FieldTreatment::Read, "image_too_small", why);
         reader.say(note.with_fix("send a larger picture"));
     }
 }
 
-pub(super) fn check_clip(param: &str, facts: MediaFacts) -> Result<(), Refusal> {
-    let wrong = |text: String| Err(Refusal::new(CLIP_RANGE, param, text));
+pub(super) fn check_clip(param: &str, facts: MediaFacts) -> Result<(), RequestError> {
+    let wrong = |text: String| Err(RequestError::new(CLIP_RANGE, param, text));
     let length = MIN_CLIP_MILLIS..=MAX_CLIP_MILLIS;
     if facts.millis.is_some_and(|millis| !length.contains(&millis)) {
         return wrong("a clip has 3 to 15.5 seconds".to_owned());

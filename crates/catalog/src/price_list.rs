@@ -9,9 +9,9 @@ use trunkline_types::{BillingUnit, Defect, Face, UnitPrice};
 
 use crate::check::{self, Finding};
 use crate::condition::{Condition, Point, Region};
-use crate::situation::{Attributes, Scalar, Situation};
-use crate::unique::unique_keys;
-use crate::week::hour_of_week;
+use crate::hour_of_week::hour_of_week;
+use crate::pricing_context::{Attributes, PricingContext, Scalar};
+use crate::unique_map::unique_keys;
 
 /// Most tiers in one list, the default included.
 pub const MAX_TIERS: usize = 16;
@@ -193,14 +193,14 @@ impl PriceList {
 
     /// The tier that holds for a context length in a situation: the narrowest of those whose
     /// conditions all hold.
-    pub(crate) fn tier_at(&self, context_len: u64, situation: Situation<'_>) -> Option<&Tier> {
+    pub(crate) fn tier_at(&self, context_len: u64, context: PricingContext<'_>) -> Option<&Tier> {
         let hour = match &self.zone {
-            Some(zone) => hour_of_week(zone, situation.at)?,
+            Some(zone) => hour_of_week(zone, context.at)?,
             None => 0,
         };
         let point = Point {
             context_len,
-            attributes: situation.attributes,
+            attributes: context.attributes,
             hour,
         };
         let mut holding = self

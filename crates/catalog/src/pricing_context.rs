@@ -26,7 +26,7 @@ pub struct Attributes(BTreeMap<String, Scalar>);
 
 /// When and how a call is made.
 #[derive(Debug, Clone, Copy)]
-pub struct Situation<'a> {
+pub struct PricingContext<'a> {
     /// The request's attributes.
     pub attributes: &'a Attributes,
     /// One reading of the clock, taken at admission and kept with the request.

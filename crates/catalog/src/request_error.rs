@@ -3,7 +3,7 @@
 /// A refusal: HTTP 400, and nothing was charged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct RequestError {
     /// The word for programs.
     pub code: &'static str,
     /// The field, dotted inside objects.
@@ -17,9 +17,9 @@ pub struct Refusal {
 /// The code of a refusal that has none of its own.
 const INVALID: &str = "invalid_request";
 
-// === impl Refusal ===
+// === impl RequestError ===
 
-impl Refusal {
+impl RequestError {
     /// A refusal with a code of its own.
     pub fn new(code: &'static str, param: impl Into<String>, message: impl Into<String>) -> Self {
         Self {

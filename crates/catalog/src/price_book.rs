@@ -8,9 +8,9 @@ use std::sync::Arc;
 use trunkline_types::{Exact, Face, Money, Ratio};
 
 use crate::check::Finding;
-use crate::document::{Document, Entry, Frame};
-use crate::list::{PriceClass, PriceList};
+use crate::document::{CatalogHeader, Document, Entry};
 use crate::model::Model;
+use crate::price_list::{PriceClass, PriceList};
 use crate::version::PricingVersion;
 
 /// Most models in one book.
@@ -21,7 +21,7 @@ const MAX_NAME: usize = 200;
 /// A checked catalog. Nothing in it changes after loading.
 #[derive(Debug, Clone)]
 pub struct Book {
-    frame: Arc<Frame>,
+    header: Arc<CatalogHeader>,
     /// A hash lookup: what a call pays for does not grow with the catalog.
     models: HashMap<Arc<str>, Arc<Model>>,
     /// For lists, which people read in order.
@@ -62,7 +62,7 @@ pub enum GroupChoice<'a> {
 
 /// Why a model has no price for a caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotSold {
+pub enum Unavailable {
     /// The book does not know the model.
     #[error("the price book has no model {0:?}")]
     UnknownModel(String),
@@ -97,18 +97,18 @@ impl Book {
 
     /// Checks a whole catalog.
     pub fn check(document: Document) -> Result<Self, BookError> {
-        let (frame, models) = document.into_parts();
+        let (header, models) = document.into_parts();
         let entries = models.into_iter().map(|(name, entry)| (name, Some(entry)));
-        Self::empty().changed(Some(frame), entries)
+        Self::empty().changed(Some(header), entries)
     }
 
     /// A catalog that sells nothing.
     #[must_use]
     pub fn empty() -> Self {
-        let frame = Frame::default();
-        let version = PricingVersion::of(&frame, std::iter::empty());
+        let header = CatalogHeader::default();
+        let version = PricingVersion::of(&header, std::iter::empty());
         Self {
-            frame: Arc::new(frame),
+            header: Arc::new(header),
             models: HashMap::new(),
             names: Vec::new(),
             version,
@@ -119,13 +119,13 @@ impl Book {
     /// or gone. Models that stay are shared and not checked again, but for their groups.
     pub fn changed(
         &self,
-        frame: Option<Frame>,
+        header: Option<CatalogHeader>,
         entries: impl IntoIterator<Item = (String, Option<Entry>)>,
     ) -> Result<Self, BookError> {
         let mut findings = Vec::new();
         let mut say = |text: String| findings.push(Finding::from(text));
-        let frame = frame.map_or_else(|| Arc::clone(&self.frame), Arc::new);
-        check_frame(&frame, &mut say);
+        let header = header.map_or_else(|| Arc::clone(&self.header), Arc::new);
+        check_header(&header, &mut say);
         let mut models = self.models.clone();
         for (name, entry) in entries {
             let Some(entry) = entry else {
@@ -149,7 +149,7 @@ impl Book {
         names.sort_unstable();
         for name in &names {
             if let Some(model) = models.get(name) {
-                model.check_within(&frame, &mut |text| say(format!("model {name:?}: {text}")));
+                model.check_within(&header, &mut |text| say(format!("model {name:?}: {text}")));
             }
         }
         if !findings.is_empty() {
@@ -158,9 +158,9 @@ impl Book {
         let in_order = names
             .iter()
             .filter_map(|name| Some((name.as_ref(), models.get(name)?.as_ref())));
-        let version = PricingVersion::of(&frame, in_order);
+        let version = PricingVersion::of(&header, in_order);
         Ok(Self {
-            frame,
+            header,
             models,
             names,
             version,
@@ -175,14 +175,14 @@ impl Book {
 
     /// Groups and vendors.
     #[must_use]
-    pub fn frame(&self) -> &Frame {
-        &self.frame
+    pub fn header(&self) -> &CatalogHeader {
+        &self.header
     }
 
     /// The groups tried in order for a key set to `auto`.
     #[must_use]
     pub fn auto_groups(&self) -> &[String] {
-        &self.frame.auto_groups
+        &self.header.auto_groups
     }
 
     /// The models' names, sorted.
@@ -209,7 +209,7 @@ impl Book {
             .models
             .iter()
             .map(|(name, model)| (name.as_ref().to_owned(), model.entry().clone()));
-        Document::of_parts(self.frame.as_ref().clone(), entries.collect())
+        Document::of_parts(self.header.as_ref().clone(), entries.collect())
     }
 
     /// The prices a caller gets for a model, and the group they come from.
@@ -217,16 +217,16 @@ impl Book {
         &'a self,
         model: &str,
         choice: GroupChoice<'a>,
-    ) -> Result<(&'a str, Offer<'a>), NotSold> {
+    ) -> Result<(&'a str, Offer<'a>), Unavailable> {
         let model = self.known(model)?;
         let (group, rate) = self.group_of(model, choice)?;
         let list = model.list();
         Ok((group, Offer { list, rate }))
     }
 
-    fn known(&self, model: &str) -> Result<&Arc<Model>, NotSold> {
+    fn known(&self, model: &str) -> Result<&Arc<Model>, Unavailable> {
         self.model(model)
-            .ok_or_else(|| NotSold::UnknownModel(model.to_owned()))
+            .ok_or_else(|| Unavailable::UnknownModel(model.to_owned()))
     }
 
     /// The group in which a model is sold to whoever chooses so, and its multiplier.
@@ -234,21 +234,21 @@ impl Book {
         &'a self,
         model: &Model,
         choice: GroupChoice<'a>,
-    ) -> Result<(&'a str, Ratio), NotSold> {
+    ) -> Result<(&'a str, Ratio), Unavailable> {
         let rate_in = |name: &'a str| {
             let sold = model.groups().iter().any(|group| group == name);
-            let group = self.frame.groups.get(name).filter(|_| sold)?;
+            let group = self.header.groups.get(name).filter(|_| sold)?;
             Some((name, group.rate))
         };
         let found = match choice {
             GroupChoice::Named(name) => rate_in(name),
             GroupChoice::Auto => self.auto_groups().iter().find_map(|name| rate_in(name)),
         };
-        found.ok_or(NotSold::OtherGroups)
+        found.ok_or(Unavailable::OtherGroups)
     }
 
     /// The same, to keep.
-    pub fn sale(&self, model: &str, choice: GroupChoice<'_>) -> Result<Sale, NotSold> {
+    pub fn sale(&self, model: &str, choice: GroupChoice<'_>) -> Result<Sale, Unavailable> {
         let model = self.known(model)?;
         let (group, rate) = self.group_of(model, choice)?;
         Ok(Sale {
@@ -294,23 +294,23 @@ pub(crate) fn check_name(name: &str, say: &mut impl FnMut(String)) {
     }
 }
 
-fn check_frame(frame: &Frame, say: &mut impl FnMut(String)) {
-    frame
+fn check_header(header: &CatalogHeader, say: &mut impl FnMut(String)) {
+    header
         .groups
         .keys()
-        .chain(frame.vendors.keys())
+        .chain(header.vendors.keys())
         .for_each(|name| check_name(name, say));
-    for (position, group) in frame.auto_groups.iter().enumerate() {
-        if !frame.groups.contains_key(group) {
+    for (position, group) in header.auto_groups.iter().enumerate() {
+        if !header.groups.contains_key(group) {
             say(format!("auto_groups names {group:?}, which is no group"));
         }
-        let mut earlier = frame.auto_groups.iter().take(position);
+        let mut earlier = header.auto_groups.iter().take(position);
         if earlier.any(|earlier| earlier == group) {
             say(format!("auto_groups names {group:?} twice"));
         }
     }
     let mut numbers = BTreeMap::new();
-    for (name, vendor) in &frame.vendors {
+    for (name, vendor) in &header.vendors {
         if let Some(other) = numbers.insert(vendor.id, name) {
             say(format!("vendors {other:?} and {name:?} have one number"));
         }

@@ -13,7 +13,7 @@ pub const UNKNOWN_FIELD: &str = "unknown_field";
 /// What becomes of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum FieldTreatment {
     /// It is read, and goes on with the meaning it came with.
     Read,
     /// It was not there and is written in.
@@ -26,11 +26,11 @@ pub enum Fate {
 
 /// One field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Note {
+pub struct FieldNote {
     /// Its name, dotted inside objects.
     pub field: String,
     /// What becomes of it.
-    pub fate: Fate,
+    pub fate: FieldTreatment,
     /// A word for programs; none where there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Cow<'static, str>>,
@@ -48,17 +48,17 @@ pub struct Note {
 /// All fields of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
-pub struct Report(Vec<Note>);
+pub struct FieldReport(Vec<FieldNote>);
 
-// === impl Note ===
+// === impl FieldNote ===
 
-impl Note {
+impl FieldNote {
     /// A field that is read as it came.
     #[must_use]
     pub fn read(field: impl Into<String>) -> Self {
         Self {
             field: field.into(),
-            fate: Fate::Read,
+            fate: FieldTreatment::Read,
             code: None,
             value: None,
             reason: None,
@@ -68,9 +68,9 @@ impl Note {
 
     /// A field with something to say about it.
     #[must_use]
-    pub fn told(
+    pub fn new(
         field: impl Into<String>,
-        fate: Fate,
+        fate: FieldTreatment,
         code: impl Into<Cow<'static, str>>,
         reason: impl Into<String>,
     ) -> Self {
@@ -105,20 +105,20 @@ impl Note {
 
     /// Whether strict mode refuses it: it would not do what its writer may think.
     #[must_use]
-    pub fn is_trap(&self) -> bool {
+    pub fn is_pitfall(&self) -> bool {
         match self.fate {
-            Fate::Ignored | Fate::Rewritten => true,
-            Fate::Read => self.code.as_deref() == Some(UNKNOWN_FIELD),
-            Fate::Defaulted => false,
+            FieldTreatment::Ignored | FieldTreatment::Rewritten => true,
+            FieldTreatment::Read => self.code.as_deref() == Some(UNKNOWN_FIELD),
+            FieldTreatment::Defaulted => false,
         }
     }
 }
 
-// === impl Report ===
+// === impl FieldReport ===
 
-impl Report {
+impl FieldReport {
     /// Adds what is known of a field, in place of what was said of it before.
-    pub fn say(&mut self, note: Note) {
+    pub fn add(&mut self, note: FieldNote) {
         match self.0.iter_mut().find(|known| known.field == note.field) {
             Some(known) => *known = note,
             None => self.0.push(note),
@@ -127,7 +127,7 @@ impl Report {
 
     /// All notes, in the order of the fields.
     #[must_use]
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[FieldNote] {
         &self.0
     }
 
@@ -138,13 +138,15 @@ impl Report {
 
     /// The first field that strict mode refuses.
     #[must_use]
-    pub fn first_trap(&self) -> Option<&Note> {
-        self.0.iter().find(|note| note.is_trap())
+    pub fn first_pitfall(&self) -> Option<&FieldNote> {
+        self.0.iter().find(|note| note.is_pitfall())
     }
 
     /// The fields that are written in.
-    pub fn defaults(&self) -> impl Iterator<Item = &Note> {
-        self.0.iter().filter(|note| note.fate == Fate::Defaulted)
+    pub fn defaults(&self) -> impl Iterator<Item = &FieldNote> {
+        self.0
+            .iter()
+            .filter(|note| note.fate == FieldTreatment::Defaulted)
     }
 }
 
@@ -182,24 +184,32 @@ mod tests {
 
     #[test]
     fn only_what_misleads_its_writer_is_a_trap() {
-        let mut report = Report::default();
-        report.say(Note::read("model"));
-        report.say(Note::told(
+        let mut report = FieldReport::default();
+        report.add(FieldNote::read("model"));
+        report.add(FieldNote::new(
             "max_tokens",
-            Fate::Defaulted,
+            FieldTreatment::Defaulted,
             "max_tokens_defaulted",
             "why",
         ));
-        assert_eq!(report.first_trap(), None);
-        report.say(Note::told("x", Fate::Read, UNKNOWN_FIELD, "why"));
+        assert_eq!(report.first_pitfall(), None);
+        report.add(FieldNote::new(
+            "x",
+            FieldTreatment::Read,
+            UNKNOWN_FIELD,
+            "why",
+        ));
         assert_eq!(
-            report.first_trap().map(|note| note.field.as_str()),
+            report.first_pitfall().map(|note| note.field.as_str()),
             Some("x")
         );
-        report.say(Note::read("x"));
-        assert_eq!(report.first_trap(), None, "what is said later counts");
-        report.say(Note::told("y", Fate::Ignored, "y_ignored", "why").with_fix("leave it out"));
-        assert!(report.first_trap().unwrap().is_trap());
+        report.add(FieldNote::read("x"));
+        assert_eq!(report.first_pitfall(), None, "what is said later counts");
+        report.add(
+            FieldNote::new("y", FieldTreatment::Ignored, "y_ignored", "why")
+                .with_fix("leave it out"),
+        );
+        assert!(report.first_pitfall().unwrap().is_pitfall());
         let codes: Vec<&str> = report.codes().map(AsRef::as_ref).collect();
         assert_eq!(codes, ["max_tokens_defaulted", "y_ignored"]);
     }

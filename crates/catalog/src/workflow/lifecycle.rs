@@ -28,12 +28,12 @@ pub struct Step {
     /// The version. Its states may be lower than those it came with.
     pub workflow: Workflow,
     /// How it came about.
-    pub how: Move,
+    pub how: Transition,
 }
 
 /// How a version came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Move {
+pub enum Transition {
     /// It is the first.
     First,
     /// It is the same as the one before, word for word.
@@ -46,7 +46,7 @@ pub enum Move {
 
 /// Why a version may not follow another.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WrongMove {
+pub enum TransitionError {
     /// The first version is a draft.
     #[error("a new workflow begins as draft_unverified, not as {}", .0.word())]
     NotADraft(ContractStatus),
@@ -86,34 +86,36 @@ pub fn may_run(workflow: &Workflow) -> Result<(), NotRunnable> {
 }
 
 /// What follows when a record comes and there is, or is not, a version of it already.
-pub fn next(before: Option<&Workflow>, mut came: Workflow) -> Result<Step, WrongMove> {
+pub fn next(before: Option<&Workflow>, mut came: Workflow) -> Result<Step, TransitionError> {
     let how = match before {
-        None => Move::First,
-        Some(before) if *before == came => Move::Same,
+        None => Transition::First,
+        Some(before) if *before == came => Transition::Same,
         Some(before) if before.record.workflow_id != came.record.workflow_id => {
-            return Err(WrongMove::OtherWorkflow(before.record.workflow_id.clone()));
+            return Err(TransitionError::OtherWorkflow(
+                before.record.workflow_id.clone(),
+            ));
         }
-        Some(before) if meaning_changed(before, &came) => Move::FellBack,
-        Some(_) => Move::Kept,
+        Some(before) if meaning_changed(before, &came) => Transition::FellBack,
+        Some(_) => Transition::Kept,
     };
     let from = before.map_or(ContractStatus::DraftUnverified, |before| {
         before.record.contract_status
     });
     let to = came.record.contract_status;
     match how {
-        Move::Same => {}
-        Move::First if to != ContractStatus::DraftUnverified => {
-            return Err(WrongMove::NotADraft(to));
+        Transition::Same => {}
+        Transition::First if to != ContractStatus::DraftUnverified => {
+            return Err(TransitionError::NotADraft(to));
         }
-        Move::Kept if to != from && to != step_after(from) => {
-            return Err(WrongMove::Contract(from, to));
+        Transition::Kept if to != from && to != step_after(from) => {
+            return Err(TransitionError::Contract(from, to));
         }
-        Move::First | Move::Kept => {
+        Transition::First | Transition::Kept => {
             if came.record.runtime_binding.status == BindingStatus::Verified {
-                may_run(&came).map_err(WrongMove::Binding)?;
+                may_run(&came).map_err(TransitionError::Binding)?;
             }
         }
-        Move::FellBack => came = set_back(came),
+        Transition::FellBack => came = set_back(came),
     }
     Ok(Step {
         workflow: came,
