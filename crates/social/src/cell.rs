@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trunkline_types::Money;
 
-use crate::errand::Method;
+use crate::vendor_request::Method;
 
 /// What can be asked of a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,12 +126,12 @@ pub struct Param {
     pub values: Vec<String>,
     /// An empty value is no mistake although it is no integer.
     pub(crate) may_be_empty: bool,
-    pub(crate) traps: Traps,
+    pub(crate) pitfalls: FieldPitfalls,
 }
 
 /// Where a parameter does not do what one might think.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Traps {
+pub(crate) struct FieldPitfalls {
     /// It never does anything, and why.
     pub(crate) no_effect: Option<String>,
     /// It does nothing when one of these is given.
@@ -154,8 +154,8 @@ pub(crate) struct Inner {
 /// How the next page is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Paging {
-    pub(crate) carry: Vec<Carry>,
-    pub(crate) step: Option<Step>,
+    pub(crate) carry: Vec<CursorParam>,
+    pub(crate) step: Option<StepParam>,
     pub(crate) more: Vec<String>,
     pub(crate) is_end: Vec<String>,
     pub(crate) ends: Vec<String>,
@@ -163,7 +163,7 @@ pub(crate) struct Paging {
 
 /// A parameter that comes out of the page before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Carry {
+pub(crate) struct CursorParam {
     pub(crate) param: String,
     pub(crate) from: Vec<String>,
     /// A page that does not tell it ends nothing: the value stays as it was.
@@ -172,15 +172,15 @@ pub(crate) struct Carry {
 
 /// A parameter that is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct StepParam {
     pub(crate) param: String,
     pub(crate) first: i64,
-    pub(crate) by: By,
+    pub(crate) by: Increment,
 }
 
 /// How far a counted parameter goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum Increment {
     Number(i64),
     /// As many as the page had.
     Items,

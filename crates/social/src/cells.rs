@@ -8,13 +8,13 @@ use serde_json::Value;
 use trunkline_types::Money;
 
 use crate::cell::{
-    By, Capability, Carry, Cell, Cost, Inner, Kind, Limits, On400, Paging, Param, Platform, Step,
-    Traps,
+    Capability, Cell, Cost, CursorParam, FieldPitfalls, Increment, Inner, Kind, Limits, On400,
+    Paging, Param, Platform, StepParam,
 };
 use crate::document::{
     CarryTable, CellTable, CostTable, InnerTable, PagingTable, ParamTable, PlatformFile, StepTable,
 };
-use crate::errand::Method;
+use crate::vendor_request::Method;
 
 /// Most platforms.
 pub const MAX_PLATFORMS: usize = 200;
@@ -195,7 +195,7 @@ fn inner(table: InnerTable) -> Inner {
 }
 
 fn paging(table: PagingTable) -> Result<Paging, String> {
-    let carry = |table: CarryTable| Carry {
+    let carry = |table: CarryTable| CursorParam {
         param: table.param,
         from: table.from,
         keep: table.keep,
@@ -213,13 +213,13 @@ fn paging(table: PagingTable) -> Result<Paging, String> {
         .ok_or_else(|| "paging: nothing moves from one page to the next".to_owned())
 }
 
-fn step(table: StepTable) -> Result<Step, String> {
+fn step(table: StepTable) -> Result<StepParam, String> {
     let by = match (table.by.as_integer(), table.by.as_str()) {
-        (Some(by), _) if by > 0 => By::Number(by),
-        (_, Some("items")) => By::Items,
+        (Some(by), _) if by > 0 => Increment::Number(by),
+        (_, Some("items")) => Increment::Items,
         (_, _) => return Err("paging.step.by: neither a number nor \"items\"".to_owned()),
     };
-    Ok(Step {
+    Ok(StepParam {
         param: table.param,
         first: table.first,
         by,
@@ -248,7 +248,7 @@ fn param(table: ParamTable) -> Result<Param, String> {
         },
         values: table.values,
         may_be_empty: table.may_be_empty,
-        traps: Traps {
+        pitfalls: FieldPitfalls {
             no_effect: table.no_effect,
             beside: table.no_effect_beside,
             without: table.no_effect_without,
@@ -291,16 +291,16 @@ fn check_names(cell: &Cell) -> Result<(), String> {
         let carried = paging.carry.iter().map(|carry| &carry.param);
         carried.chain(paging.step.iter().map(|step| &step.param))
     });
-    let traps = cell.params.iter().flat_map(|param| {
-        let Traps {
+    let pitfalls = cell.params.iter().flat_map(|param| {
+        let FieldPitfalls {
             beside,
             without,
             pages_with,
             ..
-        } = &param.traps;
+        } = &param.pitfalls;
         beside.iter().chain(without).chain(pages_with)
     });
-    for name in groups.chain(steps).chain(traps) {
+    for name in groups.chain(steps).chain(pitfalls) {
         if cell.param(name).is_none() {
             return Err(format!("{name:?} is no parameter of it"));
         }

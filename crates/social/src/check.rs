@@ -5,8 +5,8 @@ use std::sync::Arc;
 use trunkline_catalog::{FieldNote, nearest};
 
 use crate::cell::{Cell, Kind, Param};
+use crate::field_pitfalls::notes;
 use crate::query::{MAX_PAIRS, Pair, pairs};
-use crate::traps::notes;
 
 /// Characters of a value at most, whatever the cell says.
 pub const MAX_VALUE_CHARACTERS: usize = 2_048;
@@ -15,7 +15,7 @@ const SHOWN_NAME_CHARACTERS: usize = 64;
 
 /// A query that its cell takes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct CheckedQuery {
     /// What is asked.
     pub cell: Arc<Cell>,
     /// One place for each parameter of the cell, in its order.
@@ -24,7 +24,7 @@ pub struct Asked {
 
 /// Why a query is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RequestError {
     /// The code.
     pub code: &'static str,
     /// The parameter to blame.
@@ -34,8 +34,8 @@ pub struct Refusal {
 }
 
 /// Checks a query string, still encoded.
-pub fn check(cell: &Arc<Cell>, query: &str) -> Result<Asked, Refusal> {
-    let pairs = pairs(query).ok_or_else(|| Refusal {
+pub fn check(cell: &Arc<Cell>, query: &str) -> Result<CheckedQuery, RequestError> {
+    let pairs = pairs(query).ok_or_else(|| RequestError {
         code: "unknown_parameter",
         param: None,
         message: format!("the query has more than {MAX_PAIRS} parameters"),
@@ -75,7 +75,7 @@ pub fn check(cell: &Arc<Cell>, query: &str) -> Result<Asked, Refusal> {
         check_value(param, value.as_deref())?;
         values.push(value);
     }
-    let asked = Asked {
+    let asked = CheckedQuery {
         cell: Arc::clone(cell),
         values,
     };
@@ -83,9 +83,9 @@ pub fn check(cell: &Arc<Cell>, query: &str) -> Result<Asked, Refusal> {
     Ok(asked)
 }
 
-// === impl Asked ===
+// === impl CheckedQuery ===
 
-impl Asked {
+impl CheckedQuery {
     /// The value of a parameter, if it is given.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
@@ -120,15 +120,15 @@ impl Asked {
     }
 }
 
-fn blame(code: &'static str, name: &str, message: String) -> Refusal {
-    Refusal {
+fn blame(code: &'static str, name: &str, message: String) -> RequestError {
+    RequestError {
         code,
         param: Some(name.to_owned()),
         message,
     }
 }
 
-fn unknown(cell: &Cell, name: &str) -> Refusal {
+fn unknown(cell: &Cell, name: &str) -> RequestError {
     let shown: String = name.chars().take(SHOWN_NAME_CHARACTERS).collect();
     let names = cell.params.iter().map(|param| param.name.as_str());
     let hint = match (nearest(&shown, names), cell.params.is_empty()) {
@@ -147,7 +147,7 @@ fn unknown(cell: &Cell, name: &str) -> Refusal {
     blame("unknown_parameter", &shown, text)
 }
 
-fn check_length(pair: &Pair) -> Result<(), Refusal> {
+fn check_length(pair: &Pair) -> Result<(), RequestError> {
     let characters = pair.value.as_ref().map_or(0, |value| value.chars().count());
     if characters <= MAX_VALUE_CHARACTERS {
         return Ok(());
@@ -159,7 +159,7 @@ fn check_length(pair: &Pair) -> Result<(), Refusal> {
     Err(blame("parameter_too_long", &pair.name, text))
 }
 
-fn check_value(param: &Param, value: Option<&str>) -> Result<(), Refusal> {
+fn check_value(param: &Param, value: Option<&str>) -> Result<(), RequestError> {
     let name = &param.name;
     let Some(value) = value.filter(|value| !value.is_empty()) else {
         if param.required {
@@ -222,7 +222,7 @@ fn wanted(param: &Param) -> String {
     }
 }
 
-fn missing(param: &Param) -> Refusal {
+fn missing(param: &Param) -> RequestError {
     let name = &param.name;
     let text = match &param.default {
         None => format!("`{name}` is required"),
@@ -237,7 +237,7 @@ fn missing(param: &Param) -> Refusal {
 }
 
 /// A member that is empty is not given.
-fn check_groups(asked: &Asked) -> Result<(), Refusal> {
+fn check_groups(asked: &CheckedQuery) -> Result<(), RequestError> {
     for group in &asked.cell.require_one_of {
         let given = |name: &String| asked.value(name).is_some_and(|value| !value.is_empty());
         if !group.iter().any(given) {

@@ -3,17 +3,17 @@
 use sha2::{Digest as _, Sha256};
 use trunkline_types::Defect;
 
-use crate::answer::{Found, items};
-use crate::cell::{By, Carry, Paging, Step};
-use crate::check::Asked;
+use crate::cell::{CursorParam, Increment, Paging, StepParam};
+use crate::check::CheckedQuery;
 use crate::json::{as_value, at, is_set};
 use crate::query::pairs;
+use crate::response::{Data, items};
 
 /// What follows a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// This question.
-    Page(Asked),
+    Page(CheckedQuery),
     /// There are no more.
     End,
     /// The page names itself as the next one.
@@ -22,7 +22,7 @@ pub enum Next {
 
 /// What follows the page that was asked for and found.
 #[must_use]
-pub fn next(asked: &Asked, found: &Found) -> Next {
+pub fn next(asked: &CheckedQuery, found: &Data) -> Next {
     let Some(paging) = &asked.cell.paging else {
         return Next::End;
     };
@@ -57,7 +57,7 @@ pub fn next(asked: &Asked, found: &Found) -> Next {
 }
 
 /// The value of a parameter of the next page; none if there is none, or one that means the end.
-fn carried(paging: &Paging, carry: &Carry, data: &str) -> Option<String> {
+fn carried(paging: &Paging, carry: &CursorParam, data: &str) -> Option<String> {
     let places = carry.from.iter();
     let value = places
         .filter_map(|pointer| told(data, pointer))
@@ -86,15 +86,15 @@ fn told(data: &str, pointer: &str) -> Option<String> {
     pairs.find(|pair| pair.name == name)?.value
 }
 
-fn stepped(asked: &Asked, step: &Step, data: &str) -> Option<String> {
+fn stepped(asked: &CheckedQuery, step: &StepParam, data: &str) -> Option<String> {
     let now = asked.value(&step.param).filter(|value| !value.is_empty());
     let now = match now {
         None => step.first,
         Some(value) => value.parse().ok()?,
     };
     let by = match step.by {
-        By::Number(by) => by,
-        By::Items => i64::try_from(items(&asked.cell, data)?.len()).ok()?,
+        Increment::Number(by) => by,
+        Increment::Items => i64::try_from(items(&asked.cell, data)?.len()).ok()?,
     };
     let most = asked.cell.param(&step.param)?.limits.max;
     let next = now.checked_add(by)?;
@@ -105,7 +105,7 @@ fn stepped(asked: &Asked, step: &Step, data: &str) -> Option<String> {
 
 /// What tells one page from another: its list, without what is new in every answer.
 #[must_use]
-pub fn fingerprint(asked: &Asked, found: &Found) -> [u8; 32] {
+pub fn fingerprint(asked: &CheckedQuery, found: &Data) -> [u8; 32] {
     let mut hash = Sha256::new();
     match items(&asked.cell, found.json()) {
         Some(list) => list.iter().for_each(|item| hash.update(item)),

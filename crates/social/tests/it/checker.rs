@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use trunkline_catalog::FieldNote;
-use trunkline_social::{Asked, Cell, Cells, MAX_VALUE_CHARACTERS, Method, Refusal, check};
+use trunkline_social::{
+    Cell, Cells, CheckedQuery, MAX_VALUE_CHARACTERS, Method, RequestError, check,
+};
 
 fn cell(platform: &str, capability: &str) -> Arc<Cell> {
     let cells = Cells::builtin().unwrap();
     Arc::clone(cells.get(platform, capability).unwrap())
 }
 
-fn ask(pair: (&str, &str), query: &str) -> Result<Asked, Refusal> {
+fn ask(pair: (&str, &str), query: &str) -> Result<CheckedQuery, RequestError> {
     check(&cell(pair.0, pair.1), query)
 }
 
@@ -315,7 +317,7 @@ fn a_question_is_put_as_the_source_wants_it() {
         "keyword=caf%C3%A9+noir&pcursor=a%2Bb%2F%3D%3D",
     )
     .unwrap();
-    let errand = errand.errand();
+    let errand = errand.vendor_request();
     assert_eq!(errand.method, Method::Get);
     assert!(
         errand
@@ -327,31 +329,33 @@ fn a_question_is_put_as_the_source_wants_it() {
     assert_eq!(errand.body, None);
     let errand = ask(SEARCH, "keyword=a&cursor=9223372036854775807&sort_type=1")
         .unwrap()
-        .errand();
+        .vendor_request();
     assert_eq!(errand.method, Method::Post);
     let expected = r#"{"cursor":9223372036854775807,"keyword":"a","sort_type":"1"}"#;
     assert_eq!(errand.body.as_deref(), Some(expected));
     // Digits of an integer-or-word go as a number, a word as a text, an empty one not at all.
     let errand = ask(CHANNELS, "keyword=a&sort=1&publish_time=week&duration=")
         .unwrap()
-        .errand();
+        .vendor_request();
     assert_eq!(
         errand.body.as_deref(),
         Some(r#"{"keyword":"a","publish_time":"week","sort":1}"#)
     );
     // What is fixed goes along; what was left out does not.
-    let errand = ask(("wechat_mp", "search"), "keyword=a").unwrap().errand();
+    let errand = ask(("wechat_mp", "search"), "keyword=a")
+        .unwrap()
+        .vendor_request();
     assert_eq!(
         errand.body.as_deref(),
         Some(r#"{"business_type":"article","keyword":"a"}"#)
     );
     let errand = ask(("wechat_channels", "user"), "username=a&raw=false")
         .unwrap()
-        .errand();
+        .vendor_request();
     assert_eq!(
         errand.body.as_deref(),
         Some(r#"{"raw":false,"username":"a"}"#)
     );
-    let errand = ask(("douyin", "trending"), "").unwrap().errand();
+    let errand = ask(("douyin", "trending"), "").unwrap().vendor_request();
     assert!(!errand.target.contains('?'));
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use trunkline_social::{Asked, Cell, Cells, Next, Verdict, check, fingerprint, next, read};
+use trunkline_social::{
+    Cell, Cells, CheckedQuery, Next, ResponseClass, check, fingerprint, next, read,
+};
 
 type Pages = BTreeMap<String, Box<RawValue>>;
 
@@ -44,7 +46,7 @@ fn fixture(cell: &Cell) -> Pages {
 }
 
 /// The question that every required parameter's example makes.
-fn asked(cell: &Arc<Cell>) -> Asked {
+fn asked(cell: &Arc<Cell>) -> CheckedQuery {
     let of_groups = cell.require_one_of.iter().filter_map(|group| group.first());
     let required = cell.params.iter().filter(|param| param.required);
     let names = required.map(|param| &param.name).chain(of_groups);
@@ -79,12 +81,12 @@ fn every_cell_reads_its_pages_and_finds_nothing_in_an_empty_answer() {
         let empty = fixture["empty"].get();
         assert_eq!(
             read(cell, 200, &enveloped(empty)),
-            Verdict::Nothing,
+            ResponseClass::Nothing,
             "{name}"
         );
         assert_eq!(
             read(cell, 200, &enveloped("null")),
-            Verdict::Nothing,
+            ResponseClass::Nothing,
             "{name}"
         );
         let mut now = asked(cell);
@@ -98,7 +100,7 @@ fn every_cell_reads_its_pages_and_finds_nothing_in_an_empty_answer() {
                 );
                 break;
             };
-            let Verdict::Data(found) = read(cell, 200, &enveloped(data.get())) else {
+            let ResponseClass::Data(found) = read(cell, 200, &enveloped(data.get())) else {
                 panic!(
                     "{name} page {number}: {:?}",
                     read(cell, 200, &enveloped(data.get()))
@@ -150,7 +152,7 @@ fn the_same_page_again_has_the_same_print_and_names_itself() {
     let data = r#"{"status_code":0,"data":[{"id":1}],"cursor":10,"has_more":1,"extra":{"now":1}}"#;
     let later = data.replace("\"now\":1", "\"now\":2");
     let found = |data: &str| {
-        let Verdict::Data(found) = read(cell, 200, &enveloped(data)) else {
+        let ResponseClass::Data(found) = read(cell, 200, &enveloped(data)) else {
             panic!("{data}");
         };
         found

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use trunkline_ledger::{CapacityClaim, Outcome, Wallets, accounts};
-use trunkline_social::{Found, envelope};
+use trunkline_social::{Data, envelope};
 use trunkline_types::{Bucket, Money, Usage};
 
 use super::request::{SocialExecution, never_topped_up, quoted_body};
@@ -30,7 +30,7 @@ const CAPACITY: &str = "social";
 /// Data that is not charged yet.
 pub(crate) struct SocialRelayed {
     responder: Responder,
-    found: Found,
+    found: Data,
 }
 
 impl PricedOperation for SocialExecution {
@@ -94,7 +94,7 @@ impl Execution for SocialExecution {
         _services: &Services,
         context: &Arc<RequestContext>,
         _reservation: &mut Reservation,
-        served: Served<Found>,
+        served: Served<Data>,
         responder: Responder,
     ) -> RelayEnd<SocialRelayed> {
         context.upstream_ended();

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
-use trunkline_social::{Asked, Found, Next, fingerprint, next, page_line};
+use trunkline_social::{CheckedQuery, Data, Next, fingerprint, next, page_line};
 use trunkline_types::Money;
 
 use super::page_limits::Bounds;
@@ -70,7 +70,7 @@ impl Opening {
 
 /// A page that was paid for.
 struct PaidPage {
-    found: Found,
+    found: Data,
     charged: Money,
     delivered: bool,
 }
@@ -209,7 +209,7 @@ async fn page(
 
 impl SocialExecution {
     /// Hands over a page as a line; the first one opens the response.
-    pub(super) async fn deliver_page(mut self, found: Found, charged: Money) -> bool {
+    pub(super) async fn deliver_page(mut self, found: Data, charged: Money) -> bool {
         let Some(sink) = self.page.take() else {
             return false;
         };
@@ -239,10 +239,10 @@ fn is_busy(fault: &ApiError) -> bool {
 /// Why it stops behind a page, if it does, and the question that would follow.
 fn follows(
     wanted: &SocialExecution,
-    found: &Found,
+    found: &Data,
     sofar: &Sofar,
     (repeated, bounds): (bool, Bounds),
-) -> (Option<Stop>, Option<Asked>) {
+) -> (Option<Stop>, Option<CheckedQuery>) {
     let following = match next(&wanted.asked, found) {
         Next::End => return (Some(Stop::End), None),
         Next::Again => return (Some(Stop::Repeated), None),
@@ -264,7 +264,7 @@ fn follows(
 }
 
 /// One page as a line.
-fn line(execution: &SocialExecution, found: &Found, charged: Money, number: u64) -> Bytes {
+fn line(execution: &SocialExecution, found: &Data, charged: Money, number: u64) -> Bytes {
     let about = [
         ("page", Value::from(number)),
         ("request_id", Value::from(execution.call.id.to_string())),
@@ -275,7 +275,7 @@ fn line(execution: &SocialExecution, found: &Found, charged: Money, number: u64)
 
 /// A page behind the first could not be had. One that is empty is how platforms that count their pages
 /// say that there are no more.
-async fn broken(out: &Out, sofar: &Sofar, fault: ApiError, asked: &Asked) {
+async fn broken(out: &Out, sofar: &Sofar, fault: ApiError, asked: &CheckedQuery) {
     let (stop, following) = if fault.kind == ErrorCode::SocialNoResult {
         (Stop::End, None)
     } else {
@@ -285,7 +285,7 @@ async fn broken(out: &Out, sofar: &Sofar, fault: ApiError, asked: &Asked) {
 }
 
 /// The last line: how many pages there were, what they cost, why there are no more, and how to go on.
-async fn end(out: &Out, sofar: &Sofar, stop: Stop, following: Option<&Asked>) {
+async fn end(out: &Out, sofar: &Sofar, stop: Stop, following: Option<&CheckedQuery>) {
     let (reason, fault) = match stop {
         Stop::End => ("end", None),
         Stop::Repeated => ("repeated_page", None),

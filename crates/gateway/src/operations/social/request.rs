@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Attributes, FieldReport, PriceClass, Quote, Sale};
 use trunkline_ledger::accounts;
-use trunkline_social::{Asked, Cell, Refusal, check};
+use trunkline_social::{Cell, CheckedQuery, RequestError, check};
 use trunkline_types::{Bucket, Money, Usage};
 
 use super::paginate::PageSink;
@@ -43,7 +43,7 @@ pub(crate) struct SocialRoute {
 /// One page of social data with its price.
 pub(crate) struct SocialExecution {
     pub(super) call: PricedCall,
-    pub(super) asked: Asked,
+    pub(super) asked: CheckedQuery,
     pub(super) price: Price,
     /// Where the page goes, where it is one of many.
     pub(super) page: Option<PageSink>,
@@ -246,7 +246,7 @@ async fn check_topped_up(services: &Services, caller: &Caller) -> Result<(), Api
 }
 
 /// What a quote is for, as JSON: the pair and what was given.
-pub(super) fn quoted_body(asked: &Asked) -> String {
+pub(super) fn quoted_body(asked: &CheckedQuery) -> String {
     let given = asked.given();
     let given = given.map(|(param, value)| (param.name.clone(), Value::from(value)));
     let given: Map<String, Value> = given.collect();
@@ -300,7 +300,7 @@ fn paused(cell: &Cell) -> ApiError {
     ApiError::new(ErrorCode::SocialPaused, text)
 }
 
-fn refused(refusal: Refusal) -> ApiError {
+fn refused(refusal: RequestError) -> ApiError {
     let mut fault = ApiError::new(ErrorCode::Invalid(refusal.code), refusal.message);
     fault.param = refusal.param;
     fault

@@ -8,7 +8,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Uri};
 use tokio::sync::OwnedSemaphorePermit;
 use trunkline_ledger::Outcome;
-use trunkline_social::{Cell, Errand, Found, Method as Verb, Verdict, read};
+use trunkline_social::{Cell, Data, Method as Verb, ResponseClass, VendorRequest, read};
 use trunkline_store::cell_pauses;
 use trunkline_upstream::{Outgoing, Protocol, SendError, UpstreamResponse};
 use trunkline_wire::Format;
@@ -34,13 +34,13 @@ const MAX_BUSY_SECONDS: u64 = 60;
 
 /// A request to the source, and its place among this node's requests to the platform.
 pub(crate) struct SourceRequest {
-    errand: Errand,
+    errand: VendorRequest,
     _slot: OwnedSemaphorePermit,
 }
 
 impl Attempts for SocialExecution {
     type Outbound = SourceRequest;
-    type Accepted = Found;
+    type Accepted = Data;
 
     fn candidates(&self, services: &Services) -> Candidates {
         let call = &self.call;
@@ -75,7 +75,7 @@ impl Attempts for SocialExecution {
         let most = services.settings.social.at_once_per_platform;
         match services.platform_concurrency.acquire(&platform.key, most) {
             Some(slot) => Built::Ready(SourceRequest {
-                errand: self.asked.errand(),
+                errand: self.asked.vendor_request(),
                 _slot: slot,
             }),
             None => Built::Stop(crowded(&platform.name)),
@@ -89,7 +89,7 @@ impl Attempts for SocialExecution {
         log: AttemptLog<'_>,
         to: To<'_>,
         outbound: SourceRequest,
-    ) -> Classified<Found> {
+    ) -> Classified<Data> {
         match send(services, to, &outbound.errand).await {
             Ok(answer) => {
                 log.answered(answer.status);
@@ -114,7 +114,7 @@ impl Attempts for SocialExecution {
 async fn send(
     services: &Services,
     to: To<'_>,
-    errand: &Errand,
+    errand: &VendorRequest,
 ) -> Result<UpstreamResponse, SendError> {
     let To {
         channel,
@@ -152,7 +152,7 @@ async fn classify_source(
     services: &Services,
     cell: &Cell,
     mut answer: UpstreamResponse,
-) -> Classified<Found> {
+) -> Classified<Data> {
     let most = services.settings.social.max_answer_bytes;
     let status = answer.status;
     let pause = busy_seconds(&answer.headers);
@@ -160,15 +160,15 @@ async fn classify_source(
         return Classified::Stop(failed("broke off"));
     };
     Classified::Stop(match read(cell, status.as_u16(), &body) {
-        Verdict::Data(found) => return Classified::Accepted(found),
-        Verdict::Nothing => Exhausted {
+        ResponseClass::Data(found) => return Classified::Accepted(found),
+        ResponseClass::Nothing => Exhausted {
             error: ApiError::new(
                 ErrorCode::SocialNoResult,
                 "the platform found nothing for these parameters; nothing was charged",
             ),
             outcome: Outcome::NoResult,
         },
-        Verdict::Busy => {
+        ResponseClass::Busy => {
             let text = format!(
                 "{} is busy; try again in {pause} s; nothing was charged",
                 cell.platform.name
@@ -176,15 +176,15 @@ async fn classify_source(
             Exhausted::failed(busy(text, pause))
         }
         // The source minds our account there.
-        Verdict::Account(_) => {
+        ResponseClass::Account(_) => {
             let exhausted = failed("refused its operator");
             return Classified::StopCredentialRejected(status, exhausted);
         }
-        Verdict::Gone => {
+        ResponseClass::Gone => {
             pause_gone(services, cell);
             failed("path gone")
         }
-        Verdict::Failed(why) => failed(why),
+        ResponseClass::Failed(why) => failed(why),
     })
 }
 

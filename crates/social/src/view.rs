@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use trunkline_catalog::Number;
 use trunkline_types::Money;
 
-use crate::answer::Found;
 use crate::cell::{Cell, Param};
+use crate::response::Data;
 
 /// Nano-USD to the numbers of a catalog.
 const PICO_IN_NANO: i128 = 1_000;
@@ -77,7 +77,7 @@ fn shown_param(param: &Param) -> Value {
 
 /// A result. The data stand in it to the letter as they came.
 #[must_use]
-pub fn envelope(cell: &Cell, found: &Found) -> String {
+pub fn envelope(cell: &Cell, found: &Data) -> String {
     let platform = Value::from(cell.platform.key.as_str());
     let capability = cell.capability.word();
     let data = found.json();
@@ -88,7 +88,7 @@ pub fn envelope(cell: &Cell, found: &Found) -> String {
 
 /// One page of many, as a line: a result with what stands before its data.
 #[must_use]
-pub fn page_line(cell: &Cell, found: &Found, about: &[(&str, Value)]) -> String {
+pub fn page_line(cell: &Cell, found: &Data, about: &[(&str, Value)]) -> String {
     let mut line = String::from(r#"{"object":"social.page""#);
     let named = [
         ("platform", Value::from(cell.platform.key.as_str())),

@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 use crate::cell::Kind;
-use crate::check::Asked;
+use crate::check::CheckedQuery;
 
 /// All but what never needs an escape (RFC 3986, unreserved).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -24,7 +24,7 @@ pub enum Method {
 
 /// One question to the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Errand {
+pub struct VendorRequest {
     /// How.
     pub method: Method,
     /// Where, with the query.
@@ -33,12 +33,12 @@ pub struct Errand {
     pub body: Option<String>,
 }
 
-// === impl Asked ===
+// === impl CheckedQuery ===
 
-impl Asked {
+impl CheckedQuery {
     /// The question. What is left out is left out there too; cursors go back as they came.
     #[must_use]
-    pub fn errand(&self) -> Errand {
+    pub fn vendor_request(&self) -> VendorRequest {
         let cell = &self.cell;
         match cell.method {
             Method::Get => {
@@ -54,7 +54,7 @@ impl Asked {
                     .map(|(name, value)| format!("{}={}", escaped(name), escaped(value)))
                     .collect();
                 let mark = if pairs.is_empty() { "" } else { "?" };
-                Errand {
+                VendorRequest {
                     method: Method::Get,
                     target: format!("{}{mark}{}", cell.path, pairs.join("&")),
                     body: None,
@@ -70,7 +70,7 @@ impl Asked {
                         body.insert(param.name.clone(), value);
                     }
                 }
-                Errand {
+                VendorRequest {
                     method: Method::Post,
                     target: cell.path.clone(),
                     body: Some(Value::Object(body).to_string()),

@@ -3,8 +3,8 @@
 
 use trunkline_catalog::{FieldNote, FieldTreatment};
 
-use crate::cell::{Param, Step};
-use crate::check::Asked;
+use crate::cell::{Param, StepParam};
+use crate::check::CheckedQuery;
 
 /// The code of a parameter that does nothing.
 const NO_EFFECT: &str = "no_effect";
@@ -15,7 +15,7 @@ const PAGE_TOKEN_INCOMPLETE: &str = "page_token_incomplete";
 /// The code of an id that dies soon.
 const SHORT_LIVED: &str = "short_lived_id";
 
-pub(crate) fn notes(asked: &Asked) -> Vec<FieldNote> {
+pub(crate) fn notes(asked: &CheckedQuery) -> Vec<FieldNote> {
     let mut notes = Vec::new();
     for (param, value) in asked.given() {
         if value.is_empty() {
@@ -29,20 +29,20 @@ pub(crate) fn notes(asked: &Asked) -> Vec<FieldNote> {
     notes
 }
 
-fn given<'a>(asked: &'a Asked, name: &str) -> Option<&'a str> {
+fn given<'a>(asked: &'a CheckedQuery, name: &str) -> Option<&'a str> {
     asked.value(name).filter(|value| !value.is_empty())
 }
 
-fn without_effect(asked: &Asked, param: &Param, value: &str) -> Option<FieldNote> {
+fn without_effect(asked: &CheckedQuery, param: &Param, value: &str) -> Option<FieldNote> {
     let told = |code: &'static str, why: String| {
         FieldNote::new(&param.name, FieldTreatment::Ignored, code, why)
     };
-    let traps = &param.traps;
-    if let Some(why) = &traps.no_effect {
+    let pitfalls = &param.pitfalls;
+    if let Some(why) = &pitfalls.no_effect {
         let note = told(NO_EFFECT, why.clone());
         return Some(note.with_fix(format!("leave `{}` out", param.name)));
     }
-    if let Some(other) = traps
+    if let Some(other) = pitfalls
         .beside
         .iter()
         .find(|name| given(asked, name).is_some())
@@ -50,7 +50,7 @@ fn without_effect(asked: &Asked, param: &Param, value: &str) -> Option<FieldNote
         let note = told(NO_EFFECT, format!("`{other}` is given and goes before it"));
         return Some(note.with_fix(format!("leave out `{}` or `{other}`", param.name)));
     }
-    let other = traps.without.as_deref()?;
+    let other = pitfalls.without.as_deref()?;
     let above = value.parse().is_ok_and(|number: i64| number > 0);
     if !above || given(asked, other).is_some() {
         return None;
@@ -61,15 +61,15 @@ fn without_effect(asked: &Asked, param: &Param, value: &str) -> Option<FieldNote
 }
 
 /// Paging by this parameter needs others too.
-fn not_all_of_a_page(asked: &Asked, param: &Param, value: &str) -> Option<FieldNote> {
-    let mut others = param.traps.pages_with.iter();
+fn not_all_of_a_page(asked: &CheckedQuery, param: &Param, value: &str) -> Option<FieldNote> {
+    let mut others = param.pitfalls.pages_with.iter();
     let lacking = others.find(|name| given(asked, name).is_none())?;
     let steps = asked
         .cell
         .paging
         .as_ref()
         .and_then(|paging| paging.step.as_ref());
-    let first = steps.filter(|step: &&Step| step.param == param.name);
+    let first = steps.filter(|step: &&StepParam| step.param == param.name);
     let first = first.map_or(0, |step| step.first);
     if value.parse().is_ok_and(|number: i64| number <= first) {
         return None;
@@ -91,7 +91,7 @@ fn not_all_of_a_page(asked: &Asked, param: &Param, value: &str) -> Option<FieldN
 }
 
 fn dies_soon(param: &Param) -> Option<FieldNote> {
-    param.traps.short_lived.then(|| {
+    param.pitfalls.short_lived.then(|| {
         let why = "values of this kind are good for a short time after the search that gave them";
         FieldNote::new(&param.name, FieldTreatment::Read, SHORT_LIVED, why)
     })

@@ -11,9 +11,9 @@ const SUCCESS: [i64; 2] = [200, 0];
 
 /// What an answer comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ResponseClass {
     /// Data, to be delivered and charged.
-    Data(Found),
+    Data(Data),
     /// The platform has nothing for these parameters.
     Nothing,
     /// The source failed, or answered without data; why, for the log.
@@ -28,13 +28,13 @@ pub enum Verdict {
 
 /// Data of a platform: a JSON object, as the source sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Data {
     pub(crate) object: String,
 }
 
-// === impl Found ===
+// === impl Data ===
 
-impl Found {
+impl Data {
     /// The object, to the letter as it came.
     #[must_use]
     pub fn json(&self) -> &str {
@@ -44,50 +44,50 @@ impl Found {
 
 /// Reads an answer.
 #[must_use]
-pub fn read(cell: &Cell, status: u16, body: &[u8]) -> Verdict {
+pub fn read(cell: &Cell, status: u16, body: &[u8]) -> ResponseClass {
     let text = std::str::from_utf8(body).unwrap_or_default();
     match status {
         200 => opened(cell, text),
-        401..=403 => Verdict::Account(status),
+        401..=403 => ResponseClass::Account(status),
         404 => not_there(text),
-        429 => Verdict::Busy,
+        429 => ResponseClass::Busy,
         400 | 410 => match cell.on_400 {
-            On400::NotFound => Verdict::Nothing,
-            On400::TryAgain => Verdict::Failed("refused"),
+            On400::NotFound => ResponseClass::Nothing,
+            On400::TryAgain => ResponseClass::Failed("refused"),
         },
-        405..=499 => Verdict::Failed("misunderstood"),
-        500..=599 => Verdict::Failed("failed"),
-        _ => Verdict::Failed("strange"),
+        405..=499 => ResponseClass::Failed("misunderstood"),
+        500..=599 => ResponseClass::Failed("failed"),
+        _ => ResponseClass::Failed("strange"),
     }
 }
 
-fn opened(cell: &Cell, text: &str) -> Verdict {
+fn opened(cell: &Cell, text: &str) -> ResponseClass {
     let Some(envelope) = members(text) else {
-        return Verdict::Failed("unreadable");
+        return ResponseClass::Failed("unreadable");
     };
     let code = envelope.get("code").map(|raw| raw.get());
     let code: Option<i64> = code.and_then(|raw| serde_json::from_str(raw).ok());
     if !code.is_some_and(|code| SUCCESS.contains(&code)) {
-        return Verdict::Failed("no success marker");
+        return ResponseClass::Failed("no success marker");
     }
     match envelope.get("data") {
-        None => Verdict::Failed("no data"),
+        None => ResponseClass::Failed("no data"),
         Some(data) => found(cell, data.get()),
     }
 }
 
 /// Data that are something, as an object.
-fn found(cell: &Cell, data: &str) -> Verdict {
+fn found(cell: &Cell, data: &str) -> ResponseClass {
     if is_empty(data) {
-        return Verdict::Nothing;
+        return ResponseClass::Nothing;
     }
     let object = match data.as_bytes().first() {
         Some(b'{') if has_something(cell, data) => data.to_owned(),
-        Some(b'{') => return Verdict::Nothing,
+        Some(b'{') => return ResponseClass::Nothing,
         Some(b'[') => format!("{{\"items\":{data}}}"),
         Some(_) | None => format!("{{\"value\":{data}}}"),
     };
-    Verdict::Data(Found { object })
+    ResponseClass::Data(Data { object })
 }
 
 /// The cell's rule. Where the answer has none of the places that the rule names, it has a shape that we
@@ -119,16 +119,16 @@ fn has_something(cell: &Cell, data: &str) -> bool {
 }
 
 /// An item that is not there is told as an object with its route; a path that is gone by two words.
-fn not_there(text: &str) -> Verdict {
+fn not_there(text: &str) -> ResponseClass {
     let Some(body) = members(text) else {
-        return Verdict::Failed("not found by somebody on the way");
+        return ResponseClass::Failed("not found by somebody on the way");
     };
     let detail = body.get("detail").map(|raw| raw.get());
     match detail.map(serde_json::from_str::<Value>) {
-        Some(Ok(Value::String(words))) if words == "Not Found" => Verdict::Gone,
-        Some(Ok(Value::Object(_))) => Verdict::Nothing,
-        None if body.contains_key("router") => Verdict::Nothing,
-        Some(_) | None => Verdict::Failed("not found without a word"),
+        Some(Ok(Value::String(words))) if words == "Not Found" => ResponseClass::Gone,
+        Some(Ok(Value::Object(_))) => ResponseClass::Nothing,
+        None if body.contains_key("router") => ResponseClass::Nothing,
+        Some(_) | None => ResponseClass::Failed("not found without a word"),
     }
 }
 
