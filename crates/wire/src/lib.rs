@@ -26,10 +26,15 @@ mod passthrough;
 mod patch;
 mod prompt_prefix;
 mod request;
+mod request_dispatch;
 mod request_error;
+mod request_facts;
 mod response_facts;
+mod serde_helpers;
 mod sse;
 mod stream_types;
+mod token_estimate;
+mod upstream_error;
 
 pub use cost::{CostTable, Treatment};
 pub use dispatch::{
@@ -39,11 +44,11 @@ pub use dispatch::{
 pub use error::ErrorBody;
 pub use format::Format;
 pub use json::{JsonError, Layout, MAX_DEPTH, Member, Object, scan};
-pub use openai_chat::{UpstreamError, read_error};
 pub use passthrough::PassthroughEndpoint;
 pub use patch::{Edit, patch, patch_at};
-pub use request::{CapName, Facts, Fields, Media, Outgoing, PathParams, Request};
+pub use request::{Outgoing, Request};
 pub use request_error::RequestError;
+pub use request_facts::{CapName, Facts, Fields, Media, PathParams};
 pub use response_facts::{ResponseFacts, read_response_facts};
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};
 pub use stream_types::{
@@ -52,3 +57,4 @@ pub use stream_types::{
 pub(crate) use stream_types::{
     event_frame, json_bytes, priced, put_number, put_text, without_data,
 };
+pub use upstream_error::{UpstreamError, read_error};

@@ -20,13 +20,12 @@ mod tools;
 mod turns_out;
 
 pub use cost::{SERVICE_TIER, TABLE};
-pub use error::{UpstreamError, error_body, error_frame, read_error};
+pub(crate) use error::{error_body, error_frame};
 pub(crate) use request_in::request_to_canonical;
 pub(crate) use request_out::request_from_canonical;
 pub use request_scan::{PREVIOUS_RESPONSE, renamed_cap};
 pub(crate) use request_scan::{edits, read_facts};
 pub(crate) use response_out::{response_from_canonical, response_to_canonical};
-pub(crate) use response_scan::{estimated_tokens, letters};
 pub use response_scan::{rewrite_response, scan_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;

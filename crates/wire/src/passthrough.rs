@@ -7,8 +7,9 @@ use serde_json::Value;
 use trunkline_types::{Bucket, Usage};
 
 use crate::canonical::ReportedUsage;
-use crate::openai_chat::{estimated_tokens, read_error};
-use crate::request::{PathEdit, read_cap, read_model, typed};
+use crate::request_facts::{PathEdit, read_cap, read_model, typed};
+use crate::token_estimate::tokens_of_bytes;
+use crate::upstream_error::read_error;
 use crate::{
     CostTable, Facts, Fields, Media, Object, RequestError, ResponseError, ResponseSummary,
     Treatment,
@@ -218,7 +219,7 @@ impl PassthroughEndpoint {
         let bytes: usize = texts.map(str::len).sum();
         Ok(ResponseSummary {
             reported: reported(answer.usage.as_ref(), answer.meta.as_ref()),
-            written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+            written: tokens_of_bytes(bytes),
             id: String::new(),
         })
     }

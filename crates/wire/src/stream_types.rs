@@ -4,7 +4,7 @@
 use trunkline_types::{Money, Units};
 
 use crate::canonical::ReportedUsage;
-use crate::openai_chat::read_error;
+use crate::upstream_error::read_error;
 use crate::{Edit, UpstreamError, patch, scan};
 
 /// What a frame of an upstream's stream is to whoever passes it on in its own format.

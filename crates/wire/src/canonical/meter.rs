@@ -7,7 +7,7 @@ use super::block::BlockKind;
 use super::event::{BlockDelta, BlockStart, Event};
 use super::response::{ReportedUsage, Response, Stop};
 use crate::ResponseFacts;
-use crate::openai_chat::{estimated_tokens, letters};
+use crate::token_estimate::TextCounter;
 
 /// Letters of a model's name that are remembered.
 const MAX_MODEL_CHARACTERS: usize = 128;
@@ -18,8 +18,7 @@ const MAX_STOPS: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct Meter {
     reported: Option<ReportedUsage>,
-    ascii: u64,
-    wide: u64,
+    text: TextCounter,
     stops: Vec<Stop>,
     model: String,
     id: String,
@@ -32,14 +31,14 @@ impl Meter {
         let mut meter = Self::default();
         for block in answer.choices.iter().flat_map(|choice| &choice.blocks) {
             match &block.kind {
-                BlockKind::Text(text) => meter.count(&text.text),
-                BlockKind::Refusal(text) => meter.count(text),
+                BlockKind::Text(text) => meter.text.add(&text.text),
+                BlockKind::Refusal(text) => meter.text.add(text),
                 BlockKind::Thinking(thinking) => {
-                    thinking.texts.iter().for_each(|it| meter.count(it))
+                    thinking.texts.iter().for_each(|it| meter.text.add(it))
                 }
                 BlockKind::ToolCall(call) => {
-                    meter.count(&call.tool.name);
-                    meter.count(&call.arguments);
+                    meter.text.add(&call.tool.name);
+                    meter.text.add(&call.arguments);
                 }
                 BlockKind::Media(_)
                 | BlockKind::ToolResult(_)
@@ -58,11 +57,11 @@ impl Meter {
                 self.model = model.chars().take(MAX_MODEL_CHARACTERS).collect();
             }
             Event::BlockDelta(_, BlockDelta::Text(text) | BlockDelta::Arguments(text)) => {
-                self.count(text)
+                self.text.add(text)
             }
             Event::BlockStart(_, BlockStart::ToolCall(call)) => {
-                self.count(&call.tool.name);
-                self.count(&call.arguments);
+                self.text.add(&call.tool.name);
+                self.text.add(&call.arguments);
             }
             Event::Usage(reported) => merge(&mut self.reported, reported),
             Event::Stop(_, stop) if self.stops.len() < MAX_STOPS => self.stops.push(stop.clone()),
@@ -73,14 +72,6 @@ impl Meter {
             | Event::Error(_)
             | Event::Ping => {}
         }
-    }
-
-    fn count(&mut self, text: &str) {
-        let (ascii, wide) = letters(text);
-        let more =
-            |sum: u64, count: usize| sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
-        self.ascii = more(self.ascii, ascii);
-        self.wide = more(self.wide, wide);
     }
 
     /// The model that the upstream says it is; empty if it does not.
@@ -132,6 +123,6 @@ impl Meter {
     /// Output tokens counted by us.
     #[must_use]
     pub const fn written(&self) -> u64 {
-        estimated_tokens(self.ascii, self.wide)
+        self.text.tokens()
     }
 }

@@ -9,6 +9,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
+use crate::serde_helpers::{TextLength, text_length};
 use crate::{Media, RequestError};
 
 /// Tokens of one image at most, on the models we know.
@@ -44,7 +45,7 @@ struct Part<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
-    text: Option<Said>,
+    text: Option<TextLength>,
     #[serde(borrow, default)]
     source: Option<Source<'a>>,
     #[serde(default)]
@@ -53,11 +54,6 @@ struct Part<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
 }
-
-/// How many bytes a text has. It is not kept.
-struct Said(u64);
-
-struct SaidVisitor;
 
 /// Where the bytes are: an object, or with search results an address alone.
 enum Source<'a> {
@@ -72,9 +68,9 @@ struct SourceObject<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
-    data: Option<Said>,
+    data: Option<TextLength>,
     #[serde(default)]
-    url: Option<Said>,
+    url: Option<TextLength>,
     #[serde(default)]
     file_id: Option<IgnoredAny>,
     #[serde(borrow, default)]
@@ -144,7 +140,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content::Text(length(text)))
+        Ok(Content::Text(text_length(text)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
@@ -158,24 +154,6 @@ impl<'de> Visitor<'de> for ContentVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Content::Other)
-    }
-}
-
-impl<'de> Deserialize<'de> for Said {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(SaidVisitor)
-    }
-}
-
-impl Visitor<'_> for SaidVisitor {
-    type Value = Said;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Said, E> {
-        Ok(Said(length(text)))
     }
 }
 
@@ -220,7 +198,7 @@ impl Look<'_> {
         if part.file_id.is_some() {
             return Err(stored(&format!("{place}.file_id")));
         }
-        if let Some(Said(bytes)) = part.text {
+        if let Some(TextLength(bytes)) = part.text {
             self.0.text_bytes = self.0.text_bytes.saturating_add(bytes);
         }
         if let Some(content) = &part.content {
@@ -248,7 +226,7 @@ impl Look<'_> {
         if let Some(content) = &source.content {
             self.add_content(content, &format!("{place}.content"))?;
         }
-        if let Some(Said(bytes)) = source.data {
+        if let Some(TextLength(bytes)) = source.data {
             // A document of plain words is read as such.
             if kind == "text" {
                 self.0.text_bytes = self.0.text_bytes.saturating_add(bytes);
@@ -259,7 +237,7 @@ impl Look<'_> {
                 self.more(bytes, tokens.saturating_add(IMAGE_TOKENS));
             }
         }
-        if let Some(Said(bytes)) = source.url {
+        if let Some(TextLength(bytes)) = source.url {
             let tokens = if is_image {
                 IMAGE_TOKENS
             } else {
@@ -278,8 +256,4 @@ impl Look<'_> {
 
 fn stored(place: &str) -> RequestError {
     RequestError::reference(place, "send the file itself as a `base64` or `text` source")
-}
-
-fn length(text: &str) -> u64 {
-    u64::try_from(text.len()).unwrap_or(u64::MAX)
 }

@@ -52,7 +52,7 @@ fn kind(body: &ErrorBody) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::openai_chat::read_error;
+    use crate::upstream_error::read_error;
 
     fn sample(status: u16, code: &str, family: &'static str) -> ErrorBody {
         let mut extras = serde_json::Map::new();

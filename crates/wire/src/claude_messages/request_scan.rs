@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::content_scan::{read_messages, read_system};
 use super::cost::MAX_TOKENS;
 use crate::borrowed_str::borrowed_str;
-use crate::request::{read_cap, read_model, typed};
+use crate::request_facts::{read_cap, read_model, typed};
 use crate::{Facts, Media, Object, RequestError};
 
 /// Tools that the vendor defines and the caller runs, or that only look through the caller's own

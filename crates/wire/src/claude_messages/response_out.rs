@@ -9,7 +9,7 @@ use super::usage::{RawUsage, written};
 use crate::canonical::{
     Block, BlockKind, Choice, ReportedUsage, Response, Signature, Stop, object_of_arguments,
 };
-use crate::openai_chat::read_error;
+use crate::upstream_error::read_error;
 use crate::{ResponseError, ResponseMeta, json_bytes};
 
 /// How the ids of answers begin.

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use super::usage::RawUsage;
 use crate::borrowed_str::borrowed_str;
-use crate::openai_chat::{estimated_tokens, read_error};
+use crate::token_estimate::tokens_of_bytes;
+use crate::upstream_error::read_error;
 use crate::{ResponseError, ResponseSummary};
 
 #[derive(Deserialize)]
@@ -32,7 +33,7 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
     let bytes = bytes.fold(0_usize, usize::saturating_add);
     Ok(ResponseSummary {
         reported: message.usage.and_then(|usage| usage.whole()),
-        written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+        written: tokens_of_bytes(bytes),
         id: message.id.unwrap_or_default().into_owned(),
     })
 }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::OWN;
 use crate::canonical::Signature;
-use crate::request::PathEdit;
+use crate::request_facts::PathEdit;
 use crate::{Frame, Object, Rewrite, event_frame, patch_at, scan};
 
 /// A whole answer with the names that the caller knows; none if it needs none.

@@ -13,7 +13,7 @@ use super::response_out::stop_in;
 use super::usage::{RawUsage, Side};
 use crate::borrowed_str::borrowed_str;
 use crate::canonical::{BlockDelta, BlockIndex, BlockKind, BlockStart, Event, Stop, ToolCall};
-use crate::openai_chat::read_error;
+use crate::upstream_error::read_error;
 use crate::{Frame, FrameKind, without_data};
 
 /// Blocks that are open at once; the format opens one after the other.

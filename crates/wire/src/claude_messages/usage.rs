@@ -1,10 +1,11 @@
 //! What was used, as Anthropic tells it: input, cache reads and cache writes stand beside each other.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use trunkline_types::{Bucket, Usage};
 
 use crate::canonical::ReportedUsage;
+use crate::serde_helpers::count;
 
 /// Usage as it stands in an answer. What is not a whole number from zero on was not told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -188,11 +189,6 @@ pub(super) fn written(reported: &ReportedUsage) -> Map<String, Value> {
         );
     }
     usage
-}
-
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(value.as_u64())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
+use crate::serde_helpers::{TextLength, text_length};
 use crate::{Media, RequestError};
 
 /// Tokens of one image at most, at the finest resolution.
@@ -46,7 +47,7 @@ struct InstructionVisitor;
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(default)]
-    text: Option<Said>,
+    text: Option<TextLength>,
     #[serde(borrow, default, rename = "inlineData", alias = "inline_data")]
     inline: Option<Inline<'a>>,
     #[serde(borrow, default, rename = "fileData", alias = "file_data")]
@@ -107,11 +108,6 @@ struct Video {
     #[serde(default)]
     fps: Option<serde_json::Number>,
 }
-
-/// How many bytes a text has. It is not kept.
-struct Said(u64);
-
-struct SaidVisitor;
 
 /// The keys of a tool that are not null.
 struct ToolKeys<'a>(Vec<Cow<'a, str>>);
@@ -201,11 +197,11 @@ impl Media {
     }
 
     fn add_content_part(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
-        if let Some(Said(bytes)) = part.text {
+        if let Some(TextLength(bytes)) = part.text {
             self.text_bytes = self.text_bytes.saturating_add(bytes);
         }
         if let Some(inline) = &part.inline {
-            let data = length(inline.data.as_deref().unwrap_or_default());
+            let data = text_length(inline.data.as_deref().unwrap_or_default());
             let mime = inline.mime.as_deref().unwrap_or_default();
             self.bytes = self.bytes.saturating_add(data);
             let more = inline_tokens(mime, data, part.video.as_ref());
@@ -256,28 +252,6 @@ fn inline_tokens(mime: &str, bytes: u64, video: Option<&Video>) -> u64 {
     }
 }
 
-fn length(text: &str) -> u64 {
-    u64::try_from(text.len()).unwrap_or(u64::MAX)
-}
-
-impl<'de> Deserialize<'de> for Said {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(SaidVisitor)
-    }
-}
-
-impl Visitor<'_> for SaidVisitor {
-    type Value = Said;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Said, E> {
-        Ok(Said(length(text)))
-    }
-}
-
 impl<'de: 'a, 'a> Deserialize<'de> for ToolKeys<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ToolKeysVisitor)
@@ -316,7 +290,7 @@ impl<'de> Visitor<'de> for InstructionVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Instruction::Text(length(text)))
+        Ok(Instruction::Text(text_length(text)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {

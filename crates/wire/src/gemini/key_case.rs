@@ -75,7 +75,7 @@ fn respelled(object: &Object<'_>, path: &str) -> Result<Option<Vec<u8>>, Request
                 return Err(twice(&whole));
             }
             body.extend_from_slice(bytes.get(copied..member.start).unwrap_or_default());
-            body.extend_from_slice(&crate::request::json(&spelled));
+            body.extend_from_slice(&crate::request_facts::json(&spelled));
             body.push(b':');
             copied = member.value.start;
         }

@@ -4,7 +4,7 @@ use serde_json::Number;
 
 use super::content_scan::{check_tools, read_contents, read_instruction};
 use super::cost::CAP;
-use crate::request::{read_cap, read_model, typed};
+use crate::request_facts::{read_cap, read_model, typed};
 use crate::{Facts, Media, Object, PathParams, RequestError};
 
 /// Before a model's name where Google writes it as the name of a resource.

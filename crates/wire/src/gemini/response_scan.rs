@@ -8,7 +8,8 @@ use super::chunk::{Chunk, Feedback};
 use super::stream_in::Reader;
 use super::usage::RawUsage;
 use crate::canonical::{Accumulator, Event, Response};
-use crate::openai_chat::{estimated_tokens, read_error};
+use crate::token_estimate::tokens_of_bytes;
+use crate::upstream_error::read_error;
 use crate::{ResponseError, ResponseSummary};
 
 /// What Google tells of.
@@ -54,7 +55,7 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
     let bytes = candidates.iter().map(|one| one.get().len()).sum::<usize>();
     Ok(ResponseSummary {
         reported: shell.usage_metadata.and_then(|usage| usage.reported(true)),
-        written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+        written: tokens_of_bytes(bytes),
         id: shell.response_id.unwrap_or_default(),
     })
 }

@@ -52,7 +52,7 @@ fn changed(body: &[u8], rewrite: &Rewrite, stream_end: Option<&StreamEnd>) -> Op
     if let Some(model) = &rewrite.model
         && object.member("modelVersion").is_some()
     {
-        edits.push(Edit::Set("modelVersion", crate::request::json(model)));
+        edits.push(Edit::Set("modelVersion", crate::request_facts::json(model)));
     }
     if let Some(channel) = rewrite.channel.as_ref().filter(|_| has_signature(body)) {
         let resign = |text: &str| Some(Signed::As(tagged(text, channel)));
@@ -152,9 +152,9 @@ fn in_part(part: &[u8], resign: Resign<'_>) -> Option<Vec<u8>> {
     }
     let text: String = serde_json::from_slice(value).ok()?;
     let edit = match resign(&text)? {
-        Signed::As(signature) => Edit::Set(key, crate::request::json(&signature)),
+        Signed::As(signature) => Edit::Set(key, crate::request_facts::json(&signature)),
         Signed::Removed if is_call(&part) => {
-            Edit::Set(key, crate::request::json(super::NO_SIGNATURE))
+            Edit::Set(key, crate::request_facts::json(super::NO_SIGNATURE))
         }
         Signed::Removed => Edit::Remove(key),
     };

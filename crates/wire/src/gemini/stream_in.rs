@@ -13,7 +13,7 @@ use super::{FORMAT, made_id};
 use crate::canonical::{
     Block, BlockDelta, BlockIndex, BlockKind, BlockStart, Event, ReportedUsage, Signature, Stop,
 };
-use crate::openai_chat::read_error;
+use crate::upstream_error::read_error;
 use crate::{Frame, FrameKind, Rewrite, StreamEnd, without_data};
 
 /// Answers of one stream that are followed.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use trunkline_types::{Bucket, Usage};
 
 use crate::canonical::ReportedUsage;
+use crate::serde_helpers::count;
 use crate::{Cost, priced};
 
 /// Kinds of tokens in one list that are looked at.
@@ -63,11 +64,6 @@ impl<'de> Deserialize<'de> for Kinds {
         }
         Ok(kinds)
     }
-}
-
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(value.as_u64())
 }
 
 impl RawUsage {

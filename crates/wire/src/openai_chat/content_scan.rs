@@ -8,6 +8,7 @@ use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
+use crate::serde_helpers::{TextLength, text_length};
 use crate::{Media, RequestError};
 
 /// Tokens of one image at most, on the models we know.
@@ -45,7 +46,7 @@ struct ContentVisitor;
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(default)]
-    text: Option<Said>,
+    text: Option<TextLength>,
     #[serde(borrow, default)]
     image_url: Option<Image<'a>>,
     #[serde(borrow, default)]
@@ -53,11 +54,6 @@ struct Part<'a> {
     #[serde(borrow, default)]
     file: Option<File<'a>>,
 }
-
-/// How many bytes a text has. It is not kept.
-struct Said(u64);
-
-struct SaidVisitor;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -144,7 +140,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content::Text(length(text)))
+        Ok(Content::Text(text_length(text)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
@@ -153,24 +149,6 @@ impl<'de> Visitor<'de> for ContentVisitor {
             all.push(part);
         }
         Ok(Content::Parts(all))
-    }
-}
-
-impl<'de> Deserialize<'de> for Said {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(SaidVisitor)
-    }
-}
-
-impl Visitor<'_> for SaidVisitor {
-    type Value = Said;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Said, E> {
-        Ok(Said(length(text)))
     }
 }
 
@@ -184,7 +162,7 @@ impl Message<'_> {
 
 impl Media {
     fn add(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
-        if let Some(Said(bytes)) = part.text {
+        if let Some(TextLength(bytes)) = part.text {
             self.text_bytes = self.text_bytes.saturating_add(bytes);
         }
         if let Some(image) = &part.image_url {
@@ -192,7 +170,7 @@ impl Media {
             self.more(url, IMAGE_TOKENS);
         }
         if let Some(sound) = &part.input_audio {
-            let bytes = length(&sound.data);
+            let bytes = text_length(&sound.data);
             self.more(&sound.data, bytes.div_ceil(AUDIO_BYTES_PER_TOKEN));
         }
         if let Some(file) = &part.file {
@@ -204,18 +182,14 @@ impl Media {
                 ));
             }
             let data = file.file_data.as_deref().unwrap_or_default();
-            let tokens = length(data).div_ceil(FILE_BYTES_PER_TOKEN);
+            let tokens = text_length(data).div_ceil(FILE_BYTES_PER_TOKEN);
             self.more(data, tokens.saturating_add(IMAGE_TOKENS));
         }
         Ok(())
     }
 
     fn more(&mut self, encoded: &str, tokens: u64) {
-        self.bytes = self.bytes.saturating_add(length(encoded));
+        self.bytes = self.bytes.saturating_add(text_length(encoded));
         self.tokens = self.tokens.saturating_add(tokens);
     }
-}
-
-fn length(text: &str) -> u64 {
-    u64::try_from(text.len()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! A chat request: what is read in it for its price, and what is changed on its way out.
 
 use super::content_scan::read_messages;
-use crate::request::{PathEdit, json, read_cap, read_model, typed};
+use crate::request_facts::{PathEdit, json, read_cap, read_model, typed};
 use crate::{CapName, Edit, Facts, Format, Object, Outgoing, Request, RequestError, patch, scan};
 
 /// Belongs to the Responses format.

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 use trunkline_types::Bucket;
 
 use super::citation;
-use super::error::read_error;
 use super::json_helpers::{list, word};
 use super::reasoning;
 use super::request_in::{legacy_call, read_call};
@@ -12,7 +11,7 @@ use super::response_scan::RawUsage;
 use crate::canonical::{
     Block, BlockKind, Choice, ReportedUsage, Response, Signature, Stop, ToolCall,
 };
-use crate::{Format, ResponseError, ResponseMeta, json_bytes};
+use crate::{Format, ResponseError, ResponseMeta, json_bytes, read_error};
 
 /// Reads a whole answer.
 pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseError> {

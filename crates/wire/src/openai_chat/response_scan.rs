@@ -1,17 +1,14 @@
 //! A whole answer: its usage, and that it is one.
 
 use bytes::Bytes;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline_types::{Bucket, Usage};
 
-use super::error::read_error;
 use crate::canonical::ReportedUsage;
-use crate::{Edit, ResponseError, Rewrite, patch, scan};
-
-/// Letters of plain text for one token, as a fair guess.
-const ASCII_PER_TOKEN: u64 = 4;
+use crate::serde_helpers::count;
+use crate::token_estimate::tokens_of_bytes;
+use crate::{Edit, ResponseError, Rewrite, patch, read_error, scan};
 
 /// Usage as OpenAI and its kin write it. What is not a whole number from zero on was not told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -80,7 +77,7 @@ pub fn scan_response(body: &[u8]) -> Result<crate::ResponseSummary, ResponseErro
         .sum::<usize>();
     Ok(crate::ResponseSummary {
         reported: whole.usage.and_then(|usage| usage.reported()),
-        written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+        written: tokens_of_bytes(bytes),
         id: String::new(),
     })
 }
@@ -171,25 +168,6 @@ impl RawUsage {
             (Some(_) | None, Some(_) | None) => 0,
         }
     }
-}
-
-/// A guess at the tokens of a text, by its letters.
-pub(crate) const fn estimated_tokens(ascii: u64, wide: u64) -> u64 {
-    ascii.div_ceil(ASCII_PER_TOKEN).saturating_add(wide)
-}
-
-/// How many letters of a text are ASCII, and how many are not.
-pub(crate) fn letters(text: &str) -> (usize, usize) {
-    if text.is_ascii() {
-        return (text.len(), 0);
-    }
-    let ascii = text.bytes().filter(u8::is_ascii).count();
-    (ascii, text.chars().count().saturating_sub(ascii))
-}
-
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(value.as_u64())
 }
 
 #[cfg(test)]

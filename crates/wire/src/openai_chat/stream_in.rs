@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::error::{BaseResponse, read_error};
 use super::reasoning::{self, call_signature};
 use super::response_out::stop_of;
 use super::response_scan::RawUsage;
@@ -18,6 +17,7 @@ use crate::canonical::{
     BlockDelta, BlockIndex, BlockKind, BlockStart, Event, Signature, ToolCall, ToolName,
 };
 use crate::response_facts::cut_model;
+use crate::upstream_error::{BaseResponse, read_error};
 use crate::{Format, Frame, FrameKind, Rewrite, StreamEnd, without_data};
 
 /// Answers of one stream at most.

@@ -8,12 +8,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline_types::Defect;
 
-use super::error::{BaseResponse, read_error};
 use super::response_out::usage_of;
-use super::response_scan::{RawUsage, estimated_tokens, letters};
+use super::response_scan::RawUsage;
 use crate::borrowed_str::borrowed_str;
 use crate::canonical::ReportedUsage;
 use crate::response_facts::{MAX_FINISHES, cut_model, finish_word};
+use crate::token_estimate::TextCounter;
+use crate::upstream_error::{BaseResponse, read_error};
 use crate::{
     Cost, Edit, Frame, FrameKind, Rewrite, StreamEnd, cost_comment, patch, priced, scan,
     without_data,
@@ -23,8 +24,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Tap {
     usage: RawUsage,
-    ascii_written: u64,
-    wide_written: u64,
+    text: TextCounter,
     finished: bool,
     finishes: Vec<&'static str>,
     head: Option<Head>,
@@ -143,7 +143,7 @@ impl Tap {
             self.usage.merge(usage);
         }
         if let Some(text) = &choice.text {
-            self.count_text(text);
+            self.text.add(text);
         }
         let Some(delta) = &choice.delta else {
             return;
@@ -151,16 +151,8 @@ impl Tap {
         let texts = [&delta.content, &delta.reasoning_content, &delta.refusal];
         let texts = texts.into_iter().flatten().map(AsRef::as_ref);
         for text in texts.chain(delta.tool_calls.map(RawValue::get)) {
-            self.count_text(text);
+            self.text.add(text);
         }
-    }
-
-    fn count_text(&mut self, text: &str) {
-        let (ascii, wide) = letters(text);
-        let more =
-            |sum: u64, count: usize| sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
-        self.ascii_written = more(self.ascii_written, ascii);
-        self.wide_written = more(self.wide_written, wide);
     }
 
     /// The model that the upstream says it is; empty if it does not.
@@ -196,7 +188,7 @@ impl Tap {
     /// Output tokens counted by us.
     #[must_use]
     pub const fn written(&self) -> u64 {
-        estimated_tokens(self.ascii_written, self.wide_written)
+        self.text.tokens()
     }
 
     /// Input tokens, where the upstream told them without telling the output.

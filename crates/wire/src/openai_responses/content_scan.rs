@@ -9,6 +9,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
+use crate::serde_helpers::text_length;
 use crate::{Media, RequestError};
 
 /// Tokens of one image at most, on the models we know.
@@ -205,14 +206,14 @@ impl Media {
             }
         }
         if let Some(Address::Bare(url) | Address::Inside { url }) = &part.image_url {
-            self.add_media(length(url), IMAGE_TOKENS);
+            self.add_media(text_length(url), IMAGE_TOKENS);
         }
         if let Some(sound) = &part.input_audio {
-            let bytes = length(&sound.data);
+            let bytes = text_length(&sound.data);
             self.add_media(bytes, bytes.div_ceil(AUDIO_BYTES_PER_TOKEN));
         }
         if let Some(data) = &part.file_data {
-            let bytes = length(data);
+            let bytes = text_length(data);
             let tokens = bytes.div_ceil(FILE_BYTES_PER_TOKEN);
             self.add_media(bytes, tokens.saturating_add(IMAGE_TOKENS));
         }
@@ -242,7 +243,7 @@ impl<'de> Visitor<'de> for SaidVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Said::Text(length(text)))
+        Ok(Said::Text(text_length(text)))
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
@@ -290,15 +291,11 @@ impl<'de> Visitor<'de> for InputVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Input::Text(length(text)))
+        Ok(Input::Text(text_length(text)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
         let items = Vec::deserialize(SeqAccessDeserializer::new(items))?;
         Ok(Input::Items(items))
     }
-}
-
-fn length(text: &str) -> u64 {
-    u64::try_from(text.len()).unwrap_or(u64::MAX)
 }

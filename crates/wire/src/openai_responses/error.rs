@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::openai_chat::{error_body, read_error};
+use crate::openai_chat::error_body;
+use crate::upstream_error::read_error;
 use crate::{ErrorBody, UpstreamError, event_frame};
 
 /// The upstream does not know, or does not know yet, the response that is to be continued.

@@ -9,7 +9,7 @@ use super::content_scan::read_input;
 use super::cost::{MAX_OUTPUT_TOKENS, SERVER_TOOLS};
 use super::rewrite::bare_list;
 use crate::borrowed_str::borrowed_str;
-use crate::request::{read_cap, read_model, typed};
+use crate::request_facts::{read_cap, read_model, typed};
 use crate::{Facts, Media, Object, Request, RequestError};
 
 /// A tool, as far as it names something stored elsewhere.

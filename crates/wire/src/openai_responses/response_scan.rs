@@ -10,7 +10,7 @@ use super::items_in::{read_call, read_reasoning};
 use super::parts_in::read_part;
 use super::usage::RawUsage;
 use crate::canonical::{Block, BlockKind, Choice, Response, Stop, Thinking};
-use crate::openai_chat::estimated_tokens;
+use crate::token_estimate::tokens_of_bytes;
 use crate::{ResponseError, ResponseSummary};
 
 /// A response as far as its end is told by it.
@@ -75,7 +75,7 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
     let bytes: usize = output.iter().map(|item| item.get().len()).sum();
     Ok(ResponseSummary {
         reported: ended.usage.and_then(|usage| usage.reported()),
-        written: estimated_tokens(u64::try_from(bytes).unwrap_or(u64::MAX), 0),
+        written: tokens_of_bytes(bytes),
         id: ended.id.unwrap_or_default(),
     })
 }

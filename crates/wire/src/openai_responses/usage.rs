@@ -1,10 +1,11 @@
 //! What was used: as the format writes it, and in disjoint buckets.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use trunkline_types::{Bucket, Usage};
 
 use crate::canonical::ReportedUsage;
+use crate::serde_helpers::count;
 
 /// Usage as the format writes it. What is not a whole number from zero on was not told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -99,11 +100,6 @@ pub(super) fn write_usage(reported: &ReportedUsage) -> Value {
         "output_tokens_details": { "reasoning_tokens": reported.reasoning.unwrap_or(0) },
         "total_tokens": input.saturating_add(output),
     })
-}
-
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(value.as_u64())
 }
 
 #[cfg(test)]
