@@ -20,6 +20,7 @@ mod error;
 mod format;
 pub mod gemini;
 mod json;
+mod json_value;
 pub mod openai_chat;
 pub mod openai_responses;
 mod passthrough;

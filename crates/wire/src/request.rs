@@ -2,10 +2,11 @@
 //! but the fields named here, or read into canon.
 
 use bytes::Bytes;
+use serde_json::{Map, Value};
 
 use crate::prompt_prefix::prefix_before_user;
 use crate::request_facts::{PathEdit, json};
-use crate::{CapName, Facts, Fields, Format, Layout, PassthroughEndpoint, scan};
+use crate::{CapName, Facts, Fields, Format, Layout, PassthroughEndpoint, RequestError, scan};
 
 /// A request that was read.
 #[derive(Debug, Clone)]
@@ -68,6 +69,15 @@ impl Request {
         self.alias = Some(std::mem::replace(&mut self.facts.model, model));
     }
 
+    /// The body as a JSON tree, for a translation.
+    pub(crate) fn tree(&self) -> Result<Map<String, Value>, RequestError> {
+        serde_json::from_slice(&self.body).map_err(|error| RequestError {
+            code: "invalid_request",
+            param: None,
+            message: format!("the body is not JSON: {error}"),
+        })
+    }
+
     /// The bytes as they came.
     #[must_use]
     pub const fn body(&self) -> &Bytes {
@@ -128,9 +138,9 @@ impl Request {
 
     /// The value at a dotted path, by chat's words; none if there is nothing, or null.
     #[must_use]
-    pub fn at(&self, path: &str) -> Option<serde_json::Value> {
+    pub fn at(&self, path: &str) -> Option<Value> {
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));
-        let value: serde_json::Value = serde_json::from_slice(self.field(first)?).ok()?;
+        let value: Value = serde_json::from_slice(self.field(first)?).ok()?;
         let steps = rest.split('.').filter(|step| !step.is_empty());
         let found = steps
             .into_iter()

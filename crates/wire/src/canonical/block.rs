@@ -1,6 +1,6 @@
 //! What a turn is made of, in the order in which it was said.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::reasoning_signature::Signature;
 use super::request::ToolName;
@@ -159,6 +159,41 @@ pub fn titled(name: Option<&str>, words: &str) -> String {
     match name {
         Some(name) => format!("{name}:\n{words}"),
         None => words.to_owned(),
+    }
+}
+
+// === impl CacheLife ===
+
+impl CacheLife {
+    /// Anthropic's `cache_control`, which clients also send in chat messages.
+    pub(crate) fn of_control(control: &Map<String, Value>) -> Self {
+        match control.get("ttl").and_then(Value::as_str) {
+            Some("1h") => Self::OneHour,
+            Some(_) | None => Self::FiveMinutes,
+        }
+    }
+
+    pub(crate) fn control(self) -> Value {
+        match self {
+            Self::FiveMinutes => json!({ "type": "ephemeral" }),
+            Self::OneHour => json!({ "type": "ephemeral", "ttl": "1h" }),
+        }
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    /// An address, or the bytes inside a data URL.
+    pub(crate) fn of_url(url: String) -> Self {
+        let inline = || {
+            let (mime, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+            Some(Self::Inline {
+                mime: mime.to_owned(),
+                data: data.to_owned(),
+            })
+        };
+        inline().unwrap_or(Self::Link { url, mime: None })
     }
 }
 

@@ -73,6 +73,16 @@ impl Notes {
         self.add(LossKind::Renamed, field.into(), why.into());
     }
 
+    /// A field that only the source format has was left out, or cannot be.
+    pub(crate) fn unknown_field(&mut self, field: &UnknownField, why: &'static str) {
+        let loss = if field.matters {
+            LossKind::Refused
+        } else {
+            LossKind::Dropped
+        };
+        self.add(loss, field.field.clone().into(), why.into());
+    }
+
     /// All of them, in the order in which they were found.
     #[must_use]
     pub fn all(&self) -> &[Note] {

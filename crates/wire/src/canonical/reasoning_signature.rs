@@ -64,6 +64,19 @@ impl Signature {
         format!("{}{}", self.tag(), self.data)
     }
 
+    /// As a caller of a format gets it: tagged, unless the caller's requests always reach the upstream
+    /// that made it.
+    pub(crate) fn for_caller(&self, own: Format, channel: Option<&str>) -> String {
+        if self.format == own && channel.is_none() && self.channel.is_none() {
+            return self.data.clone();
+        }
+        let tagged = Self {
+            channel: channel.map(ToOwned::to_owned).or(self.channel.clone()),
+            ..self.clone()
+        };
+        tagged.tagged()
+    }
+
     /// What stands before a seal: whose it is. Google's clients decode seals, so the mark is base64 too,
     /// in either alphabet: letters and digits alone, and of a length that leaves the rest in its place.
     fn tag(&self) -> String {

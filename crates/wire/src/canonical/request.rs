@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use super::block::{Block, CacheLife};
 use super::notes::Notes;
 use super::translation_state::TranslationState;
-use crate::{CapName, Format};
+use crate::{CapName, Facts, Format};
 
 /// A request in no format.
 #[derive(Debug, Clone, PartialEq)]
@@ -258,6 +258,32 @@ impl UnknownField {
 }
 
 impl Conversation {
+    /// An empty conversation with what was read for the price.
+    pub(crate) fn new(from: Format, facts: &Facts) -> Self {
+        Self {
+            from,
+            model: facts.model.clone(),
+            instructions: Vec::new(),
+            turns: Vec::new(),
+            tools: Vec::new(),
+            tool_choice: None,
+            parallel_tools: None,
+            output: OutputShape::Text,
+            reasoning: Reasoning::default(),
+            max_output: facts.max_output,
+            sampling: Sampling::default(),
+            stop: Vec::new(),
+            choices: facts.choices,
+            stream: facts.stream,
+            user: None,
+            cache_key: None,
+            verbosity: None,
+            service_tier: None,
+            metadata: None,
+            extras: Vec::new(),
+        }
+    }
+
     /// Leaves out what records call by a word of chat's: the model does not read it.
     pub fn remove_field(&mut self, word: &str) {
         let sampling = &mut self.sampling;

@@ -12,6 +12,7 @@ use crate::canonical::{
     Block, BlockKind, CacheLife, MAX_SIGNATURE_BYTES, MediaKind, Redacted, Signature, Text,
     Thinking, ToolCall, ToolName, ToolResult, UnknownField,
 };
+use crate::json_value::{get_str, take_string};
 use crate::{Format, RequestError};
 
 /// Who wrote what is read.
@@ -133,7 +134,7 @@ impl Reading {
             let what = format!("every block of `{field}` must be an object");
             return Err(RequestError::invalid(&field, what));
         };
-        let kind = word(&map, "type").unwrap_or_default().to_owned();
+        let kind = get_str(&map, "type").unwrap_or_default().to_owned();
         let read = match kind.as_str() {
             "text" => text(&mut map),
             "image" => media_in(&mut map, MediaKind::Image),
@@ -168,8 +169,8 @@ impl Reading {
     }
 
     fn tool_call(&mut self, map: &mut Map<String, Value>, place: &Place) -> Option<BlockKind> {
-        let tool = ToolName::plain(take_text(map, "name")?);
-        let id = take_text(map, "id").filter(|id| !id.is_empty());
+        let tool = ToolName::plain(take_string(map, "name")?);
+        let id = take_string(map, "id").filter(|id| !id.is_empty());
         // Some who speak this format leave it out.
         let number = place.at.last().copied().unwrap_or(0);
         let id = id.unwrap_or_else(|| format!("toolu_{number}"));
@@ -189,7 +190,7 @@ impl Reading {
         map: &mut Map<String, Value>,
         place: &Place,
     ) -> Result<Option<BlockKind>, RequestError> {
-        let Some(call) = take_text(map, "tool_use_id") else {
+        let Some(call) = take_string(map, "tool_use_id") else {
             return Ok(None);
         };
         let content = map.remove("content").unwrap_or(Value::Null);
@@ -205,7 +206,7 @@ impl Reading {
     }
 
     fn redacted(&self, map: &mut Map<String, Value>) -> Option<BlockKind> {
-        self.signature(word(map, "data")?)?;
+        self.signature(get_str(map, "data")?)?;
         // From here on it is found where every seal is.
         let data = map.remove("data")?;
         map.insert("signature".to_owned(), data);
@@ -260,7 +261,7 @@ fn may_bear(block: &Block) -> bool {
 }
 
 fn text(map: &mut Map<String, Value>) -> Option<BlockKind> {
-    let text = take_text(map, "text")?;
+    let text = take_string(map, "text")?;
     let citations = match map.remove("citations") {
         Some(Value::Array(list)) => list.into_iter().map(|raw| (OWN, raw)).collect(),
         Some(other) => {
@@ -273,7 +274,7 @@ fn text(map: &mut Map<String, Value>) -> Option<BlockKind> {
 }
 
 fn thinking(map: &mut Map<String, Value>) -> Option<BlockKind> {
-    let text = take_text(map, "thinking")?;
+    let text = take_string(map, "thinking")?;
     let texts = if text.is_empty() {
         Vec::new()
     } else {
@@ -290,27 +291,9 @@ fn thinking(map: &mut Map<String, Value>) -> Option<BlockKind> {
 pub(super) fn take_cache(map: &mut Map<String, Value>) -> Option<CacheLife> {
     let mark = map.get("cache_control")?.as_object()?;
     let is_plain = mark.keys().all(|key| key == "type" || key == "ttl");
-    let life = match word(mark, "ttl") {
-        Some("1h") => CacheLife::OneHour,
-        Some(_) | None => CacheLife::FiveMinutes,
-    };
+    let life = CacheLife::of_control(mark);
     if is_plain {
         map.remove("cache_control");
     }
     Some(life)
-}
-
-pub(super) fn word<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
-    map.get(key)?.as_str()
-}
-
-/// Takes a text out; anything else stays.
-pub(super) fn take_text(map: &mut Map<String, Value>, key: &str) -> Option<String> {
-    word(map, key)?;
-    match map.remove(key)? {
-        Value::String(text) => Some(text),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            None
-        }
-    }
 }

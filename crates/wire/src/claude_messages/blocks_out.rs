@@ -8,8 +8,8 @@ use super::OWN;
 use crate::Format;
 use crate::canonical::named;
 use crate::canonical::{
-    Block, BlockKind, CacheLife, Conversation, Notes, Text, Thinking, ToolCall, ToolResult,
-    TranslationState, object_of_arguments,
+    Block, BlockKind, Conversation, Notes, Text, Thinking, ToolCall, ToolResult, TranslationState,
+    object_of_arguments,
 };
 
 /// Between parts of thoughts that were told apart.
@@ -85,8 +85,7 @@ impl<'a> Writing<'a> {
             BlockKind::Foreign(format, raw) => return self.foreign(*format, raw, side),
         };
         if let Some(life) = block.cache.filter(|_| may_be_marked(&block.kind)) {
-            map.entry("cache_control")
-                .or_insert_with(|| cache_mark(life));
+            map.entry("cache_control").or_insert_with(|| life.control());
         }
         self.put_back(&mut map, field, at);
         Some(Value::Object(map))
@@ -243,13 +242,6 @@ pub(super) fn content_of(mut blocks: Vec<Value>) -> Value {
         }
     }
     Value::Array(blocks)
-}
-
-pub(super) fn cache_mark(life: CacheLife) -> Value {
-    match life {
-        CacheLife::FiveMinutes => json!({ "type": "ephemeral" }),
-        CacheLife::OneHour => json!({ "type": "ephemeral", "ttl": "1h" }),
-    }
 }
 
 /// An id as the format takes it, the same for the call and its result. One that was changed gets a mark

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::base64::decoded_text;
-use super::blocks_in::{take_text, word};
 use super::blocks_out::{Side, Writing, object};
 use crate::canonical::named;
 use crate::canonical::{BlockKind, Media, MediaKind, Notes, Source};
+use crate::json_value::{get_str, take_string};
 
 /// Pictures that the format takes.
 const PICTURES: &[&str] = &["image/gif", "image/jpeg", "image/png", "image/webp"];
@@ -24,7 +24,7 @@ pub(super) fn media_in(map: &mut Map<String, Value>, kind: MediaKind) -> Option<
     if is_whole {
         map.remove("source");
     }
-    let name = take_text(map, "title");
+    let name = take_string(map, "title");
     Some(BlockKind::Media(Media {
         kind,
         source,
@@ -37,24 +37,24 @@ pub(super) fn media_in(map: &mut Map<String, Value>, kind: MediaKind) -> Option<
 /// Where the bytes are, and whether that is all the source says.
 fn source_of(raw: &Map<String, Value>) -> Option<(Source, bool)> {
     let only = |keys: &[&str]| raw.keys().all(|key| keys.contains(&key.as_str()));
-    match word(raw, "type")? {
+    match get_str(raw, "type")? {
         "base64" => {
             let source = Source::Inline {
-                mime: word(raw, "media_type")?.to_owned(),
-                data: word(raw, "data")?.to_owned(),
+                mime: get_str(raw, "media_type")?.to_owned(),
+                data: get_str(raw, "data")?.to_owned(),
             };
             Some((source, only(&["type", "media_type", "data"])))
         }
         "url" => {
             let source = Source::Link {
-                url: word(raw, "url")?.to_owned(),
+                url: get_str(raw, "url")?.to_owned(),
                 mime: None,
             };
             Some((source, only(&["type", "url"])))
         }
         "text" => {
-            let source = Source::Text(word(raw, "data")?.to_owned());
-            let is_plain = word(raw, "media_type") == Some("text/plain");
+            let source = Source::Text(get_str(raw, "data")?.to_owned());
+            let is_plain = get_str(raw, "media_type") == Some("text/plain");
             let is_whole = is_plain && only(&["type", "media_type", "data"]);
             Some((source, is_whole))
         }

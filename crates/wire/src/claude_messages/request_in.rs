@@ -4,22 +4,17 @@
 use serde_json::{Map, Number, Value};
 
 use super::OWN;
-use super::blocks_in::{Place, Reading, placed, take_text, word};
+use super::blocks_in::{Place, Reading, placed};
 use super::tools::{choice_in, tool_in};
 use crate::canonical::{Conversation, OutputShape, Reasoning, Role, Sampling, Turn, UnknownField};
+use crate::json_value::{get_str, take_number, take_string};
 use crate::{Request, RequestError};
 
 /// Reads the whole conversation.
 pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
-    let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-    let Value::Object(mut body) = body else {
-        return Err(RequestError::invalid(
-            "body",
-            "the body must be a JSON object",
-        ));
-    };
+    let mut body = request.tree()?;
     body.retain(|_, value| !value.is_null());
-    let mut conversation = empty(request);
+    let mut conversation = Conversation::new(OWN, &request.facts);
     let mut reading = Reading::of_caller();
     if let Some(system) = body.remove("system") {
         conversation.instructions = reading.content(system, &Place::of("system", &[]))?;
@@ -32,31 +27,6 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
     read_rest(&mut body, &mut conversation);
     conversation.extras.extend(body.into_iter().map(extra));
     Ok(conversation)
-}
-
-fn empty(request: &Request) -> Conversation {
-    Conversation {
-        from: OWN,
-        model: request.facts.model.clone(),
-        instructions: Vec::new(),
-        turns: Vec::new(),
-        tools: Vec::new(),
-        tool_choice: None,
-        parallel_tools: None,
-        output: OutputShape::Text,
-        reasoning: Reasoning::default(),
-        max_output: request.facts.max_output,
-        sampling: Sampling::default(),
-        stop: Vec::new(),
-        choices: 1,
-        stream: request.facts.stream,
-        user: None,
-        cache_key: None,
-        verbosity: None,
-        service_tier: None,
-        metadata: None,
-        extras: Vec::new(),
-    }
 }
 
 /// A field of this format alone. None of them changes what the answer means: they are labels, flags of
@@ -83,7 +53,7 @@ fn read_messages(
             let what = "every message must be an object";
             return Err(RequestError::invalid("messages", what));
         };
-        let role = match take_text(&mut message, "role").as_deref() {
+        let role = match take_string(&mut message, "role").as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
             Some("system") => Role::System,
@@ -141,7 +111,7 @@ fn read_tools(
 fn read_reasoning(body: &mut Map<String, Value>, conversation: &mut Conversation) {
     let reasoning = &mut conversation.reasoning;
     if let Some(Value::Object(mut thinking)) = body.remove("thinking") {
-        let known = match word(&thinking, "type") {
+        let known = match get_str(&thinking, "type") {
             Some("disabled") => {
                 reasoning.off = true;
                 true
@@ -159,7 +129,7 @@ fn read_reasoning(body: &mut Map<String, Value>, conversation: &mut Conversation
         if known {
             thinking.remove("type");
             thinking.remove("budget_tokens");
-            reasoning.summary = take_text(&mut thinking, "display");
+            reasoning.summary = take_string(&mut thinking, "display");
             // With a budget, thoughts are shown unless the caller says otherwise.
             let usual = reasoning.budget.map(|_| true);
             let said = reasoning.summary.as_ref().map(|word| word != "omitted");
@@ -173,7 +143,7 @@ fn read_reasoning(body: &mut Map<String, Value>, conversation: &mut Conversation
         }
     }
     if let Some(Value::Object(config)) = body.get_mut("output_config") {
-        conversation.reasoning.effort = take_text(config, "effort");
+        conversation.reasoning.effort = take_string(config, "effort");
     }
 }
 
@@ -196,7 +166,7 @@ fn read_output(body: &mut Map<String, Value>, conversation: &mut Conversation) {
 fn shape_of(format: &Value) -> Option<OutputShape> {
     let format = format.as_object()?;
     let only_schema = format.keys().all(|key| key == "type" || key == "schema");
-    let is_schema = word(format, "type") == Some("json_schema") && only_schema;
+    let is_schema = get_str(format, "type") == Some("json_schema") && only_schema;
     let schema = format.get("schema").filter(|_| is_schema)?;
     Some(OutputShape::Schema {
         name: None,
@@ -227,21 +197,10 @@ fn read_rest(body: &mut Map<String, Value>, conversation: &mut Conversation) {
         });
         conversation.stop = texts.collect();
     }
-    conversation.service_tier = take_text(body, "service_tier");
+    conversation.service_tier = take_string(body, "service_tier");
     if let Some(Value::Object(mut metadata)) = body.remove("metadata") {
-        conversation.user = take_text(&mut metadata, "user_id");
+        conversation.user = take_string(&mut metadata, "user_id");
         leave_over(metadata, "metadata", &mut conversation.extras);
-    }
-}
-
-fn take_number(body: &mut Map<String, Value>, key: &str) -> Option<Number> {
-    match body.get(key) {
-        Some(Value::Number(number)) => {
-            let number = number.clone();
-            body.remove(key);
-            Some(number)
-        }
-        Some(_) | None => None,
     }
 }
 

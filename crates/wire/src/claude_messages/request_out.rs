@@ -11,6 +11,7 @@ use crate::canonical::named;
 use crate::canonical::{
     Conversation, Notes, OutputShape, Role, Target, TranslationState, Turn, Written,
 };
+use crate::json_value::set_at;
 use crate::{Format, json_bytes};
 
 /// Asks for JSON where there is no schema that could ask for it.
@@ -283,28 +284,9 @@ fn rest_out(conversation: &Conversation, body: &mut Map<String, Value>, notes: &
 fn extras_out(conversation: &Conversation, body: &mut Map<String, Value>, notes: &mut Notes) {
     for extra in &conversation.extras {
         if conversation.from != OWN {
-            let why = "the format has no word for it";
-            if extra.matters {
-                notes.refused(extra.field.clone(), why);
-            } else {
-                notes.dropped(extra.field.clone(), why);
-            }
+            notes.unknown_field(extra, "the format has no word for it");
         } else if place_of(&extra.field, &extra.value).is_none() {
-            put(body, &extra.field, &extra.value);
+            set_at(body, &extra.field, extra.value.clone());
         }
-    }
-}
-
-/// Writes a value at its dotted path.
-fn put(map: &mut Map<String, Value>, path: &str, value: &Value) {
-    let Some((first, rest)) = path.split_once('.') else {
-        map.insert(path.to_owned(), value.clone());
-        return;
-    };
-    let inside = map
-        .entry(first)
-        .or_insert_with(|| Value::Object(Map::new()));
-    if let Some(inside) = inside.as_object_mut() {
-        put(inside, rest, value);
     }
 }

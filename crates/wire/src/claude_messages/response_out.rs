@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::OWN;
-use super::blocks_in::{Place, Reading, word};
+use super::blocks_in::{Place, Reading};
 use super::blocks_out::{BETWEEN_PARTS, object};
 use super::usage::{RawUsage, written};
 use crate::canonical::{
     Block, BlockKind, Choice, ReportedUsage, Response, Signature, Stop, object_of_arguments,
 };
+use crate::json_value::get_str;
 use crate::upstream_error::read_error;
 use crate::{ResponseError, ResponseMeta, json_bytes};
 
@@ -32,7 +33,7 @@ pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseErr
     let blocks = blocks.map_err(|_| ResponseError::Invalid)?;
     let usage = message.remove("usage").unwrap_or_default();
     let usage: Option<RawUsage> = serde_json::from_value(usage).ok();
-    let text = |key: &str| word(&message, key).unwrap_or_default().to_owned();
+    let text = |key: &str| get_str(&message, key).unwrap_or_default().to_owned();
     Ok(Response {
         id: text("id"),
         model: text("model"),
@@ -40,8 +41,8 @@ pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseErr
         choices: vec![Choice {
             blocks,
             stop: stop_in(
-                word(&message, "stop_reason"),
-                word(&message, "stop_sequence"),
+                get_str(&message, "stop_reason"),
+                get_str(&message, "stop_sequence"),
             ),
         }],
         reported: usage.and_then(|usage| usage.whole()),
@@ -110,21 +111,9 @@ pub(super) fn stop_out(stop: &Stop) -> (&str, Option<&str>) {
     }
 }
 
-/// A seal as it is shown: marked with where it belongs, unless the caller's upstream is always ours.
-pub(super) fn signature_out(signature: &Signature, channel: Option<&str>) -> String {
-    if signature.format == OWN && channel.is_none() && signature.channel.is_none() {
-        return signature.data.clone();
-    }
-    let made = Signature {
-        channel: channel.map(ToOwned::to_owned).or(signature.channel.clone()),
-        ..signature.clone()
-    };
-    made.tagged()
-}
-
 /// Thoughts that stand for a seal on something else: this format has no other place for one.
 pub(super) fn signature_block(signature: &Signature, channel: Option<&str>) -> Value {
-    json!({ "type": "redacted_thinking", "data": signature_out(signature, channel) })
+    json!({ "type": "redacted_thinking", "data": signature.for_caller(OWN, channel) })
 }
 
 /// A call of a tool.
@@ -162,7 +151,7 @@ fn block_out(block: &Block, meta: &ResponseMeta, content: &mut Vec<Value>) {
         BlockKind::Thinking(thinking) if thinking.texts.is_empty() && signature.is_none() => return,
         BlockKind::Thinking(thinking) => {
             let signature = signature
-                .map(|signature| signature_out(signature, channel))
+                .map(|signature| signature.for_caller(OWN, channel))
                 .unwrap_or_default();
             content.push(json!({
                 "type": "thinking",

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::OWN;
 use super::blocks_out::BETWEEN_PARTS;
-use super::response_out::{call_out, signature_block, signature_out};
+use super::response_out::{call_out, signature_block};
 use super::stream_end::{STOP_FRAME, end_frame, frame, start_frame, stop_block};
 use crate::canonical::{
     BlockDelta, BlockIndex, BlockStart, Event, ReportedUsage, Signature, Stop, ToolCall,
@@ -267,7 +267,7 @@ impl Writer {
                 self.delta("thinking_delta", "thinking", BETWEEN_PARTS, out);
             }
             (Kind::Thinking, BlockDelta::Signature(signature)) => {
-                let signature = signature_out(signature, self.meta.channel.as_deref());
+                let signature = signature.for_caller(OWN, self.meta.channel.as_deref());
                 self.delta("signature_delta", "signature", &signature, out);
             }
             (Kind::Text, BlockDelta::Citation(OWN, raw)) => {

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::blocks_in::{take_cache, take_text, word};
-use super::blocks_out::cache_mark;
+use super::blocks_in::take_cache;
 use crate::Format;
 use crate::canonical::named;
 use crate::canonical::{
     Conversation, NameRule, Notes, Tool, ToolChoice, ToolKind, ToolName, TranslationState,
     custom_schema, described,
 };
+use crate::json_value::{get_str, take_bool, take_string};
 
 /// What every model and cloud takes as a tool's name.
 pub(super) const RULE: NameRule = NameRule {
@@ -24,9 +24,9 @@ pub(super) const OWN_RULE: NameRule = NameRule { max: 128, ..RULE };
 /// Reads one tool.
 pub(super) fn tool_in(mut map: Map<String, Value>) -> Tool {
     let cache = take_cache(&mut map);
-    let kind = word(&map, "type").unwrap_or("custom");
+    let kind = get_str(&map, "type").unwrap_or("custom");
     if kind != "custom" {
-        let name = word(&map, "name").unwrap_or(kind);
+        let name = get_str(&map, "name").unwrap_or(kind);
         return Tool {
             name: ToolName::plain(name),
             description: None,
@@ -36,17 +36,10 @@ pub(super) fn tool_in(mut map: Map<String, Value>) -> Tool {
         };
     }
     map.remove("type");
-    let name = take_text(&mut map, "name").unwrap_or_default();
-    let description = take_text(&mut map, "description");
+    let name = take_string(&mut map, "name").unwrap_or_default();
+    let description = take_string(&mut map, "description");
     let schema = map.remove("input_schema").unwrap_or_else(|| json!({}));
-    let strict = match map.get("strict") {
-        Some(Value::Bool(strict)) => {
-            let strict = *strict;
-            map.remove("strict");
-            Some(strict)
-        }
-        Some(_) | None => None,
-    };
+    let strict = take_bool(&mut map, "strict");
     Tool {
         name: ToolName::plain(name),
         description,
@@ -58,11 +51,11 @@ pub(super) fn tool_in(mut map: Map<String, Value>) -> Tool {
 
 /// Reads whether tools must be used, and whether several at once. None if it is no word of the format.
 pub(super) fn choice_in(map: &Map<String, Value>) -> Option<(ToolChoice, Option<bool>)> {
-    let choice = match word(map, "type")? {
+    let choice = match get_str(map, "type")? {
         "auto" => ToolChoice::Auto,
         "any" => ToolChoice::Any,
         "none" => ToolChoice::None,
-        "tool" => ToolChoice::Named(ToolName::plain(word(map, "name")?)),
+        "tool" => ToolChoice::Named(ToolName::plain(get_str(map, "name")?)),
         _ => return None,
     };
     let disabled = map
@@ -234,8 +227,7 @@ fn object_schema(schema: &Value) -> Value {
 
 fn mark(map: &mut Map<String, Value>, tool: &Tool) {
     if let Some(life) = tool.cache {
-        map.entry("cache_control")
-            .or_insert_with(|| cache_mark(life));
+        map.entry("cache_control").or_insert_with(|| life.control());
     }
 }
 

@@ -26,34 +26,8 @@ struct Pairs {
 
 /// Reads a request.
 pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
-    let read: Result<Map<String, Value>, _> = serde_json::from_slice(request.body());
-    let mut body = read.map_err(|error| RequestError {
-        code: "invalid_request",
-        param: None,
-        message: format!("the body is not JSON: {error}"),
-    })?;
-    let mut conversation = Conversation {
-        from: Format::Gemini,
-        model: request.facts.model.clone(),
-        instructions: Vec::new(),
-        turns: Vec::new(),
-        tools: Vec::new(),
-        tool_choice: None,
-        parallel_tools: None,
-        output: OutputShape::Text,
-        reasoning: Reasoning::default(),
-        max_output: request.facts.max_output,
-        sampling: Sampling::default(),
-        stop: Vec::new(),
-        choices: request.facts.choices,
-        stream: request.facts.stream,
-        user: None,
-        cache_key: None,
-        verbosity: None,
-        service_tier: None,
-        metadata: None,
-        extras: Vec::new(),
-    };
+    let mut body = request.tree()?;
+    let mut conversation = Conversation::new(Format::Gemini, &request.facts);
     // The address names the model.
     take(&mut body, "model");
     let mut pairs = Pairs::default();

@@ -12,6 +12,7 @@ use crate::canonical::{
     Block, BlockKind, Conversation, Notes, Role, Target, ToolName, TranslationState, Turn,
     UnknownField, Written,
 };
+use crate::json_value::set_at;
 
 const USER: &str = "user";
 const MODEL: &str = "model";
@@ -47,7 +48,7 @@ pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Targe
         if conversation.from == FORMAT {
             set_at(&mut body, &extra.field, extra.value.clone());
         } else {
-            drop_extra(extra, &mut notes);
+            notes.unknown_field(extra, "only the format it came in has this");
         }
     }
     Written {
@@ -238,28 +239,5 @@ fn drop_advice(conversation: &Conversation, notes: &mut Notes) {
     ];
     for (field, _) in said.iter().filter(|(_, is_said)| *is_said) {
         notes.dropped(*field, WHY);
-    }
-}
-
-fn drop_extra(extra: &UnknownField, notes: &mut Notes) {
-    let why = "only the format it came in has this";
-    if extra.matters {
-        notes.refused(extra.field.clone(), why);
-    } else {
-        notes.dropped(extra.field.clone(), why);
-    }
-}
-
-/// Puts a value at a dotted path.
-fn set_at(body: &mut Map<String, Value>, path: &str, value: Value) {
-    let Some((first, rest)) = path.split_once('.') else {
-        body.insert(path.to_owned(), value);
-        return;
-    };
-    let inner = body
-        .entry(first)
-        .or_insert_with(|| Value::Object(Map::new()));
-    if let Some(inner) = inner.as_object_mut() {
-        set_at(inner, rest, value);
     }
 }

@@ -1,8 +1,8 @@
 //! Small readings that chat's files share.
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Number, Value};
 
-use crate::canonical::{CacheLife, Source, ToolName};
+use crate::canonical::ToolName;
 
 pub(super) fn word(map: &Map<String, Value>, name: &str) -> Option<String> {
     map.get(name).and_then(Value::as_str).map(str::to_owned)
@@ -25,28 +25,7 @@ pub(super) fn tool_name(inner: &Value) -> ToolName {
     ToolName::plain(name.unwrap_or_default())
 }
 
-/// Bytes inside the address, or an address.
-pub(super) fn image_source(url: String) -> Source {
-    let inline = || {
-        let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
-        let mime = head.strip_suffix(";base64")?;
-        Some(Source::Inline {
-            mime: mime.to_owned(),
-            data: data.to_owned(),
-        })
-    };
-    inline().unwrap_or(Source::Link { url, mime: None })
-}
-
 /// Bytes as an address.
 pub(super) fn data_uri(mime: &str, data: &str) -> String {
     format!("data:{mime};base64,{data}")
-}
-
-/// Anthropic's mark for what is to be cached.
-pub(super) fn cache_mark(life: CacheLife) -> Value {
-    match life {
-        CacheLife::FiveMinutes => json!({ "type": "ephemeral" }),
-        CacheLife::OneHour => json!({ "type": "ephemeral", "ttl": "1h" }),
-    }
 }

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::json_helpers::{list, word};
+use super::response_out::tagged;
 use crate::Format;
 use crate::canonical::{Block, BlockKind, Redacted, Signature, Thinking};
 
@@ -77,17 +78,7 @@ pub(super) fn signed_call(signature: &Signature) -> Value {
 /// A block of thoughts as a member of `reasoning_details`; none where `reasoning_content` says it all.
 pub(super) fn shown(block: &Block, channel: Option<&str>) -> Option<Value> {
     let signature = block.signature.as_ref();
-    let tagged = |signature: &Signature| {
-        let channel = signature
-            .channel
-            .clone()
-            .or_else(|| channel.map(str::to_owned));
-        Signature {
-            channel,
-            ..signature.clone()
-        }
-        .tagged()
-    };
+    let tagged = |signature: &Signature| tagged(signature, channel).tagged();
     match &block.kind {
         BlockKind::Redacted(redacted) => Some(json!({
             "type": "reasoning.encrypted",

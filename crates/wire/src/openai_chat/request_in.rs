@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::json_helpers::{image_source, list, number, tool_name, word};
+use super::json_helpers::{list, number, tool_name, word};
 use super::reasoning;
 use crate::canonical::{
     Block, BlockKind, CacheLife, Conversation, Media, MediaKind, OutputShape, Reasoning, Role,
@@ -44,8 +44,7 @@ const MAPPED_FIELDS: &[&str] = &[
 
 /// Reads a request.
 pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
-    let body: Map<String, Value> = serde_json::from_slice(request.body())
-        .map_err(|error| RequestError::invalid("messages", error.to_string()))?;
+    let body = request.tree()?;
     let (instructions, turns) = read_turns(list(&body, "messages"))?;
     let effort = word(&body, "reasoning_effort");
     let off = effort.as_deref() == Some("none");
@@ -60,8 +59,6 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
         }
     }
     Ok(Conversation {
-        from: Format::OpenaiChat,
-        model: request.facts.model.clone(),
         instructions,
         turns,
         tools: read_tools(&body),
@@ -73,7 +70,6 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
             effort: effort.filter(|_| !off),
             ..Reasoning::default()
         },
-        max_output: request.facts.max_output,
         sampling: Sampling {
             temperature: number(&body, "temperature"),
             top_p: number(&body, "top_p"),
@@ -83,14 +79,13 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
             frequency_penalty: number(&body, "frequency_penalty"),
         },
         stop: read_stop(body.get("stop")),
-        choices: request.facts.choices,
-        stream: request.facts.stream,
         user: word(&body, "user"),
         cache_key: word(&body, "prompt_cache_key"),
         verbosity: word(&body, "verbosity"),
         service_tier: word(&body, "service_tier"),
         metadata: body.get("metadata").filter(|it| !it.is_null()).cloned(),
         extras,
+        ..Conversation::new(Format::OpenaiChat, &request.facts)
     })
 }
 
@@ -248,7 +243,7 @@ fn read_part(part: &Value, path: &str) -> Result<Block, RequestError> {
             let url = url.ok_or_else(|| RequestError::invalid(path, "an image needs its `url`"))?;
             BlockKind::Media(Media {
                 kind: MediaKind::Image,
-                source: image_source(url),
+                source: Source::of_url(url),
                 name: None,
                 detail: text("/image_url/detail"),
                 extras: Vec::new(),
@@ -288,7 +283,7 @@ fn read_part(part: &Value, path: &str) -> Result<Block, RequestError> {
 
 /// A data URI, or bare base64 of a PDF.
 fn file_source(data: String) -> Source {
-    match image_source(data) {
+    match Source::of_url(data) {
         Source::Link { url, .. } if !url.starts_with("http") => Source::Inline {
             mime: "application/pdf".to_owned(),
             data: url,
@@ -299,11 +294,8 @@ fn file_source(data: String) -> Source {
 
 /// Anthropic's mark, which clients of models behind gateways put on parts and tools of chat too.
 fn read_cache(part: &Value) -> Option<CacheLife> {
-    let mark = part.get("cache_control").filter(|mark| mark.is_object())?;
-    Some(match mark.get("ttl").and_then(Value::as_str) {
-        Some("1h") => CacheLife::OneHour,
-        Some(_) | None => CacheLife::FiveMinutes,
-    })
+    let control = part.get("cache_control")?.as_object()?;
+    Some(CacheLife::of_control(control))
 }
 
 fn read_tools(body: &Map<String, Value>) -> Vec<Tool> {

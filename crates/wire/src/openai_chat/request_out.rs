@@ -275,10 +275,7 @@ impl Writing<'_> {
         if self.same()
             && let (Some(life), Some(map)) = (block.cache, part.as_object_mut())
         {
-            map.insert(
-                "cache_control".to_owned(),
-                super::json_helpers::cache_mark(life),
-            );
+            map.insert("cache_control".to_owned(), life.control());
         }
         Some(part)
     }
@@ -390,12 +387,8 @@ impl Writing<'_> {
         for extra in &self.from.extras {
             if same {
                 body.insert(extra.field.clone(), extra.value.clone());
-            } else if extra.matters {
-                self.notes
-                    .refused(extra.field.clone(), "chat has no such field");
             } else {
-                self.notes
-                    .dropped(extra.field.clone(), "chat has no such field");
+                self.notes.unknown_field(extra, "chat has no such field");
             }
         }
     }

@@ -99,10 +99,7 @@ impl Writing<'_> {
         if self.same()
             && let (Some(life), Some(map)) = (tool.cache, tool_json.as_object_mut())
         {
-            map.insert(
-                "cache_control".to_owned(),
-                super::json_helpers::cache_mark(life),
-            );
+            map.insert("cache_control".to_owned(), life.control());
         }
         Some(tool_json)
     }
@@ -162,10 +159,7 @@ fn custom(tool: &Tool, format: Option<&Value>) -> Value {
     }
     let mut written = json!({ "type": "custom", "custom": inner });
     if let (Some(life), Some(map)) = (tool.cache, written.as_object_mut()) {
-        map.insert(
-            "cache_control".to_owned(),
-            super::json_helpers::cache_mark(life),
-        );
+        map.insert("cache_control".to_owned(), life.control());
     }
     written
 }

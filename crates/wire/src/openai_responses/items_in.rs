@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::item_metadata::Labels;
-use super::parts_in::{read_part, take_list, take_text};
+use super::parts_in::read_part;
 use super::{FORMAT, reasoning};
 use crate::Format;
 use crate::canonical::{
     Block, BlockKind, Redacted, Role, Signature, Thinking, ToolCall, ToolName, ToolResult, Turn,
 };
+use crate::json_value::{take_array, take_string};
 
 /// Turns under way.
 #[derive(Debug, Default)]
@@ -114,7 +115,7 @@ impl Turns {
             "system" | "developer" => Role::System,
             other => Role::Other(other.to_owned()),
         };
-        if let Some(text) = take_text(map, "content") {
+        if let Some(text) = take_string(map, "content") {
             forget_role(map);
             return Some(Known::Message(role, vec![Block::text(text)]));
         }
@@ -122,7 +123,7 @@ impl Turns {
         if map.get("content")?.as_array()?.is_empty() {
             return None;
         }
-        let parts = take_list(map, "content")?;
+        let parts = take_array(map, "content")?;
         forget_role(map);
         let blocks = self.parts(parts, &format!("{place}/content"));
         Some(Known::Message(role, blocks))
@@ -146,10 +147,10 @@ impl Turns {
     }
 
     fn result(&mut self, map: &mut Map<String, Value>, place: &str, custom: bool) -> Option<Known> {
-        let call = take_text(map, "call_id")?;
-        let content = if let Some(text) = take_text(map, "output") {
+        let call = take_string(map, "call_id")?;
+        let content = if let Some(text) = take_string(map, "output") {
             vec![Block::text(text)]
-        } else if let Some(parts) = take_list(map, "output") {
+        } else if let Some(parts) = take_array(map, "output") {
             self.parts(parts, &format!("{place}/output"))
         } else {
             let other = map.remove("output").filter(|other| !other.is_null());
@@ -226,16 +227,16 @@ pub(super) fn read_call(map: &mut Map<String, Value>, custom: bool) -> Option<To
     let input = if custom { "input" } else { "arguments" };
     let text = |key: &str| map.get(key).and_then(Value::as_str);
     (text("call_id").is_some() && text("name").is_some()).then_some(())?;
-    let arguments = take_text(map, input).unwrap_or_default();
+    let arguments = take_string(map, input).unwrap_or_default();
     Some(ToolCall {
-        id: take_text(map, "call_id")?,
+        id: take_string(map, "call_id")?,
         tool: ToolName {
-            namespace: take_text(map, "namespace"),
-            name: take_text(map, "name")?,
+            namespace: take_string(map, "namespace"),
+            name: take_string(map, "name")?,
         },
         custom,
         arguments,
-        item: take_text(map, "id"),
+        item: take_string(map, "id"),
     })
 }
 
@@ -246,8 +247,8 @@ pub(super) fn read_reasoning(map: &mut Map<String, Value>) -> Option<Vec<Block>>
     let content = texts_of(map.get("content"))?;
     map.remove("summary");
     map.remove("content");
-    let item = take_text(map, "id");
-    let signed = take_text(map, "encrypted_content").filter(|text| !text.is_empty());
+    let item = take_string(map, "id");
+    let signed = take_string(map, "encrypted_content").filter(|text| !text.is_empty());
     let signed = signed.map(|text| reasoning::read(&text));
     let thinking = |texts: Vec<String>, summary: bool| {
         let item = item.clone();

@@ -4,24 +4,7 @@ use serde_json::{Map, Value};
 
 use super::FORMAT;
 use crate::canonical::{Block, BlockKind, Media, MediaKind, Source, Text};
-
-/// A text, taken out of an object; what is no text stays there.
-pub(super) fn take_text(map: &mut Map<String, Value>, key: &str) -> Option<String> {
-    map.get(key)?.as_str()?;
-    let Some(Value::String(text)) = map.remove(key) else {
-        return None;
-    };
-    Some(text)
-}
-
-/// A list, taken out of an object; what is no list stays there.
-pub(super) fn take_list(map: &mut Map<String, Value>, key: &str) -> Option<Vec<Value>> {
-    map.get(key)?.as_array()?;
-    let Some(Value::Array(list)) = map.remove(key) else {
-        return None;
-    };
-    Some(list)
-}
+use crate::json_value::{take_array, take_string};
 
 /// A part as a block, and what canon has no place for. What is no part we know stays as it is.
 pub(super) fn read_part(part: Value) -> (Block, Map<String, Value>) {
@@ -31,7 +14,7 @@ pub(super) fn read_part(part: Value) -> (Block, Map<String, Value>) {
     let kind = map.get("type").and_then(Value::as_str).unwrap_or_default();
     let what = match kind {
         "input_text" | "output_text" | "text" => read_text(&mut map),
-        "refusal" => take_text(&mut map, "refusal").map(BlockKind::Refusal),
+        "refusal" => take_string(&mut map, "refusal").map(BlockKind::Refusal),
         "input_image" => read_image(&mut map),
         "input_file" => read_file(&mut map),
         "input_audio" => read_audio(&mut map),
@@ -45,18 +28,6 @@ pub(super) fn read_part(part: Value) -> (Block, Map<String, Value>) {
         media.extras = std::mem::take(&mut map).into_iter().collect();
     }
     (Block::of(what), map)
-}
-
-/// Where bytes are, by an address that may carry them.
-pub(super) fn source_of(url: String) -> Source {
-    let inline = || {
-        let (mime, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
-        Some(Source::Inline {
-            mime: mime.to_owned(),
-            data: data.to_owned(),
-        })
-    };
-    inline().unwrap_or(Source::Link { url, mime: None })
 }
 
 /// Whether an object that only this format has stands inside a message, and is no item of its own.
@@ -77,10 +48,10 @@ fn foreign(raw: Value) -> Block {
 }
 
 fn read_text(map: &mut Map<String, Value>) -> Option<BlockKind> {
-    let text = take_text(map, "text")?;
+    let text = take_string(map, "text")?;
     let cited = map.get("annotations").and_then(Value::as_array);
     let citations = if cited.is_some_and(|list| !list.is_empty()) {
-        take_list(map, "annotations").unwrap_or_default()
+        take_array(map, "annotations").unwrap_or_default()
     } else {
         Vec::new()
     };
@@ -91,14 +62,14 @@ fn read_text(map: &mut Map<String, Value>) -> Option<BlockKind> {
 }
 
 fn read_image(map: &mut Map<String, Value>) -> Option<BlockKind> {
-    let url = take_text(map, "image_url")?;
-    let detail = take_text(map, "detail");
-    Some(media(MediaKind::Image, source_of(url), None, detail))
+    let url = take_string(map, "image_url")?;
+    let detail = take_string(map, "detail");
+    Some(media(MediaKind::Image, Source::of_url(url), None, detail))
 }
 
 fn read_file(map: &mut Map<String, Value>) -> Option<BlockKind> {
-    let source = if let Some(data) = take_text(map, "file_data") {
-        match source_of(data) {
+    let source = if let Some(data) = take_string(map, "file_data") {
+        match Source::of_url(data) {
             // Bare base64, without a word about its type.
             Source::Link { url, .. } => Source::Inline {
                 mime: String::new(),
@@ -107,10 +78,10 @@ fn read_file(map: &mut Map<String, Value>) -> Option<BlockKind> {
             known @ (Source::Inline { .. } | Source::Text(_)) => known,
         }
     } else {
-        let url = take_text(map, "file_url")?;
+        let url = take_string(map, "file_url")?;
         Source::Link { url, mime: None }
     };
-    let name = take_text(map, "filename");
+    let name = take_string(map, "filename");
     Some(media(MediaKind::File, source, name, None))
 }
 

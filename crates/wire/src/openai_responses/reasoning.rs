@@ -9,20 +9,11 @@ const HAD_WORDS: char = '~';
 
 /// A seal as a caller gets it.
 pub(super) fn shown(signature: &Signature, channel: Option<&str>, has_words: bool) -> String {
-    if signature.format == FORMAT && channel.is_none() && signature.channel.is_none() {
-        return signature.data.clone();
-    }
-    let tagged = Signature {
-        channel: channel
-            .map(ToOwned::to_owned)
-            .or_else(|| signature.channel.clone()),
-        ..signature.clone()
-    }
-    .tagged();
+    let shown = signature.for_caller(FORMAT, channel);
     if has_words && signature.format != FORMAT {
-        return format!("{tagged}{HAD_WORDS}");
+        return format!("{shown}{HAD_WORDS}");
     }
-    tagged
+    shown
 }
 
 /// A seal as a caller or an upstream wrote it, and whether words belong to it.

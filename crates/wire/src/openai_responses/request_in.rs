@@ -4,12 +4,12 @@ use serde_json::{Map, Number, Value};
 
 use super::item_metadata::Labels;
 use super::items_in::Turns;
-use super::parts_in::{take_list, take_text};
 use super::tools_in::{read_choice, read_tools};
 use super::{FORMAT, cost};
 use crate::canonical::{
     Block, Conversation, OutputShape, Reasoning, Role, Sampling, ToolChoice, Turn, UnknownField,
 };
+use crate::json_value::{take_array, take_bool, take_number, take_string};
 use crate::{Request, RequestError};
 
 /// What asks for sealed thoughts.
@@ -24,20 +24,15 @@ const MATTERING: &[&str] = &[
 
 /// Reads a request.
 pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
-    let read: Result<Map<String, Value>, _> = serde_json::from_slice(request.body());
-    let mut body = read.map_err(|error| RequestError {
-        code: "invalid_request",
-        param: None,
-        message: format!("the body is not JSON: {error}"),
-    })?;
+    let mut body = request.tree()?;
     body.retain(|_, value| !value.is_null());
     // Said in the facts, which were checked.
     for field in ["model", "stream", cost::MAX_OUTPUT_TOKENS] {
         body.remove(field);
     }
     let (turns, labels) = read_input(&mut body)?;
-    let instructions = take_text(&mut body, "instructions");
-    let tools = take_list(&mut body, "tools").map(read_tools);
+    let instructions = take_string(&mut body, "instructions");
+    let tools = take_array(&mut body, "tools").map(read_tools);
     let tool_choice = take_choice(&mut body);
     let (output, verbosity) = read_text(&mut body);
     let reasoning = read_reasoning(&mut body);
@@ -46,33 +41,27 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
         top_p: take_number(&mut body, "top_p"),
         ..Sampling::default()
     };
-    let facts = &request.facts;
     Ok(Conversation {
-        from: FORMAT,
-        model: facts.model.clone(),
         instructions: instructions.map(Block::text).into_iter().collect(),
         turns,
         tools: tools.unwrap_or_default(),
         tool_choice,
-        parallel_tools: take_flag(&mut body, "parallel_tool_calls"),
+        parallel_tools: take_bool(&mut body, "parallel_tool_calls"),
         output,
         reasoning,
-        max_output: facts.max_output,
         sampling,
-        stop: Vec::new(),
-        choices: 1,
-        stream: facts.stream,
-        user: take_text(&mut body, "user"),
-        cache_key: take_text(&mut body, "prompt_cache_key"),
+        user: take_string(&mut body, "user"),
+        cache_key: take_string(&mut body, "prompt_cache_key"),
         verbosity,
-        service_tier: take_text(&mut body, "service_tier"),
+        service_tier: take_string(&mut body, "service_tier"),
         metadata: body.remove("metadata"),
         extras: extras(body, labels),
+        ..Conversation::new(FORMAT, &request.facts)
     })
 }
 
 fn read_input(body: &mut Map<String, Value>) -> Result<(Vec<Turn>, Labels), RequestError> {
-    if let Some(text) = take_text(body, "input") {
+    if let Some(text) = take_string(body, "input") {
         let turn = Turn::of(Role::User, vec![Block::text(text)]);
         return Ok((vec![turn], Labels::default()));
     }
@@ -106,7 +95,7 @@ fn read_text(body: &mut Map<String, Value>) -> (OutputShape, Option<String>) {
     let Some(Value::Object(text)) = body.get_mut("text") else {
         return (OutputShape::Text, None);
     };
-    let verbosity = take_text(text, "verbosity");
+    let verbosity = take_string(text, "verbosity");
     let shape = text.get_mut("format").and_then(Value::as_object_mut);
     let shape = shape.map_or(OutputShape::Text, read_shape);
     (shape, verbosity)
@@ -125,10 +114,10 @@ fn read_shape(format: &mut Map<String, Value>) -> OutputShape {
         Some("json_schema") if format.contains_key("schema") => {
             format.remove("type");
             OutputShape::Schema {
-                name: take_text(format, "name"),
-                description: take_text(format, "description"),
+                name: take_string(format, "name"),
+                description: take_string(format, "description"),
                 schema: format.remove("schema").unwrap_or_default(),
-                strict: take_flag(format, "strict"),
+                strict: take_bool(format, "strict"),
             }
         }
         Some(_) | None => OutputShape::Text,
@@ -138,12 +127,12 @@ fn read_shape(format: &mut Map<String, Value>) -> OutputShape {
 fn read_reasoning(body: &mut Map<String, Value>) -> Reasoning {
     let mut reasoning = Reasoning::default();
     if let Some(Value::Object(told)) = body.get_mut("reasoning") {
-        match take_text(told, "effort") {
+        match take_string(told, "effort") {
             Some(word) if word == "none" => reasoning.off = true,
             effort => reasoning.effort = effort,
         }
-        let older = take_text(told, "generate_summary");
-        reasoning.summary = take_text(told, "summary").or(older);
+        let older = take_string(told, "generate_summary");
+        reasoning.summary = take_string(told, "summary").or(older);
         reasoning.shown = reasoning.summary.as_ref().map(|_| true);
     }
     if let Some(Value::Array(include)) = body.get_mut("include") {
@@ -152,18 +141,6 @@ fn read_reasoning(body: &mut Map<String, Value>) -> Reasoning {
         reasoning.encrypted = include.len() < before;
     }
     reasoning
-}
-
-fn take_number(body: &mut Map<String, Value>, key: &str) -> Option<Number> {
-    let number = body.get(key)?.as_number()?.clone();
-    body.remove(key);
-    Some(number)
-}
-
-fn take_flag(body: &mut Map<String, Value>, key: &str) -> Option<bool> {
-    let flag = body.get(key)?.as_bool()?;
-    body.remove(key);
-    Some(flag)
 }
 
 /// What is left of the body, each by its dotted path.

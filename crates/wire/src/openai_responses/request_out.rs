@@ -11,6 +11,7 @@ use crate::canonical::{
     Conversation, NameRule, Notes, OutputShape, Reasoning, Target, TranslationState, Written,
     effort_of_budget,
 };
+use crate::json_value::set_at;
 use crate::{Format, json_bytes};
 
 /// What the format takes as a tool's name.
@@ -325,17 +326,6 @@ fn restore_extras(conversation: &Conversation, body: &mut Body) {
             include.extend(extra.value.as_array().into_iter().flatten().cloned());
             continue;
         }
-        set_at(body, &extra.field, &extra.value);
-    }
-}
-
-fn set_at(body: &mut Body, path: &str, value: &Value) {
-    let Some((first, rest)) = path.split_once('.') else {
-        body.insert(path.to_owned(), value.clone());
-        return;
-    };
-    let inner = body.entry(first).or_insert_with(|| json!({}));
-    if let Value::Object(inner) = inner {
-        set_at(inner, rest, value);
+        set_at(body, &extra.field, extra.value.clone());
     }
 }

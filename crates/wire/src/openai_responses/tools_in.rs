@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::parts_in::{take_list, take_text};
 use crate::canonical::{Tool, ToolChoice, ToolKind, ToolName};
+use crate::json_value::{take_array, take_string};
 
 /// Before a key of a group, on the first of its tools: a group has no place of its own in canon.
 pub(super) const GROUP_KEY: &str = "namespace.";
@@ -71,8 +71,8 @@ fn read_group(raw: Value) -> Vec<Tool> {
     let Value::Object(mut map) = raw else {
         return Vec::new();
     };
-    let group = take_text(&mut map, "name").unwrap_or_default();
-    let inside = take_list(&mut map, "tools").unwrap_or_default();
+    let group = take_string(&mut map, "name").unwrap_or_default();
+    let inside = take_array(&mut map, "tools").unwrap_or_default();
     map.remove("type");
     let inside = inside.into_iter().map(|raw| read_tool(raw, Some(&group)));
     let mut tools: Vec<Tool> = inside.collect();
@@ -95,8 +95,8 @@ fn read_tool(raw: Value, group: Option<&str>) -> Tool {
         return native(group, kind, Value::Object(map));
     }
     map.remove("type");
-    let name = take_text(&mut map, "name").unwrap_or_default();
-    let description = take_text(&mut map, "description");
+    let name = take_string(&mut map, "name").unwrap_or_default();
+    let description = take_string(&mut map, "description");
     let kind = if kind == "custom" {
         ToolKind::Custom {
             format: map.remove("format"),
