@@ -17,16 +17,16 @@ const FAIR_BYTES_PER_TOKEN: u64 = 4;
 /// Tokens of one character outside ASCII, at most, in what people write.
 const TOKENS_PER_WIDE_CHARACTER: u64 = 2;
 
-/// What a format's fields are, for whoever prices, reports or changes them.
+/// The fields of a format, for pricing, field reports and edits.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields {
     /// Every field that the format has, by its dotted path where it stands inside another.
     pub known: &'static [&'static str],
     /// The cost table.
     pub costs: CostTable,
-    /// Chat's word for a field, which records and rules use, and the path it has here.
+    /// Chat's name for a field, which records and rules use, and the path it has here.
     pub aliases: &'static [(&'static str, &'static str)],
-    /// Where the length of an answer is written.
+    /// Where the length of a response is written.
     pub cap: &'static str,
 }
 
@@ -35,7 +35,7 @@ pub struct Fields {
 pub struct PathParams<'a> {
     /// The public name of the model.
     pub model: Option<&'a str>,
-    /// The answer is to come in pieces.
+    /// The response is to come streamed.
     pub stream: bool,
 }
 
@@ -50,12 +50,12 @@ pub struct Media {
     pub text_bytes: u64,
 }
 
-/// What a format's room reads in a body for whoever prices it.
+/// What a format reads in a body for the price.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The public name of the model.
     pub model: String,
-    /// The answer is to come in pieces.
+    /// The response is to come streamed.
     pub stream: bool,
     /// The caller asked for usage at the end of its stream.
     pub wants_usage: bool,
@@ -63,13 +63,13 @@ pub struct Facts {
     pub max_output: Option<u64>,
     /// The path under which the caller said so.
     pub cap_field: Option<&'static str>,
-    /// Answers at once.
+    /// Choices at once.
     pub choices: u64,
     /// The word for how hard to think.
     pub effort: Option<String>,
     /// The response that this one continues.
     pub previous: Option<String>,
-    /// The upstream is to keep the answer, so that it can be continued.
+    /// The upstream is to keep the response, so that it can be continued.
     pub stores: bool,
     /// What is not text.
     pub media: Media,
@@ -90,6 +90,19 @@ pub enum CapName {
 /// A change to the body: a path, and its JSON or nothing.
 pub(crate) type PathEdit = (String, Option<Vec<u8>>);
 
+impl Media {
+    /// Counts text.
+    pub(crate) const fn add_text(&mut self, bytes: u64) {
+        self.text_bytes = self.text_bytes.saturating_add(bytes);
+    }
+
+    /// Counts encoded media of so many bytes in the body, and the tokens that they are at most.
+    pub(crate) const fn add_media(&mut self, bytes: u64, tokens: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.tokens = self.tokens.saturating_add(tokens);
+    }
+}
+
 /// The name of a model, wherever it was said.
 pub(crate) fn read_model(model: Option<String>) -> Result<String, RequestError> {
     let model = model.filter(|model| !model.is_empty());
@@ -103,7 +116,7 @@ pub(crate) fn read_model(model: Option<String>) -> Result<String, RequestError> 
     Ok(model)
 }
 
-/// The length of an answer, under a path.
+/// The length of a response, under a path.
 pub(crate) fn read_cap(object: &Object<'_>, path: &str) -> Result<Option<u64>, RequestError> {
     let Some(tokens) = typed::<u64>(object, path, "a whole number above 0")? else {
         return Ok(None);

@@ -5,11 +5,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
-use crate::serde_helpers::{TextLength, text_length};
+use crate::serde_helpers::{Content, TextLength};
 use crate::{Media, RequestError};
 
 /// Tokens of one image at most, on the models we know.
@@ -25,20 +25,8 @@ struct Message<'a> {
     #[serde(borrow, default, deserialize_with = "borrowed_str")]
     role: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Option<Content<Part<'a>>>,
 }
-
-enum Content<'a> {
-    Parts(Vec<Part<'a>>),
-    /// Its words are counted by the bytes of the whole; here is how many it has.
-    Text(u64),
-    /// What a tool of the vendor's own gave back, which no caller makes.
-    Other,
-}
-
-/// Takes content as it comes. To try one kind after the other would copy it and write out why it is
-/// not the first one, for every message.
-struct ContentVisitor;
 
 #[derive(Deserialize)]
 struct Part<'a> {
@@ -52,7 +40,7 @@ struct Part<'a> {
     file_id: Option<IgnoredAny>,
     /// Blocks inside a block: what a tool said, what a search found.
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Option<Content<Part<'a>>>,
 }
 
 /// Where the bytes are: an object, or with search results an address alone.
@@ -74,11 +62,8 @@ struct SourceObject<'a> {
     #[serde(default)]
     file_id: Option<IgnoredAny>,
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Option<Content<Part<'a>>>,
 }
-
-/// Adds up what is found.
-struct Look<'a>(&'a mut Media);
 
 /// Looks through the messages.
 pub(super) fn read_messages(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
@@ -109,51 +94,20 @@ pub(super) fn read_messages(bytes: &[u8], media: &mut Media) -> Result<(), Reque
                 "every message needs `content`",
             ));
         };
-        Look(media).add_content(content, &field)?;
+        media.add_claude_content(content, &field)?;
     }
     Ok(())
 }
 
 /// Looks through the system text.
 pub(super) fn read_system(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
-    let system: Option<Content<'_>> = serde_json::from_slice(bytes).map_err(|error| {
+    let system: Option<Content<Part<'_>>> = serde_json::from_slice(bytes).map_err(|error| {
         let what = "`system` must be a text or a list of blocks";
         RequestError::invalid("system", format!("{what}: {error}"))
     })?;
     match system {
-        Some(content) => Look(media).add_content(&content, "system"),
+        Some(content) => media.add_claude_content(&content, "system"),
         None => Ok(()),
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text or a list of blocks")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content::Text(text_length(text)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(part) = parts.next_element()? {
-            all.push(part);
-        }
-        Ok(Content::Parts(all))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Content::Other)
     }
 }
 
@@ -180,10 +134,14 @@ impl<'de> Visitor<'de> for SourceVisitor {
     }
 }
 
-impl Look<'_> {
-    fn add_content(&mut self, content: &Content<'_>, place: &str) -> Result<(), RequestError> {
+impl Media {
+    fn add_claude_content(
+        &mut self,
+        content: &Content<Part<'_>>,
+        place: &str,
+    ) -> Result<(), RequestError> {
         match content {
-            Content::Text(bytes) => self.0.text_bytes = self.0.text_bytes.saturating_add(*bytes),
+            Content::Text(bytes) => self.add_text(*bytes),
             Content::Parts(parts) => {
                 for (number, part) in parts.iter().enumerate() {
                     self.add_claude_part(part, &format!("{place}[{number}]"))?;
@@ -199,10 +157,10 @@ impl Look<'_> {
             return Err(stored(&format!("{place}.file_id")));
         }
         if let Some(TextLength(bytes)) = part.text {
-            self.0.text_bytes = self.0.text_bytes.saturating_add(bytes);
+            self.add_text(bytes);
         }
         if let Some(content) = &part.content {
-            self.add_content(content, &format!("{place}.content"))?;
+            self.add_claude_content(content, &format!("{place}.content"))?;
         }
         match &part.source {
             Some(Source::Object(source)) => {
@@ -224,17 +182,17 @@ impl Look<'_> {
             return Err(stored(&format!("{place}.file_id")));
         }
         if let Some(content) = &source.content {
-            self.add_content(content, &format!("{place}.content"))?;
+            self.add_claude_content(content, &format!("{place}.content"))?;
         }
         if let Some(TextLength(bytes)) = source.data {
-            // A document of plain words is read as such.
+            // A document of plain text is read as such.
             if kind == "text" {
-                self.0.text_bytes = self.0.text_bytes.saturating_add(bytes);
+                self.add_text(bytes);
             } else if is_image {
-                self.more(bytes, IMAGE_TOKENS);
+                self.add_media(bytes, IMAGE_TOKENS);
             } else {
                 let tokens = bytes.div_ceil(FILE_BYTES_PER_TOKEN);
-                self.more(bytes, tokens.saturating_add(IMAGE_TOKENS));
+                self.add_media(bytes, tokens.saturating_add(IMAGE_TOKENS));
             }
         }
         if let Some(TextLength(bytes)) = source.url {
@@ -243,14 +201,9 @@ impl Look<'_> {
             } else {
                 LINKED_FILE_TOKENS
             };
-            self.more(bytes, tokens);
+            self.add_media(bytes, tokens);
         }
         Ok(())
-    }
-
-    const fn more(&mut self, bytes: u64, tokens: u64) {
-        self.0.bytes = self.0.bytes.saturating_add(bytes);
-        self.0.tokens = self.0.tokens.saturating_add(tokens);
     }
 }
 

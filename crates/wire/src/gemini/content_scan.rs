@@ -13,15 +13,15 @@ use crate::{Media, RequestError};
 
 /// Tokens of one image at most, at the finest resolution.
 const IMAGE_TOKENS: u64 = 2_580;
-/// Bytes of encoded sound for one token, at least: 32 tokens a second, at the lowest rates in use.
+/// Bytes of encoded audio for one token, at least: 32 tokens a second, at the lowest rates in use.
 const AUDIO_BYTES_PER_TOKEN: u64 = 40;
-/// Bytes of encoded video for one token, at least, at one picture a second.
+/// Bytes of encoded video for one token, at least, at one image a second.
 const VIDEO_BYTES_PER_TOKEN: u64 = 48;
-/// Pictures a second that may be asked for.
+/// Images a second that may be asked for.
 const MAX_PICTURES_PER_SECOND: u64 = 24;
 /// Bytes of an encoded file for one token, at least; pages are also seen as images.
 const FILE_BYTES_PER_TOKEN: u64 = 4;
-/// A film or a document at an address may fill the whole context.
+/// A video or a document at an address may fill the whole context.
 const LINK_TOKENS: u64 = 1_048_576;
 const MAX_CONTENTS: usize = 100_000;
 /// Where Google keeps uploaded files.
@@ -147,7 +147,7 @@ pub(super) fn read_instruction(bytes: &[u8], media: &mut Media) -> Result<(), Re
     })?;
     match instruction {
         Instruction::Text(bytes) => {
-            media.text_bytes = media.text_bytes.saturating_add(bytes);
+            media.add_text(bytes);
             Ok(())
         }
         Instruction::Parts(parts) => media.add_parts(&parts, "systemInstruction.parts"),
@@ -198,14 +198,12 @@ impl Media {
 
     fn add_content_part(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
         if let Some(TextLength(bytes)) = part.text {
-            self.text_bytes = self.text_bytes.saturating_add(bytes);
+            self.add_text(bytes);
         }
         if let Some(inline) = &part.inline {
             let data = text_length(inline.data.as_deref().unwrap_or_default());
             let mime = inline.mime.as_deref().unwrap_or_default();
-            self.bytes = self.bytes.saturating_add(data);
-            let more = inline_tokens(mime, data, part.video.as_ref());
-            self.tokens = self.tokens.saturating_add(more);
+            self.add_media(data, inline_tokens(mime, data, part.video.as_ref()));
         }
         if let Some(file) = &part.file {
             let uri = file.uri.as_deref().unwrap_or_default();
@@ -219,8 +217,7 @@ impl Media {
                 .mime
                 .as_deref()
                 .is_some_and(|mime| mime.starts_with("image/"));
-            let more = if is_image { IMAGE_TOKENS } else { LINK_TOKENS };
-            self.tokens = self.tokens.saturating_add(more);
+            self.add_media(0, if is_image { IMAGE_TOKENS } else { LINK_TOKENS });
         }
         let inside = part
             .result
@@ -239,7 +236,7 @@ fn inline_tokens(mime: &str, bytes: u64, video: Option<&Video>) -> u64 {
         "audio" => bytes.div_ceil(AUDIO_BYTES_PER_TOKEN),
         "video" => {
             let asked = video.and_then(|video| video.fps.as_ref());
-            // Part of a picture more is a picture more.
+            // Part of an image more is an image more.
             let asked = asked.map_or(1, |fps| fps.as_u64().unwrap_or(MAX_PICTURES_PER_SECOND));
             let pictures = asked.clamp(1, MAX_PICTURES_PER_SECOND);
             bytes

@@ -1,19 +1,18 @@
-//! What stands in messages besides text: images, sound and files, each with a bound of its own,
+//! What stands in messages besides text: images, audio and files, each with a bound of its own,
 //! and references to things stored elsewhere, which are refused.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::borrowed_str::borrowed_str;
-use crate::serde_helpers::{TextLength, text_length};
+use crate::serde_helpers::{Content, TextLength, text_length};
 use crate::{Media, RequestError};
 
 /// Tokens of one image at most, on the models we know.
 const IMAGE_TOKENS: u64 = 2_000;
-/// Bytes of encoded sound for one token, at least.
+/// Bytes of encoded audio for one token, at least.
 const AUDIO_BYTES_PER_TOKEN: u64 = 48;
 /// Bytes of an encoded file for one token, at least; pages are also seen as images.
 const FILE_BYTES_PER_TOKEN: u64 = 4;
@@ -24,7 +23,7 @@ struct Message<'a> {
     #[serde(borrow, default, deserialize_with = "borrowed_str")]
     role: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Option<Content<Part<'a>>>,
     #[serde(default)]
     tool_calls: Option<IgnoredAny>,
     #[serde(default)]
@@ -32,16 +31,6 @@ struct Message<'a> {
     #[serde(default)]
     refusal: Option<IgnoredAny>,
 }
-
-enum Content<'a> {
-    Parts(Vec<Part<'a>>),
-    /// Its words are counted by the bytes of the whole; here is how many it has.
-    Text(u64),
-}
-
-/// Takes content as it comes. To try one kind after the other would copy it and write out why it is
-/// not the first one, for every message.
-struct ContentVisitor;
 
 #[derive(Deserialize)]
 struct Part<'a> {
@@ -117,39 +106,17 @@ pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, RequestError> {
                     media.add(part, &format!("messages[{place}].content[{number}]"))?;
                 }
             }
-            Some(Content::Text(bytes)) => {
-                media.text_bytes = media.text_bytes.saturating_add(*bytes)
+            Some(Content::Text(bytes)) => media.add_text(*bytes),
+            Some(Content::Other) => {
+                return Err(RequestError::invalid(
+                    &format!("messages[{place}].content"),
+                    "`content` must be a text or a list of parts",
+                ));
             }
             None => {}
         }
     }
     Ok(media)
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text or a list of parts")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content::Text(text_length(text)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(part) = parts.next_element()? {
-            all.push(part);
-        }
-        Ok(Content::Parts(all))
-    }
 }
 
 impl Message<'_> {
@@ -163,15 +130,15 @@ impl Message<'_> {
 impl Media {
     fn add(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
         if let Some(TextLength(bytes)) = part.text {
-            self.text_bytes = self.text_bytes.saturating_add(bytes);
+            self.add_text(bytes);
         }
         if let Some(image) = &part.image_url {
             let (Image::Address { url } | Image::Bare(url)) = image;
-            self.more(url, IMAGE_TOKENS);
+            self.add_media(text_length(url), IMAGE_TOKENS);
         }
         if let Some(sound) = &part.input_audio {
             let bytes = text_length(&sound.data);
-            self.more(&sound.data, bytes.div_ceil(AUDIO_BYTES_PER_TOKEN));
+            self.add_media(bytes, bytes.div_ceil(AUDIO_BYTES_PER_TOKEN));
         }
         if let Some(file) = &part.file {
             if file.file_id.is_some() {
@@ -182,14 +149,10 @@ impl Media {
                 ));
             }
             let data = file.file_data.as_deref().unwrap_or_default();
-            let tokens = text_length(data).div_ceil(FILE_BYTES_PER_TOKEN);
-            self.more(data, tokens.saturating_add(IMAGE_TOKENS));
+            let bytes = text_length(data);
+            let tokens = bytes.div_ceil(FILE_BYTES_PER_TOKEN);
+            self.add_media(bytes, tokens.saturating_add(IMAGE_TOKENS));
         }
         Ok(())
-    }
-
-    fn more(&mut self, encoded: &str, tokens: u64) {
-        self.bytes = self.bytes.saturating_add(text_length(encoded));
-        self.tokens = self.tokens.saturating_add(tokens);
     }
 }

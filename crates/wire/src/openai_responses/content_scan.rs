@@ -1,4 +1,4 @@
-//! What stands in the input besides text: images, sound and files, each with a bound of its own, and
+//! What stands in the input besides text: images, audio and files, each with a bound of its own, and
 //! references to things stored elsewhere, which are refused. Nothing of it is kept or copied.
 
 use std::borrow::Cow;
@@ -9,16 +9,16 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
-use crate::serde_helpers::text_length;
+use crate::serde_helpers::{Content, text_length};
 use crate::{Media, RequestError};
 
 /// Tokens of one image at most, on the models we know.
 const IMAGE_TOKENS: u64 = 2_000;
-/// Bytes of encoded sound for one token, at least.
+/// Bytes of encoded audio for one token, at least.
 const AUDIO_BYTES_PER_TOKEN: u64 = 48;
 /// Bytes of an encoded file for one token, at least; pages are also seen as images.
 const FILE_BYTES_PER_TOKEN: u64 = 4;
-/// Tokens of a file that the upstream fetches, at most: nobody knows its size before.
+/// Tokens of a file that the upstream fetches, at most: its size is not known before.
 const LINKED_FILE_TOKENS: u64 = 50_000;
 const MAX_INPUT_ITEMS: usize = 100_000;
 
@@ -42,7 +42,7 @@ struct Item<'a> {
     arguments: Option<Said<'a>>,
     #[serde(borrow, default)]
     input: Option<Said<'a>>,
-    /// A picture that the vendor's own tool made.
+    /// An image that the vendor's own tool made.
     #[serde(borrow, default)]
     result: Option<Said<'a>>,
 }
@@ -92,27 +92,19 @@ struct Sound<'a> {
     data: Cow<'a, str>,
 }
 
-/// The whole of the input: a text or items.
-enum Input<'a> {
-    Text(u64),
-    Items(Vec<Item<'a>>),
-}
-
-struct InputVisitor;
-
 /// Looks through the input. An empty one is an input only when there is something to continue.
 pub(super) fn read_input(bytes: &[u8], continues: bool) -> Result<Media, RequestError> {
-    let input: Input<'_> = serde_json::from_slice(bytes).map_err(|error| {
-        let what = "`input` must be a text or a list of items";
-        RequestError::invalid("input", format!("{what}: {error}"))
-    })?;
+    let what = "`input` must be a text or a list of items";
+    let input: Content<Item<'_>> = serde_json::from_slice(bytes)
+        .map_err(|error| RequestError::invalid("input", format!("{what}: {error}")))?;
     let mut media = Media::default();
     let items = match input {
-        Input::Text(bytes) => {
-            media.text_bytes = bytes;
+        Content::Text(bytes) => {
+            media.add_text(bytes);
             return Ok(media);
         }
-        Input::Items(items) => items,
+        Content::Parts(items) => items,
+        Content::Other => return Err(RequestError::invalid("input", what)),
     };
     if items.is_empty() && !continues {
         let text = "`input` must have at least one item";
@@ -178,7 +170,7 @@ impl Media {
 
     fn add_said(&mut self, said: &Said<'_>, place: &str) -> Result<(), RequestError> {
         match said {
-            Said::Text(bytes) => self.text_bytes = self.text_bytes.saturating_add(*bytes),
+            Said::Text(bytes) => self.add_text(*bytes),
             Said::Parts(parts) => {
                 for (number, part) in parts.iter().enumerate() {
                     self.add_part(part, &format!("{place}[{number}]"))?;
@@ -202,7 +194,7 @@ impl Media {
         }
         for said in [&part.text, &part.refusal].into_iter().flatten() {
             if let Said::Text(bytes) = said {
-                self.text_bytes = self.text_bytes.saturating_add(*bytes);
+                self.add_text(*bytes);
             }
         }
         if let Some(Address::Bare(url) | Address::Inside { url }) = &part.image_url {
@@ -221,11 +213,6 @@ impl Media {
             self.add_media(0, LINKED_FILE_TOKENS);
         }
         Ok(())
-    }
-
-    fn add_media(&mut self, bytes: u64, tokens: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.tokens = self.tokens.saturating_add(tokens);
     }
 }
 
@@ -274,28 +261,5 @@ impl<'de> Visitor<'de> for SaidVisitor {
     fn visit_map<A: MapAccess<'de>>(self, part: A) -> Result<Self::Value, A::Error> {
         let part = Part::deserialize(MapAccessDeserializer::new(part))?;
         Ok(Said::One(Box::new(part)))
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Input<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(InputVisitor)
-    }
-}
-
-impl<'de> Visitor<'de> for InputVisitor {
-    type Value = Input<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text or a list of items")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Input::Text(text_length(text)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
-        let items = Vec::deserialize(SeqAccessDeserializer::new(items))?;
-        Ok(Input::Items(items))
     }
 }
