@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trunkline_types::Money;
 
-use crate::vendor_request::Method;
-
-/// What can be asked of a platform.
+/// A capability of a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Capability {
     /// Finds posts.
@@ -22,6 +20,15 @@ pub enum Capability {
     UserPosts,
     /// Reads what is popular.
     Trending,
+}
+
+/// The HTTP method of the vendor's endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Parameters in the query.
+    Get,
+    /// Parameters in a JSON body.
+    Post,
 }
 
 /// A platform.
@@ -46,9 +53,9 @@ pub struct Cell {
     pub model: String,
     /// The published price of a call; none where nothing is published.
     pub price: Option<Money>,
-    /// What the source asks for a call.
+    /// The vendor's price of a call.
     pub cost: Cost,
-    /// What may be asked, in the order in which it is shown.
+    /// The parameters, in the order in which they are shown.
     pub params: Vec<Param>,
     /// Groups of which one member at least must be given.
     pub require_one_of: Vec<Vec<String>>,
@@ -61,7 +68,7 @@ pub struct Cell {
     pub(crate) paging: Option<Paging>,
 }
 
-/// What the source asks for a call, and who says so.
+/// The vendor's price of a call, with its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
     /// Of one call.
@@ -90,7 +97,7 @@ pub enum Kind {
     Integer,
     /// `true` or `false`.
     Boolean,
-    /// One of these words, or an integer.
+    /// One of these names, or an integer.
     IntegerOrWord(BTreeMap<String, i64>),
 }
 
@@ -166,7 +173,7 @@ pub(crate) struct Paging {
 pub(crate) struct CursorParam {
     pub(crate) param: String,
     pub(crate) from: Vec<String>,
-    /// A page that does not tell it ends nothing: the value stays as it was.
+    /// A page without it is not the last one: the value stays as it was.
     pub(crate) keep: bool,
 }
 
@@ -178,7 +185,7 @@ pub(crate) struct StepParam {
     pub(crate) by: Increment,
 }
 
-/// How far a counted parameter goes.
+/// The increment of a counted parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Increment {
     Number(i64),
@@ -267,7 +274,7 @@ impl Cell {
 // === impl Kind ===
 
 impl Kind {
-    /// The word in the catalog.
+    /// The type name in the catalog.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {

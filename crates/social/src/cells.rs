@@ -8,13 +8,12 @@ use serde_json::Value;
 use trunkline_types::Money;
 
 use crate::cell::{
-    Capability, Cell, Cost, CursorParam, FieldPitfalls, Increment, Inner, Kind, Limits, On400,
-    Paging, Param, Platform, StepParam,
+    Capability, Cell, Cost, CursorParam, FieldPitfalls, Increment, Inner, Kind, Limits, Method,
+    On400, Paging, Param, Platform, StepParam,
 };
 use crate::document::{
     CarryTable, CellTable, CostTable, InnerTable, PagingTable, ParamTable, PlatformFile, StepTable,
 };
-use crate::vendor_request::Method;
 
 /// Most platforms.
 pub const MAX_PLATFORMS: usize = 200;

@@ -10,10 +10,10 @@ use crate::query::{MAX_PAIRS, Pair, pairs};
 
 /// Characters of a value at most, whatever the cell says.
 pub const MAX_VALUE_CHARACTERS: usize = 2_048;
-/// Characters of a name that an answer repeats.
+/// Characters of a name that an error repeats.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// A query that its cell takes.
+/// A query that its cell accepts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedQuery {
     /// What is asked.
@@ -22,14 +22,14 @@ pub struct CheckedQuery {
     pub(crate) values: Vec<Option<String>>,
 }
 
-/// Why a query is not taken.
+/// A validation error of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError {
     /// The code.
     pub code: &'static str,
     /// The parameter to blame.
     pub param: Option<String>,
-    /// For the person who has to act.
+    /// For the person that has to act.
     pub message: String,
 }
 

@@ -1,5 +1,5 @@
-//! Where a parameter does not do what its writer may think. What has no effect is a trap, which strict
-//! mode refuses; the rest is only told.
+//! Parameters that do not have the effect that the caller may expect. Strict mode refuses those without effect;
+//! others are only reported.
 
 use trunkline_catalog::{FieldNote, FieldTreatment};
 

@@ -1,5 +1,5 @@
-//! What the source's answer means. A status alone says little: a good one may hold nothing, and a bad
-//! one may be about the item, about our account there, or about a path that is gone.
+//! Classifies the vendor's response. A status alone does not suffice: a success may hold no data, and an error
+//! may be about the item, about the operator's account there, or about an endpoint that was removed.
 
 use serde_json::Value;
 
@@ -9,20 +9,20 @@ use crate::json::{at, elements, is_empty, members, towards};
 /// The codes inside an envelope that mark a success.
 const SUCCESS: [i64; 2] = [200, 0];
 
-/// What an answer comes to.
+/// The class of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseClass {
     /// Data, to be delivered and charged.
     Data(Data),
     /// The platform has nothing for these parameters.
     Nothing,
-    /// The source failed, or answered without data; why, for the log.
+    /// The vendor failed, or responded without data; why, for the log.
     Failed(&'static str),
-    /// The source wants a pause.
+    /// The vendor is rate limiting.
     Busy,
-    /// The source minds the operator's account there: its status.
+    /// The vendor refuses the operator's account: its status.
     Account(u16),
-    /// The source does not have this path any more.
+    /// The vendor's endpoint does not exist any more.
     Gone,
 }
 
@@ -42,7 +42,7 @@ impl Data {
     }
 }
 
-/// Reads an answer.
+/// Classifies a response.
 #[must_use]
 pub fn read(cell: &Cell, status: u16, body: &[u8]) -> ResponseClass {
     let text = std::str::from_utf8(body).unwrap_or_default();
@@ -118,7 +118,7 @@ fn has_something(cell: &Cell, data: &str) -> bool {
     members(data).is_some_and(|members| members.values().any(|raw| holds(raw.get())))
 }
 
-/// An item that is not there is told as an object with its route; a path that is gone by two words.
+/// A missing item is reported as an object with its route; a removed endpoint as `Not Found`.
 fn not_there(text: &str) -> ResponseClass {
     let Some(body) = members(text) else {
         return ResponseClass::Failed("not found by somebody on the way");

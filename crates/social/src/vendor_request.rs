@@ -1,9 +1,9 @@
-//! What is asked, as the source wants to be asked.
+//! The request to the vendor for a checked query.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
-use crate::cell::Kind;
+use crate::cell::{Kind, Method};
 use crate::check::CheckedQuery;
 
 /// All but what never needs an escape (RFC 3986, unreserved).
@@ -13,16 +13,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// How the source is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Parameters in the query.
-    Get,
-    /// Parameters in a JSON body.
-    Post,
-}
-
-/// One question to the source.
+/// One request to the vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VendorRequest {
     /// How.
@@ -36,7 +27,7 @@ pub struct VendorRequest {
 // === impl CheckedQuery ===
 
 impl CheckedQuery {
-    /// The question. What is left out is left out there too; cursors go back as they came.
+    /// The vendor request. Parameters that are not given are not sent; cursors are sent as they came.
     #[must_use]
     pub fn vendor_request(&self) -> VendorRequest {
         let cell = &self.cell;

@@ -1,4 +1,4 @@
-//! What customers see: a cell in the catalog, a result, a line of many pages.
+//! Views for customers: a cell in the catalog, a result, a page of a paginated result.
 
 use serde::Serialize;
 use serde_json::{Value, json};
