@@ -72,7 +72,7 @@ pub struct Vendor {
     /// The icon of its models that have none of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icon: Option<String>,
-    /// Where it tells about itself.
+    /// Its web page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website: Option<String>,
 }
@@ -103,10 +103,10 @@ pub struct Entry {
     /// The doors it can be called through.
     #[serde(default = "chat_endpoints")]
     pub endpoints: Vec<EndpointType>,
-    /// What it works with, in the catalog's words.
+    /// Its modalities, as the catalog names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
-    /// What it is for, in the catalog's words.
+    /// Its tasks, as the catalog names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
     /// What it can do, in numbers.
@@ -115,7 +115,7 @@ pub struct Entry {
     /// The voice that the console offers first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_voice: Option<String>,
-    /// The format of speech when nobody asks for one.
+    /// The default format of speech.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_response_format: Option<String>,
     /// What may be spoken.
@@ -140,7 +140,7 @@ pub struct Entry {
     /// Since when it is sold, seconds since the epoch.
     #[serde(default)]
     pub created: i64,
-    /// The day from which nobody should begin to use it.
+    /// The day from which new use is discouraged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated_on: Option<String>,
     /// The day on which it is gone.

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use strsim::levenshtein;
 
-/// The code of a field that the format does not have. It goes on as it is, and nobody promises that
-/// it is read.
+/// The code of a field that the format does not have. It is passed on unchanged, without a promise
+/// that it is read.
 pub const UNKNOWN_FIELD: &str = "unknown_field";
 
 /// What becomes of a field.
@@ -31,7 +31,7 @@ pub struct FieldNote {
     pub field: String,
     /// What becomes of it.
     pub fate: FieldTreatment,
-    /// A word for programs; none where there is nothing to say.
+    /// A code; none where there is nothing to warn of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Cow<'static, str>>,
     /// The value it goes on with, where that is not the one it came with.
@@ -103,7 +103,7 @@ impl FieldNote {
         self
     }
 
-    /// Whether strict mode refuses it: it would not do what its writer may think.
+    /// Whether strict mode refuses it: it would not have the effect that the caller may expect.
     #[must_use]
     pub fn is_pitfall(&self) -> bool {
         match self.fate {
@@ -117,7 +117,7 @@ impl FieldNote {
 // === impl FieldReport ===
 
 impl FieldReport {
-    /// Adds what is known of a field, in place of what was said of it before.
+    /// Adds the note of a field, in place of an earlier one.
     pub fn add(&mut self, note: FieldNote) {
         match self.0.iter_mut().find(|known| known.field == note.field) {
             Some(known) => *known = note,
@@ -150,8 +150,8 @@ impl FieldReport {
     }
 }
 
-/// The known word that a wrong one was probably meant to be: one letter more, less or other, or two
-/// for long words.
+/// The known name that a wrong one was probably meant to be: one letter more, less or other, or two
+/// for long names.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONG: usize = 8;

@@ -1,7 +1,7 @@
-//! What is sold and for how much: records, prices, tiers, rules, and the quote.
+//! The catalog: model records, price lists, tiers, rules, and the quote.
 //!
 //! A [`Book`] is checked whole when it is loaded and never changes afterwards; [`quote`] and
-//! [`bound`] are pure functions of a price list, what was used and the situation of the call. This
+//! [`bound`] are pure functions of a price list, the usage and the pricing context of the call. This
 //! crate knows no database, no clock and no endpoint: endpoints bring units and attributes, never
 //! money.
 #![cfg_attr(

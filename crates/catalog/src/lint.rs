@@ -1,5 +1,5 @@
 //! What is wrong or doubtful in a catalog beyond what loading refuses: prices without a source,
-//! tiers nobody reaches, doors nobody stands behind. Pure: who speaks what is the caller's to say.
+//! unreachable tiers, endpoints without a provider. Pure: the caller supplies which providers speak what.
 
 mod prices;
 mod records;
@@ -26,7 +26,7 @@ pub enum Severity {
 pub struct LintFinding {
     /// How bad it is.
     pub severity: Severity,
-    /// A word for programs; `docs/catalog.md` lists them all.
+    /// The code; `docs/catalog.md` lists them all.
     pub code: &'static str,
     /// The model; none if it is about the catalog itself.
     pub model: Option<String>,

@@ -229,7 +229,7 @@ impl Book {
             .ok_or_else(|| Unavailable::UnknownModel(model.to_owned()))
     }
 
-    /// The group in which a model is sold to whoever chooses so, and its multiplier.
+    /// The group in which a model is sold for a choice, and its multiplier.
     fn group_of<'a>(
         &'a self,
         model: &Model,

@@ -16,7 +16,7 @@ pub enum Scalar {
     Bool(bool),
     /// A whole number.
     Integer(i64),
-    /// A word.
+    /// A string.
     Text(String),
 }
 
@@ -24,7 +24,7 @@ pub enum Scalar {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attributes(BTreeMap<String, Scalar>);
 
-/// When and how a call is made.
+/// The attributes and the time that a price may depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct PricingContext<'a> {
     /// The request's attributes.

@@ -1,10 +1,10 @@
-//! Why a request is refused before anything is asked or paid.
+//! Validation errors of requests, before anything is sent or charged.
 
-/// A refusal: HTTP 400, and nothing was charged.
+/// A validation error: HTTP 400, and nothing was charged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RequestError {
-    /// The word for programs.
+    /// The error code.
     pub code: &'static str,
     /// The field, dotted inside objects.
     pub param: String,

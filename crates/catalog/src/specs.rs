@@ -1,10 +1,10 @@
-//! What a model can do, in numbers and words. In a record this is JSON text.
+//! The specification of a model: limits, modalities, effort levels. In a record this is JSON text.
 
 use serde::{Deserialize, Serialize};
 
 /// Output tokens of a model whose record does not say.
 pub const DEFAULT_MAX_OUTPUT: u64 = 8_192;
-/// The words for how hard to think, of a model that thinks and does not say.
+/// The effort levels of a reasoning model whose record lists none.
 const DEFAULT_EFFORTS: [&str; 3] = ["low", "medium", "high"];
 
 /// What kind of model it is.
@@ -47,7 +47,7 @@ pub struct Specs {
     /// What it makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_modalities: Option<Vec<String>>,
-    /// The words for how hard it may think; there only if it thinks.
+    /// The effort levels; there only for a reasoning model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_efforts: Option<Vec<String>>,
     /// Sizes of pictures.
@@ -84,13 +84,13 @@ pub struct Specs {
     /// Images of one call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_images: Option<u64>,
-    /// The size of a picture when nobody asks for one, where prices depend on it.
+    /// The default size of an image, where prices depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_size: Option<String>,
     /// Words for how good a picture is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qualities: Option<Vec<String>>,
-    /// The quality of a picture when nobody asks for one, where prices depend on it.
+    /// The default quality of an image, where prices depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_quality: Option<String>,
     /// Names of voices.
@@ -126,14 +126,14 @@ impl Specs {
         self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT)
     }
 
-    /// Whether the record lists words for effort, so that the model is told one instead of a budget.
+    /// Whether the record lists effort levels, so that the model gets a level instead of a budget.
     #[must_use]
     pub fn thinks_by_effort(&self) -> bool {
         let said = self.reasoning_efforts.as_deref();
         said.is_some_and(|words| !words.is_empty())
     }
 
-    /// The words for how hard it may think.
+    /// The effort levels.
     pub fn efforts(&self) -> impl Iterator<Item = &str> {
         let said = self.reasoning_efforts.as_deref().unwrap_or_default();
         let defaults = DEFAULT_EFFORTS.iter().copied().filter(|_| said.is_empty());

@@ -1,4 +1,4 @@
-//! List prices that nobody has looked at for long.
+//! Vendor list prices that have not been reviewed for long.
 
 use jiff::Unit;
 use jiff::civil::Date;

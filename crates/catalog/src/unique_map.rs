@@ -1,5 +1,4 @@
-//! Maps that refuse a key written twice. A price that is silently overruled by a second line with
-//! the same name is how books go wrong.
+//! Maps that refuse a duplicate key: a second line of the same name would silently replace a price.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};

@@ -84,9 +84,9 @@ pub struct VendorList {
     /// The day on which the oldest of them was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_at: Option<String>,
-    /// One for each face that somebody lists.
+    /// One for each face that a vendor lists.
     pub faces: Vec<FaceVerdict>,
-    /// Faces that are sold and nobody lists.
+    /// Faces that are sold and that no vendor lists.
     pub unverified_faces: Vec<Face>,
 }
 
@@ -101,7 +101,7 @@ pub struct FaceVerdict {
     pub selling_usd: Option<Number>,
     /// How far ours lies below; negative if above.
     pub discount_pct: Option<Number>,
-    /// In a word.
+    /// The overall verdict.
     pub verdict: Verdict,
 }
 

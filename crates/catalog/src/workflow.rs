@@ -1,6 +1,6 @@
 //! Workflow records: what a task is, what it needs, and what it is bound to at run time.
 //!
-//! A [`Workflow`] exists only if its text passed every check; whoever has one need not look again. Its
+//! A [`Workflow`] exists only if its text passed every check, so code that has one need not check again. Its
 //! shape is also published as a JSON Schema ([`SCHEMA`]), and a test holds the two together. What its
 //! states allow stands in `standing`. Nothing here knows where records are kept, nor runs one.
 
@@ -49,7 +49,7 @@ pub struct Finding {
 // === impl Workflow ===
 
 impl Workflow {
-    /// Reads a record's JSON text, or tells everything that is wrong with it.
+    /// Reads a record's JSON text, or returns everything that is wrong with it.
     pub fn read(text: &str) -> Result<Self, Vec<Finding>> {
         if text.len() > MAX_WORKFLOW_BYTES {
             return Err(vec![too_large()]);

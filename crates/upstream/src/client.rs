@@ -32,7 +32,7 @@ const MAX_WAYS: usize = 64;
 /// How long each part of a call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Until the answer's headers are there, the connection included.
+    /// Until the response's headers are there, the connection included.
     pub first_byte: Duration,
     /// Between two pieces of the body.
     pub idle: Duration,
@@ -69,7 +69,7 @@ pub struct Outgoing<'a> {
     pub protocol: Protocol,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The request was not sent: connection refused, unknown host, TLS, or a proxy error. Or it was sent over

@@ -29,7 +29,7 @@ pub struct EventStream {
 /// One frame that was read whole and is what was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Headers whose value is a text, in their order; no other kind tells a reader anything.
+    /// Headers whose value is a text, in their order; other kinds are not needed.
     pub headers: Vec<(String, String)>,
     /// What is in it.
     pub payload: Bytes,

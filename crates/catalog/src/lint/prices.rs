@@ -1,4 +1,4 @@
-//! Findings about prices: where they come from, what they leave out, which of them nobody pays.
+//! Lint findings about prices: missing sources, missing faces, unreachable tiers.
 
 use trunkline_types::{BillingUnit, EndpointType, Face};
 

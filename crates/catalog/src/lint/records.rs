@@ -1,4 +1,4 @@
-//! Findings about what a record says of its model: who makes it, how it is called, what it is.
+//! Lint findings about a model's record: vendor, endpoints, kind.
 
 use std::collections::BTreeSet;
 

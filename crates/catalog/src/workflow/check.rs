@@ -1,4 +1,4 @@
-//! Walks a record beside the tables of its fields and tells everything that is wrong.
+//! Checks a record against the tables of its fields and returns everything that is wrong.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ impl Walk<'_> {
 // === impl Rule ===
 
 impl Rule {
-    /// What is said of a value that is not so.
+    /// The error for a value that does not match.
     fn words(self) -> String {
         match self {
             Self::AnyText => "must be a text".to_owned(),

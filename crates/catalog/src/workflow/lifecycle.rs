@@ -172,7 +172,7 @@ fn evidence(binding: &RuntimeBinding) -> [(&'static str, Option<&str>); 5] {
     ]
 }
 
-/// Our digest is another, or the digest that somebody wrote down was replaced by another one.
+/// The computed digest changed, or the digest that the record declares was replaced.
 fn meaning_changed(before: &Workflow, came: &Workflow) -> bool {
     let written = |workflow: &Workflow| {
         workflow

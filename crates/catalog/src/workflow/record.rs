@@ -43,7 +43,7 @@ pub struct Record {
     pub executor_query: ExecutorQuery,
     /// What it is bound to at run time.
     pub runtime_binding: RuntimeBinding,
-    /// What is said before data leaves.
+    /// The privacy notice before data leaves.
     pub privacy_preflight: PrivacyPreflight,
     /// What happens when a run breaks.
     pub recovery_policy: RecoveryPolicy,
@@ -103,7 +103,7 @@ pub struct Discovery {
     pub indexable: bool,
     /// It stands in the site map.
     pub sitemap: bool,
-    /// Languages it is told in.
+    /// Its languages.
     pub locales: Vec<String>,
 }
 
@@ -216,7 +216,7 @@ pub struct RuntimeBinding {
     pub request_field_map: BTreeMap<String, Value>,
 }
 
-/// What is said before data leaves.
+/// The privacy notice before data leaves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrivacyPreflight {
@@ -289,7 +289,7 @@ pub enum RuntimeEvidence {
 // === impl ContractStatus, BindingStatus ===
 
 impl ContractStatus {
-    /// Its word.
+    /// Its name in records.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -301,7 +301,7 @@ impl ContractStatus {
 }
 
 impl BindingStatus {
-    /// Its word.
+    /// Its name in records.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

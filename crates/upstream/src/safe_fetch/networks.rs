@@ -103,7 +103,7 @@ impl FromStr for Network {
 }
 
 impl Network {
-    /// Whether an address is in it. An IPv4 address in the clothes of IPv6 is in no IPv4 network.
+    /// Whether an address is in it. An IPv4-mapped IPv6 address is in no IPv4 network.
     #[must_use]
     pub fn holds(&self, address: IpAddr) -> bool {
         match (self.base, address) {

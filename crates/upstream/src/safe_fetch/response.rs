@@ -20,7 +20,7 @@ use super::{ByteRange, FetchRequest};
 pub struct FetchResponse {
     /// The status; error statuses are passed on.
     pub status: StatusCode,
-    /// The headers. They are a stranger's: nothing of them is to be believed.
+    /// The headers. They are untrusted.
     pub headers: HeaderMap,
     /// Which part of the file the body is.
     pub served: Served,
