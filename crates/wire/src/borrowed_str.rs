@@ -1,11 +1,11 @@
-//! Texts that are lent from the bytes that are read. Serde lends to a bare `Cow` only: one inside an
-//! `Option` it fills with a copy, and a chunk of a stream has four of them, a request its pictures.
+//! Borrowing deserializer for `Option<Cow<str>>`: serde copies a `Cow` inside an `Option`, this borrows when no
+//! unescaping is needed. A chunk of a stream has four of them, and a request its images.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
 
-/// A text that may be missing, without a copy where there is nothing to unescape.
+/// An optional text, without a copy where there is nothing to unescape.
 pub(crate) fn borrowed_str<'de, D>(reader: D) -> Result<Option<Cow<'de, str>>, D::Error>
 where
     D: Deserializer<'de>,

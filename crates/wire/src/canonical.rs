@@ -1,6 +1,6 @@
-//! The one conversation between all formats, richer than each of them: ordered blocks, tools, what
-//! shape the answer has, how hard to think, what is cached, why it stopped, what was used. A format is
-//! read into it and written out of it; what a format cannot say comes back as notes, never as silence.
+//! The canonical conversation between all formats, richer than each of them: ordered blocks, tools, output
+//! format, reasoning, caching, stop reason, usage. A format is read into it and written from it; what a format
+//! has no field for comes back as notes and is never dropped silently.
 
 mod accumulate;
 mod block;

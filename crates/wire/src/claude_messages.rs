@@ -1,4 +1,4 @@
-//! Anthropic messages: the request and what of it costs money, the answer and its usage, the stream in
+//! Anthropic messages: the request and what of it costs money, the response and its usage, the stream in
 //! both directions, errors.
 
 mod base64;
@@ -37,8 +37,8 @@ pub(crate) use rewrite::{rewrite_frame, rewrite_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;
 
-/// A sign of life inside a stream.
+/// A heartbeat inside a stream.
 pub const HEARTBEAT: &[u8] = b"event: ping\ndata: {\"type\": \"ping\"}\n\n";
 
-/// This room's format.
+/// The format of this module.
 const OWN: Format = Format::ClaudeMessages;

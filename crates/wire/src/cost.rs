@@ -1,9 +1,9 @@
-//! What is done about every field that can change what a call costs. Each format has a table of them; a
-//! field that is in no table is passed on as it is: it cannot change the bill of the models we sell.
+//! The treatment of every field that can change what a call costs. Each format has a table of them; a field in
+//! no table is passed on unchanged, since it cannot change the charge.
 
 use crate::{Object, RequestError};
 
-/// What is done about a field.
+/// The treatment of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
     /// Its tokens are counted and priced.

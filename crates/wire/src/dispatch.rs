@@ -1,4 +1,4 @@
-//! Which format's room does what. Adding a format is adding a room and an arm here.
+//! Dispatches to the format's module. A new format is a new module and an arm here.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -57,7 +57,7 @@ pub fn write_request(format: Format, conversation: &Conversation, target: &Targe
     written
 }
 
-/// Looks at a whole answer for what it used.
+/// Looks at a whole response for what it used.
 pub fn scan_response(format: Format, body: &[u8]) -> Result<ResponseSummary, ResponseError> {
     match format {
         Format::OpenaiChat => openai_chat::scan_response(body),
@@ -67,7 +67,7 @@ pub fn scan_response(format: Format, body: &[u8]) -> Result<ResponseSummary, Res
     }
 }
 
-/// A whole answer with the names that the caller knows, in its own format; none if it needs none.
+/// A whole response with the names that the caller knows, in its own format; none if it needs none.
 #[must_use]
 pub fn rewrite_response(format: Format, body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
     match format {
@@ -78,7 +78,7 @@ pub fn rewrite_response(format: Format, body: &[u8], rewrite: &Rewrite) -> Optio
     }
 }
 
-/// Reads a whole answer.
+/// Reads a whole response.
 pub fn read_response(format: Format, body: &[u8]) -> Result<Response, ResponseError> {
     match format {
         Format::OpenaiChat => openai_chat::response_to_canonical(body),
@@ -88,7 +88,7 @@ pub fn read_response(format: Format, body: &[u8]) -> Result<Response, ResponseEr
     }
 }
 
-/// Writes a whole answer.
+/// Writes a whole response.
 #[must_use]
 pub fn write_response(format: Format, answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     match format {
@@ -120,7 +120,7 @@ pub fn error_frame(format: Format, body: &ErrorBody) -> Vec<u8> {
     }
 }
 
-/// A sign of life inside a stream.
+/// A heartbeat inside a stream.
 #[must_use]
 pub const fn heartbeat(format: Format) -> &'static [u8] {
     match format {
@@ -145,7 +145,7 @@ impl Reader {
         }
     }
 
-    /// Reads one frame: what it is to whoever passes it on, and what happens in it.
+    /// Reads one frame: its kind for a relay, and its events.
     pub fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> FrameKind {
         match self {
             Self::OpenaiChat(reader) => reader.read(frame, events),
@@ -176,7 +176,7 @@ impl Reader {
         }
     }
 
-    /// The last words of a stream that was passed on: what was held, with what it cost.
+    /// The end of a stream that was passed on: what was held, with what it cost.
     pub fn write_end(
         &mut self,
         held: &[Frame],
@@ -195,7 +195,7 @@ impl Reader {
 // === impl Writer ===
 
 impl Writer {
-    /// For an answer in a format.
+    /// For a response in a format.
     #[must_use]
     pub fn new(format: Format, meta: ResponseMeta) -> Self {
         match format {
@@ -280,7 +280,7 @@ impl Tap {
         }
     }
 
-    /// The last words: what was held, with what it cost.
+    /// The end: what was held, with what it cost.
     pub fn write_end(
         &mut self,
         held: &[Frame],
@@ -294,7 +294,7 @@ impl Tap {
         }
     }
 
-    /// What the upstream told, if it told of input and output.
+    /// What the upstream reported, if it reported input and output.
     #[must_use]
     pub fn reported(&self) -> Option<ReportedUsage> {
         match self {
@@ -303,7 +303,7 @@ impl Tap {
         }
     }
 
-    /// Input tokens, where the upstream told them.
+    /// Input tokens, where the upstream reported them.
     #[must_use]
     pub fn reported_input(&self) -> Option<u64> {
         match self {
@@ -321,7 +321,7 @@ impl Tap {
         }
     }
 
-    /// The upstream's id of the answer; empty until it is known.
+    /// The upstream's id of the response; empty until it is known.
     #[must_use]
     pub fn id(&self) -> &str {
         match self {
@@ -330,7 +330,7 @@ impl Tap {
         }
     }
 
-    /// What the answer says about itself, for traces.
+    /// What the response says about itself, for traces.
     #[must_use]
     pub fn facts(&self) -> ResponseFacts {
         match self {

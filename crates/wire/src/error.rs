@@ -1,17 +1,17 @@
-//! A fault on its way to a caller: the facts that every format's error is written from.
+//! An API error: the facts that every format's error is written from.
 
 use serde_json::{Map, Value};
 
-/// What went wrong, in no format.
+/// An error, independent of the format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorBody {
-    /// The status that it has, or would have had before the answer began.
+    /// The status that it has, or would have had before the response began.
     pub status: u16,
     /// Code of the error table.
     pub code: String,
     /// One of the eight families of the error table.
     pub family: &'static str,
-    /// For the person who has to act.
+    /// For the person that has to act.
     pub message: String,
     /// The field to blame.
     pub param: Option<String>,

@@ -1,9 +1,9 @@
-//! The formats that conversations are held in.
+//! The chat formats.
 
-/// A body shape with a stream grammar and an error shape. Who speaks it is another matter.
+/// A body format with its stream format and its error format. Which vendors speak it is data of providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Format {
-    /// OpenAI chat completions, and everybody who imitates them.
+    /// OpenAI chat completions and compatible vendors.
     OpenaiChat,
     /// Anthropic messages.
     ClaudeMessages,
@@ -22,7 +22,7 @@ impl Format {
         Self::Gemini,
     ];
 
-    /// Its word in files, logs and marks.
+    /// Its name in files and logs.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Format {
         }
     }
 
-    /// The format of a word.
+    /// The format of a name.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.word() == word)

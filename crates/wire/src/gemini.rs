@@ -1,4 +1,4 @@
-//! Google's generateContent: the request and what of it costs money, the answer and its usage, the
+//! Google's generateContent: the request and what of it costs money, the response and its usage, the
 //! stream, errors, counting.
 //!
 //! **What stands in a stream.** Nothing but frames of one `data:` line. Google's own clients do not read
@@ -14,7 +14,7 @@
 //! with `data` for an error as well.
 //!
 //! So there is no comment with the cost here: it stands in `usageMetadata` of the last frame (`cost`,
-//! `cost_details`; these clients pass over members they do not know). A sign of life is a piece with an
+//! `cost_details`; these clients pass over members they do not know). A heartbeat is a piece with an
 //! empty text. A frame without candidates is parsed too, but then the chat helpers of Python 3.1.0 and
 //! JS 2.32.0 take the turn for a failed one and forget it. JS 1.0.0 and 1.30.0 read an error in a `data:`
 //! line as an empty piece; the other two raise it.
@@ -23,7 +23,7 @@
 //! records, rules and the cost table name; deeper ones are read in both.
 //!
 //! **Ids of calls.** Older models give none. Calls without one are numbered by their place (`call_0`, in
-//! answers with the answer's id between), and such ids are not sent back to Google.
+//! answers with the response's id between), and such ids are not sent back to Google.
 
 mod chunk;
 mod config_in;
@@ -72,7 +72,7 @@ use crate::canonical::{NameRule, Signature};
 
 const FORMAT: Format = Format::Gemini;
 
-/// A sign of life inside a stream: a piece of no words.
+/// A heartbeat inside a stream: a piece of no words.
 pub const HEARTBEAT: &[u8] =
     b"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]},\"index\":0}]}\n\n";
 
@@ -84,14 +84,14 @@ const RULE: NameRule = NameRule {
     native: false,
 };
 
-/// What Google takes in place of a seal for a call that its model did not make.
+/// What Google takes in place of a signature for a call that its model did not make.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// Before the number of a call that came without an id.
 const MADE_ID: &str = "call_";
-/// Letters of an answer's id inside the id of a call.
+/// Letters of a response's id inside the id of a call.
 const MAX_ANSWER_ID: usize = 40;
 
-/// An id for a call that came without one: by its place, and by the answer it stands in.
+/// An id for a call that came without one: by its place, and by the response it stands in.
 fn made_id(answer: &str, place: usize) -> String {
     let legal = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
     let answer: String = answer.chars().filter(legal).take(MAX_ANSWER_ID).collect();
@@ -101,7 +101,7 @@ fn made_id(answer: &str, place: usize) -> String {
     format!("{MADE_ID}{answer}_{place}")
 }
 
-/// Whether an id is one of ours: who gave none wants none back.
+/// Whether the gateway made an id: an upstream that gave none takes none back.
 fn is_made(id: &str) -> bool {
     let number = id
         .strip_prefix(MADE_ID)
@@ -111,12 +111,12 @@ fn is_made(id: &str) -> bool {
     })
 }
 
-/// A seal as it is shown to a caller.
+/// A signature as it is shown to a caller.
 fn shown_signature(signature: &Signature, channel: Option<&str>) -> String {
     if signature.format == FORMAT && signature.channel.is_none() && channel.is_none() {
         return signature.data.clone();
     }
-    // Whatever the upstream speaks, its seals are wanted back by the channel they came through.
+    // Whatever the upstream speaks, its signatures are wanted back by the channel they came through.
     let tagged = Signature {
         channel: signature
             .channel

@@ -1,6 +1,6 @@
-//! A strict look at a JSON object that keeps its bytes: where each member stands, and that no object
-//! anywhere in it says the same key twice. What we price must be what the upstream reads, and of two
-//! equal keys nobody knows which one that is.
+//! A strict scan of a JSON object that keeps its bytes: the range of each member, and that no object in it has
+//! a duplicate key. What we price must be what the upstream reads, and which of two equal keys it reads is not
+//! defined.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
-//! What travels: requests and answers of each format, read as bytes. Nothing here calls anybody,
-//! knows a clock or a price. One room per format, with the same file names in each.
+//! Chat formats: requests, responses and streams, read and written as bytes. No I/O, no clock, no prices.
+//! One module per format, with the same file names in each: `request_{scan,in,out}`, `response_{scan,out}`,
+//! `stream_{in,out,end}`, `tools`, `media`, `reasoning`, `usage`, `cost`, `error`, `rewrite`.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,4 +1,4 @@
-//! OpenAI chat completions: the request and what of it costs money, the answer and its usage, the
+//! OpenAI chat completions: the request and what of it costs money, the response and its usage, the
 //! stream and its tap, errors.
 
 mod citation;
@@ -31,5 +31,5 @@ pub use stream_in::Reader;
 pub use stream_out::Writer;
 pub use tap::{Tap, rewrite_frame};
 
-/// A sign of life inside a stream.
+/// A heartbeat inside a stream.
 pub const HEARTBEAT: &[u8] = b": waiting\n\n";

@@ -1,5 +1,5 @@
-//! OpenAI Responses: the request and what of it costs money, answers and streams in and out of canon,
-//! what is rewritten when an answer passes through, errors.
+//! OpenAI Responses: the request and what of it costs money, answers and streams in and out of the canonical form,
+//! what is rewritten when a response passes through, errors.
 
 mod citation;
 mod content_scan;
@@ -45,13 +45,13 @@ pub use stream_out::Writer;
 
 use crate::Format;
 
-/// A sign of life inside a stream.
+/// A heartbeat inside a stream.
 pub const HEARTBEAT: &[u8] = b": waiting\n\n";
 
-/// The format of this room.
+/// The format of this module.
 const FORMAT: Format = Format::OpenaiResponses;
-/// Bytes of one answer that are kept to be told again at its end. Far above any model's output; what
+/// Bytes of one response that are kept to be repeated at its end. Far above any model's output; what
 /// is beyond still goes out piece by piece.
 const MAX_KEPT_BYTES: usize = 32_000_000;
-/// Items of one answer, and parts of one item.
+/// Items of one response, and parts of one item.
 const MAX_ITEMS: usize = 10_000;

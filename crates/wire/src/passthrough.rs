@@ -1,5 +1,5 @@
-//! Small endpoints that are relayed in OpenAI's form and never translated: vectors, order, harm, and
-//! completions of a prompt. What is read in them is what money needs.
+//! Pass-through endpoints in OpenAI's format, never translated: embeddings, rerank, moderations, completions.
+//! Only what the price depends on is read.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -20,11 +20,11 @@ use crate::{
 pub enum PassthroughEndpoint {
     /// Vectors of texts.
     Embeddings,
-    /// Documents put in order.
+    /// Documents ordered by relevance.
     Rerank,
-    /// Whether something is harmful.
+    /// Classification of harmful content.
     Moderations,
-    /// What follows a prompt.
+    /// Legacy text completions.
     Completions,
 }
 
@@ -119,7 +119,7 @@ struct Response {
 }
 
 impl PassthroughEndpoint {
-    /// All four.
+    /// All endpoints.
     pub const ALL: [Self; 4] = [
         Self::Embeddings,
         Self::Rerank,
@@ -203,7 +203,7 @@ impl PassthroughEndpoint {
         edits
     }
 
-    /// Looks at a whole answer for what it used.
+    /// Looks at a whole response for what it used.
     pub fn scan_response(self, body: &Bytes) -> Result<ResponseSummary, ResponseError> {
         let answer: Response = serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
         let there = match self {
@@ -225,7 +225,7 @@ impl PassthroughEndpoint {
     }
 }
 
-/// Usage as OpenAI, Jina and Cohere tell it.
+/// Usage as OpenAI, Jina and Cohere report it.
 fn reported(usage: Option<&Value>, meta: Option<&Value>) -> Option<ReportedUsage> {
     let told = |value: Option<&Value>, at: &str| value?.pointer(at)?.as_u64();
     let total = told(usage, "/total_tokens");

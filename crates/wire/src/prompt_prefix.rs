@@ -1,11 +1,11 @@
-//! How a conversation begins: everything up to the first word of its user, which is the same in every turn
-//! however short it was.
+//! The prefix of a conversation: everything up to the end of the first user turn, which is the same in every
+//! request of the conversation.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// Turns that are looked at; who has said more than that before the user is known by it.
+/// Turns that are looked at; more turns before the first of the user identify the conversation as well.
 const MAX_TURNS: usize = 64;
 
 #[derive(Deserialize)]

@@ -1,5 +1,5 @@
 //! A request of any format: read once, priced by what was read, and either sent with nothing changed
-//! but the fields named here, or read into canon.
+//! but the fields named here, or read into the canonical form.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -13,14 +13,14 @@ use crate::{CapName, Facts, Fields, Format, Layout, PassthroughEndpoint, Request
 pub struct Request {
     /// The format it came in.
     pub format: Format,
-    /// One of the small endpoints, which are relayed and hold no conversation.
+    /// The pass-through endpoint, which has no conversation.
     pub passthrough: Option<PassthroughEndpoint>,
     /// What was read in it.
     pub facts: Facts,
     /// Input tokens, not fewer than there can be in what people and programs write. Usage that says
     /// more is charged as it says, as far as the wallet goes.
     pub input_tokens: u64,
-    /// Input tokens as a fair guess, for when nobody tells.
+    /// Estimated input tokens, for when the upstream reports none.
     pub input_estimate: u64,
     /// Input tokens, not more than there must be: of what is said alone, since an image of a
     /// megabyte may be a hundred tokens, and spaces between values are none.
@@ -37,7 +37,7 @@ pub struct Request {
 pub struct Outgoing<'a> {
     /// The upstream's name of the model.
     pub model: &'a str,
-    /// The answer's length, to be written out.
+    /// The response's length, to be written out.
     pub max_output: Option<u64>,
     /// Chat: which name the upstream takes for the longest answer.
     pub cap_name: CapName,
@@ -58,13 +58,13 @@ impl Request {
         &self.facts.model
     }
 
-    /// The name that was asked for: an alias, or the model's own.
+    /// The requested name: an alias, or the model's own.
     #[must_use]
     pub fn requested_model(&self) -> &str {
         self.alias.as_deref().unwrap_or(&self.facts.model)
     }
 
-    /// The name that was asked for stands for this model. The body goes on with that.
+    /// Resolves an alias: the body is sent with this model.
     pub fn resolve_alias(&mut self, model: String) {
         self.alias = Some(std::mem::replace(&mut self.facts.model, model));
     }
@@ -105,7 +105,7 @@ impl Request {
         })
     }
 
-    /// Chat's word for a path of this format, by which records know it.
+    /// Chat's name for a path of this format, by which records know it.
     #[must_use]
     pub fn chat_name_of<'a>(&self, path: &'a str) -> &'a str {
         let aliases = self.table().aliases;
@@ -113,7 +113,7 @@ impl Request {
         known.map_or(path, |(word, _)| *word)
     }
 
-    /// This format's path for one of chat's words.
+    /// This format's path for one of chat's names.
     #[must_use]
     pub fn path_of<'a>(&self, word: &'a str) -> &'a str {
         let aliases = self.table().aliases;
@@ -121,7 +121,7 @@ impl Request {
         known.map_or(word, |(_, path)| *path)
     }
 
-    /// The JSON of a field, by chat's word for it or by its path.
+    /// The JSON of a field, by chat's name for it or by its path.
     #[must_use]
     pub fn field(&self, word: &str) -> Option<&[u8]> {
         self.at_path(self.path_of(word))
@@ -136,7 +136,7 @@ impl Request {
         scan(value).ok()?.at(rest)
     }
 
-    /// The value at a dotted path, by chat's words; none if there is nothing, or null.
+    /// The value at a dotted path, by chat's names; none if there is nothing, or null.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<Value> {
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));

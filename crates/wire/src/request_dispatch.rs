@@ -10,7 +10,7 @@ use crate::{
     claude_messages, gemini, openai_chat, openai_responses, patch_at, scan,
 };
 
-/// Answers that may be asked for at once.
+/// Choices that may be asked for at once.
 const MAX_CHOICES: u64 = 16;
 /// Bytes of text of one token, at most: longer tokens are rare in any language.
 const MAX_BYTES_PER_TOKEN: u64 = 128;
@@ -22,7 +22,7 @@ impl Request {
         Self::read_as(format, None, body, path)
     }
 
-    /// Reads a body of a small endpoint.
+    /// Reads a body of a pass-through endpoint.
     pub fn read_passthrough(kind: PassthroughEndpoint, body: Bytes) -> Result<Self, RequestError> {
         Self::read_as(Format::OpenaiChat, Some(kind), body, PathParams::default())
     }
@@ -84,7 +84,7 @@ impl Request {
             }
             (None, Format::OpenaiChat) => openai_chat::edits(self, &object, out),
             (None, Format::ClaudeMessages | Format::OpenaiResponses) => self.model_edit(out),
-            // The address names the model, and says whether it comes in pieces.
+            // The address names the model, and says whether it comes streamed.
             (None, Format::Gemini) => Vec::new(),
         };
         if self.format != Format::OpenaiChat {
@@ -100,7 +100,7 @@ impl Request {
         Bytes::from(patch_at(&object, &edits))
     }
 
-    /// The conversation, in no format.
+    /// The canonical conversation.
     pub fn canonical(&self) -> Result<Conversation, RequestError> {
         match self.format {
             Format::OpenaiChat => openai_chat::request_to_canonical(self),

@@ -1,4 +1,4 @@
-//! Why a request is not taken, before any money moves.
+//! Validation errors of requests, before any money moves.
 
 use std::fmt;
 

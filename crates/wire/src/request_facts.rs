@@ -65,13 +65,13 @@ pub struct Facts {
     pub cap_field: Option<&'static str>,
     /// Choices at once.
     pub choices: u64,
-    /// The word for how hard to think.
+    /// The reasoning effort.
     pub effort: Option<String>,
     /// The response that this one continues.
     pub previous: Option<String>,
     /// The upstream is to keep the response, so that it can be continued.
     pub stores: bool,
-    /// What is not text.
+    /// Media.
     pub media: Media,
 }
 

@@ -1,5 +1,5 @@
-//! What an answer says about itself and nobody is charged for: which model wrote it, and why it
-//! stopped. Only for traces, so a whole answer is looked through only when somebody asks.
+//! Facts of a response for traces, without effect on the charge: the model that wrote it and why it
+//! stopped. A whole response is parsed for them only when tracing is on.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ pub(crate) const MAX_FINISHES: usize = 16;
 /// Letters of a model's name that are remembered.
 const MAX_MODEL_CHARACTERS: usize = 128;
 
-/// What an answer says about itself.
+/// What a response says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResponseFacts {
     /// The model, in the upstream's words; empty if it does not say.
@@ -35,7 +35,7 @@ struct Choice<'a> {
     finish_reason: Option<Cow<'a, str>>,
 }
 
-/// Looks through a whole answer. What cannot be read says nothing.
+/// Looks through a whole response. What cannot be read says nothing.
 #[must_use]
 pub fn read_response_facts(body: &[u8]) -> ResponseFacts {
     let Ok(whole) = serde_json::from_slice::<Whole<'_>>(body) else {

@@ -1,5 +1,5 @@
-//! Words that the rooms of all formats share: what a frame is, what an answer is written with, how a
-//! stream ends.
+//! Types that all formats share: the kind of a frame, the metadata that a response is written with, the
+//! end of a stream.
 
 use trunkline_types::{Money, Units};
 
@@ -7,10 +7,10 @@ use crate::canonical::ReportedUsage;
 use crate::upstream_error::read_error;
 use crate::{Edit, UpstreamError, patch, scan};
 
-/// What a frame of an upstream's stream is to whoever passes it on in its own format.
+/// The kind of a frame of an upstream's stream, for a relay in the same format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FrameKind {
-    /// A piece of the answer: it goes on.
+    /// A piece of the response: it goes on.
     Content,
     /// It belongs to the end and waits for the charge: usage, why it stopped.
     Held,
@@ -63,51 +63,51 @@ pub struct StreamEnd {
     pub wants_usage: bool,
 }
 
-/// What an answer in its own format has changed on its way to the caller.
+/// What a response in its own format has changed on its way to the caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rewrite {
     /// The public name of the model, where the upstream's is another.
     pub model: Option<String>,
-    /// Responses: the id that the caller gets for this answer.
+    /// Responses: the id that the caller gets for this response.
     pub id: Option<String>,
     /// Responses: the id that the caller gave for the one before.
     pub previous: Option<String>,
-    /// The channel that seals are marked with; none to leave them as they are.
+    /// The channel that signatures are marked with; none to leave them as they are.
     pub channel: Option<String>,
 }
 
-/// What an answer that was translated is written with.
+/// What a response that was translated is written with.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResponseMeta {
     /// The public name of the model.
     pub model: String,
-    /// What the answer is called; each format puts its own beginning before it where it needs one.
+    /// What the response is called; each format puts its own beginning before it where it needs one.
     pub id: String,
     /// Seconds since 1970.
     pub created: i64,
     /// Chat: the caller asked for usage at the end of its stream.
     pub wants_usage: bool,
-    /// The channel that seals are marked with.
+    /// The channel that signatures are marked with.
     pub channel: Option<String>,
     /// Responses repeat what was asked: the caller's body.
     pub asked: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-/// A whole answer as far as money is concerned.
+/// A whole response as far as money is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseSummary {
-    /// Usage, if the upstream told it.
+    /// Usage, if the upstream reported it.
     pub reported: Option<ReportedUsage>,
     /// Output tokens counted by us.
     pub written: u64,
-    /// The upstream's id of the answer; empty if it gives none.
+    /// The upstream's id of the response; empty if it gives none.
     pub id: String,
 }
 
 /// Why bytes are no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseError {
-    /// An error in the clothes of an answer.
+    /// An upstream error with the status of a success.
     Upstream(UpstreamError),
     /// Not what the format allows.
     Invalid,
@@ -136,7 +136,7 @@ pub(crate) fn without_data(raw: &[u8]) -> FrameKind {
     }
 }
 
-/// Usage, as it stands in an answer, with what it cost.
+/// Usage, as it stands in a response, with what it cost.
 pub(crate) fn priced(usage: &[u8], cost: &Cost) -> Option<Vec<u8>> {
     let usage = scan(usage).ok()?;
     // A number of JSON, written digit by digit: no float comes near it.
@@ -162,10 +162,10 @@ pub(crate) fn event_frame(event: Option<&str>, data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// Room for a body or an event as most are.
+/// Initial capacity: most bodies and events fit.
 const JSON_BYTES: usize = 1_024;
 
-/// A tree as JSON. Its own way into a text checks each word once more and has no room to begin with.
+/// A tree as JSON. `Value::to_string` would check UTF-8 again and begin without capacity.
 pub(crate) fn json_bytes(value: &serde_json::Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(JSON_BYTES);
     // A tree of JSON cannot fail to be written into memory.

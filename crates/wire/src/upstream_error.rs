@@ -1,4 +1,4 @@
-//! Errors of upstreams: what the caller may be told of them.
+//! Errors of upstreams, in any of the shapes that vendors use.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -9,14 +9,14 @@ const MAX_CODE_CHARACTERS: usize = 64;
 /// Complaints of one error that are passed on.
 const MAX_COMPLAINTS: usize = 8;
 
-/// What an upstream said when it refused or failed.
+/// An error that an upstream returned.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UpstreamError {
     /// Its code, or its type where it gave none.
     pub code: Option<String>,
     /// The field it blames.
     pub param: Option<String>,
-    /// Its words, cut to a bound. Secrets are still to be taken out.
+    /// Its message, truncated. Secrets are still to be removed.
     pub message: String,
 }
 
@@ -28,7 +28,7 @@ struct Body {
     rest: Map<String, Value>,
 }
 
-/// How MiniMax tells of a failure, whatever the status of the answer.
+/// How MiniMax reports a failure, whatever the status of the response.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct BaseResponse {
     #[serde(default)]
@@ -37,11 +37,11 @@ pub(crate) struct BaseResponse {
     status_msg: Option<Value>,
 }
 
-/// MiniMax's word for bad parameters.
+/// MiniMax's name for bad parameters.
 const BAD_PARAMETERS: &str = "2013";
 
 impl UpstreamError {
-    /// The upstream blames the request, and not itself, although the answer's status may say
+    /// The upstream blames the request, and not itself, although the response's status may say
     /// otherwise.
     #[must_use]
     pub fn blames_the_request(&self) -> bool {

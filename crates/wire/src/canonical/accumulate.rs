@@ -1,4 +1,4 @@
-//! From a stream to the whole answer it tells.
+//! Accumulates the events of a stream to a whole response.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::block::{Block, BlockKind, Redacted, Text, Thinking};
 use super::event::{BlockDelta, BlockIndex, BlockStart, Event};
 use super::response::{Choice, ReportedUsage, Response, Stop};
 
-/// Choices and blocks of one answer at most; what is beyond is not kept.
+/// Choices and blocks of one response at most; what is beyond is not kept.
 const MAX_BLOCKS: usize = 10_000;
 
-/// An answer under way.
+/// A response under way.
 #[derive(Debug, Clone, Default)]
 pub struct Accumulator {
     answer: Response,
@@ -42,7 +42,7 @@ impl Accumulator {
         }
     }
 
-    /// The answer as far as it was told.
+    /// The response as far as it was reported.
     #[must_use]
     pub fn answer(mut self) -> Response {
         let mut choices: BTreeMap<u32, Choice> = BTreeMap::new();
@@ -62,7 +62,7 @@ impl Accumulator {
     }
 }
 
-/// Takes over what a later count tells.
+/// Takes over what a later count reports.
 pub(super) fn merge(known: &mut Option<ReportedUsage>, later: &ReportedUsage) {
     let merged = known.get_or_insert_with(ReportedUsage::default);
     merged.usage.tell(&later.usage);

@@ -1,4 +1,4 @@
-//! What a turn is made of, in the order in which it was said.
+//! The blocks of a turn, in order.
 
 use serde_json::{Map, Value, json};
 
@@ -13,16 +13,16 @@ pub struct Block {
     pub kind: BlockKind,
     /// The prompt up to here is to be cached.
     pub cache: Option<CacheLife>,
-    /// An upstream's seal: on thoughts, and with Gemini on anything.
+    /// An upstream's signature: on thoughts, and with Gemini on anything.
     pub signature: Option<Signature>,
 }
 
 /// What a block is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockKind {
-    /// Words.
+    /// Text.
     Text(Text),
-    /// A picture, sound or file.
+    /// An image, audio or file.
     Media(Media),
     /// The model wants a tool to be used.
     ToolCall(ToolCall),
@@ -41,9 +41,9 @@ pub enum BlockKind {
 /// Words with their sources.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Text {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// Where they were taken from, each as the format that told it writes it.
+    /// Where they were taken from, each as the format that reported it writes it.
     pub citations: Vec<(Format, Value)>,
 }
 
@@ -56,7 +56,7 @@ pub enum CacheLife {
     OneHour,
 }
 
-/// A picture, sound or file.
+/// An image, audio or file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Media {
     /// Which of the three.
@@ -65,7 +65,7 @@ pub struct Media {
     pub source: Source,
     /// What the caller calls it.
     pub name: Option<String>,
-    /// How closely a picture is looked at, in OpenAI's words.
+    /// How closely an image is looked at, in OpenAI's words.
     pub detail: Option<String>,
     /// What only the source format says beside it (Anthropic's `context`, `citations` of documents).
     pub extras: Vec<(String, Value)>,
@@ -74,11 +74,11 @@ pub struct Media {
 /// Kinds of media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaKind {
-    /// A picture.
+    /// An image.
     Image,
-    /// Sound.
+    /// Audio.
     Audio,
-    /// Moving pictures.
+    /// Video.
     Video,
     /// A document.
     File,
@@ -101,7 +101,7 @@ pub enum Source {
         /// Their type, where the format says it.
         mime: Option<String>,
     },
-    /// Here, as plain words (Anthropic's text documents).
+    /// Here, as plain text (Anthropic's text documents).
     Text(String),
 }
 
@@ -112,9 +112,9 @@ pub struct ToolCall {
     pub id: String,
     /// The tool.
     pub tool: ToolName,
-    /// The tool takes plain words instead of JSON.
+    /// The tool takes plain text instead of JSON.
     pub custom: bool,
-    /// JSON as the model wrote it, which may be broken; plain words for a custom tool.
+    /// JSON as the model wrote it, which may be broken; plain text for a custom tool.
     pub arguments: String,
     /// The id of the item around it, which the Responses format has beside the call's own.
     pub item: Option<String>,

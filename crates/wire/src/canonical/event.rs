@@ -1,4 +1,4 @@
-//! A stream in no format: blocks that open, grow and close, what was used, why it stopped.
+//! Events of a stream, independent of the format: block starts, deltas and ends, usage, stop reasons.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::{Format, UpstreamError};
 /// Which block of which answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct BlockIndex {
-    /// The answer; 0 unless several were asked for.
+    /// The response; 0 unless several were asked for.
     pub choice: u32,
     /// The block; numbers rise in the order in which blocks open.
     pub block: u32,
@@ -21,7 +21,7 @@ pub struct BlockIndex {
 pub enum Event {
     /// It begins. Always the first but for pings, and only once.
     Start {
-        /// The upstream's id of the answer; empty if it gives none.
+        /// The upstream's id of the response; empty if it gives none.
         id: String,
         /// The upstream's name of the model; empty if it does not say.
         model: String,
@@ -32,32 +32,32 @@ pub enum Event {
     BlockStart(BlockIndex, BlockStart),
     /// A block grows.
     BlockDelta(BlockIndex, BlockDelta),
-    /// A block is complete. Every open block is closed before its answer stops.
+    /// A block is complete. Every open block is closed before its response stops.
     BlockEnd(BlockIndex),
     /// What was used so far. The last word for each bucket counts.
     Usage(ReportedUsage),
-    /// An answer is complete.
+    /// A response is complete.
     Stop(u32, Stop),
     /// The upstream failed.
     Error(UpstreamError),
-    /// A sign of life.
+    /// A heartbeat.
     Ping,
 }
 
 /// How a block begins.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockStart {
-    /// Words.
+    /// Text.
     Text,
     /// Thoughts; the item's id where there is one, and whether they are a summary.
     Thinking(Option<String>, bool),
     /// Thoughts that only their upstream can read; whole. The item's id where there is one.
     Redacted(Option<String>, Signature),
-    /// A tool is to be used; arguments follow in pieces (those given here come first).
+    /// A tool is to be used; arguments follow in deltas (those given here come first).
     ToolCall(ToolCall),
     /// Why the model does not answer.
     Refusal,
-    /// A picture or sound; whole.
+    /// An image or audio; whole.
     Media(Media),
     /// Something that one format alone has; whole.
     Foreign(Format, Value),
@@ -72,8 +72,8 @@ pub enum BlockDelta {
     NextPart,
     /// Arguments of a tool call, cut anywhere.
     Arguments(String),
-    /// A source of the words.
+    /// A citation.
     Citation(Format, Value),
-    /// The seal of the block.
+    /// The signature of the block.
     Signature(Signature),
 }

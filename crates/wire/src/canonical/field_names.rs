@@ -1,9 +1,8 @@
-//! What fields are called in the format a conversation came from, so that a note names what its caller
-//! wrote.
+//! Names of fields in the source format, so that a note names the field that the caller wrote.
 
 use crate::Format;
 
-/// What fields are called where a conversation came from, by what canon calls them.
+/// What fields are called where a conversation came from, by what the canonical form calls them.
 const NAMES: &[(&str, [&str; 4])] = &[
     // In the order of `Format::ALL`.
     (
@@ -182,7 +181,7 @@ pub(crate) fn named(from: Format, concept: &'static str) -> &'static str {
     word_for(from, concept).unwrap_or(concept)
 }
 
-/// The same for any text; none if canon has no such word.
+/// The same for any text; none if the canonical form has no such word.
 pub(super) fn word_for(from: Format, concept: &str) -> Option<&'static str> {
     let known = NAMES.iter().find(|(name, _)| *name == concept);
     let mut words = known.into_iter().flat_map(|(_, words)| words.iter());

@@ -1,4 +1,4 @@
-//! What a stream has used and written so far, whatever format it comes in.
+//! Usage and output of a stream so far, in any format.
 
 use trunkline_types::{Bucket, Usage};
 
@@ -11,7 +11,7 @@ use crate::token_estimate::TextCounter;
 
 /// Letters of a model's name that are remembered.
 const MAX_MODEL_CHARACTERS: usize = 128;
-/// Answers whose end is remembered.
+/// Choices whose end is remembered.
 const MAX_STOPS: usize = 16;
 
 /// Counts along a stream.
@@ -25,7 +25,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// What a whole answer has written.
+    /// What a whole response has written.
     #[must_use]
     pub fn of_response(answer: &Response) -> Self {
         let mut meter = Self::default();
@@ -80,19 +80,19 @@ impl Meter {
         &self.model
     }
 
-    /// The upstream's id of the answer; empty if it gives none.
+    /// The upstream's id of the response; empty if it gives none.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Why each answer ended.
+    /// Why each response ended.
     #[must_use]
     pub fn stops(&self) -> &[Stop] {
         &self.stops
     }
 
-    /// What the answer says about itself, for traces.
+    /// What the response says about itself, for traces.
     #[must_use]
     pub fn facts(&self) -> ResponseFacts {
         ResponseFacts {
@@ -101,7 +101,7 @@ impl Meter {
         }
     }
 
-    /// What the upstream told, if it told of input and output.
+    /// What the upstream reported, if it reported input and output.
     #[must_use]
     pub fn reported(&self) -> Option<&ReportedUsage> {
         let told = |usage: &Usage| {
@@ -112,7 +112,7 @@ impl Meter {
             .filter(|reported| told(&reported.usage))
     }
 
-    /// Input tokens, where the upstream told them.
+    /// Input tokens, where the upstream reported them.
     #[must_use]
     pub fn reported_input(&self) -> Option<u64> {
         let reported = self.reported.as_ref()?;

@@ -1,4 +1,4 @@
-//! What a translation could not say. Never silent: callers see notes as warnings, strict mode refuses.
+//! Losses of a translation. Callers see them as warnings; strict mode refuses them.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,12 @@ use super::request::{Conversation, UnknownField};
 /// Notes of one translation at most; what is beyond is one note that says so.
 const MAX_NOTES: usize = 64;
 
-/// What became of something that the other format has no word for.
+/// What happened to something that the other format has no field for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossKind {
     /// Left out.
     Dropped,
-    /// Said in other words, which come near.
+    /// Written as the nearest equivalent.
     Approximated,
     /// Cannot be left out, so the request is not sent.
     Refused,
@@ -46,7 +46,7 @@ impl Notes {
         self.add(LossKind::Dropped, field.into(), why.into());
     }
 
-    /// Something was said in other words.
+    /// Something was written as the nearest equivalent.
     pub fn approximated(
         &mut self,
         field: impl Into<Cow<'static, str>>,
@@ -122,7 +122,7 @@ impl Notes {
         if self.0.iter().any(known) {
             return;
         }
-        // A refusal is never lost in a crowd.
+        // A refusal is never cut off.
         if self.0.len() < MAX_NOTES || loss == LossKind::Refused {
             self.0.push(Note { loss, field, why });
         }

@@ -1,30 +1,30 @@
-//! Seals that upstreams put on their thoughts and want back unchanged. In a format that is not the
-//! upstream's own, and wherever the channel matters, a seal travels inside a text of ours that says
-//! where it belongs; a seal of somebody else is left out rather than sent to fail.
+//! Signatures that upstreams put on their reasoning and want back unchanged. In a format that is not the
+//! upstream's own, and wherever the channel matters, the gateway puts a tag before the signature that names its
+//! format and channel; a signature of another upstream is left out, since the upstream would refuse it.
 
 use crate::Format;
 
-/// Longest seal that is read as one.
+/// Longest signature that is read as one.
 pub const MAX_SIGNATURE_BYTES: usize = 1_000_000;
 const TAG: &str = "tlsig1";
-/// Bytes of a seal that say where it belongs, at most.
+/// Bytes of a signature that say where it belongs, at most.
 const MAX_TAG_BYTES: usize = 64;
-/// Seals of one body that are looked at.
+/// Signatures of one body that are looked at.
 const MAX_TAGS: usize = 10_000;
 
-/// A seal and where it belongs.
+/// A signature and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     /// The format whose upstream made it.
     pub format: Format,
     /// The channel it came through, if it is known.
     pub channel: Option<String>,
-    /// The seal itself.
+    /// The signature itself.
     pub data: String,
 }
 
 impl Signature {
-    /// A seal as its own format writes it.
+    /// A signature as its own format writes it.
     #[must_use]
     pub const fn of(format: Format, data: String) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Signature {
         }
     }
 
-    /// Reads a seal where a format has one: its own, or one of ours with another inside.
+    /// Reads a signature where a format has one: its own, or one of ours with another inside.
     #[must_use]
     pub fn read(text: &str, own: Format) -> Self {
         let tagged = || {
@@ -58,7 +58,7 @@ impl Signature {
         tagged().unwrap_or_else(|| Self::of(own, text.to_owned()))
     }
 
-    /// As it is shown to a caller of any format, so that it comes home when it is sent back.
+    /// As a caller of any format gets it, so that it reaches its upstream when the caller sends it back.
     #[must_use]
     pub fn tagged(&self) -> String {
         format!("{}{}", self.tag(), self.data)
@@ -77,7 +77,7 @@ impl Signature {
         tagged.tagged()
     }
 
-    /// What stands before a seal: whose it is. Google's clients decode seals, so the mark is base64 too,
+    /// The tag before a signature: its format and channel. Google's clients decode signatures, so the tag is base64 too,
     /// in either alphabet: letters and digits alone, and of a length that leaves the rest in its place.
     fn tag(&self) -> String {
         let channel = self.channel.as_deref().unwrap_or_default();
@@ -116,7 +116,7 @@ fn format_of(letter: char) -> Option<Format> {
         .find(|format| letter_of(*format) == letter)
 }
 
-/// Seals in a body as we hand them out: whose each is, without the seal itself.
+/// The tagged signatures in a body: format and channel of each, without its data.
 #[must_use]
 pub fn find_signatures(body: &[u8]) -> Vec<Signature> {
     let needle = format!("\"{TAG}");
@@ -124,7 +124,7 @@ pub fn find_signatures(body: &[u8]) -> Vec<Signature> {
     for at in memchr::memmem::find_iter(body, needle.as_bytes()) {
         let text = body.get(at.saturating_add(1)..).unwrap_or_default();
         let end = memchr::memchr(b'"', text).unwrap_or(text.len());
-        // Only the beginning is looked at: a seal may be long.
+        // Only the beginning is looked at: a signature may be long.
         let head = text.get(..end.min(MAX_TAG_BYTES)).unwrap_or_default();
         let signature = Signature::read(&String::from_utf8_lossy(head), Format::OpenaiChat);
         if signature.channel.is_some() && found.len() < MAX_TAGS {
@@ -137,8 +137,7 @@ pub fn find_signatures(body: &[u8]) -> Vec<Signature> {
     found
 }
 
-/// The body with the marks of one channel taken off its seals, so that its upstream gets them as it made
-/// them.
+/// The body with the tags of one channel removed, so that its upstream gets the signatures as it made them.
 #[must_use]
 pub fn strip_signature_tags(body: &[u8], format: Format, channel: &str) -> Vec<u8> {
     let signature = Signature {

@@ -1,4 +1,4 @@
-//! A request: the conversation so far and what is wanted of the next turn.
+//! A request: the conversation so far and the options of the next turn.
 
 use serde_json::{Number, Value};
 
@@ -7,7 +7,7 @@ use super::notes::Notes;
 use super::translation_state::TranslationState;
 use crate::{CapName, Facts, Format};
 
-/// A request in no format.
+/// A request, independent of the format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conversation {
     /// The format it came in.
@@ -24,27 +24,27 @@ pub struct Conversation {
     pub tool_choice: Option<ToolChoice>,
     /// Several tools at once.
     pub parallel_tools: Option<bool>,
-    /// What shape the answer has.
+    /// What shape the response has.
     pub output: OutputShape,
-    /// How hard to think.
+    /// Reasoning options.
     pub reasoning: Reasoning,
     /// Output tokens at most, for one choice.
     pub max_output: Option<u64>,
-    /// How the next word is drawn.
+    /// Sampling options.
     pub sampling: Sampling,
-    /// Texts that end the answer.
+    /// Texts that end the response.
     pub stop: Vec<String>,
-    /// Answers at once.
+    /// Choices at once.
     pub choices: u64,
     /// In pieces.
     pub stream: bool,
-    /// Who asks, in the caller's own words.
+    /// The end user, as the caller names it.
     pub user: Option<String>,
     /// Groups calls that share a beginning.
     pub cache_key: Option<String>,
-    /// How many words: `low`, `medium`, `high`.
+    /// Verbosity: `low`, `medium`, `high`.
     pub verbosity: Option<String>,
-    /// How soon, in the caller's words.
+    /// The service tier, as the caller names it.
     pub service_tier: Option<String>,
     /// The caller's own notes (`metadata` of OpenAI's formats).
     pub metadata: Option<Value>,
@@ -59,7 +59,7 @@ pub struct UnknownField {
     pub field: String,
     /// Its value.
     pub value: Value,
-    /// It changes the answer's meaning, so it cannot be left out without a word; otherwise it is
+    /// It changes the response's meaning, so it cannot be left out without a word; otherwise it is
     /// advice (a label, an identifier), and is dropped quietly into the notes.
     pub matters: bool,
 }
@@ -77,14 +77,14 @@ const AS_EVERYBODY: &[(&str, &str)] = &[
 /// Labels of items in a conversation that tell their own upstream alone which they are.
 const LABELS: &[&str] = &["input.id", "input.status"];
 
-/// Who said something.
+/// The role of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// The caller, and the caller's tools.
     User,
     /// The model.
     Assistant,
-    /// Whoever wrote the instructions, in the middle of the conversation.
+    /// Instructions in the middle of the conversation.
     System,
     /// A role that a vendor has beside these.
     Other(String),
@@ -93,7 +93,7 @@ pub enum Role {
 /// One turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// Who.
+    /// The role.
     pub role: Role,
     /// What, in order.
     pub blocks: Vec<Block>,
@@ -159,10 +159,10 @@ pub enum ToolChoice {
     Among(Vec<ToolName>, bool),
 }
 
-/// What shape the answer has.
+/// What shape the response has.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum OutputShape {
-    /// Words.
+    /// Text.
     #[default]
     Text,
     /// Some JSON object.
@@ -175,17 +175,17 @@ pub enum OutputShape {
         description: Option<String>,
         /// JSON Schema.
         schema: Value,
-        /// The answer must fit it.
+        /// The response must fit it.
         strict: Option<bool>,
     },
 }
 
-/// How hard to think.
+/// Reasoning options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reasoning {
     /// Not at all, said so.
     pub off: bool,
-    /// A word: `minimal`, `low`, `medium`, `high`, `xhigh`, `max`.
+    /// `minimal`, `low`, `medium`, `high`, `xhigh`, `max`.
     pub effort: Option<String>,
     /// Tokens for thoughts at most.
     pub budget: Option<u64>,
@@ -195,11 +195,11 @@ pub struct Reasoning {
     pub shown: Option<bool>,
     /// The caller's word for how (`auto`, `concise`, `detailed` of Responses).
     pub summary: Option<String>,
-    /// Sealed thoughts are to be handed out (`reasoning.encrypted_content`).
+    /// Encrypted reasoning is to be returned (`reasoning.encrypted_content`).
     pub encrypted: bool,
 }
 
-/// How the next word is drawn. Numbers are kept as they were written.
+/// Sampling options. Numbers are kept as they were written.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sampling {
     /// `temperature`.
@@ -216,16 +216,16 @@ pub struct Sampling {
     pub frequency_penalty: Option<Number>,
 }
 
-/// For whom a conversation is written out.
+/// The upstream that a conversation is written for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target<'a> {
     /// The upstream's name of the model.
     pub model: &'a str,
-    /// The answer's length, to be written out.
+    /// The response's length, to be written out.
     pub max_output: Option<u64>,
-    /// The model thinks by effort words and not by budgets (Anthropic's newer models).
+    /// The model thinks by effort levels and not by budgets (Anthropic's newer models).
     pub thinks_by_effort: bool,
-    /// The channel, by which seals are told apart.
+    /// The channel, by which signatures are distinguished.
     pub channel: Option<&'a str>,
     /// Chat: which name the upstream takes for the longest answer.
     pub cap_name: CapName,
@@ -240,7 +240,7 @@ pub struct Written {
     pub body: Vec<u8>,
     /// What could not be said.
     pub notes: Notes,
-    /// What the answer needs to be understood.
+    /// What the response needs to be understood.
     pub state: TranslationState,
 }
 
@@ -336,7 +336,7 @@ impl ToolName {
     }
 }
 
-/// Words for effort, and the thoughts that each stands for at most.
+/// Effort levels, and the thoughts that each stands for at most.
 const EFFORTS: &[(&str, u64)] = &[
     ("minimal", 1_024),
     ("low", 2_048),
@@ -346,7 +346,7 @@ const EFFORTS: &[(&str, u64)] = &[
     ("max", 65_536),
 ];
 
-/// Tokens for thoughts that an effort stands for; none for a word nobody knows.
+/// The reasoning budget of an effort; none for an unknown effort.
 #[must_use]
 pub fn budget_of_effort(effort: &str) -> Option<u64> {
     let known = EFFORTS.iter().find(|(word, _)| *word == effort);

@@ -1,10 +1,10 @@
-//! A whole answer, and what was used for it.
+//! A whole response and its usage.
 
 use trunkline_types::{Bucket, Usage};
 
 use super::block::Block;
 
-/// An answer in no format.
+/// A response, independent of the format.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Response {
     /// The upstream's id of it; empty if it gives none.
@@ -15,7 +15,7 @@ pub struct Response {
     pub created: Option<i64>,
     /// What was said; more than one where several were asked for.
     pub choices: Vec<Choice>,
-    /// What was used, if the upstream told it.
+    /// What was used, if the upstream reported it.
     pub reported: Option<ReportedUsage>,
 }
 
@@ -28,7 +28,7 @@ pub struct Choice {
     pub stop: Stop,
 }
 
-/// Why an answer ended.
+/// Why a response ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Stop {
     /// It was complete.
@@ -57,7 +57,7 @@ pub enum Stop {
 pub struct ReportedUsage {
     /// The buckets. Thoughts are part of plain output.
     pub usage: Usage,
-    /// Thoughts, where the upstream tells them apart.
+    /// Thoughts, where the upstream distinguishes them.
     pub reasoning: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ impl Stop {
 }
 
 impl ReportedUsage {
-    /// Tokens of a bucket; nothing where it was not told.
+    /// Tokens of a bucket; nothing where it was not reported.
     #[must_use]
     pub fn of(&self, bucket: Bucket) -> u64 {
         self.usage.told(bucket).unwrap_or(0)

@@ -1,6 +1,6 @@
-//! What a request says that its answer needs: under which names tools were sent, and which of them take
-//! plain words although the format has only functions. A value, made by the writer of the request and
-//! given to the reader of the answer.
+//! State of a translation that the response needs: under which names tools were sent, and which of them take
+//! plain text although the format has only functions. The writer of the request makes it, the reader of the
+//! response takes it.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::event::{BlockDelta, BlockIndex, BlockStart, Event};
 use super::request::{Tool, ToolKind, ToolName};
 use super::response::Response;
 
-/// The one argument of a function that stands for a tool of plain words.
+/// The one argument of a function that stands for a tool of plain text.
 pub const CUSTOM_FIELD: &str = "input";
 /// Between a group's name and a tool's.
 const GROUP_SEAM: &str = "__";
 /// Tries for a name that is not taken.
 const MAX_TRIES: u32 = 1_000;
-/// Bytes of plain words that are held until they are whole.
+/// Bytes of plain text that are held until they are whole.
 const MAX_HELD_BYTES: usize = 8_000_000;
 
 /// What a format takes as a tool's name.
@@ -29,11 +29,11 @@ pub struct NameRule {
     pub also: &'static str,
     /// The first one must be a letter or `_`.
     pub begins_with_letter: bool,
-    /// Groups and tools of plain words can be said as they are.
+    /// Groups and tools of plain text can be said as they are.
     pub native: bool,
 }
 
-/// What a request says that its answer needs.
+/// State of a translation that the response needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TranslationState {
     rule: Option<NameRule>,
@@ -48,11 +48,11 @@ struct Known {
     custom: bool,
 }
 
-/// Gives the events of an answer the names that the caller knows.
+/// Gives the events of a response the names that the caller knows.
 #[derive(Debug, Clone, Default)]
 pub struct NameRestorer {
     state: TranslationState,
-    /// Arguments of tools that take plain words, until they are whole.
+    /// Arguments of tools that take plain text, until they are whole.
     held: BTreeMap<BlockIndex, String>,
 }
 
@@ -89,7 +89,7 @@ impl TranslationState {
         known.unwrap_or_else(|| self.fitted(tool))
     }
 
-    /// The answer with the names that the caller knows.
+    /// The response with the names that the caller knows.
     #[must_use]
     pub fn restore(&self, mut answer: Response) -> Response {
         let blocks = answer.choices.iter_mut().flat_map(|one| &mut one.blocks);
@@ -197,7 +197,7 @@ impl NameRestorer {
     }
 }
 
-/// The schema of a function that stands for a tool of plain words.
+/// The schema of a function that stands for a tool of plain text.
 #[must_use]
 pub fn custom_schema() -> Value {
     json!({
@@ -208,7 +208,7 @@ pub fn custom_schema() -> Value {
     })
 }
 
-/// What a tool of plain words is for, with its grammar for models that are not held to it.
+/// What a tool of plain text is for, with its grammar for models that are not held to it.
 #[must_use]
 pub fn described(description: Option<&str>, format: Option<&Value>) -> Option<String> {
     let grammar = format.and_then(|format| format.get("definition")?.as_str());
@@ -242,7 +242,7 @@ pub fn object_of_arguments(call: &ToolCall) -> (Map<String, Value>, bool) {
     }
 }
 
-/// The plain words inside the arguments of a function that stands for a tool of plain words.
+/// The plain text inside the arguments of a function that stands for a tool of plain text.
 fn words_of(arguments: &str) -> String {
     let value: Option<Value> = serde_json::from_str(arguments).ok();
     let words = value

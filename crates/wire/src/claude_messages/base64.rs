@@ -1,4 +1,4 @@
-//! Base64 of text documents, which this format wants as plain words.
+//! Base64 of text documents, which this format wants as plain text.
 
 /// The words inside base64; none if it is no base64, or no UTF-8 inside.
 pub(super) fn decoded_text(encoded: &str) -> Option<String> {

@@ -1,6 +1,6 @@
-//! Blocks of this format, read into canon. What canon has no place for is kept as it stands: a block of
-//! a kind nobody else has is foreign, and a key nobody else has is noted with its place, so that it is
-//! written back there.
+//! Blocks of this format, read into the canonical form. What that has no field for is kept as it is: a block of a
+//! kind that only this format has is foreign, and a key that only this format has is kept with its place, so that
+//! it is written back there.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use crate::canonical::{
 use crate::json_value::{get_str, take_string};
 use crate::{Format, RequestError};
 
-/// Who wrote what is read.
+/// The author of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Author {
-    /// A caller, whose seals may be those of any upstream.
+    /// A caller, whose signatures may be those of any upstream.
     Caller,
-    /// An upstream of this format, whose seals are its own.
+    /// An upstream of this format, whose signatures are its own.
     Upstream,
 }
 
 /// Reads blocks, and remembers what they leave over.
 pub(super) struct Reading {
     author: Author,
-    /// Keys that canon has no place for.
+    /// Keys that the canonical form has no place for.
     pub(super) extras: Vec<UnknownField>,
     /// Tools that were called, by the ids of the calls.
     called: BTreeMap<String, ToolName>,
@@ -171,7 +171,7 @@ impl Reading {
     fn tool_call(&mut self, map: &mut Map<String, Value>, place: &Place) -> Option<BlockKind> {
         let tool = ToolName::plain(take_string(map, "name")?);
         let id = take_string(map, "id").filter(|id| !id.is_empty());
-        // Some who speak this format leave it out.
+        // Some compatible vendors leave it out.
         let number = place.at.last().copied().unwrap_or(0);
         let id = id.unwrap_or_else(|| format!("toolu_{number}"));
         let input = map.remove("input").unwrap_or_else(|| json!({}));
@@ -207,13 +207,13 @@ impl Reading {
 
     fn redacted(&self, map: &mut Map<String, Value>) -> Option<BlockKind> {
         self.signature(get_str(map, "data")?)?;
-        // From here on it is found where every seal is.
+        // From here on it is found where every signature is.
         let data = map.remove("data")?;
         map.insert("signature".to_owned(), data);
         Some(BlockKind::Redacted(Redacted { item: None }))
     }
 
-    /// A seal; an empty one is none.
+    /// A signature; an empty one is none.
     pub(super) fn signature(&self, text: &str) -> Option<Signature> {
         if text.is_empty() || text.len() > MAX_SIGNATURE_BYTES {
             return None;
@@ -224,7 +224,7 @@ impl Reading {
         })
     }
 
-    /// Keeps what nobody took. Media have a place of their own for it.
+    /// Keeps the keys that were not read. Media have a field of their own for them.
     fn leave_over(&mut self, map: Map<String, Value>, block: &mut Block, place: &Place) {
         let rest = map.into_iter().filter(|(_, value)| !value.is_null());
         if let BlockKind::Media(media) = &mut block.kind {
@@ -238,7 +238,7 @@ impl Reading {
     }
 }
 
-/// A key with no place in canon, and where it stood.
+/// A key with no place in the canonical form, and where it stood.
 pub(super) fn placed(place: &Place, key: &str, value: Value) -> UnknownField {
     UnknownField {
         field: format!("{}.{key}", place.field),
@@ -247,7 +247,7 @@ pub(super) fn placed(place: &Place, key: &str, value: Value) -> UnknownField {
     }
 }
 
-/// A seal that Gemini put on something that is no thought comes back as thoughts behind it, since this
+/// A signature that Gemini put on something that is no thought comes back as thoughts behind it, since this
 /// format has no other place for one.
 fn signature_of_last(block: &Block) -> Option<Signature> {
     let signature = block.signature.as_ref()?;

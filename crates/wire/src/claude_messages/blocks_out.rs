@@ -1,4 +1,4 @@
-//! Blocks of canon, written in this format.
+//! Blocks of the canonical form, written in this format.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::canonical::{
     object_of_arguments,
 };
 
-/// Between parts of thoughts that were told apart.
+/// Between parts of thoughts that were distinguished.
 pub(super) const BETWEEN_PARTS: &str = "\n\n";
-/// Whose words a block stands in.
+/// The side of the conversation that a block is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// The caller's, and those of the caller's tools.
@@ -25,7 +25,7 @@ pub(super) enum Side {
     System,
 }
 
-/// Keys that stood in blocks and have no place in canon, by where they stood.
+/// Keys that stood in blocks and have no place in the canonical form, by where they stood.
 pub(super) type Placed = BTreeMap<(String, Vec<usize>), Vec<(String, Value)>>;
 
 /// Writes blocks, and notes what they lose.
@@ -91,7 +91,7 @@ impl<'a> Writing<'a> {
         Some(Value::Object(map))
     }
 
-    /// Writes back what had no place in canon.
+    /// Writes back what had no place in the canonical form.
     pub(super) fn put_back(&self, map: &mut Map<String, Value>, field: &str, at: &[usize]) {
         if self.placed.is_empty() {
             return;
@@ -162,7 +162,7 @@ impl<'a> Writing<'a> {
 
     fn thinking(&mut self, thinking: &Thinking, block: &Block) -> Option<Map<String, Value>> {
         let signature = match &block.signature {
-            // Some who speak this format put no seal on their thoughts.
+            // Some compatible vendors do not sign their thinking.
             None if self.is_own() => String::new(),
             Some(_) | None => self.signature(block)?,
         };
@@ -173,7 +173,7 @@ impl<'a> Writing<'a> {
         })))
     }
 
-    /// The seal, if its upstream is the one that is asked now.
+    /// The signature, if its upstream is the one that is asked now.
     fn signature(&mut self, block: &Block) -> Option<String> {
         let signature = block.signature.as_ref();
         let own = signature.filter(|signature| signature.belongs_to(OWN, self.channel));
@@ -200,7 +200,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// The keys of a conversation of this format that have no place in canon.
+/// The keys of a conversation of this format that have no place in the canonical form.
 fn placed_keys(conversation: &Conversation) -> Placed {
     let mut placed = Placed::new();
     if conversation.from != OWN {

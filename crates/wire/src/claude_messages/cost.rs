@@ -2,11 +2,11 @@
 
 use crate::{CostTable, Fields, Treatment};
 
-/// Where a request says how long its answer may be.
+/// Where a request says how long its response may be.
 pub(super) const MAX_TOKENS: &str = "max_tokens";
 
-/// Every field that the format has, in either of its versions. What is not here goes on as it is, and
-/// nobody promises that it is read.
+/// Every field that the format has, in either of its versions. Other fields are
+/// passed on unchanged, without a promise that they are read.
 const KNOWN: &[&str] = &[
     "anthropic_beta",
     "anthropic_version",
@@ -52,7 +52,7 @@ const COSTS: CostTable = &[
     (MAX_TOKENS, Treatment::Bounded),
     // Thoughts are part of the output, which the cap bounds.
     ("thinking", Treatment::Bounded),
-    // Cache writes have prices of their own; usage tells them apart.
+    // Cache writes have prices of their own; usage distinguishes them.
     ("cache_control", Treatment::Bounded),
     ("context_management", Treatment::Bounded),
     ("service_tier", Treatment::Tier),

@@ -1,4 +1,4 @@
-//! The answer to the question how many tokens a request has.
+//! Token counting.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ struct Count {
     input_tokens: u64,
 }
 
-/// The answer to `count_tokens`.
+/// The response to `count_tokens`.
 #[must_use]
 pub fn count_answer(tokens: u64) -> Vec<u8> {
     format!(r#"{{"input_tokens":{tokens}}}"#).into_bytes()

@@ -30,7 +30,7 @@ pub(crate) fn error_frame(body: &ErrorBody) -> Vec<u8> {
     out
 }
 
-/// Anthropic's word: the status decides where it has one of its own, else the family.
+/// Anthropic's name: the status decides where it has one of its own, else the family.
 fn kind(body: &ErrorBody) -> &'static str {
     match body.status {
         413 => return "request_too_large",

@@ -1,4 +1,4 @@
-//! Pictures and documents, in both directions.
+//! Images and documents, in both directions.
 
 use serde_json::{Map, Value, json};
 
@@ -8,13 +8,13 @@ use crate::canonical::named;
 use crate::canonical::{BlockKind, Media, MediaKind, Notes, Source};
 use crate::json_value::{get_str, take_string};
 
-/// Pictures that the format takes.
+/// Images that the format takes.
 const PICTURES: &[&str] = &["image/gif", "image/jpeg", "image/png", "image/webp"];
 
 /// Between the parts of a document that was sent in several.
 const BETWEEN_PARTS: &str = "\n\n";
 
-/// Reads a picture or a document; none if only this format has such a one.
+/// Reads an image or a document; none if only this format has such a one.
 pub(super) fn media_in(map: &mut Map<String, Value>, kind: MediaKind) -> Option<BlockKind> {
     let Some(Value::Object(raw)) = map.get("source") else {
         return None;
@@ -77,7 +77,7 @@ fn words_of(content: &Value) -> Option<String> {
 }
 
 impl Writing<'_> {
-    /// Writes a picture or a document.
+    /// Writes an image or a document.
     pub(super) fn media(&mut self, media: &Media, side: Side) -> Option<Map<String, Value>> {
         if side != Side::User && !self.is_own() {
             let why = "pictures and files can only be sent by the user";

@@ -1,4 +1,4 @@
-//! How hard to think, in the words of the model that is asked: by effort, or by a budget of tokens.
+//! Reasoning options as the model takes them: by effort, or by a budget of tokens.
 
 use serde_json::{Map, Value, json};
 
@@ -170,7 +170,7 @@ fn by_budget(conversation: &Conversation, target: &Target<'_>, notes: &mut Notes
     }
 }
 
-/// A budget below the length of the answer, of which it is a part; none if there is no room for one.
+/// A budget below the length of the response, of which it is a part; none if there is no room for one.
 fn fitted(asked: u64, most: Option<u64>, from: Format, notes: &mut Notes) -> Option<u64> {
     let wanted = asked.max(LEAST_BUDGET);
     let Some(most) = most.filter(|most| *most <= wanted) else {
@@ -180,7 +180,7 @@ fn fitted(asked: u64, most: Option<u64>, from: Format, notes: &mut Notes) -> Opt
         }
         return Some(wanted);
     };
-    // Half of the answer is left for what is said.
+    // Half of the response is left for what is said.
     let half = most.div_euclid(2).max(LEAST_BUDGET);
     let field = named(from, "reasoning_effort");
     if half >= most {

@@ -1,4 +1,4 @@
-//! A request of this format, read into canon. Both versions are read: the older one with `system` at
+//! A request of this format, read into the canonical form. Both versions are read: the older one with `system` at
 //! the top and sampling, the newer one with `system` as a role.
 
 use serde_json::{Map, Number, Value};
@@ -29,7 +29,7 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
     Ok(conversation)
 }
 
-/// A field of this format alone. None of them changes what the answer means: they are labels, flags of
+/// A field of this format alone. None of them changes what the response means: they are labels, flags of
 /// the vendor's, and ways to cache.
 fn extra((field, value): (String, Value)) -> UnknownField {
     UnknownField {
@@ -147,7 +147,7 @@ fn read_reasoning(body: &mut Map<String, Value>, conversation: &mut Conversation
     }
 }
 
-/// What shape the answer has, under its name of today or that of the beta.
+/// What shape the response has, under its name of today or that of the beta.
 fn read_output(body: &mut Map<String, Value>, conversation: &mut Conversation) {
     if let Some(shape) = body.get("output_format").and_then(shape_of) {
         conversation.output = shape;
@@ -204,7 +204,7 @@ fn read_rest(body: &mut Map<String, Value>, conversation: &mut Conversation) {
     }
 }
 
-/// Keys inside a field that have no place in canon.
+/// Keys inside a field that have no place in the canonical form.
 fn leave_over(map: Map<String, Value>, field: &str, extras: &mut Vec<UnknownField>) {
     let rest = map.into_iter().filter(|(_, value)| !value.is_null());
     extras.extend(rest.map(|(key, value)| extra((format!("{field}.{key}"), value))));

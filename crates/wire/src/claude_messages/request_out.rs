@@ -164,7 +164,7 @@ fn sampling_out(
     }
 }
 
-/// What shape the answer has, and the effort that stands beside it.
+/// What shape the response has, and the effort that stands beside it.
 fn output_out(
     conversation: &Conversation,
     thoughts: &Thoughts,

@@ -1,4 +1,4 @@
-//! Whole answers, from canon and into it.
+//! Whole responses, from the canonical form and into it.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ const ID_BEGINS: &str = "msg_";
 /// Words for an end that only this format has and that it may be told again.
 const OTHER_ENDS: &[&str] = &["compaction"];
 
-/// Reads a whole answer.
+/// Reads a whole response.
 pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseError> {
     let value: Value = serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
     let Value::Object(mut message) = value else {
@@ -49,7 +49,7 @@ pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseErr
     })
 }
 
-/// Writes a whole answer.
+/// Writes a whole response.
 pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     let choice = answer.choices.first();
     let blocks = choice.map(|choice| choice.blocks.as_slice());
@@ -82,7 +82,7 @@ pub(super) fn id_out(id: &str) -> String {
     format!("{ID_BEGINS}{id}")
 }
 
-/// Why an answer ended.
+/// Why a response ended.
 pub(super) fn stop_in(reason: Option<&str>, sequence: Option<&str>) -> Stop {
     match reason {
         Some("end_turn") | None => Stop::End,
@@ -111,7 +111,7 @@ pub(super) fn stop_out(stop: &Stop) -> (&str, Option<&str>) {
     }
 }
 
-/// Thoughts that stand for a seal on something else: this format has no other place for one.
+/// Thoughts that stand for a signature on something else: this format has no other place for one.
 pub(super) fn signature_block(signature: &Signature, channel: Option<&str>) -> Value {
     json!({ "type": "redacted_thinking", "data": signature.for_caller(OWN, channel) })
 }
@@ -135,7 +135,7 @@ fn block_out(block: &Block, meta: &ResponseMeta, content: &mut Vec<Value>) {
             if !text.text.is_empty() || map.len() > 2 {
                 content.push(Value::Object(map));
             }
-            // Seals of words are asked back by nobody, and agents take the last block for the answer.
+            // No upstream wants signatures of text back, and agents take the last block for the result.
             return;
         }
         BlockKind::Refusal(text) if text.is_empty() => return,
@@ -165,7 +165,7 @@ fn block_out(block: &Block, meta: &ResponseMeta, content: &mut Vec<Value>) {
             return;
         }
         BlockKind::Foreign(OWN, raw) => content.push(raw.clone()),
-        // The format has no word for these in an answer.
+        // The format has no field for these in a response.
         BlockKind::Foreign(..) | BlockKind::Media(_) | BlockKind::ToolResult(_) => {}
     }
     content.extend(signature.map(|signature| signature_block(signature, channel)));

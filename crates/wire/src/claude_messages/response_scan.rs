@@ -1,4 +1,4 @@
-//! A whole answer as far as money is concerned.
+//! A whole response as far as money is concerned.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ struct Message<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Looks at a whole answer for what it used.
+/// Looks at a whole response for what it used.
 pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseError> {
     let message: Message<'_> = serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
     let Some(content) = message.content.filter(|_| message.error.is_none()) else {

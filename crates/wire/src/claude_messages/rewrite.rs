@@ -1,4 +1,4 @@
-//! An answer that is passed on in its own format: the public name of its model, and seals marked with
+//! A response that is passed on in its own format: the public name of its model, and signatures tagged with
 //! the channel that made them. Every other byte stays.
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::canonical::Signature;
 use crate::request_facts::PathEdit;
 use crate::{Frame, Object, Rewrite, event_frame, patch_at, scan};
 
-/// A whole answer with the names that the caller knows; none if it needs none.
+/// A whole response with the names that the caller knows; none if it needs none.
 pub(crate) fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
     let message = scan(body).ok()?;
     let edits = message_edits(&message, rewrite, "");
@@ -88,7 +88,7 @@ fn message_edits(message: &Object<'_>, rewrite: &Rewrite, before: &str) -> Vec<P
     edits
 }
 
-/// A list of blocks with its seals marked; none if there are none.
+/// A list of blocks with its signatures tagged; none if there are none.
 fn tagged_blocks(content: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
     let blocks: Vec<&RawValue> = serde_json::from_slice(content).ok()?;
     let mut out = Vec::with_capacity(content.len());
@@ -113,7 +113,7 @@ fn tagged_blocks(content: &[u8], rewrite: &Rewrite) -> Option<Vec<u8>> {
     changed.then_some(out)
 }
 
-/// The seal of a block, which only thoughts have.
+/// The signature of a block, which only thoughts have.
 fn signature_edit(block: &Object<'_>, rewrite: &Rewrite, before: &str) -> Option<PathEdit> {
     let key = match text_at(block, "type")?.as_str() {
         "thinking" => "signature",

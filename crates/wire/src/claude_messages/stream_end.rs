@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Reader {
-    /// The last words of a stream that was passed on.
+    /// The end of a stream that was passed on.
     pub(crate) fn write_end(
         &mut self,
         held: &[Frame],
@@ -57,7 +57,7 @@ impl Reader {
 /// The frame behind which nothing comes.
 pub(super) const STOP_FRAME: &[u8] = b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 
-/// The frame that an answer begins with.
+/// The frame that a response begins with.
 pub(super) fn start_frame(id: &str, model: &str, reported: &ReportedUsage, out: &mut Vec<u8>) {
     let begin = json!({
         "type": "message_start",

@@ -18,7 +18,7 @@ use crate::{Frame, FrameKind, without_data};
 
 /// Blocks that are open at once; the format opens one after the other.
 const MAX_OPEN: usize = 256;
-/// Bytes of a block that is told only when it is whole.
+/// Bytes of a block that is reported only when it is whole.
 const MAX_HELD_BYTES: usize = 8_000_000;
 
 /// Reads a stream.
@@ -102,7 +102,7 @@ impl Reader {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);
         };
-        // Some who speak this format end as another one does.
+        // Some compatible vendors end as chat does.
         if data.as_ref() == b"[DONE]" {
             return FrameKind::Empty;
         }
@@ -138,7 +138,7 @@ impl Reader {
                 FrameKind::Done
             }
             "" => FrameKind::Invalid,
-            // A word of tomorrow: whoever asked for it can read it.
+            // An event type that is newer than this code: passed on, since the caller may know it.
             _ => FrameKind::Content,
         }
     }
@@ -257,7 +257,7 @@ impl Reader {
     }
 
     fn open_call(&mut self, index: u32, mut call: ToolCall, events: &mut Vec<Event>) {
-        // Arguments come in pieces; those at the beginning count if none do.
+        // Arguments come in deltas; those at the beginning count if none do.
         let whole = std::mem::take(&mut call.arguments);
         let at = self.next_place();
         self.open.insert(index, Open::Call(at, Some(whole)));

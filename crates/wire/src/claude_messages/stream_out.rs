@@ -45,17 +45,17 @@ struct Current {
     kind: Kind,
     /// Its number, once there is something in it.
     index: Option<u32>,
-    /// A seal that this kind of block has no place for.
+    /// A signature that this kind of block has no place for.
     signature: Option<Signature>,
 }
 
 #[derive(Debug)]
 enum Kind {
-    /// Words, of an answer or a refusal.
+    /// Words, of a response or a refusal.
     Text,
     Thinking,
     Call(ToolCall),
-    /// A tool that takes plain words, which are held until they can be written as JSON.
+    /// A tool that takes plain text, which is held until they can be written as JSON.
     CustomCall(ToolCall),
     /// Whole already, or nothing this format has a word for.
     Whole(Option<Value>),
@@ -101,7 +101,7 @@ impl Writer {
             Event::Stop(0, stop) => self.stop = Some(stop.clone()),
             Event::Ping => out.extend_from_slice(super::HEARTBEAT),
             // The beginning waits for the first block, so that it can tell what the input was. Only
-            // one answer can be told. Whoever drives the stream writes its failure.
+            // one choice can be written. The relay writes its failure.
             Event::Start { .. } | Event::BlockStart(..) | Event::Stop(..) | Event::Error(_) => {}
         }
     }
@@ -139,7 +139,7 @@ impl Writer {
             return;
         }
         if self.waiting.len() >= MAX_WAITING || self.waiting_bytes >= MAX_WAITING_BYTES {
-            // Nobody opens so many at once; what is open ends here.
+            // No vendor opens so many at once; what is open ends here.
             self.close_current(out);
             self.write_waiting(true, out);
             self.begin_block(at, opening, out);
@@ -226,7 +226,7 @@ impl Writer {
             signature: None,
         });
         if is_call {
-            // A call is told at once; words only when there are any.
+            // A call is reported at once; words only when there are any.
             self.start_current(out);
             self.delta("input_json_delta", "partial_json", &arguments, out);
         }
@@ -283,7 +283,7 @@ impl Writer {
                     call.arguments.push_str(more);
                 }
             }
-            // Seals of words are asked back by nobody, and agents take the last block for the answer.
+            // No upstream wants signatures of text back, and agents take the last block for the result.
             (Kind::Text, BlockDelta::Signature(_)) => {}
             (
                 Kind::Call(_) | Kind::CustomCall(_) | Kind::Whole(_),
@@ -291,7 +291,7 @@ impl Writer {
             ) => {
                 current.signature = Some(signature.clone());
             }
-            // A piece that does not fit its block, or that this format has no word for.
+            // A piece that does not fit its block, or that this format has no field for.
             (
                 Kind::Text | Kind::Thinking | Kind::Call(_) | Kind::CustomCall(_) | Kind::Whole(_),
                 BlockDelta::Text(_)
@@ -375,7 +375,7 @@ fn start_block(index: u32, block: &Value, out: &mut Vec<u8>) {
     frame("content_block_start", &event, out);
 }
 
-/// The input of a tool of the vendor's own, which comes in pieces as any other.
+/// The input of a tool of the vendor's own, which comes in deltas as any other.
 fn own_input(raw: &Value) -> Option<String> {
     let is_call = raw
         .get("type")

@@ -10,9 +10,9 @@ use super::request_out::system_ahead;
 use crate::canonical::named;
 use crate::canonical::{Block, BlockKind, Conversation, Role, Turn};
 
-/// Stands before a conversation that begins with an answer.
+/// Stands before a conversation that begins with a response.
 const OPENING: &str = "(The conversation begins with your answer.)";
-/// Stands where a tool was called and nobody says what it said.
+/// The result of a tool call without a result.
 const NO_RESULT: &str = "(The tool gave no result.)";
 
 struct Message {
@@ -173,7 +173,7 @@ fn push(messages: &mut Vec<Message>, side: Side, value: Value) {
 }
 
 /// Puts what a tool said right behind the turn that called it. What answers no call becomes words, and
-/// a call that nothing answers gets an answer that says so: the upstream takes neither.
+/// a call that nothing answers gets a response that says so: the upstream takes neither.
 fn answered(
     messages: Vec<Message>,
     writing: &mut Writing<'_>,

@@ -7,7 +7,7 @@ use trunkline_types::{Bucket, Usage};
 use crate::canonical::ReportedUsage;
 use crate::serde_helpers::count;
 
-/// Usage as it stands in an answer. What is not a whole number from zero on was not told.
+/// Usage as it stands in a response. What is not a whole number from zero on was not reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct RawUsage {
     #[serde(default, deserialize_with = "count")]
@@ -56,7 +56,7 @@ struct Iteration {
     cache_creation: Option<CacheWrites>,
 }
 
-/// Which side of usage is told.
+/// Which side of usage is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// Input alone: a stream begins with a word about output that is no count of it.
@@ -67,7 +67,7 @@ pub(super) enum Side {
 
 impl RawUsage {
     /// Takes over what a later one tells. Numbers grow along a stream, so a zero behind a number says
-    /// that it was not told again.
+    /// that it was not reported again.
     pub(super) fn merge(&mut self, later: Self) {
         let over = |old: &mut Option<u64>, new: Option<u64>| {
             *old = new.filter(|tokens| *tokens > 0).or(*old).or(new);
@@ -87,13 +87,13 @@ impl RawUsage {
         self.iterations = later.iterations.or_else(|| self.iterations.take());
     }
 
-    /// Disjoint buckets of a whole answer; none unless input and output were told.
+    /// Disjoint buckets of a whole response; none unless input and output were reported.
     pub(super) fn whole(&self) -> Option<ReportedUsage> {
         let both = self.input_tokens.is_some() && self.output_tokens.is_some();
         both.then(|| self.reported(Side::Both))
     }
 
-    /// Disjoint buckets, as far as they were told.
+    /// Disjoint buckets, as far as they were reported.
     pub(super) fn reported(&self, side: Side) -> ReportedUsage {
         let (one, more) = match self.iterations.as_deref() {
             Some([first, rest @ ..]) => (*first, rest),

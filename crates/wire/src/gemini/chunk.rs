@@ -1,4 +1,4 @@
-//! A GenerateContentResponse: a whole answer, or one piece of a stream.
+//! A GenerateContentResponse: a whole response, or one piece of a stream.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -85,7 +85,7 @@ impl Chunk {
 }
 
 impl Chunk {
-    /// Whether it is a sign of life: a piece of no words, and nothing about anything.
+    /// Whether it is a heartbeat: a piece of no words, and nothing about anything.
     pub(super) fn is_beat(&self) -> bool {
         let candidates = self.candidates.as_deref().unwrap_or_default();
         let nameless = self.response_id.is_none() && self.model_version.is_none();
@@ -127,13 +127,13 @@ fn is_no_words(part: &Value) -> bool {
     part.is_some_and(|part| part.len() == 1 && part.get("text").is_some_and(|text| text == ""))
 }
 
-/// Google's word for why an answer ended.
+/// Google's name for why a response ended.
 pub(super) fn finish_word(stop: &Stop) -> &str {
     match stop {
         Stop::End | Stop::ToolUse | Stop::Sequence(_) => "STOP",
         Stop::Length | Stop::ContextFull => "MAX_TOKENS",
         Stop::Filtered | Stop::Refused => "SAFETY",
-        // Google's own word for a pause makes its clients ask again with a token that nobody has.
+        // Google's own reason for a pause makes its clients ask again with a token that does not exist.
         Stop::Paused => "OTHER",
         Stop::Other(word) if OTHERS.contains(&word.as_str()) => word,
         Stop::Other(_) => "OTHER",

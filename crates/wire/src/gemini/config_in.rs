@@ -1,4 +1,4 @@
-//! How the answer is to be made, read into canon.
+//! How the response is to be made, read into the canonical form.
 
 use serde_json::{Map, Number, Value};
 
@@ -9,12 +9,12 @@ use super::schema::json_schema;
 use crate::RequestError;
 use crate::canonical::{Conversation, OutputShape, Reasoning, UnknownField};
 
-/// The type of an answer in JSON.
+/// The type of a response in JSON.
 pub(super) const JSON: &str = "application/json";
-/// Fields without which the answer has another shape.
+/// Fields without which the response has another shape.
 const MATTERS: [&str; 3] = ["responseMimeType", "responseSchema", "responseJsonSchema"];
 
-/// Reads `generationConfig`. What has no place in canon stays an extra.
+/// Reads `generationConfig`. What has no place in the canonical form stays an extra.
 pub(super) fn read_config(
     config: Value,
     conversation: &mut Conversation,
@@ -63,7 +63,7 @@ pub(super) fn read_config(
     Ok(())
 }
 
-/// What shape the answer has. A type that is not JSON stays where it is, with its schema.
+/// What shape the response has. A type that is not JSON stays where it is, with its schema.
 fn read_output(config: &mut Map<String, Value>) -> OutputShape {
     let mime = super::key_case::look(config, "responseMimeType");
     let mime = mime.and_then(Value::as_str).map(ToOwned::to_owned);

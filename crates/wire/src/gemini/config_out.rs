@@ -1,4 +1,4 @@
-//! How the answer is to be made, written as Google has it.
+//! How the response is to be made, written as Google has it.
 
 use serde_json::{Map, Value, json};
 
@@ -10,9 +10,9 @@ use crate::canonical::{
 
 /// Tokens for thoughts that all of Google's models take.
 const MAX_BUDGET: u64 = 24_576;
-/// Texts that may end an answer.
+/// Texts that may end a response.
 const MAX_STOPS: usize = 5;
-/// Words for how hard to think that Google has.
+/// Google's thinking levels.
 const LEVELS: [&str; 4] = ["minimal", "low", "medium", "high"];
 
 /// Writes `generationConfig`.
@@ -146,7 +146,7 @@ fn thinking(reasoning: &Reasoning, target: &Target<'_>, notes: &mut Notes) -> Ma
     written
 }
 
-/// How hard to think, as far as it was said.
+/// The reasoning options, as far as they were given.
 enum Asked<'a> {
     Off,
     Adaptive,

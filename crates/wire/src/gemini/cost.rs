@@ -2,7 +2,7 @@
 
 use crate::{CostTable, Fields, Treatment};
 
-/// Where the length of an answer is written.
+/// Where the length of a response is written.
 pub(super) const CAP: &str = "generationConfig.maxOutputTokens";
 const SPEECH: &str = "audio output has a price of its own; use /v1/audio/speech";
 const PICTURES: &str = "images have a price of their own; use /v1/images/generations";
@@ -109,7 +109,7 @@ const COSTS: CostTable = &[
     ),
 ];
 
-/// Chat's words, and where they stand here.
+/// Chat's names, and where they stand here.
 const ALIASES: &[(&str, &str)] = &[
     ("messages", "contents"),
     ("max_completion_tokens", CAP),

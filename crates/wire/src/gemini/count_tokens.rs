@@ -1,4 +1,4 @@
-//! `countTokens`: what is asked, and the answer.
+//! `countTokens`: what is asked, and the response.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub fn count_request(body: &[u8]) -> Result<Vec<u8>, RequestError> {
     }
 }
 
-/// The answer to countTokens.
+/// The response to countTokens.
 #[must_use]
 pub fn count_answer(tokens: u64) -> Vec<u8> {
     let answer = json!({

@@ -8,7 +8,7 @@ const INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 const RETRY: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const DOMAIN: &str = "trunkline";
 
-/// An error as Google's clients read it. Whoever gets one was not charged.
+/// An error as Google's clients read it. A request that fails is not charged.
 #[must_use]
 pub(crate) fn error_body(body: &ErrorBody) -> Value {
     // Google's metadata are texts.
@@ -64,7 +64,7 @@ pub(crate) fn error_frame(body: &ErrorBody) -> Vec<u8> {
     Frame::of_data(body.as_bytes()).raw.to_vec()
 }
 
-/// How long Google wants to be left alone, in whole seconds: it says so inside the error, and in no header.
+/// Google's retry delay in whole seconds: it stands inside the error, and in no header.
 #[must_use]
 pub fn retry_delay(body: &[u8]) -> Option<u64> {
     let body: Value = serde_json::from_slice(body).ok()?;
@@ -83,7 +83,7 @@ pub fn retry_delay(body: &[u8]) -> Option<u64> {
     seconds.checked_add(u64::from(more))
 }
 
-/// Google's word for a status.
+/// Google's name for a status.
 const fn status_word(status: u16) -> &'static str {
     match status {
         401 => "UNAUTHENTICATED",

@@ -11,7 +11,7 @@ pub enum StreamShape {
     Array,
 }
 
-/// Turns frames of this room into members of an array.
+/// Turns frames of this format into members of a JSON array.
 #[derive(Debug, Default)]
 pub struct ArrayFrames {
     frames: Frames,
@@ -55,7 +55,7 @@ impl ArrayFrames {
             return;
         };
         if frame.raw.as_ref() == super::HEARTBEAT {
-            // White space is a sign of life that nobody reads.
+            // White space is a heartbeat that JSON parsers skip.
             out.push(b'\n');
             return;
         }

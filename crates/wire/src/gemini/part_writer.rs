@@ -26,7 +26,7 @@ const TYPES: [(&str, &str); 16] = [
     (".webm", "video/webm"),
 ];
 
-/// Words.
+/// Text.
 pub(super) fn text(words: &str) -> Value {
     json!({ "text": words })
 }
@@ -36,7 +36,7 @@ pub(super) fn thought(words: &str) -> Value {
     json!({ "text": words, "thought": true })
 }
 
-/// The same with a seal.
+/// The same with a signature.
 pub(super) fn signed(mut part: Value, signature: Option<String>) -> Value {
     if let (Some(signature), Some(map)) = (signature, part.as_object_mut()) {
         map.insert("thoughtSignature".to_owned(), Value::String(signature));
@@ -56,7 +56,7 @@ pub(super) fn call(call: &ToolCall, name: &str) -> (Value, bool) {
     (json!({ "functionCall": inside }), odd)
 }
 
-/// A picture, sound or file; what only Google says beside it goes along where it came from there.
+/// An image, audio or file; what only Google says beside it goes along where it came from there.
 pub(super) fn media(media: &Media, from: Format) -> Value {
     let mut inside = Map::new();
     let mut part = Map::new();
@@ -105,7 +105,7 @@ fn guessed_type(url: &str, kind: MediaKind) -> &'static str {
     }
 }
 
-/// A source of words as Google cites it; none if it has no address.
+/// A citation as Google cites it; none if it has no address.
 pub(super) fn citation(from: Format, raw: &Value) -> Option<Value> {
     if from == FORMAT {
         return Some(raw.clone());

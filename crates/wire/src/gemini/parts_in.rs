@@ -151,7 +151,7 @@ fn inline(inside: &mut Map<String, Value>) -> Option<(Source, String)> {
     Some((source, mime))
 }
 
-/// Google takes base64 in both alphabets, and its Python client writes the other one; nobody else does.
+/// Google takes base64 in both alphabets, and its Python client writes the URL-safe one, which no other vendor takes.
 fn in_the_usual_alphabet(data: String) -> String {
     if !data.contains(['-', '_']) {
         return data;
@@ -170,7 +170,7 @@ fn linked(inside: &mut Map<String, Value>) -> Option<(Source, String)> {
     Some((Source::Link { url, mime }, kind))
 }
 
-/// Which of the kinds a type is; an address without a type is a film (that of YouTube has none).
+/// Which of the kinds a type is; an address without a type is a video (that of YouTube has none).
 fn kind_of(mime: &str) -> MediaKind {
     match mime.split('/').next().unwrap_or_default() {
         "image" => MediaKind::Image,
@@ -195,7 +195,7 @@ fn read_call(
         None => "{}".to_owned(),
         Some(_) => return None,
     };
-    // Arguments in pieces, and whatever comes next, are of this format alone.
+    // Streamed arguments, and kinds that are newer than this code, are of this format alone.
     if !inside.is_empty() {
         return None;
     }
@@ -290,7 +290,7 @@ pub(super) fn beside(rest: Map<String, Value>) -> Block {
     Block::of(BlockKind::Foreign(FORMAT, Value::Object(tagged)))
 }
 
-/// Adds a block. The seal of another format comes in a part of its own behind the thoughts it seals,
+/// Adds a block. The signature of another format comes in a part of its own behind the thoughts that it signs,
 /// since these had been sent when it was known: it goes back to them, and they are one again.
 pub(super) fn push_joined(blocks: &mut Vec<Block>, block: Block) {
     let mut texts: Vec<String> = Vec::new();

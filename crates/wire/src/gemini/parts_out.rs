@@ -22,7 +22,7 @@ pub(super) struct Parts<'a> {
     pub(super) notes: Notes,
 }
 
-/// Parts of one content, and whether a call among them has its seal.
+/// Parts of one content, and whether a call among them has its signature.
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) parts: Vec<Value>,
@@ -85,7 +85,7 @@ impl Parts<'_> {
         );
     }
 
-    /// The bare seal, if the upstream made it.
+    /// The bare signature, if the upstream made it.
     fn own_signature(&self, signature: Option<&Signature>) -> Option<String> {
         let signature =
             signature.filter(|signature| signature.belongs_to(FORMAT, self.target.channel));
@@ -99,7 +99,7 @@ impl Parts<'_> {
                 "the format has no place for them in what was said before",
             );
         }
-        // Google refuses empty parts, but for those that carry a seal.
+        // Google refuses empty parts, but for those that carry a signature.
         if words.text.is_empty() && own.is_none() && self.from != FORMAT {
             return;
         }
@@ -133,7 +133,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The first call of a step needs a seal: its own, or the word that stands for none.
+    /// The first call of a step needs a signature: its own, or the word that stands for none.
     fn call(
         &mut self,
         call: &ToolCall,
@@ -231,7 +231,7 @@ impl Parts<'_> {
         }
     }
 
-    /// A part as it stands there, with its seal as its upstream knows it.
+    /// A part as it stands there, with its signature as its upstream knows it.
     fn untagged(&self, part: &Map<String, Value>) -> Value {
         let mut part = part.clone();
         let signature = super::key_case::take(&mut part, "thoughtSignature");

@@ -1,4 +1,4 @@
-//! A generateContent request, read into canon.
+//! A generateContent request, read into the canonical form.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -97,7 +97,7 @@ fn read_parts(parts: Vec<Value>, pairs: &mut Pairs) -> Vec<Block> {
     for mut part in parts {
         if let Some(result) = read_result(&mut part) {
             blocks.push(Block::of(pairs.result(result)));
-            // A result has neither a seal nor anything else beside it that means something.
+            // A result has neither a signature nor anything else beside it that means something.
             let rest = part.as_object().filter(|rest| !rest.is_empty());
             blocks.extend(rest.cloned().map(beside));
             continue;

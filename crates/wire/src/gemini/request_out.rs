@@ -224,7 +224,7 @@ fn write_tier(conversation: &Conversation, body: &mut Map<String, Value>, notes:
     body.insert("serviceTier".to_owned(), Value::String(word.to_owned()));
 }
 
-/// What other formats say and Google has no word for.
+/// What other formats say and Google has no field for.
 fn drop_advice(conversation: &Conversation, notes: &mut Notes) {
     const WHY: &str = "the format has no place for it";
     let said = [

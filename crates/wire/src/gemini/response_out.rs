@@ -1,4 +1,4 @@
-//! An answer in no format, written as a GenerateContentResponse.
+//! A response in no format, written as a GenerateContentResponse.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::{FORMAT, part_writer, shown_signature};
 use crate::ResponseMeta;
 use crate::canonical::{Block, BlockKind, Choice, Response};
 
-/// Writes a whole answer.
+/// Writes a whole response.
 pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     let mut body = Map::new();
     let choices = answer.choices.iter().enumerate();
@@ -66,7 +66,7 @@ pub(super) fn add_citations(
     }
 }
 
-/// A block of an answer; none if the format has no word for it.
+/// A block of a response; none if the format has no field for it.
 fn part(block: &Block, meta: &ResponseMeta) -> Option<Value> {
     let signature = block.signature.as_ref();
     let signature = signature.map(|signature| shown_signature(signature, meta.channel.as_deref()));

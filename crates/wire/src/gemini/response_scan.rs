@@ -1,4 +1,4 @@
-//! A whole answer: its usage, that it is one, and what it says.
+//! A whole response: its usage, that it is one, and what it says.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use crate::token_estimate::tokens_of_bytes;
 use crate::upstream_error::read_error;
 use crate::{ResponseError, ResponseSummary};
 
-/// What Google tells of.
+/// The buckets that Google reports.
 pub(super) const BUCKETS: [Bucket; 7] = [
     Bucket::PlainInput,
     Bucket::CacheRead,
@@ -38,7 +38,7 @@ struct Shell<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Looks at a whole answer for what it used.
+/// Looks at a whole response for what it used.
 pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseError> {
     let shell: Shell<'_> = match serde_json::from_slice(body) {
         Ok(shell) => shell,
@@ -69,7 +69,7 @@ fn no_answer(body: &[u8]) -> ResponseError {
     ResponseError::Invalid
 }
 
-/// Reads a whole answer: a stream of one piece.
+/// Reads a whole response: a stream of one piece.
 pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseError> {
     let whole = scan_response(body)?;
     let chunk: Chunk = serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
@@ -79,7 +79,7 @@ pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseErr
     reader.end(&mut events);
     let mut collected = Accumulator::default();
     events.iter().for_each(|event| collected.observe(event));
-    // A stream may still tell of its output; a whole answer has told all.
+    // A stream may still report its output; a whole response has reported all.
     Ok(Response {
         reported: whole.reported,
         ..collected.answer()

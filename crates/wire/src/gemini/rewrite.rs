@@ -1,5 +1,5 @@
-//! Answers and requests that stay in this format, with the few bytes changed that must be: the model's
-//! name, and where seals belong. Only seals of parts are touched, never a function's arguments.
+//! Responses and requests that stay in this format, with the few bytes changed that must be: the model's
+//! name, and where signatures belong. Only signatures of parts are touched, never a function's arguments.
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -12,16 +12,16 @@ use crate::{Edit, Frame, Object, Rewrite, StreamEnd, patch, priced, scan};
 
 const SIGNATURES: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
-/// What becomes of a seal; none to leave it.
+/// What becomes of a signature; none to leave it.
 type Resign<'a> = &'a dyn Fn(&str) -> Option<Signed>;
 
-/// A seal on its way.
+/// A signature on its way.
 enum Signed {
     As(String),
     Removed,
 }
 
-/// A whole answer with the names that the caller knows; none if it needs none.
+/// A whole response with the names that the caller knows; none if it needs none.
 pub(crate) fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
     changed(body, rewrite, None).map(Bytes::from)
 }
@@ -64,7 +64,7 @@ fn changed(body: &[u8], rewrite: &Rewrite, stream_end: Option<&StreamEnd>) -> Op
         edits.extend(candidates.map(|list| Edit::Set("candidates", list)));
     }
     if let Some(stream_end) = stream_end {
-        // One half of usage is not shown as all of it: then it is told anew.
+        // One half of usage is not shown as all of it: then it is reported anew.
         let usage = object.value("usageMetadata").filter(|_| {
             let prompt = object.at("usageMetadata.promptTokenCount");
             prompt.is_some()
@@ -76,14 +76,14 @@ fn changed(body: &[u8], rewrite: &Rewrite, stream_end: Option<&StreamEnd>) -> Op
     (!edits.is_empty()).then(|| patch(&object, &edits))
 }
 
-/// Whether a seal may be in it.
+/// Whether a signature may be in it.
 fn has_signature(body: &[u8]) -> bool {
     let mut words = SIGNATURES.iter();
     words.any(|word| memmem::find(body, word.as_bytes()).is_some())
 }
 
-/// A request of this format whose seals go home: those of the channel bare, those of others left out, but
-/// for a call's, which is replaced by the word that stands for none. None if nothing needs to change.
+/// A request of this format with its signatures restored: those of the channel untagged, those of others removed,
+/// but for a call's, which is replaced by Google's placeholder. None if nothing needs to change.
 #[must_use]
 pub fn restore_signatures(body: &[u8], channel: Option<&str>) -> Option<Vec<u8>> {
     let object = scan(body).ok()?;

@@ -7,7 +7,7 @@ use super::usage::priced_usage;
 use crate::canonical::Stop;
 use crate::{StreamEnd, json_bytes};
 
-/// An answer that ends here. Its empty text makes it a turn for clients that look for one.
+/// A response that ends here. Its empty text makes it a turn for clients that look for one.
 pub(super) fn last_candidate(index: u32, stop: &Stop) -> Value {
     json!({
         "content": { "role": "model", "parts": [{ "text": "" }] },

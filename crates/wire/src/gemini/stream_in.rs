@@ -16,7 +16,7 @@ use crate::canonical::{
 use crate::upstream_error::read_error;
 use crate::{Frame, FrameKind, Rewrite, StreamEnd, without_data};
 
-/// Answers of one stream that are followed.
+/// Choices of one stream that are followed.
 const MAX_CHOICES: usize = 64;
 
 /// Reads a stream.
@@ -26,12 +26,12 @@ pub struct Reader {
     id: String,
     model: String,
     choices: BTreeMap<u32, Following>,
-    /// The prompt was blocked, or an answer said why it ended.
+    /// The prompt was blocked, or a response said why it ended.
     ended: bool,
     /// Something waits for the charge, so everything behind it does.
     holding: bool,
     reported: Option<ReportedUsage>,
-    /// The last of what was told of usage.
+    /// The last usage that was reported.
     told: Option<RawUsage>,
     calls: usize,
 }
@@ -103,7 +103,7 @@ impl Reader {
         FrameKind::Error(said)
     }
 
-    /// Reads what is said, in a piece or in a whole answer.
+    /// Reads what is said, in a piece or in a whole response.
     pub(super) fn read_chunk(&mut self, chunk: Chunk, events: &mut Vec<Event>) {
         let blocked = chunk.blocked().is_some();
         self.begin(&chunk, events);
@@ -145,7 +145,7 @@ impl Reader {
         });
     }
 
-    /// Each count is of all so far: a bucket that is not told any more is empty.
+    /// Each count is of all so far: a bucket that is not reported any more is empty.
     fn whole_count(&self, mut reported: ReportedUsage) -> ReportedUsage {
         let before = self.reported.as_ref().map(|before| &before.usage);
         for bucket in super::response_scan::BUCKETS {
@@ -200,7 +200,7 @@ impl Reader {
         self.ended && all
     }
 
-    /// The last words: what was held, with what it cost. No comment: see the room's first lines.
+    /// The end: what was held, with what it cost. No comment: see the module's documentation.
     pub(crate) fn write_end(
         &mut self,
         held: &[Frame],
@@ -253,7 +253,7 @@ impl Following {
         };
         let signed = matches!(events.last(), Some(Event::BlockDelta(last, BlockDelta::Signature(_))) if *last == at);
         if kind == Kind::Thinking && !signed {
-            // An empty seal: it only says where the thoughts belong.
+            // An empty signature: it only says where the thoughts belong.
             let signature = Signature::of(FORMAT, String::new());
             events.push(Event::BlockDelta(at, BlockDelta::Signature(signature)));
         }
@@ -275,7 +275,7 @@ impl Following {
         let signature = block.signature;
         let whole = match block.kind {
             BlockKind::Text(words) => {
-                // A piece without words or a seal is a sign of life.
+                // A piece without words or a signature is a heartbeat.
                 if !words.text.is_empty() || signature.is_some() {
                     let at = self.grow(index, Kind::Text, words.text, events);
                     self.words = Some(at);
@@ -300,7 +300,7 @@ impl Following {
                 events.push(Event::BlockEnd(at));
                 return;
             }
-            // The seal of another format comes behind the thoughts it seals.
+            // The signature of another format comes behind the thoughts that it signs.
             BlockKind::Redacted(_) if self.open.is_some_and(|(_, kind)| kind == Kind::Thinking) => {
                 let at = self.grow(index, Kind::Thinking, String::new(), events);
                 self.signature_and_close(at, signature, events);
@@ -349,7 +349,7 @@ impl Following {
         at
     }
 
-    /// Behind its seal a block is whole: what is sealed is sent back as it came.
+    /// Behind its signature a block is whole: what is signed is sent back as it came.
     fn signature_and_close(
         &mut self,
         at: BlockIndex,

@@ -13,7 +13,7 @@ use crate::{ResponseMeta, StreamEnd, event_frame, json_bytes, put_number, put_te
 
 /// Blocks that are open at once; what is beyond is not written.
 const MAX_OPEN: usize = 4_096;
-/// Answers of one stream.
+/// Choices of one stream.
 const MAX_CHOICES: usize = 64;
 /// Bytes of a call that wait until it is complete; more are not kept.
 const MAX_CALL_BYTES: usize = 8_000_000;
@@ -40,14 +40,14 @@ enum Block {
     Text,
     Thinking,
     Call(ToolCall, Option<Signature>),
-    /// All that it is; it waits for its seal.
+    /// All that it is; it waits for its signature.
     Whole(Value, Option<Signature>),
     /// Nothing to write.
     Unsaid,
 }
 
 impl Writer {
-    /// For one answer.
+    /// For one response.
     pub(crate) fn new(meta: ResponseMeta) -> Self {
         let mut tail = b"}],\"modelVersion\":".to_vec();
         put_text(&meta.model, &mut tail);
@@ -79,7 +79,7 @@ impl Writer {
         }
     }
 
-    /// Whether an answer is one that is followed.
+    /// Whether a response is one that is followed.
     fn knows(&mut self, choice: u32) -> bool {
         if self.choices.len() < MAX_CHOICES {
             self.choices.insert(choice);
@@ -179,7 +179,7 @@ impl Writer {
         self.part(at.choice, part, out);
     }
 
-    /// Closes what nobody closed, of one answer or of all.
+    /// Closes blocks that are still open, of one choice or of all.
     fn close_all(&mut self, choice: Option<u32>, out: &mut Vec<u8>) {
         let of_it = |at: &&BlockIndex| choice.is_none_or(|choice| at.choice == choice);
         let open: Vec<BlockIndex> = self.open.keys().filter(of_it).copied().collect();
@@ -230,7 +230,7 @@ impl Writer {
         event_frame(None, &json_bytes(&chunk), out);
     }
 
-    /// Writes the end, now that the charge is durable. No comment: see the room's first lines.
+    /// Writes the end, now that the charge is durable. No comment: see the module's documentation.
     pub(crate) fn finish(&mut self, stream_end: &StreamEnd, out: &mut Vec<u8>) {
         if stream_end.exhausted {
             // A call that is not complete is none.

@@ -1,4 +1,4 @@
-//! Tools and whether they must be used, read into canon.
+//! Tools and whether they must be used, read into the canonical form.
 
 use serde_json::{Map, Value};
 

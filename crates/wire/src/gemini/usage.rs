@@ -12,7 +12,7 @@ use crate::{Cost, priced};
 /// Kinds of tokens in one list that are looked at.
 const MAX_KINDS: usize = 64;
 
-/// Usage. What is not a whole number from zero on was not told.
+/// Usage. What is not a whole number from zero on was not reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RawUsage {
@@ -34,7 +34,7 @@ pub(super) struct RawUsage {
     candidates_tokens_details: Kinds,
 }
 
-/// Sound and pictures among the tokens.
+/// Audio and images among the tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Kinds {
     audio: u64,
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for Kinds {
 }
 
 impl RawUsage {
-    /// Takes the prompt's side from before where it is not told again: each count is of all so far, but
+    /// Takes the prompt's side from before where it is not reported again: each count is of all so far, but
     /// some tell one half in one piece and the other half in another.
     pub(super) fn behind(mut self, before: Option<&Self>) -> Self {
         if let (None, Some(before)) = (self.prompt_token_count, before) {
@@ -123,7 +123,7 @@ impl RawUsage {
         })
     }
 
-    /// Input and output, so that both together are the total where it is told. Some who imitate Google
+    /// Input and output, so that both together are the total where it is reported. Some compatible vendors
     /// count thoughts among the candidates, or what tools read in the prompt.
     fn sums(&self, prompt: u64) -> (u64, u64) {
         let tools = self.tool_use_prompt_token_count.unwrap_or(0);
@@ -147,7 +147,7 @@ impl RawUsage {
     }
 }
 
-/// What was used as Google tells it.
+/// Usage as Google reports it.
 pub(super) fn usage_json(reported: &ReportedUsage) -> Value {
     let input = reported.input();
     let output = reported.output();

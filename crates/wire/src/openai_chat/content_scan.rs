@@ -1,5 +1,4 @@
-//! What stands in messages besides text: images, audio and files, each with a bound of its own,
-//! and references to things stored elsewhere, which are refused.
+//! Media in messages: images, audio and files, each with a bound of its own tokens, and references to things stored elsewhere, which are refused.
 
 use std::borrow::Cow;
 

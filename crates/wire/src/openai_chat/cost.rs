@@ -2,11 +2,11 @@
 
 use crate::{CostTable, Fields, Treatment};
 
-/// How soon an answer must begin, at vendors who sell that.
+/// The service tier, at vendors that sell several.
 pub const SERVICE_TIER: &str = "service_tier";
 
-/// Every field that the format has. What is not here goes on as it is, and nobody promises that it is
-/// read.
+/// Every field that the format has. Other fields are passed on unchanged, without
+/// a promise that they are read.
 const KNOWN: &[&str] = &[
     "audio",
     "background",

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{ErrorBody, Frame};
 
-/// An error as OpenAI's clients read it. Whoever gets one was not charged.
+/// An error as OpenAI's clients read it. A request that fails is not charged.
 #[must_use]
 pub fn error_body(body: &ErrorBody) -> Value {
     let mut error = json!({

@@ -1,4 +1,4 @@
-//! Pictures, sound and files, written as parts of a chat message.
+//! Images, audio and files, written as parts of a chat message.
 
 use serde_json::{Value, json};
 

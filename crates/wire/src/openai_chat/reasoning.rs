@@ -1,5 +1,5 @@
 //! Thoughts in chat messages: `reasoning_content` as DeepSeek and most others have it, and beside it
-//! `reasoning_details`, where seals of upstreams travel to the caller and back.
+//! `reasoning_details`, where signatures of upstreams travel to the caller and back.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ use super::response_out::tagged;
 use crate::Format;
 use crate::canonical::{Block, BlockKind, Redacted, Signature, Thinking};
 
-/// Where Google's own chat path puts the seal of a tool call.
+/// Where Google's own chat path puts the signature of a tool call.
 const CALL_SIGNATURE: &str = "/extra_content/google/thought_signature";
 
-/// Thoughts of an assistant's message, or of an answer.
+/// Thoughts of an assistant's message, or of a response.
 pub(super) fn read(message: &Map<String, Value>) -> Vec<Block> {
     let details: Vec<Block> = list(message, "reasoning_details")
         .iter()
@@ -25,7 +25,7 @@ pub(super) fn read(message: &Map<String, Value>) -> Vec<Block> {
     text.map(|text| vec![thought(text)]).unwrap_or_default()
 }
 
-/// Thoughts of a chat upstream. Their seal is empty: it only says where they belong.
+/// Thoughts of a chat upstream. Their signature is empty: it only says where they belong.
 fn thought(text: String) -> Block {
     Block {
         signature: Some(Signature::of(Format::OpenaiChat, String::new())),
@@ -64,13 +64,13 @@ fn detail(detail: &Value) -> Option<Block> {
     }
 }
 
-/// The seal of a tool call.
+/// The signature of a tool call.
 pub(super) fn call_signature(call: &Value) -> Option<Signature> {
     let signature = call.pointer(CALL_SIGNATURE)?.as_str()?;
     Some(Signature::read(signature, Format::Gemini))
 }
 
-/// The member of a tool call that carries its seal.
+/// The member of a tool call that carries its signature.
 pub(super) fn signed_call(signature: &Signature) -> Value {
     json!({ "google": { "thought_signature": signature.tagged() } })
 }

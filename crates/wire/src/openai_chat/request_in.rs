@@ -1,4 +1,4 @@
-//! A chat request into canon. The body was looked through before, so what is odd here is only what a
+//! A chat request into the canonical form. The body was looked through before, so what is odd here is only what a
 //! price does not depend on; it is kept as it is, or refused by name.
 
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::canonical::{
 };
 use crate::{Format, Request, RequestError};
 
-/// Fields that have a place of their own in canon.
+/// Fields that have a place of their own in the canonical form.
 const MAPPED_FIELDS: &[&str] = &[
     "frequency_penalty",
     "function_call",
@@ -328,7 +328,7 @@ fn read_tool(tool: &Value) -> Tool {
     }
 }
 
-/// A grammar as canon has it: chat puts it one level deeper.
+/// A grammar as the canonical form has it: chat puts it one level deeper.
 fn flat_grammar(format: &Value) -> Value {
     let (Some(outer), Some(inner)) = (
         format.as_object(),
@@ -381,7 +381,7 @@ fn read_choice(body: &Map<String, Value>) -> Option<ToolChoice> {
     named(choice).map(ToolChoice::Named)
 }
 
-/// A tool named by `{"type":"function","function":{"name":…}}` and its kin.
+/// A tool named by `{"type":"function","function":{"name":…}}` and similar.
 fn named(choice: &Value) -> Option<ToolName> {
     let inner = choice.get("function").or_else(|| choice.get("custom"));
     let name = tool_name(inner.unwrap_or(choice));

@@ -1,4 +1,4 @@
-//! Canon into a chat request.
+//! The canonical form into a chat request.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::canonical::{
 };
 use crate::{Format, json_bytes};
 
-/// Texts that end an answer; the vendor takes no more.
+/// Texts that end a response; the vendor takes no more.
 const MAX_STOPS: usize = 4;
 
 /// How a result that failed begins, where nothing else can say so.
@@ -73,7 +73,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Texts as one; what is none is told.
+    /// Texts as one; what is none is reported.
     fn joined(&mut self, blocks: &[Block]) -> String {
         let mut texts: Vec<&str> = Vec::new();
         for block in blocks {
@@ -244,7 +244,7 @@ impl Writing<'_> {
             "type": "function",
             "function": { "name": self.state.sent(&call.tool), "arguments": arguments },
         });
-        // Google's own chat path wants its seals back; nobody else sends any.
+        // Google's own chat endpoint wants its signatures back; no other chat upstream sends any.
         let signature = block.signature.as_ref().filter(|_| self.same());
         if let (Some(signature), Some(map)) = (signature, written.as_object_mut()) {
             map.insert("extra_content".to_owned(), signed_call(signature));

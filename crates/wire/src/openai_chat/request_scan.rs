@@ -6,7 +6,7 @@ use crate::{CapName, Edit, Facts, Format, Object, Outgoing, Request, RequestErro
 
 /// Belongs to the Responses format.
 pub const PREVIOUS_RESPONSE: &str = "previous_response_id";
-/// Where a request says how long its answer may be: the word of today.
+/// Where a request says how long its response may be: the word of today.
 pub(super) const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 /// The older word, which some upstreams know alone.
 pub(super) const MAX_TOKENS: &str = "max_tokens";

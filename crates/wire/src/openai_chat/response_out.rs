@@ -1,4 +1,4 @@
-//! Whole chat answers, into canon and out of it.
+//! Whole chat responses, into the canonical form and out of it.
 
 use serde_json::{Map, Value, json};
 use trunkline_types::Bucket;
@@ -13,7 +13,7 @@ use crate::canonical::{
 };
 use crate::{Format, ResponseError, ResponseMeta, json_bytes, read_error};
 
-/// Reads a whole answer.
+/// Reads a whole response.
 pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseError> {
     let whole: Map<String, Value> =
         serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
@@ -55,7 +55,7 @@ fn read_choice(choice: &Value) -> Choice {
     }
 }
 
-/// The words of an answer: a text, or parts of it.
+/// The words of a response: a text, or parts of it.
 fn said(message: &Map<String, Value>) -> Vec<Block> {
     let mut blocks: Vec<Block> = match message.get("content") {
         Some(Value::String(text)) if !text.is_empty() => vec![Block::text(text.clone())],
@@ -79,7 +79,7 @@ fn refuses(blocks: &[Block]) -> bool {
     blocks.iter().any(refuses)
 }
 
-/// Why an answer ended. Some vendors say `stop` although tools are to be used; all say it of a refusal.
+/// Why a response ended. Some vendors say `stop` although tools are to be used; all say it of a refusal.
 pub(super) fn stop_of(word: &str, calls: bool, refuses: bool) -> Stop {
     match word {
         "stop" | "tool_calls" | "function_call" if calls => Stop::ToolUse,
@@ -91,7 +91,7 @@ pub(super) fn stop_of(word: &str, calls: bool, refuses: bool) -> Stop {
     }
 }
 
-/// Chat's word for it. A refusal that is told has ended as any answer does.
+/// Chat's name for it. A refusal that is reported has ended as any response does.
 pub(super) const fn finish_of(stop: &Stop, refuses: bool) -> &'static str {
     match stop {
         Stop::Refused if refuses => "stop",
@@ -102,7 +102,7 @@ pub(super) const fn finish_of(stop: &Stop, refuses: bool) -> &'static str {
     }
 }
 
-/// Writes a whole answer.
+/// Writes a whole response.
 pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     let choices = answer.choices.iter().enumerate();
     let choices: Vec<Value> = choices
@@ -181,7 +181,7 @@ fn message(blocks: &[Block], channel: Option<&str>) -> Value {
     message
 }
 
-/// A seal that says through which channel it came.
+/// A signature that says through which channel it came.
 pub(super) fn tagged(signature: &Signature, channel: Option<&str>) -> Signature {
     let channel = signature
         .channel

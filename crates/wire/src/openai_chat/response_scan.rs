@@ -1,4 +1,4 @@
-//! A whole answer: its usage, and that it is one.
+//! A whole response: its usage, and that it is one.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::serde_helpers::count;
 use crate::token_estimate::tokens_of_bytes;
 use crate::{Edit, ResponseError, Rewrite, patch, read_error, scan};
 
-/// Usage as OpenAI and its kin write it. What is not a whole number from zero on was not told.
+/// Usage as OpenAI and compatible vendors write it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct RawUsage {
     #[serde(default, deserialize_with = "count")]
@@ -19,10 +19,10 @@ pub(super) struct RawUsage {
     completion_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     total_tokens: Option<u64>,
-    /// DeepSeek's word for cached tokens.
+    /// DeepSeek's name for cached tokens.
     #[serde(default, deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
-    /// Moonshot's word for them.
+    /// Moonshot's name for them.
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
     #[serde(default)]
@@ -64,7 +64,7 @@ struct Whole<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Looks at a whole answer for what it used.
+/// Looks at a whole response for what it used.
 pub fn scan_response(body: &[u8]) -> Result<crate::ResponseSummary, ResponseError> {
     let whole: Whole<'_> = serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
     let choices = whole.choices.unwrap_or_default();
@@ -82,7 +82,7 @@ pub fn scan_response(body: &[u8]) -> Result<crate::ResponseSummary, ResponseErro
     })
 }
 
-/// An answer or a frame with its model called by another name; none if it needs none.
+/// A response or a frame with its model called by another name; none if it needs none.
 #[must_use]
 pub fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
     let object = scan(body).ok()?;
@@ -94,7 +94,7 @@ pub fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
 // === impl RawUsage ===
 
 impl RawUsage {
-    /// Takes over what the other one tells.
+    /// Takes over what the later one reports.
     pub(super) fn merge(&mut self, later: Self) {
         let over = |old: &mut Option<u64>, new: Option<u64>| *old = new.or(*old);
         over(&mut self.prompt_tokens, later.prompt_tokens);
@@ -111,7 +111,7 @@ impl RawUsage {
             .or(self.completion_tokens_details);
     }
 
-    /// Disjoint buckets, and the thoughts among them; none unless input and output were told.
+    /// Disjoint buckets, and the thoughts among them; none unless input and output were reported.
     pub(super) fn reported(&self) -> Option<ReportedUsage> {
         let details = self.completion_tokens_details;
         Some(ReportedUsage {
@@ -120,7 +120,7 @@ impl RawUsage {
         })
     }
 
-    /// Disjoint buckets; none unless input and output were told.
+    /// Disjoint buckets; none unless input and output were reported.
     pub(super) fn usage(&self) -> Option<Usage> {
         let prompt = self.prompt_tokens?;
         let completion = self.completion_tokens?;

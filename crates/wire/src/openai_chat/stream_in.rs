@@ -1,5 +1,5 @@
-//! A chat stream into canon. Chat opens and closes nothing: a block begins with its first piece and ends
-//! where another kind begins. Tools of one answer are told apart by their number.
+//! A chat stream into the canonical form. Chat opens and closes nothing: a block begins with its first piece and ends
+//! where another kind begins. Tools of one response are distinguished by their number.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,9 @@ use crate::response_facts::cut_model;
 use crate::upstream_error::{BaseResponse, read_error};
 use crate::{Format, Frame, FrameKind, Rewrite, StreamEnd, without_data};
 
-/// Answers of one stream at most.
+/// Choices of one stream at most.
 const MAX_CHOICES: u32 = 128;
-/// Tool calls of one answer at most.
+/// Tool calls of one response at most.
 const MAX_CALLS: u64 = 1_024;
 
 /// Reads a stream of chat chunks.
@@ -174,7 +174,7 @@ impl Reader {
         }
     }
 
-    /// False for what cannot be told in order.
+    /// False for what cannot be written in order.
     fn choice(&mut self, choice: &ChunkChoice<'_>, events: &mut Vec<Event>) -> bool {
         let number = choice.index.unwrap_or(0);
         if number >= MAX_CHOICES {
@@ -213,7 +213,7 @@ impl Reader {
         self.choices.values().any(|lane| lane.stopped)
     }
 
-    /// The last words of a stream that was passed on.
+    /// The end of a stream that was passed on.
     pub(crate) fn write_end(
         &self,
         held: &[Frame],
@@ -227,7 +227,7 @@ impl Reader {
     }
 }
 
-/// One answer while a chunk of it is told.
+/// One choice while a chunk of it is read.
 struct Telling<'a> {
     lane: &'a mut Lane,
     number: u32,
@@ -285,7 +285,7 @@ impl Telling<'_> {
         self.events.push(Event::BlockDelta(at, piece));
     }
 
-    /// Thoughts with the seals of whoever thought them, as gateways such as ours write them.
+    /// Reasoning with the signatures of its upstream, as gateways such as this one write it.
     fn details(&mut self, details: &[Value]) {
         let mut map = serde_json::Map::new();
         map.insert(
@@ -338,7 +338,7 @@ impl Telling<'_> {
         };
         let at = match self.lane.open {
             Some((Kind::Call(open), at)) if open == number => at,
-            // What was closed cannot grow: these pieces would belong to nobody.
+            // A closed block takes no more deltas: these would have no block.
             Some(_) | None if self.lane.calls.contains(&number) => {
                 return arguments.is_none_or(str::is_empty);
             }
@@ -404,7 +404,7 @@ impl Telling<'_> {
             return;
         };
         if kind == Kind::Thinking {
-            // An empty seal: it only says where the thoughts belong.
+            // An empty signature: it only says where the thoughts belong.
             let signature = Signature::of(Format::OpenaiChat, String::new());
             let has_one = matches!(self.events.last(), Some(Event::BlockDelta(last, BlockDelta::Signature(_))) if *last == at);
             if !has_one {

@@ -1,4 +1,4 @@
-//! Canon events into a chat stream. Why it ended, what was used and the last mark wait for the charge.
+//! Canonical events into a chat stream. Why it ended, what was used and the last mark wait for the charge.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use crate::canonical::{
 };
 use crate::{ResponseMeta, StreamEnd, cost_comment, event_frame, priced, put_number, put_text};
 
-/// Blocks that are remembered; beyond that an answer is not one.
+/// Blocks that are remembered; beyond that a response is not one.
 const MAX_BLOCKS: usize = 10_000;
-/// Bytes of one thought that are kept for its seal, which is worth nothing without them.
+/// Bytes of one thought that are kept for its signature, which is worth nothing without them.
 const MAX_THOUGHT_BYTES: usize = 1_000_000;
 
 /// Writes a stream of chat chunks.
 #[derive(Debug)]
 pub struct Writer {
     meta: ResponseMeta,
-    /// Everything of a chunk before the number of its answer.
+    /// Everything of a chunk before the number of its response.
     head: Vec<u8>,
     blocks: BTreeMap<BlockIndex, Kind>,
-    /// The words of the thought that is open: its seal comes last, and is sent back with them.
+    /// The words of the thought that is open: its signature comes last, and is sent back with them.
     thought: (Option<BlockIndex>, String),
-    /// Tool calls of each answer so far.
+    /// Tool calls of each response so far.
     calls: BTreeMap<u32, u64>,
     begun: BTreeMap<u32, Option<Stop>>,
 }
@@ -176,7 +176,7 @@ impl Writer {
                     self.chunk(at.choice, &json!({ "annotations": [source] }), out);
                 }
             }
-            // Chat has no word for the rest.
+            // Chat has no field for the rest.
             (
                 BlockDelta::Text(_)
                 | BlockDelta::NextPart

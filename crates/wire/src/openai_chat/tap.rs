@@ -1,5 +1,5 @@
-//! The tap on a stream: reads what passes, changes nothing. It knows usage wherever a vendor puts it,
-//! counts what was written in case nobody tells, and knows the end.
+//! The tap on a relayed stream: reads frames, changes nothing. It finds usage wherever a vendor puts it,
+//! estimates output in case none is reported, and finds the end.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ struct Chunk<'a> {
     choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
     usage: Option<RawUsage>,
-    /// Where Groq puts usage that nobody asked for.
+    /// Where Groq reports usage without `include_usage`.
     #[serde(default)]
     x_groq: Option<GroqPart>,
     #[serde(borrow, default)]
@@ -161,7 +161,7 @@ impl Tap {
         self.head.as_ref().map_or("", |head| head.model.as_str())
     }
 
-    /// The upstream's id of the answer; empty until it is known.
+    /// The upstream's id of the response; empty until it is known.
     #[must_use]
     pub fn id(&self) -> &str {
         self.head.as_ref().map_or("", |head| head.id.as_str())
@@ -179,7 +179,7 @@ impl Tap {
         self.finished
     }
 
-    /// Usage as far as the upstream told it; none if it told of no output.
+    /// Usage as far as the upstream reported it; none if it reported no output.
     #[must_use]
     pub fn reported(&self) -> Option<ReportedUsage> {
         self.usage.reported()
@@ -191,7 +191,7 @@ impl Tap {
         self.text.tokens()
     }
 
-    /// Input tokens, where the upstream told them without telling the output.
+    /// Input tokens, where the upstream reported them without reporting the output.
     #[must_use]
     pub const fn reported_input(&self) -> Option<u64> {
         self.usage.prompt_tokens

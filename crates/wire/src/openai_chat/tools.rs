@@ -8,7 +8,7 @@ use crate::canonical::{
     Conversation, NameRule, Tool, ToolChoice, ToolKind, ToolName, custom_schema, described,
 };
 
-/// What chat takes as a tool's name. Its own callers' names, and their tools of plain words, are sent as
+/// What chat takes as a tool's name. Its own callers' names, and their tools of plain text, are sent as
 /// they are.
 pub(super) fn rule(from: Format) -> NameRule {
     NameRule {
@@ -136,7 +136,7 @@ impl Writing<'_> {
     }
 }
 
-/// A tool of plain words as chat has it: the grammar stands one level deeper than in canon.
+/// A tool of plain text as chat has it: the grammar stands one level deeper than in the canonical form.
 fn custom(tool: &Tool, format: Option<&Value>) -> Value {
     let mut inner = Map::new();
     inner.insert("name".to_owned(), json!(tool.name.name));

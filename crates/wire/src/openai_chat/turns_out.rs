@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::canonical::Notes;
 
-/// Stands where a tool was called and nobody says what it said.
+/// The result of a tool call without a result.
 const NO_RESULT: &str = "(The tool gave no result.)";
 
 /// Puts every result behind its call. What answers no call becomes the user's words, and a call that
-/// nothing answers gets an answer that says so: the upstream takes neither.
+/// nothing answers gets a response that says so: the upstream takes neither.
 pub(super) fn answered(messages: Vec<Value>, notes: &mut Notes) -> Vec<Value> {
     let messages = joined(messages, notes);
     let mut results: BTreeMap<String, Value> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Sources of words: those of other formats come near to a link.
+//! Citations: those of other formats come near to a link.
 
 use serde_json::{Value, json};
 

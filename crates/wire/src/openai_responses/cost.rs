@@ -2,11 +2,11 @@
 
 use crate::{CostTable, Fields, Treatment};
 
-/// Where a request says how long its answer may be.
+/// Where a request says how long its response may be.
 pub(super) const MAX_OUTPUT_TOKENS: &str = "max_output_tokens";
 
 /// Tools that the vendor runs and bills by the call, which has no price here. Clients send some of
-/// them whether anybody wants them or not, so they are left out and reported instead of refused.
+/// them in every request, so they are left out and reported instead of refused.
 pub const SERVER_TOOLS: &[&str] = &[
     "code_interpreter",
     "file_search",
@@ -17,8 +17,8 @@ pub const SERVER_TOOLS: &[&str] = &[
     "web_search_preview_2025_03_11",
 ];
 
-/// Every field that the format has. What is not here goes on as it is, and nobody promises that it is
-/// read.
+/// Every field that the format has. Other fields are passed on unchanged, without
+/// a promise that they are read.
 const KNOWN: &[&str] = &[
     "background",
     "client_metadata",
@@ -79,7 +79,7 @@ const COSTS: CostTable = &[
     ),
 ];
 
-/// Chat's word for a field, and the path it has here.
+/// Chat's name for a field, and the path it has here.
 const ALIASES: &[(&str, &str)] = &[
     ("messages", "input"),
     ("max_completion_tokens", MAX_OUTPUT_TOKENS),

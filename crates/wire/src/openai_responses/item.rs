@@ -1,4 +1,4 @@
-//! Items of an answer under way: what is known of each so far, and how it is written whole.
+//! Items of a response under way: what is known of each so far, and how it is written whole.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) enum Body {
     Message(Parts),
     /// A tool is to be used.
     Call(ToolCall),
-    /// Thoughts: a summary of them, themselves, their seal as it is shown.
+    /// Thoughts: a summary of them, themselves, their signature as it is shown.
     Reasoning(Parts, Parts, Option<String>),
     /// Anything else, as it stands there.
     Whole(Value),
@@ -51,7 +51,7 @@ pub(super) struct Part {
 /// What a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PartKind {
-    /// Words of the answer.
+    /// Words of the response.
     Text,
     /// Why there is none.
     Refusal,

@@ -152,7 +152,7 @@ impl EventWriter {
         put_number(item.index, out);
     }
 
-    /// A source of the words of a part.
+    /// A citation of a part.
     pub(super) fn cited(
         &mut self,
         item: &Item,

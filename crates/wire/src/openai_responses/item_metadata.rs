@@ -1,4 +1,4 @@
-//! What items of a conversation say that canon has no place for (ids of messages, their state, words a
+//! What items of a conversation say that the canonical form has no place for (ids of messages, their state, words a
 //! vendor adds): kept beside it by where it stood, and put back when the same format is written.
 
 use std::collections::BTreeMap;

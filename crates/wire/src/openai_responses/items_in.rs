@@ -1,4 +1,4 @@
-//! Items of a conversation, or of an answer, read into turns and blocks.
+//! Items of a conversation, or of a response, read into turns and blocks.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ impl Turns {
         }
     }
 
-    /// The turns, and what they say that canon has no place for.
+    /// The turns, and what they say that the canonical form has no place for.
     pub(super) fn done(self) -> (Vec<Turn>, Labels) {
         (self.turns, self.labels)
     }
@@ -181,7 +181,7 @@ impl Turns {
             ] => Some(signature),
             _ => None,
         };
-        // Gemini seals calls and texts; its seal came to the caller as an item behind them.
+        // Gemini signs calls and texts; its signature came to the caller as an item behind them.
         if let Some(signature) = lone.filter(|signature| signature.format == Format::Gemini)
             && self.signed_before(signature)
         {
@@ -240,7 +240,7 @@ pub(super) fn read_call(map: &mut Map<String, Value>, custom: bool) -> Option<To
     })
 }
 
-/// Thoughts, taken out of their item: what is shown of them, and their seal on the last block. Nothing
+/// Thoughts, taken out of their item: what is shown of them, and their signature on the last block. Nothing
 /// is taken if they are not as we know them.
 pub(super) fn read_reasoning(map: &mut Map<String, Value>) -> Option<Vec<Block>> {
     let summary = texts_of(map.get("summary"))?;
@@ -272,7 +272,7 @@ pub(super) fn read_reasoning(map: &mut Map<String, Value>) -> Option<Vec<Block>>
             ..Block::of(BlockKind::Redacted(Redacted { item }))
         }),
         (None, None) => blocks.push(thinking(Vec::new(), true)),
-        // The words that the seal belongs to were not sent back; nobody can read it without them.
+        // The text that the signature belongs to was not sent back; the upstream cannot read it without.
         (None, Some((_, true))) => blocks.push(Block::of(BlockKind::Thinking(Thinking::default()))),
         (Some(_), None) => {}
     }

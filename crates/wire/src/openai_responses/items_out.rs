@@ -23,7 +23,7 @@ pub(super) struct Items<'a> {
     pub(super) items: Vec<Value>,
     /// Parts of a message that is not written yet.
     parts: Vec<Value>,
-    /// The last item is a summary of thoughts without a seal; the thoughts themselves may follow.
+    /// The last item is a summary of thoughts without a signature; the thoughts themselves may follow.
     open_summary: Option<Option<String>>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// What another vendor's tools did is told by the words around it; what a caller says is not left
+    /// What another vendor's tools did is reported by the words around it; what a caller says is not left
     /// out.
     fn foreign(&mut self, role: &Role, raw: &Value) {
         let kind = raw.get("type").and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! Pictures, sound and files, written as parts.
+//! Images, audio and files, written as parts.
 
 use serde_json::{Map, Value, json};
 
@@ -77,7 +77,7 @@ fn file(media: &Media) -> Option<Value> {
     Some(Value::Object(part))
 }
 
-/// A document of plain words is words.
+/// A document of plain text is sent as text.
 fn words(media: &Media) -> Value {
     let text = match &media.source {
         Source::Text(text) => text.as_str(),
@@ -87,7 +87,7 @@ fn words(media: &Media) -> Value {
     json!({ "type": "input_text", "text": text })
 }
 
-/// Files must have a name, by which the upstream tells their kind.
+/// Files must have a name, by which the upstream recognises their kind.
 fn default_name(source: &Source) -> String {
     let mime = match source {
         Source::Inline { mime, .. } => mime.as_str(),

@@ -6,7 +6,7 @@ use super::FORMAT;
 use crate::canonical::{Block, BlockKind, Media, MediaKind, Source, Text};
 use crate::json_value::{take_array, take_string};
 
-/// A part as a block, and what canon has no place for. What is no part we know stays as it is.
+/// A part as a block, and what the canonical form has no place for. What is no part we know stays as it is.
 pub(super) fn read_part(part: Value) -> (Block, Map<String, Value>) {
     let Value::Object(mut map) = part else {
         return (foreign(part), Map::new());

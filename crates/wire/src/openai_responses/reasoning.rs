@@ -1,13 +1,13 @@
-//! Seals of thoughts, as `encrypted_content` carries them.
+//! Reasoning signatures, as `encrypted_content` carries them.
 
 use super::FORMAT;
 use crate::canonical::Signature;
 
-/// Behind a seal of another vendor whose thoughts were shown beside it. Some clients send back the seal
+/// Behind a signature of another vendor whose thoughts were shown beside it. Some clients send back the signature
 /// alone; without its words it opens nothing, and must not be taken for thoughts that were never shown.
 const HAD_WORDS: char = '~';
 
-/// A seal as a caller gets it.
+/// A signature as a caller gets it.
 pub(super) fn shown(signature: &Signature, channel: Option<&str>, has_words: bool) -> String {
     let shown = signature.for_caller(FORMAT, channel);
     if has_words && signature.format != FORMAT {
@@ -16,7 +16,7 @@ pub(super) fn shown(signature: &Signature, channel: Option<&str>, has_words: boo
     shown
 }
 
-/// A seal as a caller or an upstream wrote it, and whether words belong to it.
+/// A signature as a caller or an upstream wrote it, and whether words belong to it.
 pub(super) fn read(text: &str) -> (Signature, bool) {
     let mut signature = Signature::read(text, FORMAT);
     let had_words = signature.format != FORMAT && signature.data.ends_with(HAD_WORDS);

@@ -1,4 +1,4 @@
-//! A request, read into canon.
+//! A request, read into the canonical form.
 
 use serde_json::{Map, Number, Value};
 
@@ -12,9 +12,9 @@ use crate::canonical::{
 use crate::json_value::{take_array, take_bool, take_number, take_string};
 use crate::{Request, RequestError};
 
-/// What asks for sealed thoughts.
+/// Asks for encrypted reasoning.
 pub(super) const SIGNED: &str = "reasoning.encrypted_content";
-/// Fields without which the answer is another one.
+/// Fields without which the response is another one.
 const MATTERING: &[&str] = &[
     "conversation",
     "previous_response_id",
@@ -80,7 +80,7 @@ fn read_input(body: &mut Map<String, Value>) -> Result<(Vec<Turn>, Labels), Requ
     Ok(turns.done())
 }
 
-/// What canon has no word for stays behind as a field of this format.
+/// What the canonical form has no field for stays behind as a field of this format.
 fn take_choice(body: &mut Map<String, Value>) -> Option<ToolChoice> {
     match read_choice(body.remove("tool_choice")?) {
         Ok(choice) => Some(choice),

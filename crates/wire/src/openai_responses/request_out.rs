@@ -21,7 +21,7 @@ const RULE: NameRule = NameRule {
     begins_with_letter: false,
     native: false,
 };
-/// The longest word for who asks that the upstream takes.
+/// The longest `user` that the upstream takes.
 const MAX_USER_CHARACTERS: usize = 64;
 /// The shortest answer that the upstream lets itself be asked for.
 const MIN_OUTPUT: u64 = 16;
@@ -36,7 +36,7 @@ type Body = Map<String, Value>;
 pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Target<'_>) -> Written {
     let mut notes = Notes::default();
     let own = conversation.from == FORMAT;
-    // OpenAI's formats name tools alike, and both have tools that take plain words.
+    // OpenAI's formats name tools alike, and both have tools that take plain text.
     let state = match conversation.from {
         Format::OpenaiResponses => TranslationState::default(),
         Format::OpenaiChat => TranslationState::new(
@@ -196,7 +196,7 @@ fn write_reasoning(conversation: &Conversation, notes: &mut Notes, body: &mut Bo
     if let Some(summary) = word.or(shown) {
         reasoning.insert("summary".to_owned(), json!(summary));
     }
-    // Models that do not think refuse to be asked for sealed thoughts.
+    // Models that do not think refuse to be asked for encrypted reasoning.
     let thinks = !told.off && (told.adaptive || !reasoning.is_empty());
     if told.encrypted || (!own && thinks) {
         body.insert("include".to_owned(), json!([SIGNED]));

@@ -156,7 +156,7 @@ pub fn without_server_tools(request: &Request) -> Option<(String, Vec<String>)> 
     (!dropped.is_empty()).then(|| (format!("[{}]", kept.join(",")), dropped))
 }
 
-/// The input of a request whose seals were marked on their way to the caller, with the bare seals that
+/// The input of a request whose signatures were tagged on their way to the caller, with the bare signatures that
 /// the upstream behind a channel wants back: its JSON, and how many thoughts of other upstreams were
 /// left out. None if there is nothing to change.
 #[must_use]

@@ -10,7 +10,7 @@ use super::usage::write_usage;
 /// What a response's id begins with.
 const PREFIX: &str = "resp_";
 
-/// Fields that are repeated as they were asked, and what the vendor says where nobody asked.
+/// Fields that repeat the request, and the vendor's defaults where the request has none.
 fn defaults() -> Vec<(&'static str, Value)> {
     vec![
         ("instructions", Value::Null),
@@ -114,7 +114,7 @@ pub(super) fn end(
     }
 }
 
-/// Why an answer is not complete; none if it is.
+/// Why a response is not complete; none if it is.
 pub(super) const fn cut_by(stop: &Stop) -> Option<&'static str> {
     match stop {
         Stop::Length | Stop::ContextFull => Some("max_output_tokens"),
@@ -128,8 +128,8 @@ pub(super) const fn cut_by(stop: &Stop) -> Option<&'static str> {
     }
 }
 
-/// The same of an answer as it is written. A model that would not answer says so in a part of its own;
-/// where an upstream has only a word for it, the answer must not look complete.
+/// The same of a response as it is written. A model that would not answer says so in a part of its own;
+/// where an upstream has only a word for it, the response must not look complete.
 pub(super) fn cut_of(stop: &Stop, output: &[Value]) -> Option<&'static str> {
     if *stop == Stop::Refused && !output.iter().any(says_no) {
         return cut_by(&Stop::Filtered);

@@ -1,4 +1,4 @@
-//! A whole answer, written: its blocks as items, and the response around them.
+//! A whole response, written: its blocks as items, and the response around them.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::canonical::{
 };
 use crate::{ResponseMeta, json_bytes};
 
-/// Writes a whole answer.
+/// Writes a whole response.
 pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     let nothing = Choice {
         blocks: Vec::new(),
@@ -31,11 +31,11 @@ pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) ->
     json_bytes(&Value::Object(response))
 }
 
-/// Items of a whole answer under way.
+/// Items of a whole response under way.
 struct Output<'a> {
     meta: &'a ResponseMeta,
     items: Vec<Item>,
-    /// The seal of a text in the message that is under way.
+    /// The signature of a text in the message that is under way.
     signature: Option<Signature>,
 }
 
@@ -90,7 +90,7 @@ impl Output<'_> {
                 }
             }
             BlockKind::Foreign(FORMAT, raw) => self.push("it", Body::Whole(raw.clone())),
-            // Answers hold no results of the caller's tools, and no words of other formats.
+            // Responses hold no results of the caller's tools, and no words of other formats.
             BlockKind::ToolResult(_) | BlockKind::Foreign(..) => {}
         }
     }
@@ -115,7 +115,7 @@ impl Output<'_> {
         }
     }
 
-    /// A seal of a text follows its message, since a message has no place for it.
+    /// A signature of a text follows its message, since a message has no place for it.
     fn message_ends(&mut self) {
         if let Some(signature) = self.signature.take() {
             self.signed(&signature);
@@ -154,7 +154,7 @@ impl Output<'_> {
     }
 }
 
-/// A picture as the format's own tool for pictures would give it; none for what it has no item for.
+/// An image as the format's own tool for images would give it; none for what it has no item for.
 pub(super) fn picture(media: &Media) -> Option<Value> {
     let Source::Inline { mime, data } = &media.source else {
         return None;

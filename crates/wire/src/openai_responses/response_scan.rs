@@ -1,4 +1,4 @@
-//! A whole answer, read: its usage, why it ended, and what it says.
+//! A whole response, read: its usage, why it ended, and what it says.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ use crate::canonical::{Block, BlockKind, Choice, Response, Stop, Thinking};
 use crate::token_estimate::tokens_of_bytes;
 use crate::{ResponseError, ResponseSummary};
 
-/// A response as far as its end is told by it.
+/// A response as far as its end is reported by it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Ended<'a> {
     #[serde(default)]
@@ -66,7 +66,7 @@ impl<'a> Ended<'a> {
     }
 }
 
-/// Looks at a whole answer for what it used.
+/// Looks at a whole response for what it used.
 pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseError> {
     let ended = Ended::read(body)?;
     let Some(output) = &ended.output else {
@@ -80,7 +80,7 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
     })
 }
 
-/// Reads a whole answer.
+/// Reads a whole response.
 pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseError> {
     let ended = Ended::read(body)?;
     let Some(output) = &ended.output else {
@@ -126,7 +126,7 @@ pub(super) fn seconds(value: &Value) -> Option<i64> {
     value.as_i64().or_else(whole)
 }
 
-/// The blocks of one item of an answer.
+/// The blocks of one item of a response.
 fn read_item(item: Value, blocks: &mut Vec<Block>) {
     let Value::Object(mut map) = item else {
         return;
@@ -164,7 +164,7 @@ fn read_item(item: Value, blocks: &mut Vec<Block>) {
     }
 }
 
-/// Thoughts without a word and without a seal are nothing to anybody but their upstream.
+/// Reasoning without text and without a signature is of no use to the caller.
 fn says_something(block: &Block) -> bool {
     let silent = |thinking: &Thinking| thinking.texts.is_empty() && block.signature.is_none();
     !matches!(&block.kind, BlockKind::Thinking(thinking) if silent(thinking))

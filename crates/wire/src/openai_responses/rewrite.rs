@@ -1,5 +1,5 @@
-//! An answer that passes through in its own format: the caller's names instead of the upstream's, and
-//! seals that say where they belong. Every other byte stays as it was.
+//! A response that passes through in its own format: the caller's names instead of the upstream's, and
+//! signatures that say where they belong. Every other byte stays as it was.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -10,11 +10,11 @@ use super::FORMAT;
 use crate::canonical::Signature;
 use crate::{Edit, Frame, Object, Rewrite, event_frame, patch, scan};
 
-/// Items whose `encrypted_content` is a seal.
+/// Items whose `encrypted_content` is a signature.
 const SIGNED_ITEMS: &[&str] = &["reasoning", "compaction", "compaction_summary"];
 const SIGNATURE: &str = "encrypted_content";
 
-/// A whole answer with the caller's names; none if it needs no change.
+/// A whole response with the caller's names; none if it needs no change.
 pub(crate) fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
     rewrite_response_object(body, rewrite).map(Bytes::from)
 }
@@ -78,7 +78,7 @@ fn renamed(object: &Object<'_>, field: &str, name: &str) -> Option<Vec<u8>> {
     (old != new).then_some(new)
 }
 
-/// A list of items with their seals marked; none if there is no seal in it.
+/// A list of items with their signatures marked; none if there is no signature in it.
 fn mark_list(bytes: &[u8], channel: &str) -> Option<Vec<u8>> {
     change_items(bytes, |item| mark_item(item, channel).map(Some))
 }
@@ -93,7 +93,7 @@ fn mark_item(bytes: &[u8], channel: &str) -> Option<Vec<u8>> {
     Some(patch(&object, &[Edit::Set(SIGNATURE, tagged)]))
 }
 
-/// A list of items whose seals are bare again for an upstream. Thoughts of another upstream are left
+/// A list of items whose signatures are bare again for an upstream. Thoughts of another upstream are left
 /// out; how many. None if there is nothing to change.
 pub(super) fn bare_list(bytes: &[u8], channel: Option<&str>) -> Option<(Vec<u8>, usize)> {
     let mut left_out = 0_usize;
@@ -125,7 +125,7 @@ pub(super) fn mark_value(item: &mut Value, channel: Option<&str>) {
     }
 }
 
-/// An item that bears a seal, and the seal.
+/// An item that bears a signature, and the signature.
 fn signed(bytes: &[u8]) -> Option<(Object<'_>, String)> {
     #[derive(Deserialize)]
     struct Kind<'a> {

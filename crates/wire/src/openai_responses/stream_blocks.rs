@@ -118,7 +118,7 @@ impl Writer {
     }
 }
 
-/// Keeps words to be told again, up to a bound.
+/// Keeps text to be repeated, up to a bound.
 pub(super) fn keep(kept: &mut usize, text: &mut String, more: &str) {
     let total = kept.saturating_add(more.len());
     if total <= MAX_KEPT_BYTES {

@@ -12,7 +12,7 @@ use super::stream_items::Tracked;
 use crate::canonical::Event;
 
 impl Reader {
-    /// Reads a frame that is a piece of an answer.
+    /// Reads a frame that is a piece of a response.
     pub(super) fn piece(&mut self, kind: &str, told: &ResponseFacts<'_>, events: &mut Vec<Event>) {
         let index = told.output_index.unwrap_or(self.last_index);
         self.last_index = index;
@@ -115,7 +115,7 @@ impl Reader {
         self.refuses = self.refuses || tracked.refuses();
     }
 
-    /// What is at work on an item, which is made if nobody told of it.
+    /// The state of an item, which is created if no start event came.
     fn with_item(
         &mut self,
         index: u64,

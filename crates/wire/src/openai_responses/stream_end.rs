@@ -1,4 +1,4 @@
-//! The last words of a stream that was passed on: its end, with what it cost; or the end it would have
+//! The end of a stream that was passed on: its end, with what it cost; or the end it would have
 //! had at its length, when the money does not reach further.
 
 use serde_json::{Map, Value};
@@ -48,7 +48,7 @@ impl Reader {
         out
     }
 
-    /// Closes everything, and says that the answer was cut off at its length.
+    /// Closes everything, and says that the response was cut off at its length.
     fn cut_off(&mut self, stream_end: &StreamEnd, rewrite: &Rewrite, out: &mut Vec<u8>) {
         let mut scribe = EventWriter {
             next: self.next_sequence,

@@ -1,4 +1,4 @@
-//! A stream, read: what each frame is to whoever passes it on, and what happens in it.
+//! Reads a stream: the kind of each frame for a relay, and its events.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

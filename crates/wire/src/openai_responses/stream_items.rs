@@ -1,4 +1,4 @@
-//! Items of a stream that is read: what was told of each, and the blocks it is in canon.
+//! Items of a stream that is read: what was reported of each, and the blocks it is in the canonical form.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::canonical::{BlockDelta, BlockIndex, BlockKind, BlockStart, Event, Sig
 #[derive(Debug)]
 pub(super) struct Tracked {
     pub(super) item: Item,
-    /// The item as its end told it.
+    /// The item as its end reported it.
     pub(super) whole: Option<Value>,
     /// Open blocks of parts of a message.
     parts: BTreeMap<u64, BlockIndex>,
@@ -55,7 +55,7 @@ impl Tracked {
         tracked
     }
 
-    /// An item that nobody said begins, by what it has parts of.
+    /// An item without a start event, by the kind of its parts.
     pub(super) const fn untold(index: u64, kind: PartKind) -> Self {
         let body = match kind {
             PartKind::Text | PartKind::Refusal => Body::Message(Parts::new()),
@@ -167,7 +167,7 @@ impl Tracked {
             .push(Event::BlockDelta(at, BlockDelta::Text(more.to_owned())));
     }
 
-    /// The whole words of a part, if no piece of them was told.
+    /// The whole words of a part, if no piece of them was reported.
     pub(super) fn fill(&mut self, number: u64, kind: PartKind, whole: &str, work: &mut Work<'_>) {
         if self.closed {
             return;
@@ -179,7 +179,7 @@ impl Tracked {
         }
     }
 
-    /// A source of words.
+    /// A citation.
     pub(super) fn cite(&mut self, number: u64, raw: Value, work: &mut Work<'_>) {
         if self.closed {
             return;
@@ -210,7 +210,7 @@ impl Tracked {
         }
     }
 
-    /// Arguments of a call: a piece of them, or all of them if no piece was told.
+    /// Arguments of a call: a piece of them, or all of them if no piece was reported.
     pub(super) fn arguments(&mut self, words: &str, whole: bool, work: &mut Work<'_>) {
         let (Body::Call(call), Some((at, _))) = (&mut self.item.body, self.block) else {
             return;
@@ -275,7 +275,7 @@ impl Tracked {
                         .push(Event::BlockStart(at, BlockStart::Foreign(FORMAT, raw)));
                     work.events.push(Event::BlockEnd(at));
                 }
-                // Answers hold no media in messages.
+                // Choices hold no media in messages.
                 BlockKind::Media(_)
                 | BlockKind::ToolCall(_)
                 | BlockKind::ToolResult(_)

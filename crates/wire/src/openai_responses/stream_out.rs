@@ -25,7 +25,7 @@ pub struct Writer {
     pub(super) places: BTreeMap<BlockIndex, Place>,
     /// The message that further texts join.
     message: Option<usize>,
-    /// Seals of texts and calls, which have no place for them: by item, until it is complete.
+    /// Signatures of texts and calls, which have no place for them: by item, until it is complete.
     pub(super) signatures: BTreeMap<usize, Signature>,
     stop: Option<Stop>,
     pub(super) kept: usize,
@@ -72,7 +72,7 @@ impl Writer {
                 self.close_all(DONE, out);
                 self.stop = Some(stop.clone());
             }
-            // What was used comes with the end; failures are written by whoever reads them.
+            // Usage is written at the end; the caller of the writer writes failures.
             Event::BlockStart(..)
             | Event::Stop(..)
             | Event::Usage(_)

@@ -1,11 +1,11 @@
-//! Tools and whether they must be used, read into canon.
+//! Tools and whether they must be used, read into the canonical form.
 
 use serde_json::{Map, Value};
 
 use crate::canonical::{Tool, ToolChoice, ToolKind, ToolName};
 use crate::json_value::{take_array, take_string};
 
-/// Before a key of a group, on the first of its tools: a group has no place of its own in canon.
+/// Before a key of a group, on the first of its tools: a group has no place of its own in the canonical form.
 pub(super) const GROUP_KEY: &str = "namespace.";
 
 /// Reads tools; those of a group stand beside the others, with its name before theirs.
@@ -24,7 +24,7 @@ pub(super) fn read_tools(list: Vec<Value>) -> Vec<Tool> {
     tools
 }
 
-/// Reads whether tools must be used; what canon has no word for comes back as it was.
+/// Reads whether tools must be used; what the canonical form has no field for comes back as it was.
 pub(super) fn read_choice(raw: Value) -> Result<ToolChoice, Value> {
     let known = match raw.as_str() {
         Some("auto") => Some(ToolChoice::Auto),

@@ -106,7 +106,7 @@ impl Tools<'_> {
             schema.clone()
         };
         map.insert("parameters".to_owned(), schema);
-        // This format is strict unless it is told otherwise, and no other one is.
+        // This format is strict unless it is reported otherwise, and no other one is.
         map.insert("strict".to_owned(), json!(strict.unwrap_or(false)));
     }
 

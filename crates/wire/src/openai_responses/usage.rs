@@ -7,7 +7,7 @@ use trunkline_types::{Bucket, Usage};
 use crate::canonical::ReportedUsage;
 use crate::serde_helpers::count;
 
-/// Usage as the format writes it. What is not a whole number from zero on was not told.
+/// Usage as the format writes it. What is not a whole number from zero on was not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct RawUsage {
     #[serde(default, deserialize_with = "count")]
@@ -41,7 +41,7 @@ struct OutputDetails {
 }
 
 impl RawUsage {
-    /// Disjoint buckets, and the thoughts among them; none unless input and output were told. The
+    /// Disjoint buckets, and the thoughts among them; none unless input and output were reported. The
     /// input of this format includes what was read from caches and written to them.
     pub(super) fn reported(&self) -> Option<ReportedUsage> {
         let input = self.input_tokens?;
