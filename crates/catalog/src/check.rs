@@ -111,7 +111,7 @@ impl Findings {
                 ));
             }
             if !seen.insert(tier) {
-                self.say(format!("tier {tier:?} stands twice"));
+                self.say(format!("tier {tier:?} is duplicated"));
             }
         }
     }

@@ -16,14 +16,14 @@ where
     type Value = BTreeMap<K, V>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a map in which no key stands twice")
+        formatter.write_str("a map without duplicate keys")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
         let mut map = BTreeMap::new();
         while let Some(key) = access.next_key::<K>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("{key} stands twice")));
+                return Err(A::Error::custom(format!("{key} is duplicated")));
             }
             map.insert(key, access.next_value()?);
         }

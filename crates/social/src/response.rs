@@ -57,7 +57,7 @@ pub fn read(cell: &Cell, status: u16, body: &[u8]) -> ResponseClass {
         },
         405..=499 => ResponseClass::Failed("misunderstood"),
         500..=599 => ResponseClass::Failed("failed"),
-        _ => ResponseClass::Failed("strange"),
+        _ => ResponseClass::Failed("unexpected status"),
     }
 }
 
@@ -121,14 +121,14 @@ fn has_something(cell: &Cell, data: &str) -> bool {
 /// A missing item is reported as an object with its route; a removed endpoint as `Not Found`.
 fn not_there(text: &str) -> ResponseClass {
     let Some(body) = members(text) else {
-        return ResponseClass::Failed("not found by somebody on the way");
+        return ResponseClass::Failed("404 without a JSON body");
     };
     let detail = body.get("detail").map(|raw| raw.get());
     match detail.map(serde_json::from_str::<Value>) {
         Some(Ok(Value::String(words))) if words == "Not Found" => ResponseClass::Gone,
         Some(Ok(Value::Object(_))) => ResponseClass::Nothing,
         None if body.contains_key("router") => ResponseClass::Nothing,
-        Some(_) | None => ResponseClass::Failed("not found without a word"),
+        Some(_) | None => ResponseClass::Failed("404 without a known detail"),
     }
 }
 

@@ -48,7 +48,7 @@ pub enum JsonError {
     #[error("the body is not UTF-8")]
     NotUtf8,
     /// Not JSON.
-    #[error("the body is not JSON: byte {0} is not what should stand there")]
+    #[error("the body is not JSON: unexpected byte at position {0}")]
     Syntax(usize),
     /// Something else than an object.
     #[error("the body must be a JSON object")]
@@ -57,7 +57,7 @@ pub enum JsonError {
     #[error("the body is nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
     /// A key that stands twice in one object.
-    #[error("the key {0:?} stands twice in one object; which one counts is not defined")]
+    #[error("duplicate key {0:?} in one object; which value counts is not defined")]
     DuplicateKey(String),
 }
 

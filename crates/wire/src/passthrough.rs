@@ -73,7 +73,7 @@ const COMPLETION_COSTS: CostTable = &[
     ("n", Treatment::Bounded),
     (
         "best_of",
-        Treatment::Refused("answers that nobody sees would be billed; use `n`"),
+        Treatment::Refused("it bills choices that are never returned; use `n`"),
     ),
 ];
 const COMPLETIONS: Fields = Fields {

@@ -31,7 +31,7 @@ impl RequestError {
         Self {
             code: "reference_not_supported",
             param: Some(param.to_owned()),
-            message: format!("`{param}` names something stored elsewhere; {way_out}"),
+            message: format!("`{param}` references something stored at an upstream; {way_out}"),
         }
     }
 }

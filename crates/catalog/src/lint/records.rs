@@ -52,7 +52,7 @@ fn surroundings(entry: &Entry, header: &CatalogHeader, is_social: bool, notes: &
         Some(vendor) if !header.vendors.contains_key(vendor) => {
             notes.error("vendor_unknown", format!("{vendor:?} is no vendor"));
         }
-        None if !is_social => notes.warn("vendor_missing", "it does not say who makes it"),
+        None if !is_social => notes.warn("vendor_missing", "it names no vendor"),
         Some(_) | None => {}
     }
     let unknown = |group: &&String| !header.groups.contains_key(*group);
@@ -83,7 +83,7 @@ fn endpoints(name: &str, entry: &Entry, spoken: Spoken<'_>, notes: &mut Notes<'_
         );
     }
     if entry.endpoints.is_empty() && !has_task(entry, SOCIAL) {
-        notes.warn("no_endpoint", "nobody can call it: it lists no endpoint");
+        notes.warn("no_endpoint", "it cannot be called: it lists no endpoint");
     }
 }
 

@@ -75,14 +75,14 @@ fn tiers_are_optional_and_a_tier_without_when_is_the_default_one() {
 #[test]
 fn a_key_that_stands_twice_is_refused() {
     let twice = load(r#"{"billing_unit":"tokens","standard":{"input":10,"output":10,"input":1}}"#);
-    assert!(refusal(twice).contains("input stands twice"));
+    assert!(refusal(twice).contains("input is duplicated"));
     let twice = load(
         r#"{"billing_unit":"tokens","standard":{"input":1,"output":1},"paid":{"input":1,"input":1,"output":1}}"#,
     );
-    assert!(refusal(twice).contains("input stands twice"));
+    assert!(refusal(twice).contains("input is duplicated"));
     let models = r#"{"groups":{"g":{"rate":"1"}},"models":{"m":{"groups":["g"],"prices":{"billing_unit":"per_call","standard":{"per_call":1}}},
         "m":{"groups":["g"],"prices":{"billing_unit":"per_call","standard":{"per_call":2}}}}}"#;
-    assert!(refusal(Book::from_json(models)).contains("m stands twice"));
+    assert!(refusal(Book::from_json(models)).contains("m is duplicated"));
     assert!(Book::from_toml("[groups]\ng = { rate = \"1\" }\ng = { rate = \"2\" }\n").is_err());
 }
 
@@ -253,7 +253,7 @@ fn conditions_out_of_range_are_refused() {
 
 #[test]
 fn names_and_sizes_are_bounded() {
-    assert!(refusal(with_tiers(&format!("{LONG},{LONG}"))).contains("stands twice"));
+    assert!(refusal(with_tiers(&format!("{LONG},{LONG}"))).contains("is duplicated"));
     assert!(refusal(with_tiers(&LONG.replace("\"long\"", "\"lo ng\""))).contains("tier name"));
     let many: Vec<String> = (1..=16)
         .map(|step| {

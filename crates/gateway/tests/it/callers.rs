@@ -110,7 +110,7 @@ async fn requests_that_are_none_are_refused_before_any_money_moves() {
     );
     let got = send(r#"{"model":"sim-fast","model":"x","messages":[]}"#, &[]).await;
     assert_eq!(got.status, 400);
-    assert!(got.text().contains("stands twice"));
+    assert!(got.text().contains("duplicate key"));
     assert_eq!(got.json()["error"]["param"], "model");
     let got = send("{}", &[("content-type", "text/plain")]).await;
     assert_eq!(

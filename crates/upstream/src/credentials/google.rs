@@ -271,7 +271,7 @@ fn word_in(body: &[u8]) -> &'static str {
     let refused: Option<Refused> = serde_json::from_slice(body).ok();
     let said = refused.map(|refused| refused.error).unwrap_or_default();
     let known = REFUSALS.into_iter().find(|word| *word == said);
-    known.unwrap_or("without a reason that can be told")
+    known.unwrap_or("without a known reason")
 }
 
 /// The assertion opens the account, so it goes out in TLS, or stays on this machine.

@@ -26,7 +26,7 @@ pub enum FetchError {
     #[error("the host of the address could not be reached")]
     Unreachable,
     /// No valid certificate.
-    #[error("the host of the address did not prove who it is: its TLS certificate does not hold")]
+    #[error("the host of the address could not be authenticated: its TLS certificate is not valid")]
     Untrusted,
     /// The first byte or the last one came too late.
     #[error("the host of the address did not send the file in time")]

@@ -181,7 +181,7 @@ async fn without_a_token_nothing_is_sent_and_the_next_call_tries_again() {
         ),
         (
             Told::json(500, "canary"),
-            "status 500, without a reason that can be told",
+            "status 500, without a known reason",
         ),
     ] {
         house.tokens.tell(told);

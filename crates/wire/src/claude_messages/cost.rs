@@ -79,11 +79,11 @@ const COSTS: CostTable = &[
     ),
     (
         "container",
-        Treatment::Reference("containers live at an upstream and are not ours to name"),
+        Treatment::Reference("containers are stored at an upstream account; leave `container` out"),
     ),
     (
         "user_profile_id",
-        Treatment::Reference("name who asks in `metadata.user_id`"),
+        Treatment::Reference("name the end user in `metadata.user_id`"),
     ),
 ];
 

@@ -66,7 +66,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
         max_output,
         cap_field: max_output.map(|_| MAX_TOKENS),
         choices: 1,
-        effort: typed(object, "output_config.effort", "a word")?,
+        effort: typed(object, "output_config.effort", "a string")?,
         previous: None,
         stores: false,
         media,

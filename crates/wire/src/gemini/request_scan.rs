@@ -71,7 +71,7 @@ fn read_effort(object: &Object<'_>) -> Result<Option<String>, RequestError> {
         &format!("{THINKING}.thinkingBudget"),
         "a whole number from -1 on",
     )?;
-    let level: Option<String> = typed(object, &format!("{THINKING}.thinkingLevel"), "a word")?;
+    let level: Option<String> = typed(object, &format!("{THINKING}.thinkingLevel"), "a string")?;
     Ok(level.and_then(|level| effort_of_level(&level)))
 }
 

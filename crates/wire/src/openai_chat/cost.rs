@@ -77,7 +77,7 @@ const COSTS: CostTable = &[
     ),
     (
         "background",
-        Treatment::Reference("the call must be there to be charged for; leave `background` out"),
+        Treatment::Reference("background responses cannot be charged; leave `background` out"),
     ),
     (
         "conversation",
@@ -89,7 +89,7 @@ const COSTS: CostTable = &[
     ),
     (
         "container",
-        Treatment::Reference("containers live at an upstream and are not ours to name"),
+        Treatment::Reference("containers are stored at an upstream account; leave `container` out"),
     ),
 ];
 

@@ -32,7 +32,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
         max_output,
         cap_field,
         choices,
-        effort: typed(object, "reasoning_effort", "a word")?,
+        effort: typed(object, "reasoning_effort", "a string")?,
         previous: None,
         stores: false,
         media,

@@ -45,7 +45,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
     }
     typed::<bool>(object, "parallel_tool_calls", "true or false")?;
     if typed(object, "background", "true or false")? == Some(true) {
-        let way_out = "the call must be there to be charged for; leave `background` out";
+        let way_out = "background responses cannot be charged; leave `background` out";
         return Err(RequestError::reference("background", way_out));
     }
     let max_output = read_cap(object, MAX_OUTPUT_TOKENS)?;
@@ -56,7 +56,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
         max_output,
         cap_field: max_output.map(|_| MAX_OUTPUT_TOKENS),
         choices: 1,
-        effort: typed(object, "reasoning.effort", "a word")?,
+        effort: typed(object, "reasoning.effort", "a string")?,
         previous,
         stores: typed(object, "store", "true or false")? != Some(false),
         media,
@@ -124,7 +124,7 @@ impl ToolFacts<'_> {
                 || read.is_some_and(|read| read.container_id.is_some());
             if names {
                 let param = format!("{place}.{name}");
-                let way_out = "containers live at an upstream and are not ours to name";
+                let way_out = "containers are stored at an upstream account; leave `container` out";
                 return Err(RequestError::reference(&param, way_out));
             }
         }
