@@ -29,7 +29,7 @@ pub(crate) fn handle(
     if let Some(model) = model_alias::resolve(services, caller, request.model()) {
         request.resolve_alias(model);
     }
-    let book = &services.catalog.get().book;
+    let book = &services.catalog.load_full().book;
     caller.sale(book, request.model())?;
     model_alias::check_regions(services, caller, request.model())?;
     let tokens = request.input_estimate.max(1);

@@ -64,7 +64,6 @@ mod sending;
 mod services;
 mod settings;
 mod settlement;
-mod snapshot;
 mod socket;
 mod state;
 mod step;

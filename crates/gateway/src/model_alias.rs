@@ -13,13 +13,13 @@ use crate::services::Services;
 /// The model that a caller's alias stands for. Lists, prices and usage know that; the answer shows
 /// what was asked for.
 pub(crate) fn resolve(services: &Services, caller: &Caller, name: &str) -> Option<String> {
-    caller.meant(&services.catalog.get().book, name)
+    caller.meant(&services.catalog.load_full().book, name)
 }
 
 /// Whether a channel serves a model to this caller.
 pub(crate) fn check_route(services: &Services, call: &PricedCall) -> Result<(), ApiError> {
     let model = &call.model;
-    if services.channels.get().knows(model) {
+    if services.channels.load_full().knows(model) {
         return check_regions(services, &call.caller, model);
     }
     let text = format!("no channel is available for model {model:?}");
@@ -37,7 +37,7 @@ pub(crate) fn check_regions(
     let Some(regions) = &policy.fields().regions else {
         return Ok(());
     };
-    let channels = services.channels.get();
+    let channels = services.channels.load_full();
     if !channels.knows(model) || channels.serves_under(model, policy) {
         return Ok(());
     }

@@ -71,7 +71,7 @@ pub(crate) fn list(
     shape: Shape,
     query: Option<&str>,
 ) -> Result<Response, ApiError> {
-    let shelf = services.catalog.get();
+    let shelf = services.catalog.load_full();
     let book = &shelf.book;
     let known = usable_models(services, caller, book);
     let usable: Vec<&str> = known.keys().copied().collect();
@@ -115,7 +115,7 @@ pub(crate) fn describe(
     shape: Shape,
     name: &str,
 ) -> Result<Response, ApiError> {
-    let shelf = services.catalog.get();
+    let shelf = services.catalog.load_full();
     let meant = caller.meant(&shelf.book, name);
     let real = meant.as_deref().unwrap_or(name);
     let found = shelf.book.model(real);

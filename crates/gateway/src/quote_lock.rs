@@ -85,7 +85,7 @@ pub(crate) async fn offer(
             Ok(Offer { sale, at })
         }
         None => {
-            let book = &services.catalog.get().book;
+            let book = &services.catalog.load_full().book;
             Ok(Offer {
                 sale: caller.sale(book, model)?,
                 at: services.now(),
@@ -136,7 +136,7 @@ pub(crate) async fn redeem(
 async fn sale_at(services: &Services, model: &str, lock: &LockedQuote) -> Result<Sale, ApiError> {
     let gone = || other_quote("the model of this quote cannot be found any more");
     let group = GroupChoice::Named(&lock.group);
-    let shelf = services.catalog.get();
+    let shelf = services.catalog.load_full();
     if shelf.revision == lock.revision {
         return shelf.book.sale(model, group).map_err(|_| gone());
     }

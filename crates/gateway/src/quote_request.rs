@@ -41,7 +41,7 @@ impl Quoting<'_> {
         let services = self.services;
         let name = operation.name();
         let body = operation.quoted_body().into_owned();
-        let revision = services.catalog.get().revision;
+        let revision = services.catalog.load_full().revision;
         let priced = price(services, self.context, self.caller, self.headers, operation);
         let priced = Box::pin(priced).await?;
         let call = priced.call();

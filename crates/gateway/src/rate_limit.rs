@@ -116,7 +116,7 @@ fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<Coun
         &rates,
         load.tokens(),
     );
-    if let Some((name, rates)) = services.limit_rules.get().of(account, scope, name) {
+    if let Some((name, rates)) = services.limit_rules.load_full().of(account, scope, name) {
         let which = ScopeId::Text(name);
         wants.add_all((scope.word(), &which), &Limits::of(&rates), load.tokens());
     }

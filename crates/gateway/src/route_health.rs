@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
 use trunkline_catalog::{Number, RouteHealth, Routes};
 use trunkline_db::{Database, DbError};
 use trunkline_ledger::Outcome;
 use trunkline_store::route_health::{self, Health, Sample};
 
-use crate::snapshot::Snapshot;
 
 /// How far back a record looks.
 pub(crate) const WINDOW_HOURS: u32 = 24;
@@ -23,7 +23,7 @@ const RATIO_PLACES: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct RouteHealthTable {
     counted: Mutex<HashMap<String, Sample>>,
-    known: Snapshot<HashMap<String, Health>>,
+    known: ArcSwap<HashMap<String, Health>>,
     exchanges: AtomicU64,
 }
 
@@ -31,7 +31,7 @@ impl RouteHealthTable {
     pub(crate) fn new() -> Self {
         Self {
             counted: Mutex::new(HashMap::new()),
-            known: Snapshot::new(HashMap::new()),
+            known: ArcSwap::from_pointee(HashMap::new()),
             exchanges: AtomicU64::new(0),
         }
     }
@@ -79,7 +79,7 @@ impl RouteHealthTable {
         let by_model = known
             .into_iter()
             .map(|health| (health.model.clone(), health));
-        self.known.set(by_model.collect());
+        self.known.store(Arc::new(by_model.collect()));
         self.exchanges.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -91,7 +91,7 @@ impl RouteHealthTable {
 
     /// What is known of a model's routes.
     pub(crate) fn of(&self, model: &str, count: u64) -> Routes {
-        let known = self.known.get();
+        let known = self.known.load_full();
         let health = known.get(model).map(|health| {
             let went_well = health.sample.calls.saturating_sub(health.sample.failed);
             RouteHealth {
@@ -110,7 +110,7 @@ impl RouteHealthTable {
 
     /// Output tokens of a usual answer, if there were answers.
     pub(crate) fn usual_output(&self, model: &str) -> Option<u64> {
-        let known = self.known.get();
+        let known = self.known.load_full();
         let seen = known.get(model)?.sample;
         let answers = seen.calls.checked_sub(seen.failed)?;
         u64::try_from(seen.output_tokens.checked_div(answers)?).ok()

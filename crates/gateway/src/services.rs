@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::sync::{broadcast, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_blobs::Media;
@@ -29,7 +30,6 @@ use crate::limit_rules::Rules;
 use crate::metrics::Metrics;
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
-use crate::snapshot::Snapshot;
 use crate::state::{
     JobSlots, PlatformConcurrency, PollBudget, SocialCatalog, WebhookSender, follow_files,
     follow_pauses,
@@ -78,17 +78,17 @@ pub struct Services {
     pub(crate) ledger: Ledger,
     pub(crate) data: Database,
     pub(crate) key_table: KeyTable,
-    pub(crate) catalog: Snapshot<CatalogSnapshot>,
+    pub(crate) catalog: ArcSwap<CatalogSnapshot>,
     /// The number of a catalog that could not be used; 0 if there is none.
     pub(crate) rejected_catalog: AtomicI64,
     pub(crate) route_health: RouteHealthTable,
-    pub(crate) channels: Snapshot<ChannelRegistry>,
+    pub(crate) channels: ArcSwap<ChannelRegistry>,
     pub(crate) client: Client,
     pub(crate) fetcher: SafeFetcher,
     pub(crate) media: Media,
     pub(crate) limits: Limits,
     /// Limits of accounts with single models and platforms.
-    pub(crate) limit_rules: Snapshot<Rules>,
+    pub(crate) limit_rules: ArcSwap<Rules>,
     pub(crate) bus: Bus,
     /// Subscribers of events.
     pub(crate) event_hub: Arc<Hub>,
@@ -99,7 +99,7 @@ pub struct Services {
     pub(crate) upload_disk: UploadDiskUsage,
     /// Messages to webhooks.
     pub(crate) webhooks: WebhookSender,
-    pub(crate) social_catalog: Snapshot<SocialCatalog>,
+    pub(crate) social_catalog: ArcSwap<SocialCatalog>,
     /// Calls at once to each social platform.
     pub(crate) platform_concurrency: PlatformConcurrency,
     pub(crate) tasks: TaskTracker,
@@ -139,22 +139,22 @@ impl Services {
             ledger: parts.ledger,
             data: parts.data,
             key_table: KeyTable::new(),
-            catalog: Snapshot::new(CatalogSnapshot::empty()),
+            catalog: ArcSwap::from_pointee(CatalogSnapshot::empty()),
             rejected_catalog: AtomicI64::new(0),
             route_health: RouteHealthTable::new(),
-            channels: Snapshot::new(ChannelRegistry::default()),
+            channels: ArcSwap::from_pointee(ChannelRegistry::default()),
             client: parts.client,
             webhooks: WebhookSender::new(&parts.settings.webhooks, &parts.fetcher),
             fetcher: parts.fetcher,
             media: parts.media,
             limits: parts.limits,
-            limit_rules: Snapshot::new(Rules::default()),
+            limit_rules: ArcSwap::from_pointee(Rules::default()),
             bus: parts.bus,
             event_hub: Hub::new(),
             poll_budget: PollBudget::default(),
             job_slots: JobSlots::new(parts.settings.video.at_once),
             upload_disk: UploadDiskUsage::default(),
-            social_catalog: Snapshot::new(SocialCatalog::new(parts.cells)),
+            social_catalog: ArcSwap::from_pointee(SocialCatalog::new(parts.cells)),
             platform_concurrency: PlatformConcurrency::default(),
             tasks: TaskTracker::new(),
             metrics: Arc::default(),
@@ -175,12 +175,12 @@ impl Services {
         self.key_table.follow(&self.data).await?;
         let mut session = self.data.session().await?;
         let newest = revision::current(&mut session, channels::TOPIC).await?;
-        let before = self.channels.get();
+        let before = self.channels.load_full();
         if newest != before.revision {
             let rows = channels::list(&mut session).await?;
             let providers = &self.providers;
             let channels = ChannelRegistry::build(rows, newest, providers, &self.keyring, &before);
-            self.channels.set(channels);
+            self.channels.store(Arc::new(channels));
         }
         self.follow_limits(&mut session).await?;
         follow_pauses(&self.social_catalog, &mut session).await?;
@@ -215,9 +215,9 @@ impl Services {
 
     async fn follow_limits(&self, session: &mut Session) -> Result<(), DbError> {
         let newest = revision::current(session, limits::TOPIC).await?;
-        if newest != self.limit_rules.get().revision {
+        if newest != self.limit_rules.load_full().revision {
             let rows = limits::list(session).await?;
-            self.limit_rules.set(Rules::new(rows, newest));
+            self.limit_rules.store(Arc::new(Rules::new(rows, newest)));
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Services {
     /// A catalog that cannot be used is told once and left; the last good one stays.
     async fn follow_catalog(&self, session: &mut Session) -> Result<(), DbError> {
         let newest = catalog::newest(session).await?;
-        let before = self.catalog.get();
+        let before = self.catalog.load_full();
         let rejected = &self.rejected_catalog;
         if newest == before.revision || newest == rejected.load(Ordering::Relaxed) {
             return Ok(());
@@ -233,7 +233,7 @@ impl Services {
         match before.at(session, newest).await {
             Ok(catalog) => {
                 rejected.store(0, Ordering::Relaxed);
-                self.catalog.set(catalog);
+                self.catalog.store(Arc::new(catalog));
                 Ok(())
             }
             Err(CatalogLoadError::Db(error)) => Err(error),
@@ -245,7 +245,7 @@ impl Services {
                     let usable = |changes| CatalogSnapshot::of_changes(changes).ok();
                     let good = catalog::newest_usable(session, newest, usable).await?;
                     good.into_iter()
-                        .for_each(|catalog| self.catalog.set(catalog));
+                        .for_each(|catalog| self.catalog.store(Arc::new(catalog)));
                 }
                 Ok(())
             }
@@ -255,28 +255,28 @@ impl Services {
     /// The models and prices of now.
     #[must_use]
     pub fn catalog(&self) -> Arc<CatalogSnapshot> {
-        self.catalog.get()
+        self.catalog.load_full()
     }
 
     /// Changes whenever what is told of models or their routes may have.
     #[must_use]
     pub fn catalog_etag(&self) -> u64 {
         let mut hash = DefaultHasher::new();
-        let channels = self.channels.get().revision;
+        let channels = self.channels.load_full().revision;
         (
             self.catalog().revision,
             channels,
             self.route_health.exchanges(),
         )
             .hash(&mut hash);
-        self.social_catalog.get().stamp().hash(&mut hash);
+        self.social_catalog.load_full().stamp().hash(&mut hash);
         hash.finish()
     }
 
     /// What is known of a model's routes.
     #[must_use]
     pub fn routes(&self, model: &str) -> Routes {
-        let count = self.channels.get().count(model);
+        let count = self.channels.load_full().count(model);
         self.route_health.of(model, count)
     }
 

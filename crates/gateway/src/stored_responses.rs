@@ -43,7 +43,7 @@ pub(crate) async fn handle(
     caller.check_endpoint(RESPONSES.word)?;
     let kept = response_id::open_response(services, caller.account.id, id);
     let kept = kept.filter(|kept| kept.stored).ok_or_else(unknown)?;
-    let channel = services.channels.get().channel(kept.channel);
+    let channel = services.channels.load_full().channel(kept.channel);
     let channel = channel.ok_or_else(gone)?;
     if !caller.may_be_served_in(channel.row.region.as_deref()) {
         let text = "this response is kept in a region that this API key may not use";

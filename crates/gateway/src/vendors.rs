@@ -63,7 +63,7 @@ impl Heard {
 
 /// A refusal in a vendor's words, without secrets.
 pub(crate) fn vendor_error(services: &Services, complaint: &VendorError) -> ApiError {
-    let secrets = services.channels.get().secrets();
+    let secrets = services.channels.load_full().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);
     let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
     let code = Some(clean(&complaint.code)).filter(|code| !code.is_empty());

@@ -58,7 +58,7 @@ fn check_alias(
     model: &str,
 ) -> Result<(), ApiError> {
     check_changes(caller)?;
-    let book = &services.catalog.get().book;
+    let book = &services.catalog.load_full().book;
     if book.model(name).is_some() {
         let text = format!("{name:?} is the name of a model that is sold; choose another alias");
         return Err(invalid("alias", text));

@@ -226,7 +226,7 @@ fn webhooks(page: &mut Page, services: &Services) {
 
 fn channels(page: &mut Page, services: &Services) {
     let now = services.now();
-    let channels = services.channels.get();
+    let channels = services.channels.load_full();
     let mut channels: Vec<&Channel> = channels.channels().map(AsRef::as_ref).collect();
     channels.sort_by_key(|channel| channel.row.id);
     page.counter(

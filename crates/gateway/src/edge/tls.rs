@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::snapshot::Snapshot;
 
 /// Bytes of a certificate chain or key at most.
 const MAX_PEM_BYTES: u64 = 1_000_000;
@@ -51,7 +51,7 @@ pub enum TlsError {
 /// The acceptor in force.
 pub(super) struct Tls {
     files: TlsFiles,
-    acceptor: Snapshot<TlsAcceptor>,
+    acceptor: ArcSwap<TlsAcceptor>,
     seen: Mutex<Seen>,
 }
 
@@ -64,13 +64,13 @@ impl Tls {
         let acceptor = acceptor(&files)?;
         Ok(Self {
             files,
-            acceptor: Snapshot::new(acceptor),
+            acceptor: ArcSwap::from_pointee(acceptor),
             seen: Mutex::new(seen),
         })
     }
 
     pub(super) fn acceptor(&self) -> Arc<TlsAcceptor> {
-        self.acceptor.get()
+        self.acceptor.load_full()
     }
 
     /// Reads the files again if one of them has changed.
@@ -82,7 +82,7 @@ impl Tls {
         }
         match acceptor(&self.files) {
             Ok(acceptor) => {
-                self.acceptor.set(acceptor);
+                self.acceptor.store(Arc::new(acceptor));
                 *seen = now;
                 tracing::info!("certificate was read again");
             }

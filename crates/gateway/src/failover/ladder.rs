@@ -133,7 +133,7 @@ pub(crate) fn upstream_refusal(
     status: StatusCode,
     refusal: &UpstreamError,
 ) -> ApiError {
-    let secrets = services.channels.get().secrets();
+    let secrets = services.channels.load_full().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);
     let status = if refusal.blames_the_request() {
         StatusCode::BAD_REQUEST

@@ -22,7 +22,7 @@ pub(crate) use self::request::{Social, SocialRoute};
 /// Every cell, and whether it is paused.
 #[must_use]
 pub fn social_cells(services: &Services) -> Vec<(Arc<Cell>, bool)> {
-    let catalog = services.social_catalog.get();
+    let catalog = services.social_catalog.load_full();
     let cells = catalog.cells.all();
     cells
         .map(|cell| (Arc::clone(cell), catalog.is_paused(cell)))

@@ -7,10 +7,10 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use arc_swap::ArcSwap;
 use trunkline_social::{Cells, CellsError, MAX_CELL_FILE_BYTES, MAX_PLATFORMS};
 
 use super::social_catalog::SocialCatalog;
-use crate::snapshot::Snapshot;
 
 /// What a folder looked like: names, sizes and times.
 pub(super) type Look = Vec<(String, u64, Option<SystemTime>)>;
@@ -50,17 +50,17 @@ pub fn cells_with_folder(folder: &Path) -> Result<Cells, FolderError> {
 }
 
 /// Takes over changed files. What is wrong is logged once, and everything stays as it was.
-pub(crate) async fn follow_files(catalog: &Snapshot<SocialCatalog>, folder: PathBuf) {
-    let before = catalog.get();
+pub(crate) async fn follow_files(catalog: &ArcSwap<SocialCatalog>, folder: PathBuf) {
+    let before = catalog.load_full();
     let (seen, told) = (before.seen.clone(), before.told.as_deref());
     let Ok(news) = tokio::task::spawn_blocking(move || changed(&folder, seen)).await else {
         return;
     };
     match news {
         None if told.is_none() => {}
-        None => catalog.change(|catalog| catalog.with_trouble(catalog.seen.clone(), None)),
+        None => { catalog.rcu(|catalog| catalog.with_trouble(catalog.seen.clone(), None)); }
         Some((seen, Ok(cells))) => {
-            catalog.change(|catalog| catalog.with_cells(cells, seen));
+            catalog.rcu(|catalog| catalog.with_cells(cells.clone(), seen.clone()));
             tracing::info!("the files of social platforms were read again");
         }
         Some((seen, Err(error))) => {
@@ -69,7 +69,7 @@ pub(crate) async fn follow_files(catalog: &Snapshot<SocialCatalog>, folder: Path
                 return;
             }
             tracing::error!(%error, "the files of social platforms are not used");
-            catalog.change(|catalog| catalog.with_trouble(seen, Some(problem)));
+            catalog.rcu(|catalog| catalog.with_trouble(seen.clone(), Some(problem.clone())));
         }
     }
 }

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use trunkline_db::{DbError, Session, revision};
 use trunkline_social::{Cell, Cells};
 use trunkline_store::cell_pauses;
 
 use super::platform_files::Look;
-use crate::snapshot::Snapshot;
 
 /// The name of these endpoints in a key's list and in the usage log.
 pub(crate) const SOCIAL: &str = "social";
@@ -87,19 +87,19 @@ impl SocialCatalog {
 
 /// Takes over what was paused or resumed.
 pub(crate) async fn follow_pauses(
-    catalog: &Snapshot<SocialCatalog>,
+    catalog: &ArcSwap<SocialCatalog>,
     session: &mut Session,
 ) -> Result<(), DbError> {
     let newest = revision::current(session, cell_pauses::TOPIC).await?;
-    if catalog.get().revision == Some(newest) {
+    if catalog.load_full().revision == Some(newest) {
         return Ok(());
     }
     let rows = cell_pauses::paused(session).await?;
     let paused = rows.iter();
     let paused = paused.map(|row| model_name(&row.platform, &row.capability));
-    let paused = paused.collect();
+    let paused: BTreeSet<String> = paused.collect();
     // The cells may have been exchanged while the rows were read.
-    catalog.change(|catalog| catalog.with_pauses(paused, newest));
+    catalog.rcu(|catalog| catalog.with_pauses(paused.clone(), newest));
     Ok(())
 }
 

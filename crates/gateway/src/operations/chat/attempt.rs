@@ -144,7 +144,7 @@ impl Quoted {
     /// The channels to ask, in their order: one alone for a response that is continued; otherwise those
     /// that serve the model, and before all others the one that signed the conversation's reasoning.
     pub(super) fn order(&self, services: &Services) -> Vec<Arc<Channel>> {
-        let registry = services.channels.get();
+        let registry = services.channels.load_full();
         let (now, model) = (services.now(), self.request.model());
         let caller = &self.call.caller;
         if let Some(kept) = &self.continues {

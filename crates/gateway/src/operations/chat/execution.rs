@@ -235,7 +235,7 @@ impl Answering<'_> {
 
     /// Notes what the answer says about itself, for the trace alone.
     pub(super) fn note_facts(&self, facts: ResponseFacts) {
-        let secrets = self.services.channels.get().secrets();
+        let secrets = self.services.channels.load_full().secrets();
         let model = without_secrets(&facts.model, &secrets);
         self.context.set_response_facts(model, facts.finishes);
     }

@@ -64,7 +64,7 @@ impl Priced {
     pub(super) fn candidates(&self, services: &Services, after_sent: AfterSent) -> Candidates {
         let call = &self.call;
         let seed = seed_of_id(call.id);
-        let registry = services.channels.get();
+        let registry = services.channels.load_full();
         let mut channels = registry.order(&call.model, &call.sale.group, services.now(), seed);
         channels.retain(|channel| channel.provider.serves(self.endpoint));
         channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));

@@ -212,7 +212,7 @@ fn known_cell(
         let text = format!("this API key may not use {}", shown(&model));
         return Err(ApiError::new(ErrorCode::ModelNotAllowed, text));
     }
-    let counter = services.social_catalog.get();
+    let counter = services.social_catalog.load_full();
     let cell = counter.cells.get(platform, capability);
     let cell = cell.cloned().ok_or_else(|| {
         let pair = shown(&format!("{platform}/{capability}"));
@@ -226,9 +226,9 @@ fn known_cell(
 /// What a cell is sold for to this caller. What has no price for it is listed as paused, and so
 /// answered as paused.
 fn find_sale(services: &Services, caller: &Caller, cell: &Cell) -> Result<Sale, ApiError> {
-    let book = &services.catalog.get().book;
+    let book = &services.catalog.load_full().book;
     let sale = book.sale(&cell.model, caller.group()).ok();
-    let is_paused = services.social_catalog.get().is_paused(cell);
+    let is_paused = services.social_catalog.load_full().is_paused(cell);
     sale.filter(|_| !is_paused).ok_or_else(|| paused(cell))
 }
 

@@ -46,7 +46,7 @@ impl Attempts for SocialExecution {
         let call = &self.call;
         let (now, group) = (services.now(), &call.sale.group);
         let seed = seed_of_id(call.id);
-        let registry = services.channels.get();
+        let registry = services.channels.load_full();
         let mut channels = registry.order(&call.model, group, now, seed);
         channels.retain(|channel| channel.speaks(SOCIAL_FORMAT));
         channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));

@@ -172,7 +172,7 @@ async fn on_failure(
     task: &Task,
     complaint: &VendorError,
 ) -> Result<(), StepError> {
-    let secrets = services.channels.get().secrets();
+    let secrets = services.channels.load_full().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);
     let (code, message) = (clean(&complaint.code), clean(&complaint.message));
     let ending = Ending {
@@ -298,7 +298,7 @@ pub(super) fn serving_channel(
     task: &Task,
 ) -> Option<(&'static Protocol, Arc<Channel>)> {
     let protocol = protocol_of(&task.protocol)?;
-    let channel = services.channels.get().kept(task.channel?)?;
+    let channel = services.channels.load_full().kept(task.channel?)?;
     Some((protocol, channel))
 }
 

@@ -79,7 +79,7 @@ impl Attempts for Submission<'_> {
     fn candidates(&self, services: &Services) -> Candidates {
         let task = &self.accepted.task;
         let seed = u64::try_from(task.id.as_u128() & u128::from(u64::MAX)).unwrap_or(0);
-        let registry = services.channels.get();
+        let registry = services.channels.load_full();
         let mut channels = registry.order(&task.model, &task.group, services.now(), seed);
         channels.retain(|channel| channel.speaks(self.protocol.format));
         channels.retain(|channel| {
@@ -296,7 +296,7 @@ pub(super) async fn submit_video(
     };
     // Every credential cools down because of us or others: that is want of room too.
     let saturated = exhausted.error.kind == ErrorCode::UpstreamRateLimited;
-    let cooling = services.channels.get().knows(&task.model)
+    let cooling = services.channels.load_full().knows(&task.model)
         && !submission.timed_out
         && all_cooling_down(services, &task.model);
     if saturated || cooling {
@@ -307,7 +307,7 @@ pub(super) async fn submit_video(
 
 /// Whether every credential that could serve a model is resting.
 fn all_cooling_down(services: &Services, model: &str) -> bool {
-    let channels = services.channels.get();
+    let channels = services.channels.load_full();
     let now = services.now();
     let mut channels = channels
         .channels()

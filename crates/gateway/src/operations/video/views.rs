@@ -342,7 +342,7 @@ async fn find_duplicate(
 
 /// Somebody who speaks the vendor's protocol must serve the model.
 pub(super) fn check_video_route(services: &Services, wanted: &PricedVideo) -> Result<(), ApiError> {
-    let channels = services.channels.get();
+    let channels = services.channels.load_full();
     let mut serving = channels
         .channels()
         .filter(|channel| channel.row.models.contains_key(&wanted.call.model));
