@@ -1,5 +1,6 @@
 //! Sums since the start, for the admin listener. Labels are bounded: models that are sold, words of
-//! closed lists, channels. Never an account, a key or a text of a caller.
+//! closed lists, channels. Never an account, a key or a text of a caller. Not `prometheus-client`: a
+//! family there has no maximum, and its only text format is OpenMetrics.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -79,7 +80,7 @@ pub(crate) struct ModelNumbers {
     pub(crate) output_tokens: u64,
 }
 
-// === impl Numbers ===
+// === impl Metrics ===
 
 impl Metrics {
     /// A call of a model that is sold ended so.
@@ -151,7 +152,7 @@ impl Histogram {
     }
 }
 
-// === impl Words ===
+// === impl LabelledCounter ===
 
 impl LabelledCounter {
     pub(crate) fn add(&self, word: &'static str) {
