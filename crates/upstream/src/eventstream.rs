@@ -1,18 +1,21 @@
-//! AWS's frames (`application/vnd.amazon.eventstream`), read from pieces of any size. Pure: bytes in,
-//! messages out. What they mean to Claude's format is in [`claude`].
+//! AWS event streams (`application/vnd.amazon.eventstream`), decoded from chunks of any size. Pure: bytes in,
+//! messages out. [`claude`] converts them to Anthropic's format.
 //!
-//! A frame is its length, the length of its headers, a CRC of these two, the headers, the payload, and
-//! a CRC of all before it; all numbers are big-endian.
+//! A frame is its length, the length of its headers, a CRC of these two, the headers, the payload, and a CRC of all
+//! before it; all numbers are big-endian.
+//!
+//! Not `aws-smithy-eventstream`: its decoder has no maximum length and checks the CRC of a length only after it has
+//! buffered that many bytes, up to 4 GiB, and its errors do not tell a CRC mismatch from a malformed frame.
 
 pub(crate) mod claude;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use crc::{CRC_32_ISO_HDLC, Crc};
 
-/// Longest frame. The largest event of a chat is a tool's input or an image of some hundred kilobytes;
-/// an event that could not be passed on is not worth keeping either.
+/// Longest frame. The largest event of a chat is a tool's input or an image of some hundred kilobytes; a longer
+/// event could not be passed on either.
 pub const MAX_FRAME_BYTES: usize = 4_000_000;
-/// Longest headers; AWS's own bound.
+/// Longest headers; AWS's own limit.
 const MAX_HEADERS_BYTES: usize = 131_072;
 /// Two lengths and their CRC.
 const PRELUDE_BYTES: usize = 12;
@@ -20,34 +23,34 @@ const CRC_BYTES: usize = 4;
 const LEAST_FRAME_BYTES: usize = 16;
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// A reader of frames. After an error it is of no use: where the next frame begins is not known.
+/// A decoder. It cannot continue after an error: the start of the next frame is unknown.
 #[derive(Debug, Default)]
 pub struct EventStream {
     held: BytesMut,
 }
 
-/// One frame that was read whole and is what was sent.
+/// One complete frame with valid CRCs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Headers whose value is a text, in their order; other kinds are not needed.
+    /// The headers of type string, in order; the other types are not used.
     pub headers: Vec<(String, String)>,
-    /// What is in it.
+    /// The payload.
     pub payload: Bytes,
 }
 
-/// Why bytes are no frames.
+/// Why a frame cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EventStreamError {
-    /// A CRC does not fit.
+    /// A CRC mismatch.
     #[error("a frame of the event stream is damaged")]
     Damaged,
-    /// Lengths or headers that cannot be.
+    /// Invalid lengths or headers.
     #[error("a frame of the event stream has a shape that cannot be")]
     Shape,
     /// More than [`MAX_FRAME_BYTES`].
     #[error("a frame of the event stream is larger than {MAX_FRAME_BYTES} bytes")]
     TooLarge,
-    /// It ended inside a frame.
+    /// The stream ended inside a frame.
     #[error("the event stream ended inside a frame")]
     Cut,
 }
@@ -55,12 +58,12 @@ pub enum EventStreamError {
 // === impl EventStream ===
 
 impl EventStream {
-    /// Takes more bytes.
+    /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
     }
 
-    /// The next message; none until more bytes come.
+    /// The next message; none until more bytes are pushed.
     pub fn next_message(&mut self) -> Result<Option<Message>, EventStreamError> {
         let mut prelude = self.held.as_ref();
         if prelude.len() < PRELUDE_BYTES {
@@ -68,7 +71,7 @@ impl EventStream {
         }
         let claimed = checksum(&self.held, PRELUDE_BYTES.saturating_sub(CRC_BYTES));
         let (frame, headers, told) = (prelude.get_u32(), prelude.get_u32(), prelude.get_u32());
-        // Lengths that are not what was sent are not believed, nor waited for.
+        // Corrupt lengths are rejected before any byte is awaited.
         if claimed != Some(told) {
             return Err(EventStreamError::Damaged);
         }
@@ -95,7 +98,7 @@ impl EventStream {
         Ok(Some(Message { headers, payload }))
     }
 
-    /// Whether it may end here.
+    /// Whether the stream may end here.
     pub fn end(&self) -> Result<(), EventStreamError> {
         if self.held.is_empty() {
             Ok(())
@@ -143,7 +146,7 @@ fn read_headers(mut bytes: Bytes) -> Result<Vec<(String, String)>, EventStreamEr
             4 => 4,
             // A long and a time.
             5 | 8 => 8,
-            // Bytes and texts say how long they are.
+            // Byte arrays and strings have a length prefix.
             6 | 7 => usize::from(taken(&mut bytes, 2)?.get_u16()),
             // A UUID.
             9 => 16,
