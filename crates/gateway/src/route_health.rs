@@ -11,7 +11,6 @@ use trunkline_db::{Database, DbError};
 use trunkline_ledger::Outcome;
 use trunkline_store::route_health::{self, Health, Sample};
 
-
 /// How far back a record looks.
 pub(crate) const WINDOW_HOURS: u32 = 24;
 /// Models that are counted between two additions; beyond that something is wrong with the names.

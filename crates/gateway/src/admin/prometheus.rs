@@ -156,7 +156,11 @@ fn engines(page: &mut Page, services: &Services) {
     let batches = services.ledger.counts();
     let help = "Commits of the ledger.";
     page.counter("ledger_batches_total", help, batches.batches);
-    page.counter("ledger_operations_total", "Words in them.", batches.operations);
+    page.counter(
+        "ledger_operations_total",
+        "Words in them.",
+        batches.operations,
+    );
     let help = "Commits said again.";
     page.counter("ledger_batches_retried_total", help, batches.retried);
     let (open, idle) = services.data.connections();

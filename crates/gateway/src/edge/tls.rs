@@ -11,7 +11,6 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-
 /// Bytes of a certificate chain or key at most.
 const MAX_PEM_BYTES: u64 = 1_000_000;
 

@@ -58,7 +58,9 @@ pub(crate) async fn follow_files(catalog: &ArcSwap<SocialCatalog>, folder: PathB
     };
     match news {
         None if told.is_none() => {}
-        None => { catalog.rcu(|catalog| catalog.with_trouble(catalog.seen.clone(), None)); }
+        None => {
+            catalog.rcu(|catalog| catalog.with_trouble(catalog.seen.clone(), None));
+        }
         Some((seen, Ok(cells))) => {
             catalog.rcu(|catalog| catalog.with_cells(cells.clone(), seen.clone()));
             tracing::info!("the files of social platforms were read again");
