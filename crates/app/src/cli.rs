@@ -22,11 +22,11 @@ use crate::config::Role;
 pub(crate) use account::{AccountCommand, AliasCommand, CreateAccount, Kind, TopUpArguments};
 pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
 pub(crate) use catalog::{
-    CatalogCommand, CatalogDesk, CatalogFiles, ImportCatalog, SetPrice, Source,
+    CatalogCommand, CatalogDbCommand, CatalogFiles, ImportCatalog, SetPrice, Source,
 };
 pub(crate) use channel::{AddChannel, ChannelCommand};
 pub(crate) use code::{CodeCommand, CreateCodes, RevokeCodes, WalletWord};
-pub(crate) use init::{DatabaseWish, ETC_FOLDER, InitArguments, database as read_database};
+pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as read_database};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
 pub(crate) use people::{Invite, OperatorCommand};
@@ -136,10 +136,10 @@ Examples:
 with it, those that the server refused. The database login needs the role trunkline_console.
 
 Examples:
-  trunkline letters
-  trunkline letters --json | jq -r '.letters[] | [.to, .link] | @tsv'"
+  trunkline emails
+  trunkline emails --json | jq -r '.emails[] | [.to, .link] | @tsv'"
     )]
-    Letters,
+    Emails,
 
     /// Make, revoke and list API keys.
     #[command(subcommand)]

@@ -10,16 +10,16 @@ mod code;
 mod config;
 mod database;
 mod dev;
+mod emails;
+mod format;
 mod init;
 mod key;
+mod key_lifecycle;
 mod keyring;
-mod letters;
 mod limit;
-mod lives;
 mod migrate;
 mod people;
 mod serve;
-mod shown;
 mod social;
 mod topup;
 mod workflow;
@@ -60,24 +60,39 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         }
         Command::Keyring(KeyringCommand::Show) => keyring::show(&configuration()?, output)?,
         Command::Account(command) => {
-            desk(&configuration()?, Desk::Account(command), output).await?
+            run_on_database(&configuration()?, DatabaseCommand::Account(command), output).await?
         }
         Command::Operator(command) => {
-            desk(&configuration()?, Desk::Operator(command), output).await?;
+            run_on_database(
+                &configuration()?,
+                DatabaseCommand::Operator(command),
+                output,
+            )
+            .await?;
         }
-        Command::Topup(command) => desk(&configuration()?, Desk::Topup(command), output).await?,
-        Command::Code(command) => desk(&configuration()?, Desk::Code(command), output).await?,
-        Command::Letters => letters::run(&configuration()?, output).await?,
-        Command::Key(command) => desk(&configuration()?, Desk::Key(command), output).await?,
-        Command::Budget(command) => desk(&configuration()?, Desk::Budget(command), output).await?,
-        Command::Limit(command) => desk(&configuration()?, Desk::Limit(command), output).await?,
+        Command::Topup(command) => {
+            run_on_database(&configuration()?, DatabaseCommand::Topup(command), output).await?
+        }
+        Command::Code(command) => {
+            run_on_database(&configuration()?, DatabaseCommand::Code(command), output).await?
+        }
+        Command::Emails => emails::run(&configuration()?, output).await?,
+        Command::Key(command) => {
+            run_on_database(&configuration()?, DatabaseCommand::Key(command), output).await?
+        }
+        Command::Budget(command) => {
+            run_on_database(&configuration()?, DatabaseCommand::Budget(command), output).await?
+        }
+        Command::Limit(command) => {
+            run_on_database(&configuration()?, DatabaseCommand::Limit(command), output).await?
+        }
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
         }
         Command::Catalog(CatalogCommand::Files(command)) => {
             return catalog::on_files(command, output);
         }
-        Command::Catalog(CatalogCommand::Desk(command)) => {
+        Command::Catalog(CatalogCommand::Database(command)) => {
             return catalog::run(&configuration()?, command, output).await;
         }
         Command::Social(command) => {
@@ -98,7 +113,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             simulated,
             exit_on_eof,
         } => {
-            let wish = dev::Wish {
+            let wish = dev::DevOptions {
                 ephemeral,
                 json: cli.json,
                 exit_on_eof,
@@ -123,7 +138,7 @@ fn installed(environment: &[(String, String)]) -> Option<&'static Path> {
 }
 
 /// What is done in the database as `trunkline_console`.
-enum Desk {
+enum DatabaseCommand {
     Account(AccountCommand),
     Operator(OperatorCommand),
     Topup(TopUpArguments),
@@ -133,7 +148,11 @@ enum Desk {
     Limit(LimitCommand),
 }
 
-async fn desk(config: &Config, command: Desk, output: &Output) -> anyhow::Result<()> {
+async fn run_on_database(
+    config: &Config,
+    command: DatabaseCommand,
+    output: &Output,
+) -> anyhow::Result<()> {
     let database = database::open(config, Role::Console).await?;
     let done = at_desk((config, &database), command, output).await;
     database::close(&database).await;
@@ -142,60 +161,78 @@ async fn desk(config: &Config, command: Desk, output: &Output) -> anyhow::Result
 
 async fn at_desk(
     (config, database): (&Config, &Database),
-    command: Desk,
+    command: DatabaseCommand,
     output: &Output,
 ) -> anyhow::Result<()> {
     match command {
-        Desk::Operator(OperatorCommand::Link) => {
+        DatabaseCommand::Operator(OperatorCommand::Link) => {
             people::operator_link(database, config, output).await
         }
-        Desk::Account(AccountCommand::Invite(wish)) => {
+        DatabaseCommand::Account(AccountCommand::Invite(wish)) => {
             people::invite(database, (config, &wish), output).await
         }
-        Desk::Account(AccountCommand::Create(new)) => account::create(database, &new, output).await,
-        Desk::Account(AccountCommand::Show { id }) => account::show(database, id, output).await,
-        Desk::Account(AccountCommand::Statement { id, limit }) => {
+        DatabaseCommand::Account(AccountCommand::Create(new)) => {
+            account::create(database, &new, output).await
+        }
+        DatabaseCommand::Account(AccountCommand::Show { id }) => {
+            account::show(database, id, output).await
+        }
+        DatabaseCommand::Account(AccountCommand::Statement { id, limit }) => {
             account::statement(database, id, limit, output).await
         }
-        Desk::Account(AccountCommand::Limits(wish)) => {
+        DatabaseCommand::Account(AccountCommand::Limits(wish)) => {
             limit::of_account(database, &wish, output).await
         }
-        Desk::Account(AccountCommand::Alias(command)) => {
+        DatabaseCommand::Account(AccountCommand::Alias(command)) => {
             alias::run(database, command, output).await
         }
-        Desk::Account(AccountCommand::LowBalance { id, mark }) => {
+        DatabaseCommand::Account(AccountCommand::LowBalance { id, mark }) => {
             account::low_balance(database, id, mark, output).await
         }
-        Desk::Topup(arguments) => topup::run(database, &arguments, output).await,
-        Desk::Code(CodeCommand::Create(wish)) => code::create(database, &wish, output).await,
-        Desk::Code(CodeCommand::List { batch, limit }) => {
+        DatabaseCommand::Topup(arguments) => topup::run(database, &arguments, output).await,
+        DatabaseCommand::Code(CodeCommand::Create(wish)) => {
+            code::create(database, &wish, output).await
+        }
+        DatabaseCommand::Code(CodeCommand::List { batch, limit }) => {
             code::list(database, (batch.as_deref(), limit), output).await
         }
-        Desk::Code(CodeCommand::Revoke(wish)) => code::revoke(database, &wish, output).await,
-        Desk::Key(KeyCommand::Create(new)) => key::create(database, *new, output).await,
-        Desk::Key(KeyCommand::Revoke { key }) => key::revoke(database, key, output).await,
-        Desk::Key(KeyCommand::Rotate {
+        DatabaseCommand::Code(CodeCommand::Revoke(wish)) => {
+            code::revoke(database, &wish, output).await
+        }
+        DatabaseCommand::Key(KeyCommand::Create(new)) => key::create(database, *new, output).await,
+        DatabaseCommand::Key(KeyCommand::Revoke { key }) => {
+            key::revoke(database, key, output).await
+        }
+        DatabaseCommand::Key(KeyCommand::Rotate {
             key,
             overlap_seconds,
-        }) => lives::rotate(database, (key, overlap_seconds), output).await,
-        Desk::Key(KeyCommand::Disable { key }) => {
-            lives::switch(database, (key, true), output).await
+        }) => key_lifecycle::rotate(database, (key, overlap_seconds), output).await,
+        DatabaseCommand::Key(KeyCommand::Disable { key }) => {
+            key_lifecycle::switch(database, (key, true), output).await
         }
-        Desk::Key(KeyCommand::Enable { key }) => {
-            lives::switch(database, (key, false), output).await
+        DatabaseCommand::Key(KeyCommand::Enable { key }) => {
+            key_lifecycle::switch(database, (key, false), output).await
         }
-        Desk::Key(KeyCommand::Expire { key, at }) => {
-            lives::expire(database, (key, at), output).await
+        DatabaseCommand::Key(KeyCommand::Expire { key, at }) => {
+            key_lifecycle::expire(database, (key, at), output).await
         }
-        Desk::Key(KeyCommand::Delete { key }) => lives::delete(database, key, output).await,
-        Desk::Key(KeyCommand::List {
+        DatabaseCommand::Key(KeyCommand::Delete { key }) => {
+            key_lifecycle::delete(database, key, output).await
+        }
+        DatabaseCommand::Key(KeyCommand::List {
             account,
             after,
             limit,
         }) => key::list(database, account, after, limit, output).await,
-        Desk::Budget(BudgetCommand::Set(wish)) => budget::set(database, &wish, output).await,
-        Desk::Limit(LimitCommand::Set(wish)) => limit::set(database, &wish, output).await,
-        Desk::Limit(LimitCommand::Remove(of)) => limit::remove(database, &of, output).await,
-        Desk::Limit(LimitCommand::List) => limit::list(database, output).await,
+        DatabaseCommand::Budget(BudgetCommand::Set(wish)) => {
+            budget::set(database, &wish, output).await
+        }
+        DatabaseCommand::Limit(LimitCommand::Set(wish)) => {
+            limit::set(database, &wish, output).await
+        }
+        DatabaseCommand::Limit(LimitCommand::Remove(of)) => {
+            limit::remove(database, &of, output).await
+        }
+        DatabaseCommand::Limit(LimitCommand::List) => limit::list(database, output).await,
     }
 }

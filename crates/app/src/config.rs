@@ -35,7 +35,7 @@ pub(crate) use console::{Console, is_loopback};
 pub(crate) use layers::{DEFAULTS, environment, variable};
 pub(crate) use roles::{Role, Roles};
 
-use crate::node::Leave;
+use crate::node::DrainTimes;
 
 /// File that is read when none is named, if it is there.
 pub(crate) const DEFAULT_FILE: &str = "trunkline.toml";
@@ -51,7 +51,7 @@ pub(crate) struct Config {
     pub(crate) database: Database,
     pub(crate) keyring: KeyringPlace,
     /// How long the node takes to go when it is told to stop.
-    pub(crate) leave: Leave,
+    pub(crate) drain_times: DrainTimes,
     pub(crate) providers_folder: Option<PathBuf>,
     /// Trusted beside the public ones.
     pub(crate) extra_roots: Roots,

@@ -11,13 +11,13 @@
     )
 )]
 
-mod chance;
 mod cli;
 mod commands;
 mod config;
 mod files;
 mod node;
 mod output;
+mod random;
 mod social;
 mod table;
 mod times;
@@ -66,7 +66,7 @@ fn logs(command: &Command) {
         | Command::Operator(_)
         | Command::Topup(_)
         | Command::Code(_)
-        | Command::Letters
+        | Command::Emails
         | Command::Key(_)
         | Command::Budget(_)
         | Command::Limit(_)

@@ -2,8 +2,8 @@
 //! one.
 
 mod listeners;
-mod opening;
-mod trials;
+mod open;
+mod trial_expiry;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use trunkline_store::route_health;
 use trunkline_types::NodeId;
 use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
 use trunkline_upstream::{Client, Providers, Roots};
-use trunkline_worker::{events, mail, tidy, video, webhooks};
+use trunkline_worker::{events, mail, retention, video, webhooks};
 
-use self::listeners::{Addresses, Desk, Listeners};
+use self::listeners::{Addresses, ConsoleDeps, Listeners};
 use crate::commands::first_link;
 use crate::config::Roles;
 
@@ -40,7 +40,7 @@ const PARTITIONS_EVERY: Duration = Duration::from_secs(3_600);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a node is made of.
-pub(crate) struct Plan {
+pub(crate) struct NodeConfig {
     pub(crate) name: NodeId,
     pub(crate) roles: Roles,
     pub(crate) data: Database,
@@ -69,7 +69,7 @@ pub(crate) struct Plan {
 
 /// How long a node takes to go.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Leave {
+pub(crate) struct DrainTimes {
     /// From the word that it is not ready any more to its last new call.
     pub(crate) notice: Duration,
     /// From then on, for calls that run.
@@ -97,7 +97,7 @@ pub(crate) struct Node {
     traces: JoinSet<()>,
 }
 
-impl Plan {
+impl NodeConfig {
     /// Where it listens, by what it does.
     fn addresses(&self) -> Addresses {
         Addresses {
@@ -112,26 +112,26 @@ impl Node {
     /// Takes its addresses, registers, reads what it needs to know, and serves. In this order: to
     /// register ends the life of a process of the same name, which must not happen to one that runs
     /// because a second one was started by mistake.
-    pub(crate) async fn start(plan: Plan) -> anyhow::Result<Self> {
+    pub(crate) async fn start(plan: NodeConfig) -> anyhow::Result<Self> {
         let proxies = plan.edge_settings.trusted_proxies.clone();
         let listeners = Listeners::bind(plan.addresses(), plan.edge_settings).await?;
         let addresses = listeners.addresses()?;
-        let mut settings = opening::with_port(plan.settings, plan.edge, addresses.edge);
+        let mut settings = open::with_port(plan.settings, plan.edge, addresses.edge);
         let own = (plan.console, addresses.console);
-        let at_console = opening::with_ports(plan.console_settings, own, &mut settings);
+        let at_console = open::with_ports(plan.console_settings, own, &mut settings);
         let data = plan.data;
-        let (ledger, ledger_tasks) = opening::ledger(&data, &plan.name).await?;
+        let (ledger, ledger_tasks) = open::ledger(&data, &plan.name).await?;
         let author = ledger.node_epoch().clone();
         let client = Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?;
         let (stop_traces, traces_stopped) = watch::channel(false);
         let mut traces = JoinSet::new();
-        let telemetry = opening::trace(plan.telemetry, &client, (traces_stopped, &mut traces));
-        let (limits, keeper) = opening::limits(plan.redis)?;
+        let telemetry = open::trace(plan.telemetry, &client, (traces_stopped, &mut traces));
+        let (limits, keeper) = open::limits(plan.redis)?;
         let gateway = Services::new(ServicesConfig {
             fetcher: SafeFetcher::new(plan.fetch)?,
-            media: opening::media(&plan.media).await?,
+            media: open::media(&plan.media).await?,
             limits,
-            bus: opening::bus(plan.nats).await?,
+            bus: open::bus(plan.nats).await?,
             cells: plan.cells,
             settings,
             ledger,
@@ -143,13 +143,13 @@ impl Node {
             random: Arc::new(SystemRandom),
             telemetry,
         });
-        opening::refresh(&gateway).await?;
+        open::refresh(&gateway).await?;
         let (stop_listening, stopped) = watch::channel(false);
         let (stop_jobs, jobs) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let letters = (&plan.keyring, at_console.name.as_str());
-        let mail_worker = opening::mail_worker(plan.mail.as_ref(), &data, letters)?;
-        let console = plan.people.clone().map(|people| Desk {
+        let mail_worker = open::mail_worker(plan.mail.as_ref(), &data, letters)?;
+        let console = plan.people.clone().map(|people| ConsoleDeps {
             data: data.clone(),
             people,
             keyring: plan.keyring,
@@ -157,7 +157,7 @@ impl Node {
             client,
             proxies,
         });
-        let console = console.map(|desk| desk.open(&gateway, (&jobs, &mut tasks)));
+        let console = console.map(|deps| deps.open(&gateway, (&jobs, &mut tasks)));
         listeners.open(&gateway, console, &stopped, &mut tasks);
         let (stop_fresh, replaced) = keep_fresh(&mut tasks, &gateway);
         start_keeping(&mut tasks, &gateway, (keeper, author, &data), &jobs);
@@ -200,7 +200,7 @@ impl Node {
 
     /// Says that it leaves and serves on until balancers have noticed; then takes no new calls, lets
     /// running ones end within the time given, and is gone.
-    pub(crate) async fn stop(mut self, Leave { notice, drain }: Leave) {
+    pub(crate) async fn stop(mut self, DrainTimes { notice, drain }: DrainTimes) {
         self.gateway.begin_drain();
         tokio::time::sleep(notice).await;
         self.stop_listening.send_replace(true);
@@ -269,7 +269,7 @@ fn start_jobs(
     (data, mail_worker): (&Database, MailWorker),
     stop: &watch::Receiver<bool>,
 ) {
-    tasks.spawn(trials::run(data.clone(), stop.clone()));
+    tasks.spawn(trial_expiry::run(data.clone(), stop.clone()));
     tasks.spawn(mail::run(mail_worker, stop.clone()));
     let notifications = || data.notifications().clone();
     tasks.spawn(events::run(gateway.clone(), notifications(), stop.clone()));
@@ -281,7 +281,7 @@ fn start_jobs(
             stop.clone(),
         ));
     }
-    tasks.spawn(tidy::run(gateway.clone(), stop.clone()));
+    tasks.spawn(retention::run(gateway.clone(), stop.clone()));
     tasks.spawn(webhooks::run(
         gateway.clone(),
         notifications(),

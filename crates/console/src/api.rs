@@ -5,22 +5,22 @@
 //! answers. To add one, write the file and add its `routes!` to [`routes`]. What a handler reads comes
 //! through [`Shared`], handed in by [`Parts`](crate::Parts).
 
-mod accepting;
-mod asked_letters;
+mod accept_invitation;
 mod customer;
 mod dev_session;
 mod devices;
 mod documents;
+mod email_requests;
+mod emails;
 mod health;
 mod invitations;
-mod kept;
-mod letters;
 mod members;
 mod oidc;
 mod people;
 mod person;
 mod pricing;
 mod redeem;
+mod response_cache;
 mod session;
 mod setup;
 mod sign_up;
@@ -43,17 +43,17 @@ use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::kept::Kept;
+use self::response_cache::ResponseCache;
 use crate::console::Parts;
+use crate::csrf;
 use crate::docs::{self, DocsSettings};
-use crate::fault::{Fault, Kind};
-use crate::front::is_public;
+use crate::error::{ApiError, ErrorCode};
+use crate::gateway_port::GatewayPort;
+use crate::middleware::is_public;
 use crate::oidc::Providers;
-use crate::origin;
-use crate::pages;
 use crate::passwords::Passwords;
 use crate::settings::ConsoleSettings;
-use crate::shop::Shop;
+use crate::static_files;
 
 /// What handlers share.
 #[derive(Clone)]
@@ -68,11 +68,11 @@ pub(crate) struct Shared {
     /// Where else people sign in.
     pub(crate) providers: Providers,
     pub(crate) settings: Arc<ConsoleSettings>,
-    pub(crate) shop: Arc<dyn Shop>,
+    pub(crate) gateway: Arc<dyn GatewayPort>,
     /// Catalogs of models that are still true.
-    pub(crate) prices: Kept,
+    pub(crate) prices: ResponseCache,
     /// Catalogs of social data that are still true.
-    pub(crate) cells: Kept,
+    pub(crate) cells: ResponseCache,
     /// The OpenAPI document.
     pub(crate) document: Bytes,
 }
@@ -92,12 +92,12 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(dev_session::open))
         .routes(routes!(sign_up::sign_up))
         .routes(routes!(sign_up::verify))
-        .routes(routes!(asked_letters::verify_again))
-        .routes(routes!(asked_letters::forgot))
-        .routes(routes!(asked_letters::reset))
+        .routes(routes!(email_requests::verify_again))
+        .routes(routes!(email_requests::forgot))
+        .routes(routes!(email_requests::reset))
         .routes(routes!(oidc::start))
         .routes(routes!(oidc::callback))
-        .routes(routes!(letters::list))
+        .routes(routes!(emails::list))
         .routes(routes!(redeem::redeem))
         .routes(routes!(devices::list))
         .routes(routes!(devices::end))
@@ -109,8 +109,8 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(members::change, members::remove))
         .routes(routes!(invitations::invite))
         .routes(routes!(invitations::revoke))
-        .routes(routes!(invitations::look))
-        .routes(routes!(accepting::accept))
+        .routes(routes!(invitations::preview))
+        .routes(routes!(accept_invitation::accept))
         .merge(customer::routes())
 }
 
@@ -124,11 +124,11 @@ pub(crate) fn router(parts: Parts) -> Router {
         .filter(|path| is_public(path))
         .collect();
     let known: Arc<str> = public.join(", GET ").into();
-    let data_plane = pages::origin_of(&parts.settings.base_url);
+    let data_plane = static_files::origin_of(&parts.settings.base_url);
     let document = documents::document(&described);
     let documentation = docs::router(
         DocsSettings::of(&parts.settings),
-        Arc::clone(&parts.shop),
+        Arc::clone(&parts.gateway),
         document.clone(),
     );
     let shared = Shared {
@@ -140,13 +140,13 @@ pub(crate) fn router(parts: Parts) -> Router {
         random: parts.random,
         providers: Providers::new(&parts.settings.providers, parts.client),
         settings: Arc::new(parts.settings),
-        shop: parts.shop,
-        prices: Kept::default(),
-        cells: Kept::default(),
+        gateway: parts.gateway,
+        prices: ResponseCache::default(),
+        cells: ResponseCache::default(),
         document,
     };
     router
-        .route_layer(from_fn_with_state(shared.clone(), origin::guard))
+        .route_layer(from_fn_with_state(shared.clone(), csrf::guard))
         .with_state(shared)
         .merge(documentation)
         .method_not_allowed_fallback(wrong_method)
@@ -157,9 +157,9 @@ pub(crate) fn router(parts: Parts) -> Router {
         })
 }
 
-async fn wrong_method() -> Fault {
-    Fault::new(
-        Kind::MethodNotAllowed,
+async fn wrong_method() -> ApiError {
+    ApiError::new(
+        ErrorCode::MethodNotAllowed,
         "this path takes other methods; see `allow`",
     )
 }
@@ -167,13 +167,13 @@ async fn wrong_method() -> Fault {
 /// A page for people, if the path is one's.
 fn page((method, uri, asked): (&Method, &Uri, &HeaderMap), data_plane: &str) -> Option<Response> {
     let reads = method == Method::GET || method == Method::HEAD;
-    if !reads || !pages::owns(uri.path()) {
+    if !reads || !static_files::owns(uri.path()) {
         return None;
     }
-    pages::answer(uri.path(), asked, data_plane)
+    static_files::answer(uri.path(), asked, data_plane)
 }
 
-fn unknown(uri: &Uri, known: &str) -> Fault {
+fn unknown(uri: &Uri, known: &str) -> ApiError {
     let doubled = uri.path().starts_with("/api/api/");
     let hint = if doubled {
         " (the path has `/api` twice)"
@@ -181,5 +181,5 @@ fn unknown(uri: &Uri, known: &str) -> Fault {
         ""
     };
     let text = format!("there is nothing here{hint}; see GET {known}");
-    Fault::new(Kind::NotFound, text)
+    ApiError::new(ErrorCode::NotFound, text)
 }

@@ -18,11 +18,11 @@ use trunkline_upstream::Client;
 
 use crate::api;
 use crate::docs;
-use crate::front::Front;
+use crate::gateway_port::GatewayPort;
 use crate::listener;
-use crate::pages;
+use crate::middleware::Middleware;
 use crate::settings::ConsoleSettings;
-use crate::shop::Shop;
+use crate::static_files;
 
 /// How often what is over is swept away.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
@@ -52,7 +52,7 @@ pub struct Parts {
     /// The way to providers of sign-ins.
     pub client: Client,
     /// What is sold.
-    pub shop: Arc<dyn Shop>,
+    pub gateway: Arc<dyn GatewayPort>,
     /// Fresh ids.
     pub request_ids: RequestIds,
 }
@@ -60,7 +60,7 @@ pub struct Parts {
 /// A console. Clones are the same one.
 #[derive(Clone)]
 pub struct Console {
-    front: Arc<Front>,
+    middleware: Arc<Middleware>,
     people: Database,
 }
 
@@ -73,9 +73,9 @@ impl Console {
         let people = parts.people.clone();
         let (request_ids, callers) = (Arc::clone(&parts.request_ids), Arc::clone(&parts.callers));
         let error_pages = parts.settings.error_pages();
-        let front = Front::new(api::router(parts), (request_ids, callers), error_pages);
+        let middleware = Middleware::new(api::router(parts), (request_ids, callers), error_pages);
         Self {
-            front: Arc::new(front),
+            middleware: Arc::new(middleware),
             people,
         }
     }
@@ -106,7 +106,7 @@ impl Console {
         path == "/openapi.json"
             || path.starts_with("/api/")
             || path.starts_with("/schemas/")
-            || pages::owns(path)
+            || static_files::owns(path)
             || docs::owns(path)
     }
 
@@ -116,7 +116,7 @@ impl Console {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        self.front.answer(request.map(Body::new), peer).await
+        self.middleware.answer(request.map(Body::new), peer).await
     }
 
     /// The same with the whole body in memory, for an address that is somebody else's.

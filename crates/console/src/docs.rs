@@ -3,8 +3,8 @@
 //! in them, and are whole without a script.
 
 mod escape;
-mod frame;
 mod highlight;
+mod layout;
 mod links;
 mod markdown;
 mod page;
@@ -27,8 +27,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 pub(crate) use self::settings::DocsSettings;
 use self::site::{Facts, Site};
+use crate::gateway_port::GatewayPort;
 use crate::reply;
-use crate::shop::Shop;
 
 /// A page may load what is ours, and nothing else.
 const PAGE_RULES: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
@@ -42,7 +42,7 @@ struct Docs {
 
 struct Inner {
     settings: DocsSettings,
-    shop: Arc<dyn Shop>,
+    gateway: Arc<dyn GatewayPort>,
     /// The console's own OpenAPI document.
     document: Bytes,
     site: OnceLock<Site>,
@@ -61,11 +61,15 @@ pub(crate) fn owns(path: &str) -> bool {
 }
 
 /// The documentation's routes.
-pub(crate) fn router(settings: DocsSettings, shop: Arc<dyn Shop>, document: Bytes) -> Router {
+pub(crate) fn router(
+    settings: DocsSettings,
+    gateway: Arc<dyn GatewayPort>,
+    document: Bytes,
+) -> Router {
     let docs = Docs {
         inner: Arc::new(Inner {
             settings,
-            shop,
+            gateway,
             document,
             site: OnceLock::new(),
         }),
@@ -122,7 +126,7 @@ impl Inner {
             Site::build(&Facts {
                 settings: &self.settings,
                 console: &serde_json::from_slice(&self.document).unwrap_or_default(),
-                cells: &self.shop.cells(),
+                cells: &self.gateway.cells(),
             })
         })
     }

@@ -16,31 +16,31 @@
 )]
 
 mod api;
-mod browser;
+mod browser_binding;
 mod console;
-mod cookie;
+mod csrf;
 mod docs;
-mod fault;
-mod front;
-mod gifts;
-mod letters;
+mod emails;
+mod error;
+mod gateway_port;
+mod json_body;
 mod listener;
+mod middleware;
 mod oidc;
 mod organisations;
-mod origin;
-mod pages;
 mod passwords;
 mod reply;
-mod return_to;
-mod sent;
+mod safe_redirect;
+mod session;
+mod session_cookie;
 mod settings;
-mod shop;
-mod signed_in;
+mod static_files;
 mod times;
 mod tokens;
+mod trial_credit;
 
 pub use api::INVITATION_SECONDS;
 pub use console::{Callers, Console, Parts, RequestIds};
+pub use gateway_port::{BoxFuture, FileLink, GatewayPort, SocialCell, TaskInspection, Viewer};
 pub use settings::{ConsoleSettings, Mode, Provider, SignUp, Trial};
-pub use shop::{FileLink, Later, Shop, SocialCell, TaskLook, Viewer};
 pub use tokens::Token;

@@ -66,7 +66,7 @@ struct Published {
 }
 
 /// A way to a provider.
-pub(crate) struct Way<'a> {
+pub(crate) struct AuthorizationRequest<'a> {
     /// Where it leads back to.
     pub(crate) callback: &'a str,
     /// What comes back with the answer.
@@ -91,7 +91,7 @@ pub(crate) struct Identity {
 
 /// Why nobody is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum OidcError {
     /// The provider cannot be asked, or answers nonsense.
     Away,
     /// What it said does not hold.
@@ -101,7 +101,7 @@ pub(crate) enum Trouble {
 /// Why a provider gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the provider gave no answer: {0}")]
-struct Silence(String);
+struct NoResponse(String);
 
 // === impl Providers ===
 
@@ -126,14 +126,14 @@ impl Providers {
         self.all.iter().find(|known| known.settings.id == id)
     }
 
-    /// Where to send somebody. `again` has the provider ask for a proof even if it knows them already.
+    /// Where to send user. `again` has the provider ask for a proof even if it knows them already.
     pub(crate) async fn address(
         &self,
         id: &str,
-        way: &Way<'_>,
+        way: &AuthorizationRequest<'_>,
         again: bool,
-    ) -> Result<String, Trouble> {
-        let known = self.known(id).ok_or(Trouble::Refused)?;
+    ) -> Result<String, OidcError> {
+        let known = self.known(id).ok_or(OidcError::Refused)?;
         let published = self.published(known, None).await?;
         let client = CoreClient::from_provider_metadata(
             (*published.metadata).clone(),
@@ -166,10 +166,10 @@ impl Providers {
     pub(crate) async fn identity(
         &self,
         id: &str,
-        way: &Way<'_>,
+        way: &AuthorizationRequest<'_>,
         code: &str,
-    ) -> Result<Identity, Trouble> {
-        let known = self.known(id).ok_or(Trouble::Refused)?;
+    ) -> Result<Identity, OidcError> {
+        let known = self.known(id).ok_or(OidcError::Refused)?;
         let mut published = self.published(known, None).await?;
         let token = self.exchange(known, &published, way, code).await?;
         let nonce = Nonce::new(way.nonce.to_owned());
@@ -183,7 +183,7 @@ impl Providers {
         };
         let claims = claims.map_err(|error| {
             tracing::warn!(provider = id, %error, "what a provider said does not hold");
-            Trouble::Refused
+            OidcError::Refused
         })?;
         let email = claims.email().map(|email| email.as_str().to_owned());
         let name = claims.name().and_then(|names| names.get(None));
@@ -200,9 +200,9 @@ impl Providers {
         &self,
         known: &Known,
         published: &Published,
-        way: &Way<'_>,
+        way: &AuthorizationRequest<'_>,
         code: &str,
-    ) -> Result<CoreIdToken, Trouble> {
+    ) -> Result<CoreIdToken, OidcError> {
         let client = CoreClient::from_provider_metadata(
             (*published.metadata).clone(),
             ClientId::new(known.settings.client_id.clone()),
@@ -212,7 +212,7 @@ impl Providers {
         )
         .set_redirect_uri(callback(way.callback)?);
         let asked = client.exchange_code(AuthorizationCode::new(code.to_owned()));
-        let asked = asked.map_err(|_| Trouble::Away)?;
+        let asked = asked.map_err(|_| OidcError::Away)?;
         let verifier = PkceCodeVerifier::new(way.verifier.reveal().to_owned());
         let http = |request| call(self.client.clone(), request);
         let answered = asked.set_pkce_verifier(verifier).request_async(&http).await;
@@ -225,16 +225,16 @@ impl Providers {
                 "a provider gave no token"
             );
             if is_refused {
-                Trouble::Refused
+                OidcError::Refused
             } else {
-                Trouble::Away
+                OidcError::Away
             }
         })?;
-        answered.id_token().cloned().ok_or(Trouble::Refused)
+        answered.id_token().cloned().ok_or(OidcError::Refused)
     }
 
     /// What a provider publishes; fetched anew if what is kept is old, or was fetched at `not`.
-    async fn published(&self, known: &Known, not: Option<Instant>) -> Result<Published, Trouble> {
+    async fn published(&self, known: &Known, not: Option<Instant>) -> Result<Published, OidcError> {
         let mut kept = known.published.lock().await;
         if let Some(published) = kept.as_ref() {
             let age = published.at.elapsed();
@@ -243,12 +243,12 @@ impl Providers {
                 return Ok(published.clone());
             }
         }
-        let issuer = IssuerUrl::new(known.settings.issuer.clone()).map_err(|_| Trouble::Away)?;
+        let issuer = IssuerUrl::new(known.settings.issuer.clone()).map_err(|_| OidcError::Away)?;
         let http = |request| call(self.client.clone(), request);
         let fetched = CoreProviderMetadata::discover_async(issuer, &http).await;
         let metadata = fetched.map_err(|error| {
             tracing::warn!(provider = known.settings.id, %error, "a provider cannot be discovered");
-            Trouble::Away
+            OidcError::Away
         })?;
         let published = Published {
             at: Instant::now(),
@@ -273,8 +273,8 @@ fn was_refused<E: std::error::Error>(
     }
 }
 
-fn callback(text: &str) -> Result<RedirectUrl, Trouble> {
-    RedirectUrl::new(text.to_owned()).map_err(|_| Trouble::Away)
+fn callback(text: &str) -> Result<RedirectUrl, OidcError> {
+    RedirectUrl::new(text.to_owned()).map_err(|_| OidcError::Away)
 }
 
 /// Signature, issuer, audience, time and nonce.
@@ -294,7 +294,7 @@ fn verified<'a>(
 }
 
 /// One question to a provider: bounded in time and size, and never led elsewhere.
-async fn call(client: Client, request: HttpRequest) -> Result<HttpResponse, Silence> {
+async fn call(client: Client, request: HttpRequest) -> Result<HttpResponse, NoResponse> {
     let (head, body) = request.into_parts();
     let mut headers = head.headers;
     if let Some(secret) = headers.get_mut(AUTHORIZATION) {
@@ -310,9 +310,9 @@ async fn call(client: Client, request: HttpRequest) -> Result<HttpResponse, Sile
         protocol: Protocol::Http1,
     };
     let sent = client.send(outgoing).await;
-    let mut answer = sent.map_err(|error| Silence(error.to_string()))?;
+    let mut answer = sent.map_err(|error| NoResponse(error.to_string()))?;
     let body = answer.whole(MAX_ANSWER_BYTES).await;
-    let body = body.map_err(|error| Silence(error.to_string()))?;
+    let body = body.map_err(|error| NoResponse(error.to_string()))?;
     let mut response = HttpResponse::new(body.to_vec());
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.headers;

@@ -7,14 +7,14 @@ use trunkline_store::accounts::{self, CreateAccountError, DEFAULT_GROUP, NewAcco
 use trunkline_store::people::{self, PersonId, Role};
 use trunkline_types::{AccountId, SHARDS, Shard};
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Makes an organisation of a person's own.
 pub(crate) async fn create(
     tx: &mut Tx,
     random: &dyn RandomSource,
     (name, owner): (&str, PersonId),
-) -> Result<AccountId, Fault> {
+) -> Result<AccountId, ApiError> {
     let account = ledger_accounts::create_account(tx, AccountKind::Live).await?;
     let new = NewAccount {
         id: account,
@@ -29,18 +29,20 @@ pub(crate) async fn create(
 }
 
 /// What is wrong with an organisation's name, under the parameter that has it.
-pub(crate) fn wrong_name(error: CreateAccountError) -> Fault {
+pub(crate) fn wrong_name(error: CreateAccountError) -> ApiError {
     match error {
-        CreateAccountError::Field(wrong) => Fault::at("organisation", wrong.problem.to_string()),
+        CreateAccountError::Field(wrong) => {
+            ApiError::invalid_param("organisation", wrong.problem.to_string())
+        }
         CreateAccountError::Db(error) => error.into(),
     }
 }
 
 /// Any shard, all of them equally likely but for one part in a million million.
-fn any_shard(random: &dyn RandomSource) -> Result<Shard, Fault> {
+fn any_shard(random: &dyn RandomSource) -> Result<Shard, ApiError> {
     let mut bytes = [0; 8];
     random.fill(&mut bytes)?;
     let number = u64::from_be_bytes(bytes).rem_euclid(u64::from(SHARDS));
     let shard = u16::try_from(number).ok().map(Shard::new);
-    shard.and_then(Result::ok).ok_or_else(Fault::unavailable)
+    shard.and_then(Result::ok).ok_or_else(ApiError::unavailable)
 }

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trunkline_keyring::RandomSource;
 use trunkline_types::Secret;
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Fewest characters.
 pub(crate) const MIN_CHARACTERS: usize = 10;
@@ -38,21 +38,24 @@ pub(crate) struct Passwords {
 }
 
 /// A password that may be taken, beside the address of its person.
-pub(crate) fn check(field: &'static str, password: &Secret, email: &str) -> Result<(), Fault> {
+pub(crate) fn check(field: &'static str, password: &Secret, email: &str) -> Result<(), ApiError> {
     let text = password.reveal();
     let characters = text.chars().count();
     if !(MIN_CHARACTERS..=MAX_CHARACTERS).contains(&characters) {
         let text = format!("must have {MIN_CHARACTERS} to {MAX_CHARACTERS} characters");
-        return Err(Fault::at(field, text));
+        return Err(ApiError::invalid_param(field, text));
     }
     let plain = text.to_lowercase();
     let name = email.split('@').next().unwrap_or(email);
     if plain == email || plain == name {
-        return Err(Fault::at(field, "must not be your e-mail address"));
+        return Err(ApiError::invalid_param(
+            field,
+            "must not be your e-mail address",
+        ));
     }
     if COMMON.lines().any(|common| common == plain) {
         let text = "is one of the passwords that are tried first; choose another";
-        return Err(Fault::at(field, text));
+        return Err(ApiError::invalid_param(field, text));
     }
     Ok(())
 }
@@ -68,7 +71,7 @@ impl Passwords {
     }
 
     /// The text to keep of a password that has passed [`check`].
-    pub(crate) async fn hash(&self, password: &Secret) -> Result<Secret, Fault> {
+    pub(crate) async fn hash(&self, password: &Secret) -> Result<Secret, ApiError> {
         let mut salt = [0; SALT_BYTES];
         self.random.fill(&mut salt)?;
         let (permit, password) = (self.permit().await?, password.clone());
@@ -86,7 +89,7 @@ impl Passwords {
         &self,
         password: &Secret,
         hash: Option<&Secret>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, ApiError> {
         let (permit, password) = (self.permit().await?, password.clone());
         let is_somebodys = hash.is_some();
         let hash = hash.cloned();
@@ -102,11 +105,11 @@ impl Passwords {
         Ok(right && is_somebodys)
     }
 
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, Fault> {
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         let permit = tokio::time::timeout(WAIT, Arc::clone(&self.room).acquire_owned()).await;
         match permit {
             Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(Fault::unavailable()),
+            Ok(Err(_)) | Err(_) => Err(ApiError::unavailable()),
         }
     }
 }
@@ -116,9 +119,9 @@ fn hasher() -> Option<Argon2<'static>> {
     Some(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
-fn broken() -> Fault {
+fn broken() -> ApiError {
     tracing::error!("a password could not be hashed");
-    Fault::unavailable()
+    ApiError::unavailable()
 }
 
 #[cfg(test)]
@@ -174,6 +177,6 @@ mod tests {
         let room = u32::try_from(AT_ONCE).unwrap();
         let _all = Arc::clone(&passwords.room).acquire_many_owned(room).await;
         let refused = passwords.hash(&secret("correct horse")).await.unwrap_err();
-        assert_eq!(refused.kind, crate::fault::Kind::Unavailable);
+        assert_eq!(refused.kind, crate::error::ErrorCode::Unavailable);
     }
 }

@@ -8,16 +8,16 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Bytes of the hash that an `ETag` shows; enough that no two answers meet.
 const TAG_BYTES: usize = 16;
 
 /// A value, or the word that the caller has it already.
-pub(crate) fn json<T: Serialize>(asked: &HeaderMap, value: &T) -> Result<Response, Fault> {
+pub(crate) fn json<T: Serialize>(asked: &HeaderMap, value: &T) -> Result<Response, ApiError> {
     let body = serde_json::to_vec(value).map_err(|error| {
         tracing::error!(%error, "an answer could not be written");
-        Fault::unavailable()
+        ApiError::unavailable()
     })?;
     Ok(bytes(asked, Bytes::from(body), "application/json"))
 }

@@ -5,7 +5,7 @@
 //! - [`mail`]: letters to people.
 //! - [`video`]: tasks that are to be sent, asked for, fetched.
 //! - [`webhooks`]: messages to addresses of customers.
-//! - [`tidy`]: what is kept for a while and no longer.
+//! - [`retention`]: what is kept for a while and no longer.
 #![cfg_attr(
     not(test),
     deny(
@@ -19,7 +19,7 @@
 
 pub mod events;
 pub mod mail;
-pub mod tidy;
+pub mod retention;
 pub mod video;
 mod waiting;
 pub mod webhooks;

@@ -9,7 +9,7 @@ use trunkline_types::Face;
 #[derive(Debug, Subcommand)]
 pub(crate) enum CatalogCommand {
     #[command(flatten)]
-    Desk(CatalogDesk),
+    Database(CatalogDbCommand),
     #[command(flatten)]
     Files(CatalogFiles),
 }
@@ -55,7 +55,7 @@ Examples:
 
 /// What is done in the database.
 #[derive(Debug, Subcommand)]
-pub(crate) enum CatalogDesk {
+pub(crate) enum CatalogDbCommand {
     /// Add what files say to the catalog, or make it exactly that.
     #[command(
         after_help = "Files are TOML; a folder means all .toml files in it. Everything is checked before anything is

@@ -1,4 +1,4 @@
-//! The words of `trunkline code` and `trunkline letters`.
+//! The words of `trunkline code` and `trunkline emails`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use trunkline_store::redemption_codes::{LIST_MAX, MAKE_MAX};

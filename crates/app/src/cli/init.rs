@@ -22,7 +22,7 @@ pub(crate) struct InitArguments {
     /// A PostgreSQL database, such as postgres://trunkline@db.example.com/trunkline; "here" to create
     /// one in the PostgreSQL of this machine.
     #[arg(long, value_name = "URL|here", value_parser = database)]
-    pub(crate) database: Option<DatabaseWish>,
+    pub(crate) database: Option<DatabaseChoice>,
     /// The address that callers and the console's users open, such as https://api.example.com.
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
@@ -74,7 +74,7 @@ pub(crate) struct InitArguments {
 
 /// Which database.
 #[derive(Debug, Clone)]
-pub(crate) enum DatabaseWish {
+pub(crate) enum DatabaseChoice {
     /// One in the PostgreSQL of this machine.
     Here,
     /// One that is there.
@@ -82,12 +82,12 @@ pub(crate) enum DatabaseWish {
 }
 
 /// Reads the answer to which database.
-pub(crate) fn database(text: &str) -> Result<DatabaseWish, String> {
+pub(crate) fn database(text: &str) -> Result<DatabaseChoice, String> {
     let known = ["postgres://", "postgresql://"];
     match text {
-        "here" => Ok(DatabaseWish::Here),
+        "here" => Ok(DatabaseChoice::Here),
         url if known.iter().any(|scheme| url.starts_with(scheme)) => {
-            Ok(DatabaseWish::Url(Secret::new(url.to_owned())))
+            Ok(DatabaseChoice::Url(Secret::new(url.to_owned())))
         }
         // It may hold a password, so it is not repeated.
         _ => Err(

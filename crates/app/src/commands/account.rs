@@ -8,10 +8,10 @@ use trunkline_ledger::statement;
 use trunkline_store::accounts::{self, Account, NewAccount};
 use trunkline_types::{AccountId, Money};
 
-use super::{database, shown};
+use super::{database, format};
 use crate::cli::{CreateAccount, Kind, Limit};
 use crate::output::Output;
-use crate::{chance, table};
+use crate::{random, table};
 
 /// Makes an account, in the ledger and beside it.
 pub(super) async fn create(
@@ -30,7 +30,7 @@ pub(super) async fn create(
         balance.kind.word(),
         account.group
     );
-    let object = json!({ "ok": true, "account": shown::account(&account, &balance) });
+    let object = json!({ "ok": true, "account": format::account(&account, &balance) });
     output.success(&text, &object);
     Ok(())
 }
@@ -46,7 +46,7 @@ async fn create_in(tx: &mut Tx, new: &CreateAccount) -> anyhow::Result<AccountId
         name: &new.name,
         group: &new.group,
         allowed_groups: &new.allowed_groups,
-        shard: chance::shard()?,
+        shard: random::shard()?,
     };
     accounts::create(tx, &account)
         .await
@@ -94,14 +94,14 @@ pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyho
     lines.extend(
         budgets
             .iter()
-            .map(|budget| format!("  budget  {}", shown::budget_line(budget))),
+            .map(|budget| format!("  budget  {}", format::budget_line(budget))),
     );
     let object = json!({
         "ok": true,
-        "account": shown::account(&account, &balance),
-        "balance": shown::balance(&balance),
+        "account": format::account(&account, &balance),
+        "balance": format::balance(&balance),
         "low_balance_usd": mark.map(|mark| mark.to_string()),
-        "budgets": budgets.iter().map(shown::budget).collect::<Vec<Value>>(),
+        "budgets": budgets.iter().map(format::budget).collect::<Vec<Value>>(),
     });
     output.success(&lines.join("\n"), &object);
     Ok(())
@@ -118,7 +118,7 @@ pub(super) async fn statement(
     let statement = statement::read(database, id, limit)
         .await?
         .with_context(|| unknown(id))?;
-    let cells: Vec<Vec<String>> = statement.entries.iter().map(shown::entry_cells).collect();
+    let cells: Vec<Vec<String>> = statement.entries.iter().map(format::entry_cells).collect();
     let heads = [
         "at",
         "what",
@@ -134,12 +134,12 @@ pub(super) async fn statement(
     } else {
         table::aligned(&heads, &[2, 3, 4, 5], &cells)
     };
-    let entries: Vec<Value> = statement.entries.iter().map(shown::entry).collect();
+    let entries: Vec<Value> = statement.entries.iter().map(format::entry).collect();
     let object = json!({
         "ok": true,
         "account": id,
-        "paid_usd": shown::usd(statement.paid),
-        "trial_usd": shown::usd(statement.trial),
+        "paid_usd": format::usd(statement.paid),
+        "trial_usd": format::usd(statement.trial),
         "entries": entries,
     });
     output.success(&text, &object);

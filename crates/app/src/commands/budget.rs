@@ -8,7 +8,7 @@ use trunkline_ledger::statement;
 use trunkline_store::{accounts, time_zones};
 use trunkline_types::{AccountId, KeyId};
 
-use super::{account, shown};
+use super::{account, format};
 use crate::cli::{Limit, PeriodWord, SetBudget};
 use crate::output::Output;
 
@@ -35,7 +35,7 @@ pub(super) async fn set(
         None => format!("Account {account}"),
     };
     let mut text = match stands {
-        Some(budget) => format!("{whose} has the budget {}.", shown::budget_line(budget)),
+        Some(budget) => format!("{whose} has the budget {}.", format::budget_line(budget)),
         None => format!("{whose} has no {period} budget."),
     };
     if let (Some(budget), Some(zone)) = (stands, &wish.timezone)
@@ -51,7 +51,7 @@ pub(super) async fn set(
         "account": account,
         "key": wish.key,
         "period": period,
-        "budget": stands.map(shown::budget),
+        "budget": stands.map(format::budget),
     });
     output.success(&text, &object);
     Ok(())

@@ -17,7 +17,7 @@ use trunkline_store::catalog;
 use trunkline_types::UnitPrice;
 
 use super::database;
-use crate::cli::{CatalogDesk, CatalogFiles, ImportCatalog, SetPrice};
+use crate::cli::{CatalogDbCommand, CatalogFiles, ImportCatalog, SetPrice};
 use crate::config::Config;
 use crate::output::Output;
 
@@ -32,7 +32,7 @@ pub(super) fn on_files(command: CatalogFiles, output: &Output) -> anyhow::Result
 /// Runs a word that is for the database.
 pub(super) async fn run(
     config: &Config,
-    command: CatalogDesk,
+    command: CatalogDbCommand,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let console = database::open(config, Role::Console).await?;
@@ -43,15 +43,15 @@ pub(super) async fn run(
 
 async fn at_desk(
     console: &Database,
-    command: CatalogDesk,
+    command: CatalogDbCommand,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        CatalogDesk::Import(wish) => import(console, &wish, output).await?,
-        CatalogDesk::Export => export(console, output).await?,
-        CatalogDesk::Diff(wish) => return diff::run(console, &wish, output).await,
-        CatalogDesk::SetPrice(wish) => set_price(console, &wish, output).await?,
-        CatalogDesk::History { limit } => history(console, limit, output).await?,
+        CatalogDbCommand::Import(wish) => import(console, &wish, output).await?,
+        CatalogDbCommand::Export => export(console, output).await?,
+        CatalogDbCommand::Diff(wish) => return diff::run(console, &wish, output).await,
+        CatalogDbCommand::SetPrice(wish) => set_price(console, &wish, output).await?,
+        CatalogDbCommand::History { limit } => history(console, limit, output).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@
 mod credentials;
 mod probe;
 mod providers;
-mod shown;
+mod view;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -78,7 +78,7 @@ async fn add(
         hints.join(", "),
         channel.name,
     );
-    let object = json!({ "ok": true, "channel": shown::channel(&channel, now) });
+    let object = json!({ "ok": true, "channel": view::channel(&channel, now) });
     output.success(&text, &object);
     Ok(ExitCode::SUCCESS)
 }
@@ -150,12 +150,12 @@ async fn list(database: &Database, output: &Output) -> anyhow::Result<ExitCode> 
     let channels = channels::list(&mut session).await?;
     let rows: Vec<Value> = channels
         .iter()
-        .map(|channel| shown::channel(channel, now))
+        .map(|channel| view::channel(channel, now))
         .collect();
     let text = if channels.is_empty() {
         "There are no channels; `trunkline channel add --help` shows how to add one.".to_owned()
     } else {
-        shown::table(&channels, now)
+        view::table(&channels, now)
     };
     output.success(&text, &json!({ "ok": true, "channels": rows }));
     Ok(ExitCode::SUCCESS)

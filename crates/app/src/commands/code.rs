@@ -7,10 +7,10 @@ use trunkline_store::redemption_codes::{self, Code, NewCode, RedemptionCode, Wal
 use trunkline_types::{Timestamp, uuid_v7};
 use uuid::Uuid;
 
-use super::{database, shown};
+use super::{database, format};
 use crate::cli::{CreateCodes, Expiry, RevokeCodes, WalletWord};
 use crate::output::Output;
-use crate::{chance, table, times};
+use crate::{random, table, times};
 
 const DAY_SECONDS: i64 = 86_400;
 /// Who made a code that was made here.
@@ -25,13 +25,13 @@ pub(super) async fn create(
     let now = database::now(database).await?;
     let batch = match &wish.batch {
         Some(batch) => batch.clone(),
-        None => format!("{}-{:08x}", date(now), u32::from_be_bytes(chance::bytes()?)),
+        None => format!("{}-{:08x}", date(now), u32::from_be_bytes(random::bytes()?)),
     };
     redemption_codes::check_batch(&batch)?;
     let texts: Result<Vec<(Uuid, RedemptionCode)>, _> = (0..wish.count)
         .map(|_| {
-            let text = RedemptionCode::new(&chance::bytes()?);
-            Ok::<_, anyhow::Error>((uuid_v7(now, chance::bytes()?), text))
+            let text = RedemptionCode::new(&random::bytes()?);
+            Ok::<_, anyhow::Error>((uuid_v7(now, random::bytes()?), text))
         })
         .collect();
     let texts = texts?;
@@ -58,7 +58,7 @@ pub(super) async fn create(
     let object = json!({
         "ok": true,
         "batch": batch,
-        "amount_usd": shown::usd(amount),
+        "amount_usd": format::usd(amount),
         "wallet": wallet,
         "codes": codes,
     });
@@ -162,7 +162,7 @@ fn row(code: &Code) -> Value {
         "id": code.id,
         "hint": code.hint,
         "batch": code.batch,
-        "amount_usd": shown::usd(code.amount),
+        "amount_usd": format::usd(code.amount),
         "wallet": code.wallet.word(),
         "state": state(code),
         "made_by": code.made_by,

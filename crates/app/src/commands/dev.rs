@@ -35,12 +35,12 @@ use self::postgres::OwnPostgres;
 use self::seed::Ground;
 use self::sign_in::SignInLink;
 use crate::config::{Config, Roles};
-use crate::node::{Leave, Node, Plan};
+use crate::node::{DrainTimes, Node, NodeConfig};
 use crate::output::Output;
 
 /// Where a lasting one keeps its things, below the current directory.
 const FOLDER: &str = ".trunkline-dev";
-const LEAVE: Leave = Leave {
+const DRAIN_TIMES: DrainTimes = DrainTimes {
     notice: Duration::ZERO,
     drain: Duration::from_secs(2),
 };
@@ -51,7 +51,7 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// What is wanted of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct DevOptions {
     pub(super) ephemeral: bool,
     pub(super) json: bool,
     /// Stop at the end of input, too.
@@ -61,7 +61,11 @@ pub(super) struct Wish {
 }
 
 /// Starts everything, tells where it is, and shows calls until a signal.
-pub(super) async fn run(config: &Config, wish: Wish, output: &Output) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    config: &Config,
+    wish: DevOptions,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
     let folder = folder(wish.ephemeral)?;
     let (own, url) = match &config.database.url {
         Some(url) if !wish.ephemeral => (None, url.clone()),
@@ -82,7 +86,7 @@ pub(super) async fn run(config: &Config, wish: Wish, output: &Output) -> anyhow:
 
 async fn serve(
     config: &Config,
-    wish: Wish,
+    wish: DevOptions,
     output: &Output,
     folder: &Folder,
     url: &Secret,
@@ -144,7 +148,7 @@ async fn serve(
         () = node.replaced() => {}
         () = show_calls(&node.gateway, shown) => {}
     }
-    node.stop(LEAVE).await;
+    node.stop(DRAIN_TIMES).await;
     simulator.stop().await;
     Ok(())
 }
@@ -159,10 +163,15 @@ struct Supplies {
     account: AccountId,
 }
 
-fn plan(config: &Config, wish: Wish, folder: &Folder, supplies: Supplies) -> anyhow::Result<Plan> {
+fn plan(
+    config: &Config,
+    wish: DevOptions,
+    folder: &Folder,
+    supplies: Supplies,
+) -> anyhow::Result<NodeConfig> {
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let listen = |configured| if wish.ephemeral { any } else { configured };
-    Ok(Plan {
+    Ok(NodeConfig {
         roles: Roles::ALL,
         name: NodeId::new("dev")?,
         data: supplies.data,
@@ -296,7 +305,7 @@ impl Folder {
 
 fn folder(ephemeral: bool) -> anyhow::Result<Folder> {
     let path = if ephemeral {
-        let word = u64::from_be_bytes(crate::chance::bytes()?);
+        let word = u64::from_be_bytes(crate::random::bytes()?);
         std::env::temp_dir().join(format!("trunkline-dev-{word:016x}"))
     } else {
         std::env::current_dir()?.join(FOLDER)

@@ -9,10 +9,10 @@ use trunkline_store::keys::{self, CreatedKey, Key, NewKey, RevokeAnswer};
 use trunkline_store::{KeyGroup, Policy, PolicyFields, accounts};
 use trunkline_types::{AccountId, KeyId, Timestamp};
 
-use super::{account, database, shown};
+use super::{account, database, format};
 use crate::cli::{CreateKey, Expiry};
 use crate::output::Output;
-use crate::{chance, table};
+use crate::{random, table};
 
 pub(super) const DAY_SECONDS: i64 = 86_400;
 /// What a family of keys that is too deep breaks in the ledger.
@@ -24,12 +24,12 @@ pub(super) async fn create(
     wish: CreateKey,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let secret = chance::bytes()?;
+    let secret = random::bytes()?;
     let mut tx = database.begin().await?;
     let done = create_in(&mut tx, wish, &secret).await;
     let advice = "if `trunkline key list` shows the key, revoke it and make another";
     let CreatedKey { key, plain } = database::finish(tx, done, advice).await?;
-    let words = shown::policy_words(&key);
+    let words = format::policy_words(&key);
     let may = if words.is_empty() {
         "everything the account may"
     } else {
@@ -43,7 +43,7 @@ pub(super) async fn create(
         plain.reveal()
     );
     // Its own beginning is a moment at which it is not over.
-    let row = shown::key(&key, key.created_at, &[]);
+    let row = format::key(&key, key.created_at, &[]);
     let object = json!({ "ok": true, "key": plain.reveal(), "row": row });
     output.success(&text, &object);
     Ok(())
@@ -150,7 +150,7 @@ pub(super) async fn list(
     let next = found.last().filter(|_| full).map(|key| key.id.number());
     let rows: Vec<Value> = found
         .iter()
-        .map(|key| shown::key(key, now, &budgets))
+        .map(|key| format::key(key, now, &budgets))
         .collect();
     let object = json!({ "ok": true, "account": account, "keys": rows, "next_after": next });
     let cells: Vec<Vec<String>> = found.iter().map(|key| cells(key, now, &budgets)).collect();
@@ -185,7 +185,7 @@ fn cells(key: &Key, now: Timestamp, budgets: &[Budget]) -> Vec<String> {
     let own: Vec<String> = budgets
         .iter()
         .filter(|budget| budget.key.is_some_and(|id| id == key.id))
-        .map(shown::budget_line)
+        .map(format::budget_line)
         .collect();
     vec![
         key.id.to_string(),
@@ -194,7 +194,7 @@ fn cells(key: &Key, now: Timestamp, budgets: &[Budget]) -> Vec<String> {
         key.state(now).to_string(),
         key.parent
             .map_or_else(String::new, |parent| parent.to_string()),
-        shown::policy_words(key),
+        format::policy_words(key),
         own.join("; "),
     ]
 }

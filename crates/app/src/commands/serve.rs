@@ -13,7 +13,7 @@ use trunkline_limits::RedisSettings;
 
 use super::{channel, database, keyring};
 use crate::config::{Config, Role, Roles};
-use crate::node::{Node, Plan};
+use crate::node::{Node, NodeConfig};
 use crate::output::Output;
 
 /// Serves until SIGTERM, SIGINT, or another process of the same name.
@@ -43,7 +43,7 @@ pub(super) async fn run(
         () = node.replaced() => true,
     };
     tracing::info!("stopping");
-    node.stop(config.leave).await;
+    node.stop(config.drain_times).await;
     if replaced {
         bail!(
             "another process has registered as node {:?}; give each running node a name of its own (node.name)",
@@ -57,8 +57,8 @@ fn plan(
     config: &Config,
     roles: Roles,
     (data, people): (Database, Option<Database>),
-) -> anyhow::Result<Plan> {
-    Ok(Plan {
+) -> anyhow::Result<NodeConfig> {
+    Ok(NodeConfig {
         name: config.node.clone(),
         roles,
         data,

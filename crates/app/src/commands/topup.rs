@@ -7,10 +7,10 @@ use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::partitions;
 use trunkline_types::{AccountId, RequestId};
 
-use super::{account, database, shown};
-use crate::chance;
+use super::{account, database, format};
 use crate::cli::TopUpArguments;
 use crate::output::Output;
+use crate::random;
 
 /// Who says so, when a person types it.
 const PROVIDER: &str = "manual";
@@ -27,7 +27,7 @@ pub(super) async fn run(
     partitions::ensure(database)
         .await
         .context("the ledger's partitions of the coming days cannot be made")?;
-    let request = chance::request(database::now(database).await?)?;
+    let request = random::request(database::now(database).await?)?;
     let top_up = checked(arguments, request)?;
     let event = top_up.event.clone();
     let mut tx = database.begin().await?;
@@ -56,10 +56,10 @@ pub(super) async fn run(
         "ok": true,
         "account": account,
         "wallet": wallet,
-        "amount_usd": shown::usd(amount),
+        "amount_usd": format::usd(amount),
         "event": event,
         "booked_now": now,
-        "balance": shown::balance(&balance),
+        "balance": format::balance(&balance),
     });
     let held = format!("{} USD paid, {} USD trial", balance.paid, balance.trial);
     output.success(&format!("{text}\nIts wallets hold {held}."), &object);

@@ -13,7 +13,7 @@ use super::layers::Layers;
 use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry};
 use super::{Config, Console, Database, Edge, Finding, KeyringPlace, Roles, Telemetry};
 use crate::files;
-use crate::node::Leave;
+use crate::node::DrainTimes;
 
 /// Longest database address that is read from a file.
 const MAX_URL_BYTES: u64 = 4_096;
@@ -69,7 +69,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let events = check.events(&raw.nats, &raw.events);
     let webhooks = check.webhooks(&raw.webhooks);
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
-    let leave = check.leave(&raw.edge);
+    let drain_times = check.drain_times(&raw.edge);
     let whole = (|| {
         let (media, keep_media) = media?;
         Some(Config {
@@ -91,7 +91,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             roles: roles?,
             database: database?,
             keyring: keyring?,
-            leave: leave?,
+            drain_times: drain_times?,
             providers_folder: (!folder.is_empty()).then(|| PathBuf::from(folder)),
             extra_roots: extra_roots?,
             telemetry: telemetry?,
@@ -142,12 +142,12 @@ impl Check<'_> {
         }
     }
 
-    fn leave(&mut self, raw: &RawEdge) -> Option<Leave> {
+    fn drain_times(&mut self, raw: &RawEdge) -> Option<DrainTimes> {
         let drain = in_range(raw.drain_seconds, 0, MAX_DRAIN_SECONDS);
         let drain = self.take("edge.drain_seconds", drain);
         let notice = in_range(raw.notice_seconds, 0, MAX_NOTICE_SECONDS);
         let notice = self.take("edge.notice_seconds", notice);
-        Some(Leave {
+        Some(DrainTimes {
             notice: Duration::from_secs(notice?),
             drain: Duration::from_secs(drain?),
         })

@@ -198,8 +198,8 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(config.database.statement_timeout.as_millis(), 9);
     assert_eq!(config.database.lock_timeout.as_millis(), 10);
     assert!(config.database.pgbouncer);
-    assert_eq!(config.leave.drain.as_secs(), 11);
-    assert_eq!(config.leave.notice.as_secs(), 26);
+    assert_eq!(config.drain_times.drain.as_secs(), 11);
+    assert_eq!(config.drain_times.notice.as_secs(), 26);
     let roles = (config.roles.edge, config.roles.worker, config.roles.console);
     assert_eq!(roles, (true, true, false));
     assert!(problem(from_text("[node]\nroles = []", &[]), "node.roles").contains("at least one"));

@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use trunkline_catalog::{Book, Routes};
 use trunkline_console::{
-    Console, ConsoleSettings, FileLink, Later, Parts, Shop, SocialCell, TaskLook, Viewer,
+    BoxFuture, Console, ConsoleSettings, FileLink, GatewayPort, Parts, SocialCell, TaskInspection,
+    Viewer,
 };
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{
@@ -105,7 +106,7 @@ impl Listeners {
 }
 
 /// What the console works with.
-pub(super) struct Desk {
+pub(super) struct ConsoleDeps {
     pub(super) data: Database,
     pub(super) people: Database,
     pub(super) keyring: Keyring,
@@ -116,7 +117,7 @@ pub(super) struct Desk {
     pub(super) proxies: Vec<Network>,
 }
 
-impl Desk {
+impl ConsoleDeps {
     /// The console of a node, and the sweeping that goes with it until the word `stop` changes.
     pub(super) fn open(
         self,
@@ -133,7 +134,7 @@ impl Desk {
             settings: self.settings,
             callers: Arc::new(move |headers, peer| caller_address(headers, peer, &proxies)),
             client: self.client,
-            shop: Arc::new(Front(gateway.clone())),
+            gateway: Arc::new(ConsoleGateway(gateway.clone())),
             request_ids: Arc::new(move || ids.request_id()),
         });
         tasks.spawn(console.clone().keep_house(stop.clone()));
@@ -142,9 +143,9 @@ impl Desk {
 }
 
 /// What the gateway sells, as the console shows it.
-struct Front(Arc<Services>);
+struct ConsoleGateway(Arc<Services>);
 
-impl Shop for Front {
+impl GatewayPort for ConsoleGateway {
     fn book(&self) -> Arc<Book> {
         Arc::clone(&self.0.catalog().book)
     }
@@ -172,16 +173,20 @@ impl Shop for Front {
         }
     }
 
-    fn hear_of_keys(&self) -> Later<'_, ()> {
+    fn refresh_keys(&self) -> BoxFuture<'_, ()> {
         Box::pin(trunkline_gateway::refresh_keys(&self.0))
     }
 
-    fn look_at_task<'a>(&'a self, task: &'a Task, closely: bool) -> Later<'a, Option<TaskLook>> {
+    fn inspect_task<'a>(
+        &'a self,
+        task: &'a Task,
+        closely: bool,
+    ) -> BoxFuture<'a, Option<TaskInspection>> {
         Box::pin(async move {
             let look = trunkline_gateway::inspect_task(&self.0, task, closely)
                 .await
                 .ok()?;
-            Some(TaskLook {
+            Some(TaskInspection {
                 link: look.link.map(|link| FileLink {
                     url: link.url,
                     download_url: link.download_url,
@@ -196,7 +201,7 @@ impl Shop for Front {
         })
     }
 
-    fn stop_task<'a>(&'a self, task: &'a Task) -> Later<'a, Option<bool>> {
+    fn stop_task<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Option<bool>> {
         Box::pin(async move { trunkline_gateway::cancel_task(&self.0, task).await.ok() })
     }
 }

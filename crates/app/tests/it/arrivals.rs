@@ -239,8 +239,8 @@ async fn without_mail_the_command_line_has_the_link() {
     let serving = Serving::start(&desk, log.as_file(), &[("CONSOLE__SIGN_UP", "open")]);
     let mut ada = Browser::at(&serving);
     ada.sign_up("ada@example.com");
-    let shown = desk.json(&["letters"]);
-    let letter = &shown["letters"][0];
+    let shown = desk.json(&["emails"]);
+    let letter = &shown["emails"][0];
     assert_eq!(
         (&letter["to"], &letter["state"]),
         (&json!("ada@example.com"), &json!("kept"))

@@ -88,7 +88,7 @@ async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
 async fn the_letters_of_a_house_without_mail_are_none_at_first() {
     let desk = Desk::new().await;
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
-    let shown = desk.json(&["letters"]);
-    assert_eq!(shown["letters"], serde_json::json!([]));
-    assert!(desk.run(&["letters"]).out.contains("No letter waits"));
+    let shown = desk.json(&["emails"]);
+    assert_eq!(shown["emails"], serde_json::json!([]));
+    assert!(desk.run(&["emails"]).out.contains("No letter waits"));
 }

@@ -32,7 +32,7 @@ async fn a_developer_opens_the_link_of_dev_and_sees_the_seeded_account_without_a
     let session = opened.json();
     assert_eq!(session["account"]["id"], dev.ready["account"]);
     assert_eq!(session["person"]["is_operator"], true);
-    assert_eq!(session["house"]["mode"], "dev");
+    assert_eq!(session["instance"]["mode"], "dev");
     let cookie = opened.header("set-cookie").unwrap();
     let cookie = cookie.split(';').next().unwrap();
     let home = ask(dash, ("GET", "/api/home"), cookie, &Value::Null).await;

@@ -110,7 +110,7 @@ async fn every_start_prints_a_new_link_until_somebody_runs_the_house() {
     assert_eq!(status, 200, "{session}");
     assert!(cookie.unwrap().starts_with("trunkline="));
     assert_eq!(session["person"]["is_operator"], true);
-    assert_eq!(session["house"]["mode"], "live");
+    assert_eq!(session["instance"]["mode"], "live");
     drop(second);
     let third = Serving::start(&desk);
     assert_eq!(third.told["operator_link"], Value::Null);
@@ -147,7 +147,7 @@ async fn an_operator_invites_to_any_account_by_a_link() {
         .strip_prefix("http://127.0.0.1:8081/invitation#")
         .unwrap();
     let serving = Serving::start(&desk);
-    let (status, _, look) = serving.post("/api/invitations/look", &json!({ "token": token }));
+    let (status, _, look) = serving.post("/api/invitations/preview", &json!({ "token": token }));
     assert_eq!(status, 200, "{look}");
     assert_eq!(
         (&look["organisation"], &look["role"]),

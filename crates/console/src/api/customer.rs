@@ -1,18 +1,18 @@
 //! What customers see of their own: money, keys, calls, tasks and sums. Everything here belongs to the
 //! organisation that a signed-in person looks at; what is another's answers as what never was.
 
-mod asked;
+pub(crate) mod amounts;
 mod budgets;
-mod calls;
-mod home;
+mod call_row;
+mod dashboard;
 mod key_view;
 mod keys;
-mod lines;
 mod log_detail;
 mod logs;
-pub(crate) mod money;
 mod playground;
 mod prices;
+mod query;
+mod statement;
 mod task_view;
 mod tasks;
 mod usage;
@@ -27,7 +27,7 @@ use super::Shared;
 /// Their routes.
 pub(super) fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
-        .routes(routes!(home::home))
+        .routes(routes!(dashboard::home))
         .routes(routes!(keys::list, keys::make))
         .routes(routes!(keys::one, keys::change, keys::delete))
         .routes(routes!(keys::rotate))
@@ -44,7 +44,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(usage::sums))
         .routes(routes!(usage::table))
         .routes(routes!(wallet::wallet))
-        .routes(routes!(wallet::set_low_mark))
-        .routes(routes!(lines::lines))
-        .routes(routes!(lines::table))
+        .routes(routes!(wallet::set_low_balance_threshold))
+        .routes(routes!(statement::lines))
+        .routes(routes!(statement::table))
 }

@@ -12,10 +12,10 @@ use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;
-use super::people::Opened;
+use super::people::NewSession;
 use super::session::{self, Session};
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::sent::{Caller, Sent};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::json_body::{Caller, JsonBody};
 use crate::settings::Mode;
 use crate::tokens;
 
@@ -44,13 +44,13 @@ pub(super) async fn open(
     State(shared): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
-    Sent(body): Sent<DevSessionBody>,
-) -> Result<Response, Fault> {
+    JsonBody(body): JsonBody<DevSessionBody>,
+) -> Result<Response, ApiError> {
     let Some((expected, account)) = offered(&shared, &caller) else {
-        return Err(Fault::new(Kind::NotFound, "there is nothing here"));
+        return Err(ApiError::new(ErrorCode::NotFound, "there is nothing here"));
     };
     if tokens::hash_of(body.token.reveal()) != Some(expected) {
-        return Err(Fault::token_invalid());
+        return Err(ApiError::token_invalid());
     }
     let mut tx = shared.people.begin().await?;
     let done = async {
@@ -59,7 +59,7 @@ pub(super) async fn open(
             None => make_operator(&mut tx, account).await?,
         };
         let whose = (person, Some(account));
-        Opened::write(&shared, &mut tx, whose, (&caller, &headers)).await
+        NewSession::write(&shared, &mut tx, whose, (&caller, &headers)).await
     };
     let done = done.await;
     let opened = tx.finish(done).await?;
@@ -76,7 +76,7 @@ fn offered(shared: &Shared, caller: &Caller) -> Option<(TokenHash, AccountId)> {
     }
 }
 
-async fn make_operator(tx: &mut Tx, account: AccountId) -> Result<PersonId, Fault> {
+async fn make_operator(tx: &mut Tx, account: AccountId) -> Result<PersonId, ApiError> {
     let new = NewPerson {
         email: EMAIL,
         name: NAME,
@@ -89,7 +89,7 @@ async fn make_operator(tx: &mut Tx, account: AccountId) -> Result<PersonId, Faul
         // Two tabs opened the link at once, or an earlier start has made this person.
         None => {
             let known = people::by_email(tx, EMAIL).await?;
-            let person = known.ok_or_else(Fault::unavailable)?.id;
+            let person = known.ok_or_else(ApiError::unavailable)?.id;
             people::set_operator(tx, person).await?;
             person
         }

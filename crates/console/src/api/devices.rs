@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::Shared;
 use super::people::{done, without_token};
-use crate::fault::{ErrorBody, Fault};
-use crate::signed_in::Somebody;
+use crate::error::{ApiError, ErrorBody};
+use crate::session::AuthenticatedUser;
 use crate::times::rfc3339;
 
 /// The devices of a person.
@@ -47,8 +47,8 @@ pub(crate) struct SignInView {
     responses((status = 200, description = "One's own devices", body = SignIns)))]
 pub(super) async fn list(
     State(shared): State<Shared>,
-    Somebody(own): Somebody,
-) -> Result<Json<SignIns>, Fault> {
+    AuthenticatedUser(own): AuthenticatedUser,
+) -> Result<Json<SignIns>, ApiError> {
     let mut session = shared.people.session().await?;
     let devices = people::devices(&mut session, own.person).await?;
     let shown = devices
@@ -68,10 +68,10 @@ pub(super) async fn list(
     ))]
 pub(super) async fn end(
     State(shared): State<Shared>,
-    Somebody(own): Somebody,
+    AuthenticatedUser(own): AuthenticatedUser,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Response, Fault> {
-    let unknown = || Fault::not_found("device");
+) -> Result<Response, ApiError> {
+    let unknown = || ApiError::not_found("device");
     let Path(id) = id.map_err(|_| unknown())?;
     let id = Uuid::try_parse(&id).map_err(|_| unknown())?;
     let mut tx = shared.people.begin().await?;

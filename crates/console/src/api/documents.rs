@@ -10,8 +10,8 @@ use trunkline_types::Face;
 use utoipa::OpenApi;
 
 use super::Shared;
-use crate::fault::{ErrorBody, Kind};
-use crate::front::is_public;
+use crate::error::{ErrorBody, ErrorCode};
+use crate::middleware::is_public;
 use crate::reply;
 
 /// What a record of the catalog is.
@@ -119,39 +119,39 @@ pub(super) fn document(described: &utoipa::openapi::OpenApi) -> Bytes {
     Bytes::from(document.to_string())
 }
 
-/// The errors that the front makes for every path, and the guards of what belongs to somebody.
+/// The errors that the front makes for every path, and the guards of what belongs to user.
 fn common_errors(responses: &mut Value, path: &str, method: &str) {
     let everywhere = [
         (
-            Kind::Invalid,
+            ErrorCode::Invalid,
             "The request is wrong or its query is too long",
         ),
         (
-            Kind::MethodNotAllowed,
+            ErrorCode::MethodNotAllowed,
             "The path takes another method; see `allow`",
         ),
-        (Kind::TooLarge, "The body is larger than 64 KiB"),
+        (ErrorCode::TooLarge, "The body is larger than 64 KiB"),
         (
-            Kind::Unavailable,
+            ErrorCode::Unavailable,
             "Try again after `retry-after`; it is our fault",
         ),
     ];
     let of_somebody = [
-        (Kind::NotSignedIn, "Nobody is signed in"),
+        (ErrorCode::NotSignedIn, "Nobody is signed in"),
         (
-            Kind::RoleNotAllowed,
+            ErrorCode::RoleNotAllowed,
             "The role does not allow it, or the password is to be given again (`step_up_required`), \
              or another site asks (`cross_site`)",
         ),
         (
-            Kind::NotFound,
+            ErrorCode::NotFound,
             "There is no such thing, or it is somebody else's",
         ),
     ];
     let writing = [
-        (Kind::Conflict, "It cannot be done as things stand"),
+        (ErrorCode::Conflict, "It cannot be done as things stand"),
         (
-            Kind::TooManyAttempts,
+            ErrorCode::TooManyAttempts,
             "Too many tries; wait for `retry-after`",
         ),
     ];

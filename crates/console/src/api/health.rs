@@ -5,7 +5,7 @@ use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 use crate::reply;
 
 /// Whether the process lives. What it needs is asked at the admin listener.
@@ -19,6 +19,6 @@ pub(crate) struct Health {
 /// Tells that the process answers.
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service",
     responses((status = 200, description = "The console answers", body = Health)))]
-pub(super) async fn health() -> Result<Response, Fault> {
+pub(super) async fn health() -> Result<Response, ApiError> {
     reply::json(&HeaderMap::new(), &Health { status: "live" })
 }

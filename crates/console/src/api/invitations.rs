@@ -17,11 +17,11 @@ use utoipa::ToSchema;
 
 use super::Shared;
 use super::members::may_touch;
-use super::people::{RoleWord, done};
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::letters::{self, Letter};
-use crate::sent::Sent;
-use crate::signed_in::{Right, SignedIn};
+use super::people::{RoleName, done};
+use crate::emails::{self, OutgoingEmail};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::json_body::JsonBody;
+use crate::session::{MemberSession, Right};
 use crate::times::rfc3339;
 use crate::tokens::{self, Token};
 
@@ -38,7 +38,7 @@ pub(crate) struct InvitationView {
     email: String,
     /// With which role.
     #[schema(inline = false)]
-    role: RoleWord,
+    role: RoleName,
     /// Who invited them.
     invited_by: String,
     /// When it was written.
@@ -61,13 +61,13 @@ pub(crate) struct InviteBody {
     email: String,
     /// With which role.
     #[schema(inline = false)]
-    role: RoleWord,
+    role: RoleName,
 }
 
 /// The token of a link.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct LookBody {
+pub(crate) struct InvitationToken {
     /// What stands after the `#` of the link.
     #[schema(value_type = String, max_length = 200)]
     token: Secret,
@@ -75,19 +75,19 @@ pub(crate) struct LookBody {
 
 /// What an invitation says.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Look {
+pub(crate) struct InvitationPreview {
     /// Whom.
     email: String,
     /// Into which organisation.
     organisation: String,
     /// With which role.
     #[schema(inline = false)]
-    role: RoleWord,
+    role: RoleName,
     /// Whether the address has a person already, who gives their password; else they choose one.
     has_person: bool,
 }
 
-/// Invites somebody. An open invitation to the same address is replaced.
+/// Invites user. An open invitation to the same address is replaced.
 #[utoipa::path(post, path = "/api/members/invitations", operation_id = "invite", tag = "people",
     request_body = InviteBody,
     responses(
@@ -96,14 +96,14 @@ pub(crate) struct Look {
     ))]
 pub(super) async fn invite(
     State(shared): State<Shared>,
-    own: SignedIn,
-    Sent(body): Sent<InviteBody>,
-) -> Result<(StatusCode, Json<InvitationView>), Fault> {
-    own.may(Right::MembersWrite)?;
+    own: MemberSession,
+    JsonBody(body): JsonBody<InviteBody>,
+) -> Result<(StatusCode, Json<InvitationView>), ApiError> {
+    own.require(Right::MembersWrite)?;
     let role = Role::from(body.role);
     may_touch(&own, [role])?;
     // Members touch money and secrets.
-    own.fresh()?;
+    own.require_step_up()?;
     let email = check_email("email", &body.email)?;
     let token = Token::fresh(shared.random.as_ref())?;
     let link = shared.settings.link("invitation", token.text.reveal());
@@ -129,13 +129,13 @@ async fn write(
     tx: &mut Tx,
     new: &NewInvitation<'_>,
     link: &str,
-) -> Result<Invitation, Fault> {
+) -> Result<Invitation, ApiError> {
     let person = people::by_email(tx, new.email).await?;
     if let Some(person) = person
         && people::member(tx, new.account, person.id).await?.is_some()
     {
         let text = "this person is a member already; their role can be changed. Nothing was done";
-        return Err(Fault::new(Kind::Conflict, text));
+        return Err(ApiError::new(ErrorCode::Conflict, text));
     }
     people::invite(tx, new).await?;
     let open = people::open_invitations(tx, new.account).await?;
@@ -146,11 +146,11 @@ async fn write(
             "an organisation has at most {MEMBERS_MAX} members, those who are invited included, and \
              fewer than {OPEN_INVITATIONS_MAX} open invitations. Nothing was done"
         );
-        return Err(Fault::new(Kind::Conflict, text));
+        return Err(ApiError::new(ErrorCode::Conflict, text));
     }
     let written = people::open_invitation(tx, new.token).await?;
-    let written = written.ok_or_else(Fault::unavailable)?;
-    let letter = Letter {
+    let written = written.ok_or_else(ApiError::unavailable)?;
+    let letter = OutgoingEmail {
         kind: LetterKind::Invitation,
         to: new.email,
         content: Content {
@@ -161,7 +161,7 @@ async fn write(
         },
         expires_at: written.expires_at,
     };
-    letters::write(shared, tx, letter).await?;
+    emails::write(shared, tx, letter).await?;
     Ok(written)
 }
 
@@ -171,11 +171,11 @@ async fn write(
     responses((status = 204, description = "Its link is void")))]
 pub(super) async fn revoke(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-) -> Result<Response, Fault> {
-    own.may(Right::MembersWrite)?;
-    let unknown = || Fault::not_found("invitation");
+) -> Result<Response, ApiError> {
+    own.require(Right::MembersWrite)?;
+    let unknown = || ApiError::not_found("invitation");
     let Path(id) = id.map_err(|_| unknown())?;
     let mut tx = shared.people.begin().await?;
     let revoked = async {
@@ -188,22 +188,22 @@ pub(super) async fn revoke(
 }
 
 /// Tells what an invitation says, to whoever holds its link.
-#[utoipa::path(post, path = "/api/invitations/look", operation_id = "look_at_invitation", tag = "people",
-    request_body = LookBody,
+#[utoipa::path(post, path = "/api/invitations/preview", operation_id = "preview_invitation", tag = "people",
+    request_body = InvitationToken,
     responses(
-        (status = 200, description = "What it says", body = Look),
+        (status = 200, description = "What it says", body = InvitationPreview),
         (status = 400, description = "The link is over, used, taken back or not whole", body = ErrorBody)
     ))]
-pub(super) async fn look(
+pub(super) async fn preview(
     State(shared): State<Shared>,
-    Sent(body): Sent<LookBody>,
-) -> Result<Json<Look>, Fault> {
-    let token = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    JsonBody(body): JsonBody<InvitationToken>,
+) -> Result<Json<InvitationPreview>, ApiError> {
+    let token = tokens::hash_of(body.token.reveal()).ok_or_else(ApiError::token_invalid)?;
     let mut session = shared.people.session().await?;
     let found = people::open_invitation(&mut session, &token).await?;
-    let found = found.ok_or_else(Fault::token_invalid)?;
+    let found = found.ok_or_else(ApiError::token_invalid)?;
     let person = people::by_email(&mut session, &found.email).await?;
-    Ok(Json(Look {
+    Ok(Json(InvitationPreview {
         has_person: person.is_some(),
         email: found.email,
         organisation: found.organisation,

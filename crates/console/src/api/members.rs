@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 
 use super::Shared;
 use super::invitations::InvitationView;
-use super::people::{RoleWord, done};
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::sent::Sent;
-use crate::signed_in::{Right, SignedIn};
+use super::people::{RoleName, done};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::json_body::JsonBody;
+use crate::session::{MemberSession, Right};
 use crate::times::rfc3339;
 
 /// Members, and who is invited.
@@ -37,7 +37,7 @@ pub(crate) struct MemberView {
     name: String,
     /// What they may do.
     #[schema(inline = false)]
-    role: RoleWord,
+    role: RoleName,
     /// Since when they are a member.
     #[schema(format = DateTime)]
     joined_at: String,
@@ -54,7 +54,7 @@ pub(crate) struct MemberView {
 pub(crate) struct RoleBody {
     /// What they may do from now on.
     #[schema(inline = false)]
-    role: RoleWord,
+    role: RoleName,
 }
 
 /// Lists the members of the organisation and its open invitations.
@@ -62,8 +62,8 @@ pub(crate) struct RoleBody {
     responses((status = 200, description = "Members and invitations", body = Members)))]
 pub(super) async fn list(
     State(shared): State<Shared>,
-    own: SignedIn,
-) -> Result<Json<Members>, Fault> {
+    own: MemberSession,
+) -> Result<Json<Members>, ApiError> {
     let mut session = shared.people.session().await?;
     let members = people::members(&mut session, own.account).await?;
     let invitations = people::open_invitations(&mut session, own.account).await?;
@@ -87,12 +87,12 @@ pub(super) async fn list(
     ))]
 pub(super) async fn change(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-    Sent(body): Sent<RoleBody>,
-) -> Result<Json<MemberView>, Fault> {
-    own.may(Right::MembersWrite)?;
-    own.fresh()?;
+    JsonBody(body): JsonBody<RoleBody>,
+) -> Result<Json<MemberView>, ApiError> {
+    own.require(Right::MembersWrite)?;
+    own.require_step_up()?;
     let person = member_id(id)?;
     let role = Role::from(body.role);
     let mut tx = shared.people.begin().await?;
@@ -119,13 +119,13 @@ pub(super) async fn change(
     ))]
 pub(super) async fn remove(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let person = member_id(id)?;
     if person != own.person {
-        own.may(Right::MembersWrite)?;
-        own.fresh()?;
+        own.require(Right::MembersWrite)?;
+        own.require_step_up()?;
     }
     let mut tx = shared.people.begin().await?;
     let removed = async {
@@ -142,40 +142,43 @@ pub(super) async fn remove(
 }
 
 /// Only an owner makes, changes or removes owners.
-pub(super) fn may_touch<const N: usize>(own: &SignedIn, roles: [Role; N]) -> Result<(), Fault> {
+pub(super) fn may_touch<const N: usize>(
+    own: &MemberSession,
+    roles: [Role; N],
+) -> Result<(), ApiError> {
     let concerns_owners = roles.contains(&Role::Owner);
     if !concerns_owners || own.role == Role::Owner {
         return Ok(());
     }
     let text = "only an owner makes, changes or removes owners. Nothing was done";
-    Err(Fault::new(Kind::RoleNotAllowed, text))
+    Err(ApiError::new(ErrorCode::RoleNotAllowed, text))
 }
 
-fn of_change(changed: Changed) -> Result<(), Fault> {
+fn of_change(changed: Changed) -> Result<(), ApiError> {
     match changed {
         Changed::Done => Ok(()),
         Changed::Unknown => Err(unknown()),
         Changed::LastOwner => {
             let text = "this is the last owner of the organisation; make somebody else an owner \
                         first. Nothing was done";
-            Err(Fault::new(Kind::Conflict, text))
+            Err(ApiError::new(ErrorCode::Conflict, text))
         }
     }
 }
 
-fn member_id(id: Result<Path<i64>, PathRejection>) -> Result<PersonId, Fault> {
+fn member_id(id: Result<Path<i64>, PathRejection>) -> Result<PersonId, ApiError> {
     let Path(id) = id.map_err(|_| unknown())?;
     Ok(PersonId::new(id))
 }
 
-fn unknown() -> Fault {
-    Fault::not_found("member")
+fn unknown() -> ApiError {
+    ApiError::not_found("member")
 }
 
 // === impl MemberView ===
 
 impl MemberView {
-    fn of(member: people::Member, own: &SignedIn) -> Self {
+    fn of(member: people::Member, own: &MemberSession) -> Self {
         Self {
             id: member.person.number(),
             you: member.person == own.person,

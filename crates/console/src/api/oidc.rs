@@ -17,17 +17,17 @@ use trunkline_store::{
 use trunkline_types::AccountId;
 
 use super::Shared;
-use super::people::{Opened, network_of, with_token};
-use crate::browser::{self, Browser};
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::gifts;
-use crate::oidc::{Identity, Trouble, Way};
+use super::people::{NewSession, network_of, with_token};
+use crate::browser_binding::{self, Browser};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::json_body::Caller;
+use crate::oidc::{AuthorizationRequest, Identity, OidcError};
 use crate::organisations;
-use crate::return_to::own_path;
-use crate::sent::Caller;
+use crate::safe_redirect::own_path;
+use crate::session::{find, not_signed_in};
 use crate::settings::Provider;
-use crate::signed_in::{find, not_signed_in};
 use crate::tokens::{self, Token};
+use crate::trial_credit;
 
 /// How long a way to a provider and back may take.
 const VISIT_SECONDS: i64 = 600;
@@ -60,7 +60,7 @@ pub(crate) struct CallbackQuery {
 
 /// Why nobody was signed in, as the sign-in page is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sorry {
+enum SignInFailure {
     /// The way was begun in another browser, was used, or took too long.
     StateInvalid,
     /// The provider, or the person there, said no.
@@ -71,7 +71,7 @@ enum Sorry {
     AddressUnverified,
     /// The address is of a domain that may not sign in here.
     DomainNotAllowed,
-    /// Somebody here has the address and has never proved it.
+    /// AuthenticatedUser here has the address and has never proved it.
     AddressUnproved,
     /// Nobody here is meant, and nobody new is let in.
     NoPerson,
@@ -80,10 +80,10 @@ enum Sorry {
 }
 
 /// What came of a way.
-enum Arrived {
+enum ProviderSignIn {
     /// A cookie for the browser.
     In(Token),
-    Not(Sorry),
+    Not(SignInFailure),
 }
 
 /// Sends the browser to a provider.
@@ -108,14 +108,15 @@ pub(super) async fn start(
     asked: Result<Query<StartQuery>, QueryRejection>,
     caller: Caller,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
-    let Query(asked) = asked.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+) -> Result<Response, ApiError> {
+    let Query(asked) =
+        asked.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
     let id = id.map(|Path(id)| id).unwrap_or_default();
     let provider = shared.providers.find(&id);
-    let provider = provider.ok_or_else(|| Fault::not_found("provider"))?;
+    let provider = provider.ok_or_else(|| ApiError::not_found("provider"))?;
     let network = network_of(caller.address);
     if !attempt_counters::take(&shared.people, Attempt::ProviderFromNetwork, &network).await? {
-        return Err(Fault::too_many_attempts(HOUR_SECONDS));
+        return Err(ApiError::too_many_attempts(HOUR_SECONDS));
     }
     let sign_in = match asked.step_up {
         true => Some(find(&shared, &headers).await?.ok_or_else(not_signed_in)?.id),
@@ -128,7 +129,7 @@ pub(super) async fn start(
         Token::fresh(random)?,
         Token::fresh(random)?,
     );
-    let way = Way {
+    let way = AuthorizationRequest {
         callback: &callback_url(&shared, &id),
         state: state.text.reveal(),
         nonce: nonce.text.reveal(),
@@ -136,7 +137,7 @@ pub(super) async fn start(
     };
     let address = match shared.providers.address(&id, &way, asked.step_up).await {
         Ok(address) => address,
-        Err(trouble) => return Ok(sorry(Sorry::from(trouble))),
+        Err(trouble) => return Ok(sorry(SignInFailure::from(trouble))),
     };
     let return_to = own_path(&shared.settings.dash_url, asked.return_to.as_deref());
     let visit = NewOidcState {
@@ -173,19 +174,19 @@ pub(super) async fn callback(
     asked: Result<Query<CallbackQuery>, QueryRejection>,
     caller: Caller,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let id = id.map(|Path(id)| id).unwrap_or_default();
     // A provider adds what it likes; what cannot be read has no state.
     let asked = asked.map(|Query(asked)| asked).unwrap_or_default();
     let provider = shared.providers.find(&id);
-    let provider = provider.ok_or_else(|| Fault::not_found("provider"))?;
+    let provider = provider.ok_or_else(|| ApiError::not_found("provider"))?;
     let Some(visit) = visit(&shared, provider, &asked, &headers).await? else {
-        return Ok(sorry(Sorry::StateInvalid));
+        return Ok(sorry(SignInFailure::StateInvalid));
     };
     let Some(code) = asked.code.as_deref() else {
-        return Ok(sorry(Sorry::ProviderRefused));
+        return Ok(sorry(SignInFailure::ProviderRefused));
     };
-    let way = Way {
+    let way = AuthorizationRequest {
         callback: &callback_url(&shared, &id),
         state: "",
         nonce: &visit.nonce,
@@ -193,15 +194,15 @@ pub(super) async fn callback(
     };
     let identity = match shared.providers.identity(&id, &way, code).await {
         Ok(identity) => identity,
-        Err(trouble) => return Ok(sorry(Sorry::from(trouble))),
+        Err(trouble) => return Ok(sorry(SignInFailure::from(trouble))),
     };
     let arrived = match visit.sign_in {
         Some(_) => trust(&shared, &visit, &identity, &headers).await?,
         None => arrive(&shared, provider, &identity, (&caller, &headers)).await?,
     };
     match arrived {
-        Arrived::In(token) => Ok(with_token(&shared, found(&visit.return_to), &token.text)),
-        Arrived::Not(why) => Ok(sorry(why)),
+        ProviderSignIn::In(token) => Ok(with_token(&shared, found(&visit.return_to), &token.text)),
+        ProviderSignIn::Not(why) => Ok(sorry(why)),
     }
 }
 
@@ -212,9 +213,9 @@ async fn visit(
     provider: &Provider,
     asked: &CallbackQuery,
     headers: &HeaderMap,
-) -> Result<Option<OidcState>, Fault> {
+) -> Result<Option<OidcState>, ApiError> {
     let state = asked.state.as_deref().and_then(tokens::hash_of);
-    let here = browser::known(&shared.settings, headers);
+    let here = browser_binding::known(&shared.settings, headers);
     let (Some(state), Some(here)) = (state, here) else {
         return Ok(None);
     };
@@ -230,26 +231,26 @@ async fn arrive(
     provider: &Provider,
     identity: &Identity,
     from: (&Caller, &HeaderMap),
-) -> Result<Arrived, Fault> {
+) -> Result<ProviderSignIn, ApiError> {
     let email = identity.email.as_deref();
     let email = email.and_then(|email| people::check_email("email", email).ok());
     let Some(email) = email else {
-        return Ok(Arrived::Not(Sorry::AddressUnverified));
+        return Ok(ProviderSignIn::Not(SignInFailure::AddressUnverified));
     };
     if !is_of(&email, &provider.allowed_domains) {
-        return Ok(Arrived::Not(Sorry::DomainNotAllowed));
+        return Ok(ProviderSignIn::Not(SignInFailure::DomainNotAllowed));
     }
     let mut tx = shared.people.begin().await?;
     let done = async {
         let (person, account) = match person(shared, &mut tx, provider, identity, &email).await? {
             Ok(found) => found,
-            Err(why) => return Ok(Arrived::Not(why)),
+            Err(why) => return Ok(ProviderSignIn::Not(why)),
         };
         let whose = (identity.issuer.as_str(), identity.subject.as_str());
         trunkline_store::oidc::link_person(&mut tx, whose, person).await?;
         // The provider may have known them from days ago: money and secrets need a fresh proof.
-        let opened = Opened::write_untrusted(shared, &mut tx, (person, account), from).await?;
-        Ok(Arrived::In(opened.token))
+        let opened = NewSession::write_untrusted(shared, &mut tx, (person, account), from).await?;
+        Ok(ProviderSignIn::In(opened.token))
     }
     .await;
     tx.finish(done).await
@@ -263,7 +264,7 @@ async fn person(
     provider: &Provider,
     identity: &Identity,
     email: &str,
-) -> Result<Result<(PersonId, Option<AccountId>), Sorry>, Fault> {
+) -> Result<Result<(PersonId, Option<AccountId>), SignInFailure>, ApiError> {
     let is_welcome = |person: &Person| person.disabled_at.is_none();
     if let Some(id) =
         trunkline_store::oidc::person_at(tx, &identity.issuer, &identity.subject).await?
@@ -271,19 +272,19 @@ async fn person(
         let person = people::find_person(tx, id).await?.filter(is_welcome);
         return Ok(person
             .map(|person| (person.id, None))
-            .ok_or(Sorry::NoPerson));
+            .ok_or(SignInFailure::NoPerson));
     }
     if let Some(person) = people::by_email(tx, email).await? {
         return Ok(match person.email_verified_at {
             // Whoever made this person may not own the address: it must be proved here first.
-            None => Err(Sorry::AddressUnproved),
+            None => Err(SignInFailure::AddressUnproved),
             Some(_) if is_welcome(&person) => Ok((person.id, None)),
-            Some(_) => Err(Sorry::NoPerson),
+            Some(_) => Err(SignInFailure::NoPerson),
         });
     }
     let invitation = sign_ups::invitation_for(tx, email).await?;
     if invitation.is_none() && !provider.makes_people {
-        return Ok(Err(Sorry::NoPerson));
+        return Ok(Err(SignInFailure::NoPerson));
     }
     let name = name_of(identity, email);
     let new = NewPerson {
@@ -294,7 +295,7 @@ async fn person(
         is_operator: false,
     };
     let Some(person) = people::create_person(tx, &new).await? else {
-        return Ok(Err(Sorry::StateInvalid));
+        return Ok(Err(SignInFailure::StateInvalid));
     };
     let account = match invitation {
         Some(invitation) => {
@@ -305,7 +306,7 @@ async fn person(
         None => {
             let account =
                 organisations::create(tx, shared.random.as_ref(), (&name, person)).await?;
-            gifts::grant_trial(shared, tx, account, email).await?;
+            trial_credit::grant_trial(shared, tx, account, email).await?;
             account
         }
     };
@@ -319,15 +320,15 @@ async fn trust(
     visit: &OidcState,
     identity: &Identity,
     headers: &HeaderMap,
-) -> Result<Arrived, Fault> {
+) -> Result<ProviderSignIn, ApiError> {
     let sign_in = find(shared, headers).await?;
     let same = |sign_in: &SignIn| visit.sign_in == Some(sign_in.id);
     let Some(sign_in) = sign_in.filter(same) else {
-        return Ok(Arrived::Not(Sorry::StateInvalid));
+        return Ok(ProviderSignIn::Not(SignInFailure::StateInvalid));
     };
     let since = visit.began_at.saturating_sub(SKEW_SECONDS);
     if identity.proved_at.is_none_or(|at| at < since) {
-        return Ok(Arrived::Not(Sorry::ProofNotFresh));
+        return Ok(ProviderSignIn::Not(SignInFailure::ProofNotFresh));
     }
     let token = Token::fresh(shared.random.as_ref())?;
     let mut tx = shared.people.begin().await?;
@@ -335,15 +336,15 @@ async fn trust(
         let person =
             trunkline_store::oidc::person_at(&mut tx, &identity.issuer, &identity.subject).await?;
         if person != Some(sign_in.person) {
-            return Ok::<_, Fault>(false);
+            return Ok::<_, ApiError>(false);
         }
         Ok(people::renew(&mut tx, sign_in.id, &token.hash).await?)
     }
     .await;
     Ok(if tx.finish(done).await? {
-        Arrived::In(token)
+        ProviderSignIn::In(token)
     } else {
-        Arrived::Not(Sorry::ProofNotFresh)
+        ProviderSignIn::Not(SignInFailure::ProofNotFresh)
     })
 }
 
@@ -380,18 +381,18 @@ fn found(address: &str) -> Response {
             answered.headers_mut().insert(LOCATION, address);
             answered
         }
-        Err(_) => Fault::unavailable().into_response(),
+        Err(_) => ApiError::unavailable().into_response(),
     }
 }
 
-fn sorry(why: Sorry) -> Response {
+fn sorry(why: SignInFailure) -> Response {
     tracing::info!(why = why.word(), "nobody was signed in through a provider");
     found(&format!("/sign-in?error={}", why.word()))
 }
 
-// === impl Sorry ===
+// === impl SignInFailure ===
 
-impl Sorry {
+impl SignInFailure {
     const fn word(self) -> &'static str {
         match self {
             Self::StateInvalid => "state_invalid",
@@ -406,11 +407,11 @@ impl Sorry {
     }
 }
 
-impl From<Trouble> for Sorry {
-    fn from(trouble: Trouble) -> Self {
+impl From<OidcError> for SignInFailure {
+    fn from(trouble: OidcError) -> Self {
         match trouble {
-            Trouble::Away => Self::ProviderAway,
-            Trouble::Refused => Self::ProviderRefused,
+            OidcError::Away => Self::ProviderAway,
+            OidcError::Refused => Self::ProviderRefused,
         }
     }
 }

@@ -15,16 +15,16 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Shared;
-use crate::cookie;
-use crate::fault::{Fault, Kind};
-use crate::sent::Caller;
+use crate::error::{ApiError, ErrorCode};
+use crate::json_body::Caller;
+use crate::session_cookie;
 use crate::tokens::{Token, sha256};
 
 /// What a member may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Role)]
-pub(crate) enum RoleWord {
+pub(crate) enum RoleName {
     /// Everything.
     Owner,
     /// Everything but the roles of owners.
@@ -38,13 +38,13 @@ pub(crate) enum RoleWord {
 }
 
 /// A sign-in that was written.
-pub(crate) struct Opened {
+pub(crate) struct NewSession {
     pub(crate) token: Token,
 }
 
-// === impl RoleWord ===
+// === impl RoleName ===
 
-impl From<Role> for RoleWord {
+impl From<Role> for RoleName {
     fn from(role: Role) -> Self {
         match role {
             Role::Owner => Self::Owner,
@@ -56,28 +56,28 @@ impl From<Role> for RoleWord {
     }
 }
 
-impl From<RoleWord> for Role {
-    fn from(word: RoleWord) -> Self {
+impl From<RoleName> for Role {
+    fn from(word: RoleName) -> Self {
         match word {
-            RoleWord::Owner => Self::Owner,
-            RoleWord::Admin => Self::Admin,
-            RoleWord::Developer => Self::Developer,
-            RoleWord::Billing => Self::Billing,
-            RoleWord::Viewer => Self::Viewer,
+            RoleName::Owner => Self::Owner,
+            RoleName::Admin => Self::Admin,
+            RoleName::Developer => Self::Developer,
+            RoleName::Billing => Self::Billing,
+            RoleName::Viewer => Self::Viewer,
         }
     }
 }
 
-// === impl Opened ===
+// === impl NewSession ===
 
-impl Opened {
+impl NewSession {
     /// Writes a new sign-in of a person who has just proved who they are, in the caller's transaction.
     pub(crate) async fn write(
         shared: &Shared,
         tx: &mut Tx,
         whose: (PersonId, Option<AccountId>),
         from: (&Caller, &HeaderMap),
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         Self::write_as(shared, tx, whose, from, true).await
     }
 
@@ -87,7 +87,7 @@ impl Opened {
         tx: &mut Tx,
         whose: (PersonId, Option<AccountId>),
         from: (&Caller, &HeaderMap),
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         Self::write_as(shared, tx, whose, from, false).await
     }
 
@@ -99,9 +99,9 @@ impl Opened {
         (person, account): (PersonId, Option<AccountId>),
         (caller, headers): (&Caller, &HeaderMap),
         is_stepped_up: bool,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let token = Token::fresh(shared.random.as_ref())?;
-        if let Some(old) = cookie::token(&shared.settings, headers)
+        if let Some(old) = session_cookie::token(&shared.settings, headers)
             && let Some(old) = people::find_sign_in(tx, &old).await?
         {
             people::end(tx, old.person, old.id).await?;
@@ -123,7 +123,7 @@ impl Opened {
 
 /// The answer with a cookie for the browser to keep.
 pub(crate) fn with_token(shared: &Shared, mut answered: Response, token: &Secret) -> Response {
-    if let Some(line) = cookie::keep(&shared.settings, token) {
+    if let Some(line) = session_cookie::keep(&shared.settings, token) {
         answered.headers_mut().append(SET_COOKIE, line);
     }
     answered
@@ -131,7 +131,7 @@ pub(crate) fn with_token(shared: &Shared, mut answered: Response, token: &Secret
 
 /// The answer with the word to forget it.
 pub(crate) fn without_token(shared: &Shared, mut answered: Response) -> Response {
-    if let Some(line) = cookie::forget(&shared.settings) {
+    if let Some(line) = session_cookie::forget(&shared.settings) {
         answered.headers_mut().append(SET_COOKIE, line);
     }
     answered
@@ -142,7 +142,7 @@ pub(crate) fn done() -> Response {
     http::StatusCode::NO_CONTENT.into_response()
 }
 
-fn fresh_id(shared: &Shared) -> Result<Uuid, Fault> {
+fn fresh_id(shared: &Shared) -> Result<Uuid, ApiError> {
     let mut random = [0; RANDOM_BYTES];
     shared.random.fill(&mut random)?;
     Ok(uuid_v7(shared.clock.now(), random))
@@ -154,7 +154,7 @@ pub(crate) async fn person_of(
     shared: &Shared,
     (email, password): (&str, &Secret),
     caller: &Caller,
-) -> Result<Person, Fault> {
+) -> Result<Person, ApiError> {
     let (address, network) = (sha256(email.as_bytes()), network_of(caller.address));
     let tried = LoginAttempt {
         address: &address,
@@ -162,7 +162,7 @@ pub(crate) async fn person_of(
     };
     let allowed = count(shared, tried).await?;
     if let Allowed::NetworkIsOut { after_seconds } = allowed {
-        return Err(Fault::too_many_attempts(after_seconds));
+        return Err(ApiError::too_many_attempts(after_seconds));
     }
     let person = match people::check_email("email", email) {
         Ok(email) => {
@@ -185,17 +185,17 @@ pub(crate) async fn person_of(
 }
 
 /// Counted before the password is looked at, and committed: many at once are many.
-async fn count(shared: &Shared, tried: LoginAttempt<'_>) -> Result<Allowed, Fault> {
+async fn count(shared: &Shared, tried: LoginAttempt<'_>) -> Result<Allowed, ApiError> {
     let mut tx = shared.people.begin().await?;
     let done = people::record_attempt(&mut tx, tried, &LoginLimits::DEFAULT).await;
     Ok(tx.finish(done).await?)
 }
 
 /// One text for a wrong password, an unknown address and a locked one.
-pub(crate) fn sign_in_failed() -> Fault {
+pub(crate) fn sign_in_failed() -> ApiError {
     let text = "the address or the password is wrong, or there were too many tries; after five wrong \
                 ones the address rests for some minutes";
-    Fault::new(Kind::SignInFailed, text)
+    ApiError::new(ErrorCode::SignInFailed, text)
 }
 
 /// The network of an address, hashed: what one household or office has.

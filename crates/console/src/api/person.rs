@@ -15,11 +15,11 @@ use uuid::Uuid;
 use super::Shared;
 use super::people::{done, person_of};
 use super::session::{self, AccountRef, Session};
-use crate::fault::{ErrorBody, Fault};
+use crate::error::{ApiError, ErrorBody};
+use crate::json_body::{Caller, JsonBody};
 use crate::organisations::wrong_name;
 use crate::passwords;
-use crate::sent::{Caller, Sent};
-use crate::signed_in::{Right, SignedIn, Somebody, find};
+use crate::session::{AuthenticatedUser, MemberSession, Right, find};
 
 /// A name.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -48,10 +48,10 @@ pub(crate) struct ChangePasswordBody {
     responses((status = 200, description = "Who is signed in", body = Session)))]
 pub(super) async fn change(
     State(shared): State<Shared>,
-    Somebody(own): Somebody,
+    AuthenticatedUser(own): AuthenticatedUser,
     headers: HeaderMap,
-    Sent(body): Sent<NameBody>,
-) -> Result<Json<Session>, Fault> {
+    JsonBody(body): JsonBody<NameBody>,
+) -> Result<Json<Session>, ApiError> {
     let name = check_person_name("name", &body.name)?;
     let mut tx = shared.people.begin().await?;
     let renamed = people::rename_person(&mut tx, own.person, &name).await;
@@ -69,10 +69,10 @@ pub(super) async fn change(
     ))]
 pub(super) async fn change_password(
     State(shared): State<Shared>,
-    Somebody(own): Somebody,
+    AuthenticatedUser(own): AuthenticatedUser,
     caller: Caller,
-    Sent(body): Sent<ChangePasswordBody>,
-) -> Result<Response, Fault> {
+    JsonBody(body): JsonBody<ChangePasswordBody>,
+) -> Result<Response, ApiError> {
     passwords::check("password", &body.password, &own.email)?;
     person_of(&shared, (&own.email, &body.current), &caller).await?;
     let hash = shared.passwords.hash(&body.password).await?;
@@ -89,7 +89,7 @@ pub(super) async fn renewed(
     person: PersonId,
     hash: &Secret,
     kept: Option<Uuid>,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     people::set_password(tx, person, hash).await?;
     people::end_all_but(tx, person, kept).await?;
     people::void_tokens(tx, people::Purpose::Reset, Some(person)).await?;
@@ -102,13 +102,13 @@ pub(super) async fn renewed(
     responses((status = 200, description = "The organisation", body = AccountRef)))]
 pub(super) async fn change_account(
     State(shared): State<Shared>,
-    own: SignedIn,
-    Sent(body): Sent<NameBody>,
-) -> Result<Json<AccountRef>, Fault> {
-    own.may(Right::AccountWrite)?;
+    own: MemberSession,
+    JsonBody(body): JsonBody<NameBody>,
+) -> Result<Json<AccountRef>, ApiError> {
+    own.require(Right::AccountWrite)?;
     let mut tx = shared.people.begin().await?;
     let renamed = accounts::rename(&mut tx, own.account, body.name.trim()).await;
-    let renamed = renamed.map_err(|error| Fault {
+    let renamed = renamed.map_err(|error| ApiError {
         param: Some("name"),
         ..wrong_name(error)
     });
@@ -121,5 +121,5 @@ pub(super) async fn change_account(
     let first = shown.into_iter().next();
     first
         .map(Json)
-        .ok_or_else(|| Fault::not_found("organisation"))
+        .ok_or_else(|| ApiError::not_found("organisation"))
 }

@@ -18,10 +18,10 @@ use utoipa::openapi::{ArrayBuilder, Ref};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
-use super::kept::Place;
-use crate::fault::{ErrorBody, Fault, Kind};
+use super::response_cache::CacheKey;
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::gateway_port::{GatewayPort, Viewer};
 use crate::reply;
-use crate::shop::{Shop, Viewer};
 
 /// Longest text of a filter.
 const MAX_FILTER: usize = 200;
@@ -79,30 +79,31 @@ pub(super) async fn pricing(
     State(shared): State<Shared>,
     filter: Result<Query<Filter>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
-    let Query(filter) = filter.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+) -> Result<Response, ApiError> {
+    let Query(filter) =
+        filter.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
     filter.check()?;
     let viewer = Viewer::of_request(&shared, &headers).await?;
     // Only the whole is kept: strangers could fill any room with filters.
-    let place = Place {
-        stamp: shared.shop.stamp(),
+    let key = CacheKey {
+        stamp: shared.gateway.stamp(),
         name: (filter == Filter::default()).then(|| viewer.name()),
     };
-    let shop = Arc::clone(&shared.shop);
-    let make = move || write(shop.as_ref(), &viewer, &filter);
-    let body = shared.prices.kept_or_made(place, make).await?;
+    let gateway = Arc::clone(&shared.gateway);
+    let make = move || write(gateway.as_ref(), &viewer, &filter);
+    let body = shared.prices.get_or_make(key, make).await?;
     Ok(reply::bytes(&headers, body, "application/json"))
 }
 
-fn write(shop: &dyn Shop, viewer: &Viewer, filter: &Filter) -> Result<Bytes, Fault> {
-    let book = shop.book();
+fn write(gateway: &dyn GatewayPort, viewer: &Viewer, filter: &Filter) -> Result<Bytes, ApiError> {
+    let book = gateway.book();
     let records = book
         .models()
         .filter(|name| filter.takes(&book, name))
         .filter_map(|name| {
             let group = viewer.group(&book, name)?;
             let view = View { book: &book, group };
-            view.record(name, shop.routes(name))
+            view.record(name, gateway.routes(name))
         });
     let pricing = Pricing {
         auto_groups: book.auto_groups(),
@@ -110,7 +111,7 @@ fn write(shop: &dyn Shop, viewer: &Viewer, filter: &Filter) -> Result<Bytes, Fau
     };
     let body = serde_json::to_vec(&pricing).map_err(|error| {
         tracing::error!(%error, "the catalog could not be written");
-        Fault::unavailable()
+        ApiError::unavailable()
     })?;
     Ok(Bytes::from(body))
 }
@@ -118,7 +119,7 @@ fn write(shop: &dyn Shop, viewer: &Viewer, filter: &Filter) -> Result<Bytes, Fau
 // === impl Filter ===
 
 impl Filter {
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         let texts = [
             ("model", &self.model),
             ("q", &self.q),
@@ -132,7 +133,7 @@ impl Filter {
             let long = |text: &String| text.chars().count() > MAX_FILTER;
             if text.as_ref().is_some_and(long) {
                 let text = format!("must have at most {MAX_FILTER} characters");
-                return Err(Fault::at(name, text));
+                return Err(ApiError::invalid_param(name, text));
             }
         }
         Ok(())

@@ -13,12 +13,12 @@ use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;
-use super::customer::money::{BalanceView, WalletWord};
+use super::customer::amounts::{BalanceView, WalletName};
 use super::people::network_of;
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::gifts;
-use crate::sent::{Caller, Sent};
-use crate::signed_in::{Right, SignedIn};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::json_body::{Caller, JsonBody};
+use crate::session::{MemberSession, Right};
+use crate::trial_credit;
 
 /// Who says that a code was redeemed, in the ledger.
 const CODE_PROVIDER: &str = "code";
@@ -41,7 +41,7 @@ pub(crate) struct Redeemed {
     amount_usd: String,
     /// Into which wallet it went.
     #[schema(inline = false)]
-    wallet: WalletWord,
+    wallet: WalletName,
     /// What the wallets hold now.
     balance: BalanceView,
 }
@@ -58,11 +58,11 @@ pub(crate) struct Redeemed {
     ))]
 pub(super) async fn redeem(
     State(shared): State<Shared>,
-    signed_in: SignedIn,
+    signed_in: MemberSession,
     caller: Caller,
-    Sent(body): Sent<RedeemBody>,
-) -> Result<Response, Fault> {
-    signed_in.may(Right::WalletWrite)?;
+    JsonBody(body): JsonBody<RedeemBody>,
+) -> Result<Response, ApiError> {
+    signed_in.require(Right::WalletWrite)?;
     let account = signed_in.account;
     count(&shared, account, &caller).await?;
     let text = RedemptionCode::parse(body.code.reveal()).ok_or_else(code_invalid)?;
@@ -72,8 +72,8 @@ pub(super) async fn redeem(
     let redeemed = Redeemed {
         amount_usd: code.amount.to_string(),
         wallet: match code.wallet {
-            CodeWallet::Paid => WalletWord::Paid,
-            CodeWallet::Trial => WalletWord::Trial,
+            CodeWallet::Paid => WalletName::Paid,
+            CodeWallet::Trial => WalletName::Trial,
         },
         balance: balance(&shared, account).await?,
     };
@@ -81,7 +81,7 @@ pub(super) async fn redeem(
 }
 
 /// Counted before the code is looked at, and committed: many at once are many.
-async fn count(shared: &Shared, account: AccountId, caller: &Caller) -> Result<(), Fault> {
+async fn count(shared: &Shared, account: AccountId, caller: &Caller) -> Result<(), ApiError> {
     let own = account.number().to_be_bytes();
     let network = network_of(caller.address);
     let allowed = attempt_counters::take(&shared.people, Attempt::CodeFromNetwork, &network)
@@ -90,7 +90,7 @@ async fn count(shared: &Shared, account: AccountId, caller: &Caller) -> Result<(
     if allowed {
         return Ok(());
     }
-    Err(Fault::too_many_attempts(HOUR_SECONDS))
+    Err(ApiError::too_many_attempts(HOUR_SECONDS))
 }
 
 /// Books a code and marks it in one transaction: whatever dies in between, both are there or neither.
@@ -99,7 +99,7 @@ async fn redeem_in(
     tx: &mut Tx,
     account: AccountId,
     text: &RedemptionCode,
-) -> Result<Code, Fault> {
+) -> Result<Code, ApiError> {
     let code = redemption_codes::find_for_update(tx, text).await?;
     let code = code.ok_or_else(code_invalid)?;
     if code.redeemed.is_some_and(|(by, _)| by == account) {
@@ -109,7 +109,7 @@ async fn redeem_in(
         return Err(code_invalid());
     }
     let top_up = TopUp {
-        request: gifts::request(shared, tx).await?,
+        request: trial_credit::request(shared, tx).await?,
         account,
         wallet: match code.wallet {
             CodeWallet::Paid => Wallet::Paid,
@@ -123,7 +123,7 @@ async fn redeem_in(
         TopUpAnswer::Done | TopUpAnswer::Before => {}
         TopUpAnswer::Different | TopUpAnswer::Refused => {
             tracing::error!(code = %code.id, "a code that is open could not be booked");
-            return Err(Fault::unavailable());
+            return Err(ApiError::unavailable());
         }
     }
     redemption_codes::redeem(tx, code.id, account).await?;
@@ -131,19 +131,19 @@ async fn redeem_in(
     Ok(code)
 }
 
-async fn balance(shared: &Shared, account: AccountId) -> Result<BalanceView, Fault> {
+async fn balance(shared: &Shared, account: AccountId) -> Result<BalanceView, ApiError> {
     let balance = accounts::balance(&shared.people, account).await?;
-    let balance = balance.ok_or_else(Fault::unavailable)?;
+    let balance = balance.ok_or_else(ApiError::unavailable)?;
     let mut session = shared.people.session().await?;
     let ends_at = trial_grants::ends_at(&mut session, account).await?;
     Ok(BalanceView::of(&balance, ends_at))
 }
 
 /// One text for a code that is unknown, used, over or taken back.
-fn code_invalid() -> Fault {
+fn code_invalid() -> ApiError {
     let text = "this code is not good: it is mistyped, was used, is over, or never was. Nothing was booked";
-    Fault {
+    ApiError {
         param: Some("code"),
-        ..Fault::new(Kind::CodeInvalid, text)
+        ..ApiError::new(ErrorCode::CodeInvalid, text)
     }
 }

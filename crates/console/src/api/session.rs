@@ -11,13 +11,13 @@ use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;
-use super::people::{Opened, RoleWord, done, person_of, with_token, without_token};
-use crate::cookie;
-use crate::fault::{ErrorBody, Fault};
+use super::people::{NewSession, RoleName, done, person_of, with_token, without_token};
+use crate::error::{ApiError, ErrorBody};
+use crate::json_body::{Caller, JsonBody};
 use crate::reply;
-use crate::sent::{Caller, Sent};
+use crate::session::{AuthenticatedUser, Right, find, not_signed_in};
+use crate::session_cookie;
 use crate::settings::{ConsoleSettings, Mode, SignUp};
-use crate::signed_in::{Right, Somebody, find, not_signed_in};
 use crate::times::rfc3339;
 use crate::tokens::{self, Token};
 
@@ -40,7 +40,7 @@ pub(crate) struct Session {
     #[schema(required, format = DateTime)]
     stepped_up_until: Option<String>,
     /// What everybody may know.
-    house: House,
+    instance: InstanceInfo,
 }
 
 /// A person.
@@ -70,7 +70,7 @@ pub(crate) struct AccountRef {
     pub(super) name: String,
     /// What the person may do in it.
     #[schema(inline = false)]
-    pub(super) role: RoleWord,
+    pub(super) role: RoleName,
     /// Whether its money is real.
     pub(super) kind: AccountKind,
 }
@@ -87,13 +87,13 @@ pub(crate) enum AccountKind {
 
 /// What everybody may know.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct House {
+pub(crate) struct InstanceInfo {
     /// What it is called.
     name: String,
     /// Where calls go, with `/v1`.
     base_url: String,
     /// Who may make an organisation.
-    sign_up: SignUpWord,
+    sign_up: SignUpName,
     /// Whether nobody runs the house yet: its set-up link is printed by `trunkline serve`.
     needs_setup: bool,
     /// Whether a mail server takes letters.
@@ -101,7 +101,7 @@ pub(crate) struct House {
     /// Where else people may sign in.
     providers: Vec<ProviderView>,
     /// What this is.
-    mode: ModeWord,
+    mode: ModeName,
     /// What a new organisation is given; null for nothing.
     #[schema(required)]
     trial: Option<TrialView>,
@@ -111,7 +111,7 @@ pub(crate) struct House {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = SignUp)]
-pub(crate) enum SignUpWord {
+pub(crate) enum SignUpName {
     /// Nobody but operators.
     Closed,
     /// Who was invited to.
@@ -124,7 +124,7 @@ pub(crate) enum SignUpWord {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Mode)]
-pub(crate) enum ModeWord {
+pub(crate) enum ModeName {
     /// `trunkline dev`.
     Dev,
     /// `trunkline serve`.
@@ -186,7 +186,7 @@ pub(crate) struct StepUpBody {
 pub(super) async fn show(
     State(shared): State<Shared>,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let mut sign_in = find(&shared, &headers).await?;
     // An organisation that was left or closed is not looked at any more; the next one is, and the page
     // that asks here shows which.
@@ -199,7 +199,7 @@ pub(super) async fn show(
         tx.finish(done).await?;
         sign_in = find(&shared, &headers).await?;
     }
-    let is_over = sign_in.is_none() && cookie::is_there(&shared.settings, &headers);
+    let is_over = sign_in.is_none() && session_cookie::is_there(&shared.settings, &headers);
     let session = Session::of(&shared, sign_in).await?;
     let answered = reply::json(&HeaderMap::new(), &session)?;
     if is_over {
@@ -220,12 +220,12 @@ pub(super) async fn open(
     State(shared): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
-    Sent(body): Sent<SignInBody>,
-) -> Result<Response, Fault> {
+    JsonBody(body): JsonBody<SignInBody>,
+) -> Result<Response, ApiError> {
     let email = body.email.trim().to_ascii_lowercase();
     let person = person_of(&shared, (&email, &body.password), &caller).await?;
     let mut tx = shared.people.begin().await?;
-    let done = Opened::write(&shared, &mut tx, (person.id, None), (&caller, &headers)).await;
+    let done = NewSession::write(&shared, &mut tx, (person.id, None), (&caller, &headers)).await;
     let opened = tx.finish(done).await?;
     answer(&shared, &opened.token).await
 }
@@ -236,7 +236,7 @@ pub(super) async fn open(
 pub(super) async fn close(
     State(shared): State<Shared>,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     if let Some(sign_in) = find(&shared, &headers).await? {
         let mut tx = shared.people.begin().await?;
         let ended = people::end(&mut tx, sign_in.person, sign_in.id).await;
@@ -254,15 +254,15 @@ pub(super) async fn close(
     ))]
 pub(super) async fn switch(
     State(shared): State<Shared>,
-    Somebody(sign_in): Somebody,
-    Sent(body): Sent<SwitchBody>,
-) -> Result<Response, Fault> {
+    AuthenticatedUser(sign_in): AuthenticatedUser,
+    JsonBody(body): JsonBody<SwitchBody>,
+) -> Result<Response, ApiError> {
     let token = Token::fresh(shared.random.as_ref())?;
     let mut tx = shared.people.begin().await?;
     let account = AccountId::new(body.account_id);
     let done = people::switch_account(&mut tx, sign_in.id, account, &token.hash).await;
     if !tx.finish(done).await? {
-        return Err(Fault::not_found("organisation"));
+        return Err(ApiError::not_found("organisation"));
     }
     answer(&shared, &token).await
 }
@@ -277,10 +277,10 @@ pub(super) async fn switch(
     ))]
 pub(super) async fn step_up(
     State(shared): State<Shared>,
-    Somebody(sign_in): Somebody,
+    AuthenticatedUser(sign_in): AuthenticatedUser,
     caller: Caller,
-    Sent(body): Sent<StepUpBody>,
-) -> Result<Response, Fault> {
+    JsonBody(body): JsonBody<StepUpBody>,
+) -> Result<Response, ApiError> {
     person_of(&shared, (&sign_in.email, &body.password), &caller).await?;
     let token = Token::fresh(shared.random.as_ref())?;
     let mut tx = shared.people.begin().await?;
@@ -292,8 +292,8 @@ pub(super) async fn step_up(
 }
 
 /// The session of a token that was just made, with the cookie.
-pub(super) async fn answer(shared: &Shared, token: &Token) -> Result<Response, Fault> {
-    let hash = tokens::hash_of(token.text.reveal()).ok_or_else(Fault::unavailable)?;
+pub(super) async fn answer(shared: &Shared, token: &Token) -> Result<Response, ApiError> {
+    let hash = tokens::hash_of(token.text.reveal()).ok_or_else(ApiError::unavailable)?;
     let mut database = shared.people.session().await?;
     let sign_in = people::find_sign_in(&mut database, &hash).await?;
     drop(database);
@@ -306,7 +306,7 @@ pub(super) async fn answer(shared: &Shared, token: &Token) -> Result<Response, F
 pub(super) async fn accounts_of(
     database: &Database,
     memberships: Vec<Membership>,
-) -> Result<Vec<AccountRef>, Fault> {
+) -> Result<Vec<AccountRef>, ApiError> {
     let ids: Vec<AccountId> = memberships.iter().map(|member| member.account).collect();
     let kinds = accounts::kinds(database, &ids).await?;
     let shown = memberships.into_iter().map(|member| AccountRef {
@@ -325,7 +325,7 @@ pub(super) async fn accounts_of(
 
 impl Session {
     /// What a person, or nobody, is told.
-    pub(super) async fn of(shared: &Shared, sign_in: Option<SignIn>) -> Result<Self, Fault> {
+    pub(super) async fn of(shared: &Shared, sign_in: Option<SignIn>) -> Result<Self, ApiError> {
         let mut database = shared.people.session().await?;
         let needs_setup = !people::has_operator(&mut database).await?;
         let memberships = match &sign_in {
@@ -354,12 +354,12 @@ impl Session {
             accounts,
             rights: rights.unwrap_or_default(),
             stepped_up_until: until.map(rfc3339),
-            house: House::of(&shared.settings, needs_setup),
+            instance: InstanceInfo::of(&shared.settings, needs_setup),
         })
     }
 }
 
-// === impl PersonView, House ===
+// === impl PersonView, InstanceInfo ===
 
 impl PersonView {
     fn of(sign_in: SignIn) -> Self {
@@ -374,7 +374,7 @@ impl PersonView {
     }
 }
 
-impl House {
+impl InstanceInfo {
     fn of(settings: &ConsoleSettings, needs_setup: bool) -> Self {
         let providers = settings.providers.iter().map(|provider| ProviderView {
             id: provider.id.clone(),
@@ -384,16 +384,16 @@ impl House {
             name: settings.name.clone(),
             base_url: settings.base_url.clone(),
             sign_up: match settings.sign_up {
-                SignUp::Closed => SignUpWord::Closed,
-                SignUp::Invitation => SignUpWord::Invitation,
-                SignUp::Open => SignUpWord::Open,
+                SignUp::Closed => SignUpName::Closed,
+                SignUp::Invitation => SignUpName::Invitation,
+                SignUp::Open => SignUpName::Open,
             },
             needs_setup,
             sends_mail: settings.sends_mail,
             providers: providers.collect(),
             mode: match settings.mode {
-                Mode::Dev => ModeWord::Dev,
-                Mode::Live => ModeWord::Live,
+                Mode::Dev => ModeName::Dev,
+                Mode::Live => ModeName::Live,
             },
             trial: settings.trial.map(|trial| TrialView {
                 amount_usd: trial.amount.to_string(),

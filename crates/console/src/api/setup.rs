@@ -14,13 +14,13 @@ use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::Shared;
-use super::people::Opened;
+use super::people::NewSession;
 use super::person::renewed;
 use super::session::{self, Session};
-use crate::fault::{ErrorBody, Fault};
+use crate::error::{ApiError, ErrorBody};
+use crate::json_body::{Caller, JsonBody};
 use crate::organisations::{self, wrong_name};
 use crate::passwords;
-use crate::sent::{Caller, Sent};
 use crate::tokens;
 
 /// What a set-up link is brought back with.
@@ -55,9 +55,9 @@ pub(super) async fn setup(
     State(shared): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
-    Sent(body): Sent<SetupBody>,
-) -> Result<Response, Fault> {
-    let hash = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    JsonBody(body): JsonBody<SetupBody>,
+) -> Result<Response, ApiError> {
+    let hash = tokens::hash_of(body.token.reveal()).ok_or_else(ApiError::token_invalid)?;
     let email = check_email("email", &body.email)?;
     let name = check_person_name("name", &body.name)?;
     check_person_name("organisation", &body.organisation)?;
@@ -65,7 +65,7 @@ pub(super) async fn setup(
     // A stranger who makes links up makes us hash nothing.
     let mut session = shared.people.session().await?;
     if !people::has_token(&mut session, Purpose::Setup, &hash).await? {
-        return Err(Fault::token_invalid());
+        return Err(ApiError::token_invalid());
     }
     drop(session);
     let operator = Operator {
@@ -77,10 +77,10 @@ pub(super) async fn setup(
     let mut tx = shared.people.begin().await?;
     let done = async {
         let taken = people::take_token(&mut tx, Purpose::Setup, &hash).await?;
-        taken.ok_or_else(Fault::token_invalid)?;
+        taken.ok_or_else(ApiError::token_invalid)?;
         let (person, account) = operator.make(&shared, &mut tx).await?;
         let person = (person, Some(account));
-        Opened::write(&shared, &mut tx, person, (&caller, &headers)).await
+        NewSession::write(&shared, &mut tx, person, (&caller, &headers)).await
     };
     let done = done.await;
     let opened = tx.finish(done).await?;
@@ -97,7 +97,7 @@ struct Operator<'a> {
 }
 
 impl Operator<'_> {
-    async fn make(&self, shared: &Shared, tx: &mut Tx) -> Result<(PersonId, AccountId), Fault> {
+    async fn make(&self, shared: &Shared, tx: &mut Tx) -> Result<(PersonId, AccountId), ApiError> {
         let new = NewPerson {
             email: self.email,
             name: self.name,
@@ -117,10 +117,10 @@ impl Operator<'_> {
         Ok((person, account))
     }
 
-    /// Somebody has the address: the link is good for a lost password too.
-    async fn renew(&self, tx: &mut Tx) -> Result<PersonId, Fault> {
+    /// AuthenticatedUser has the address: the link is good for a lost password too.
+    async fn renew(&self, tx: &mut Tx) -> Result<PersonId, ApiError> {
         let person = people::by_email(tx, self.email).await?;
-        let person = person.ok_or_else(Fault::unavailable)?.id;
+        let person = person.ok_or_else(ApiError::unavailable)?.id;
         renewed(tx, person, self.password, None).await?;
         people::rename_person(tx, person, self.name).await?;
         people::verify_email(tx, person).await?;
@@ -134,7 +134,7 @@ impl Operator<'_> {
         shared: &Shared,
         tx: &mut Tx,
         person: PersonId,
-    ) -> Result<AccountId, Fault> {
+    ) -> Result<AccountId, ApiError> {
         if let Some(seeded) = shared.settings.first_account
             && people::count_members(tx, seeded).await? == 0
         {

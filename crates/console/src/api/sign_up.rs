@@ -17,17 +17,17 @@ use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::Shared;
-use super::people::{Opened, network_of, with_token};
+use super::people::{NewSession, network_of, with_token};
 use super::session::{Session, answer};
-use crate::browser::{self, Browser};
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::gifts;
-use crate::letters::{self, Letter};
+use crate::browser_binding::{self, Browser};
+use crate::emails::{self, OutgoingEmail};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::json_body::{Caller, JsonBody};
 use crate::organisations;
 use crate::passwords;
-use crate::sent::{Caller, Sent};
 use crate::settings::SignUp;
 use crate::tokens::{self, Token};
+use crate::trial_credit;
 
 /// How long a link that proves an address is good.
 pub(super) const VERIFY_SECONDS: i64 = 48 * 3_600;
@@ -73,7 +73,7 @@ pub(crate) enum NextStep {
     /// A letter was written to the address.
     CheckMail,
     /// Nothing: the invitation has proved the address.
-    SignedIn,
+    MemberSession,
 }
 
 /// A link's token.
@@ -108,8 +108,8 @@ pub(super) async fn sign_up(
     State(shared): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
-    Sent(body): Sent<SignUpBody>,
-) -> Result<Response, Fault> {
+    JsonBody(body): JsonBody<SignUpBody>,
+) -> Result<Response, ApiError> {
     let ready = Instant::now().checked_add(EVEN);
     is_allowed(shared.settings.sign_up, body.invitation.is_some())?;
     let email = people::check_email("email", &body.email)?;
@@ -128,7 +128,7 @@ pub(super) async fn sign_up(
     };
     if let Some(invitation) = body.invitation {
         let opened = join(&shared, &arrival, &invitation, (&caller, &headers)).await?;
-        let answered = accepted(NextStep::SignedIn);
+        let answered = accepted(NextStep::MemberSession);
         return Ok(with_token(&shared, answered, &opened.token.text));
     }
     if attempt_counters::take(
@@ -157,16 +157,16 @@ pub(super) async fn verify(
     State(shared): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
-    Sent(body): Sent<VerifyBody>,
-) -> Result<Response, Fault> {
-    let token = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    JsonBody(body): JsonBody<VerifyBody>,
+) -> Result<Response, ApiError> {
+    let token = tokens::hash_of(body.token.reveal()).ok_or_else(ApiError::token_invalid)?;
     let mut tx = shared.people.begin().await?;
     let done = prove(&shared, &mut tx, &token, (&caller, &headers)).await;
     let opened = tx.finish(done).await?;
     answer(&shared, &opened.token).await
 }
 
-fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), Fault> {
+fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), ApiError> {
     let text = match sign_up {
         SignUp::Open => return Ok(()),
         SignUp::Invitation if is_invited => return Ok(()),
@@ -177,16 +177,16 @@ fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), Fault> {
             "nobody can sign up here by themselves; ask the operator. Nothing was done"
         }
     };
-    Err(Fault::new(Kind::SignUpClosed, text))
+    Err(ApiError::new(ErrorCode::SignUpClosed, text))
 }
 
 /// Refuses a network that asks for too many letters.
-pub(super) async fn from_network(shared: &Shared, caller: &Caller) -> Result<(), Fault> {
+pub(super) async fn from_network(shared: &Shared, caller: &Caller) -> Result<(), ApiError> {
     let network = network_of(caller.address);
     if attempt_counters::take(&shared.people, Attempt::EmailFromNetwork, &network).await? {
         return Ok(());
     }
-    Err(Fault::too_many_attempts(HOUR_SECONDS))
+    Err(ApiError::too_many_attempts(HOUR_SECONDS))
 }
 
 /// Waits until answers are given.
@@ -201,7 +201,7 @@ fn accepted(status: NextStep) -> Response {
 }
 
 /// Keeps a sign-up until its address is proved; the owner of a known address is told.
-async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(), Fault> {
+async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(), ApiError> {
     let known = people::by_email(tx, &arrival.email).await?;
     let token = Token::fresh(shared.random.as_ref())?;
     let (kind, link) = match &known {
@@ -226,7 +226,7 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
     };
     // A stranger's words do not go to an address that is somebody's.
     let name = known.map_or_else(|| arrival.name.clone(), |person| person.name);
-    let letter = Letter {
+    let letter = OutgoingEmail {
         kind,
         to: &arrival.email,
         content: Content {
@@ -237,7 +237,7 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
         },
         expires_at: database_now(tx).await?.plus_seconds(VERIFY_SECONDS),
     };
-    letters::write(shared, tx, letter).await
+    emails::write(shared, tx, letter).await
 }
 
 /// Comes in by an invitation, whose link is as good as a letter if it came by one.
@@ -246,13 +246,13 @@ async fn join(
     arrival: &Arrival<'_>,
     invitation: &Secret,
     from: (&Caller, &HeaderMap),
-) -> Result<Opened, Fault> {
-    let token = tokens::hash_of(invitation.reveal()).ok_or_else(Fault::token_invalid)?;
+) -> Result<NewSession, ApiError> {
+    let token = tokens::hash_of(invitation.reveal()).ok_or_else(ApiError::token_invalid)?;
     let mut tx = shared.people.begin().await?;
     let done = async {
         let invitation = people::open_invitation(&mut tx, &token).await?;
         let invitation = invitation.filter(|invitation| invitation.email == arrival.email);
-        let invitation = invitation.ok_or_else(Fault::token_invalid)?;
+        let invitation = invitation.ok_or_else(ApiError::token_invalid)?;
         let new = NewPerson {
             email: &arrival.email,
             name: &arrival.name,
@@ -264,13 +264,13 @@ async fn join(
         let person = person.ok_or_else(|| {
             let text = "this address has a person already: sign in, then open the invitation's link. \
                         Nothing was done";
-            Fault::new(Kind::Conflict, text)
+            ApiError::new(ErrorCode::Conflict, text)
         })?;
         if !people::accept(&mut tx, invitation.id, person).await? {
-            return Err(Fault::token_invalid());
+            return Err(ApiError::token_invalid());
         }
         people::add_member(&mut tx, invitation.account, person, invitation.role).await?;
-        Opened::write(shared, &mut tx, (person, Some(invitation.account)), from).await
+        NewSession::write(shared, &mut tx, (person, Some(invitation.account)), from).await
     }
     .await;
     tx.finish(done).await
@@ -282,16 +282,16 @@ async fn prove(
     tx: &mut Tx,
     token: &TokenHash,
     (caller, headers): (&Caller, &HeaderMap),
-) -> Result<Opened, Fault> {
+) -> Result<NewSession, ApiError> {
     if let Some(Some(person)) = people::take_token(tx, Purpose::Verify, token).await? {
         is_welcome(people::find_person(tx, person).await?)?;
         people::verify_email(tx, person).await?;
-        return Opened::write(shared, tx, (person, None), (caller, headers)).await;
+        return NewSession::write(shared, tx, (person, None), (caller, headers)).await;
     }
     let sign_up = sign_ups::take(tx, token).await?;
-    let sign_up = sign_up.ok_or_else(Fault::token_invalid)?;
+    let sign_up = sign_up.ok_or_else(ApiError::token_invalid)?;
     // In another browser the password may be a stranger's: it is left out, and a letter leads to a new one.
-    let here = browser::known(&shared.settings, headers);
+    let here = browser_binding::known(&shared.settings, headers);
     let is_same = here.is_some_and(|here| here[..] == sign_up.browser[..]);
     let new = NewPerson {
         email: &sign_up.email,
@@ -301,16 +301,16 @@ async fn prove(
         is_operator: false,
     };
     let person = people::create_person(tx, &new).await?;
-    let person = person.ok_or_else(Fault::token_invalid)?;
+    let person = person.ok_or_else(ApiError::token_invalid)?;
     let account =
         organisations::create(tx, shared.random.as_ref(), (&sign_up.organisation, person)).await?;
-    gifts::grant_trial(shared, tx, account, &sign_up.email).await?;
+    trial_credit::grant_trial(shared, tx, account, &sign_up.email).await?;
     tracing::info!(person.id = person.number(), %account, "somebody signed up");
-    Opened::write(shared, tx, (person, Some(account)), (caller, headers)).await
+    NewSession::write(shared, tx, (person, Some(account)), (caller, headers)).await
 }
 
 /// A person who is not shut out.
-pub(super) fn is_welcome(person: Option<Person>) -> Result<Person, Fault> {
+pub(super) fn is_welcome(person: Option<Person>) -> Result<Person, ApiError> {
     let person = person.filter(|person| person.disabled_at.is_none());
-    person.ok_or_else(Fault::token_invalid)
+    person.ok_or_else(ApiError::token_invalid)
 }

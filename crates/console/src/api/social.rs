@@ -18,10 +18,10 @@ use utoipa::openapi::{ArrayBuilder, Ref};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
-use super::kept::Place;
-use crate::fault::{ErrorBody, Fault, Kind};
+use super::response_cache::CacheKey;
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::gateway_port::{GatewayPort, SocialCell, Viewer};
 use crate::reply;
-use crate::shop::{Shop, SocialCell, Viewer};
 
 /// Longest text of a filter.
 const MAX_FILTER: usize = 200;
@@ -63,24 +63,25 @@ pub(super) async fn catalog(
     State(shared): State<Shared>,
     filter: Result<Query<Filter>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
-    let Query(filter) = filter.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+) -> Result<Response, ApiError> {
+    let Query(filter) =
+        filter.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
     filter.check()?;
     let viewer = Viewer::of_request(&shared, &headers).await?;
     // Only the whole is kept: strangers could fill any room with filters.
-    let place = Place {
-        stamp: shared.shop.stamp(),
+    let key = CacheKey {
+        stamp: shared.gateway.stamp(),
         name: (filter == Filter::default()).then(|| viewer.name()),
     };
-    let shop = Arc::clone(&shared.shop);
-    let make = move || Ok(write(shop.as_ref(), &viewer, &filter));
-    let body = shared.cells.kept_or_made(place, make).await?;
+    let gateway = Arc::clone(&shared.gateway);
+    let make = move || Ok(write(gateway.as_ref(), &viewer, &filter));
+    let body = shared.cells.get_or_make(key, make).await?;
     Ok(reply::bytes(&headers, body, "application/json"))
 }
 
-fn write(shop: &dyn Shop, viewer: &Viewer, filter: &Filter) -> Bytes {
-    let book = shop.book();
-    let cells = shop.cells();
+fn write(gateway: &dyn GatewayPort, viewer: &Viewer, filter: &Filter) -> Bytes {
+    let book = gateway.book();
+    let cells = gateway.cells();
     let wanted = cells.iter().filter(|one| filter.takes(one));
     let texts: Vec<String> = wanted
         .map(|SocialCell { cell, is_paused }| {
@@ -94,11 +95,11 @@ fn write(shop: &dyn Shop, viewer: &Viewer, filter: &Filter) -> Bytes {
 // === impl Filter ===
 
 impl Filter {
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         let long = |text: &String| text.chars().count() > MAX_FILTER;
         if self.platform.as_ref().is_some_and(long) {
             let text = format!("must have at most {MAX_FILTER} characters");
-            return Err(Fault::at("platform", text));
+            return Err(ApiError::invalid_param("platform", text));
         }
         Ok(())
     }

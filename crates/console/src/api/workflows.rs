@@ -15,7 +15,7 @@ use utoipa::openapi::Ref;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
-use crate::fault::{ErrorBody, Fault, Kind};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::reply;
 
 /// Largest page; one more is asked for, to know whether there is a next one.
@@ -108,8 +108,8 @@ pub(super) async fn list(
     State(shared): State<Shared>,
     page: Result<Query<Page>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
-    let Query(page) = page.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+) -> Result<Response, ApiError> {
+    let Query(page) = page.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
     let (after, limit) = page.checked()?;
     let mut session = shared.data.session().await?;
     let mut versions = workflows::page(&mut session, &after, limit.saturating_add(1)).await?;
@@ -138,14 +138,14 @@ pub(super) async fn one(
     State(shared): State<Shared>,
     slug: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let slug = slug.map(|Path(slug)| slug).unwrap_or_default();
     check_slug("slug", &slug)?;
     let mut session = shared.data.session().await?;
     let found = workflows::find(&mut session, &slug).await?;
     let version = found.ok_or_else(|| {
         let text = format!("there is no workflow {slug:?}; see GET /api/workflows");
-        Fault::new(Kind::NotFound, text)
+        ApiError::new(ErrorCode::NotFound, text)
     })?;
     reply::json(&headers, &WorkflowDetail::of(version))
 }
@@ -153,10 +153,13 @@ pub(super) async fn one(
 // === impl Page ===
 
 impl Page {
-    fn checked(self) -> Result<(String, u32), Fault> {
+    fn checked(self) -> Result<(String, u32), ApiError> {
         let limit = self.limit.unwrap_or(DEFAULT_PAGE);
         if !(1..=MAX_PAGE).contains(&limit) {
-            return Err(Fault::at("limit", format!("must be from 1 to {MAX_PAGE}")));
+            return Err(ApiError::invalid_param(
+                "limit",
+                format!("must be from 1 to {MAX_PAGE}"),
+            ));
         }
         if let Some(after) = &self.after {
             check_slug("after", after)?;
@@ -165,12 +168,12 @@ impl Page {
     }
 }
 
-fn check_slug(param: &'static str, slug: &str) -> Result<(), Fault> {
+fn check_slug(param: &'static str, slug: &str) -> Result<(), ApiError> {
     if is_name(slug) {
         return Ok(());
     }
     let text = "must be a slug: lower-case letters and digits in groups joined by one -";
-    Err(Fault::at(param, text))
+    Err(ApiError::invalid_param(param, text))
 }
 
 // === impl WorkflowSummary, WorkflowDetail ===

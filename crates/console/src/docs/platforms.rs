@@ -3,7 +3,7 @@
 use serde_json::Value;
 use trunkline_social::catalog_cell;
 
-use crate::shop::SocialCell;
+use crate::gateway_port::SocialCell;
 
 /// The page's text, below its first heading.
 pub(super) fn markdown(cells: &[SocialCell]) -> String {

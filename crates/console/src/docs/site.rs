@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::frame::Frame;
+use super::layout::Layout;
 use super::page::{Group, Head, Page};
 use super::reference::Reference;
 use super::sources::{GATEWAY_DOCUMENT, SCRIPT, SOURCES, STYLE};
 use super::{DocsSettings, platforms};
-use crate::shop::SocialCell;
+use crate::gateway_port::SocialCell;
 
 const HTML: &str = "text/html; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -94,7 +94,7 @@ impl Site {
 
     /// What is said where nothing is.
     pub(super) fn missing(&self, path: &str) -> File {
-        let frame = Frame { pages: &self.pages };
+        let frame = Layout { pages: &self.pages };
         File {
             body: Bytes::from(frame.missing(path)),
             content_type: HTML,
@@ -121,7 +121,7 @@ impl Site {
     }
 
     fn write_pages(&mut self) {
-        let frame = Frame { pages: &self.pages };
+        let frame = Layout { pages: &self.pages };
         let mut written = Vec::new();
         for (at, page) in self.pages.iter().enumerate() {
             written.push((page.path(), frame.page(at), HTML));

@@ -120,7 +120,7 @@ pub(crate) fn parts(
             told.unwrap_or(peer)
         }),
         client: Client::new(Duration::from_secs(5)).unwrap(),
-        shop: Arc::<Stall>::clone(stall),
+        gateway: Arc::<Stall>::clone(stall),
         request_ids: ids(),
     }
 }

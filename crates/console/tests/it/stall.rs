@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
 use trunkline_catalog::{Book, Number, RouteHealth, Routes};
-use trunkline_console::{FileLink, Later, Shop, SocialCell, TaskLook, Viewer};
+use trunkline_console::{BoxFuture, FileLink, GatewayPort, SocialCell, TaskInspection, Viewer};
 use trunkline_social::Cells;
 use trunkline_store::tasks::{Task, TaskState};
 use trunkline_types::Timestamp;
@@ -139,7 +139,7 @@ impl Stall {
     }
 }
 
-impl Shop for Stall {
+impl GatewayPort for Stall {
     fn book(&self) -> Arc<Book> {
         Arc::clone(&self.book.lock().unwrap())
     }
@@ -185,17 +185,21 @@ impl Shop for Stall {
         }
     }
 
-    fn hear_of_keys(&self) -> Later<'_, ()> {
+    fn refresh_keys(&self) -> BoxFuture<'_, ()> {
         self.heard.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(()))
     }
 
-    fn look_at_task<'a>(&'a self, task: &'a Task, closely: bool) -> Later<'a, Option<TaskLook>> {
+    fn inspect_task<'a>(
+        &'a self,
+        task: &'a Task,
+        closely: bool,
+    ) -> BoxFuture<'a, Option<TaskInspection>> {
         let done = task.state == TaskState::Completed;
         let link = format!("http://127.0.0.1:8080/media/{}", task.id);
         let ends = Timestamp::from_micros(1_800_000_000_000_000);
         let settings = [("size".to_owned(), "720p".to_owned())];
-        let look = TaskLook {
+        let look = TaskInspection {
             link: done.then(|| FileLink {
                 download_url: format!("{link}&download=1"),
                 url: link,
@@ -210,7 +214,7 @@ impl Shop for Stall {
         Box::pin(std::future::ready(Some(look)))
     }
 
-    fn stop_task<'a>(&'a self, _: &'a Task) -> Later<'a, Option<bool>> {
+    fn stop_task<'a>(&'a self, _: &'a Task) -> BoxFuture<'a, Option<bool>> {
         let said = *self.stops.lock().unwrap();
         Box::pin(std::future::ready(said))
     }

@@ -19,8 +19,8 @@ use trunkline_upstream::Providers;
 
 use super::routes::{Route, routes};
 use super::vendors::VendorKey;
-use crate::chance;
 use crate::commands::channel::hint;
+use crate::random;
 use crate::social::{add_records, starter};
 
 /// Ten USD of play money.
@@ -55,7 +55,7 @@ pub(super) async fn plant(console: &Database, ground: &Ground<'_>) -> anyhow::Re
 
 async fn plant_in(tx: &mut trunkline_db::Tx, ground: &Ground<'_>) -> anyhow::Result<Seeded> {
     let account = account(tx).await?;
-    let request = chance::request(SystemClock.now())?;
+    let request = random::request(SystemClock.now())?;
     let top_up = TopUp {
         request,
         account,
@@ -71,7 +71,7 @@ async fn plant_in(tx: &mut trunkline_db::Tx, ground: &Ground<'_>) -> anyhow::Res
         name: "dev",
         policy: Policy::new(PolicyFields::default())?,
     };
-    let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
+    let made = keys::create(tx, &new, &random::bytes::<SECRET_BYTES>()?).await?;
     ledger_accounts::register_key(tx, account, made.key.id, None).await?;
     let mut catalog = catalog(ground.cells)?;
     let routes = routes(&mut catalog, ground);
@@ -107,7 +107,7 @@ async fn account(tx: &mut trunkline_db::Tx) -> anyhow::Result<AccountId> {
         name: "Developer",
         group: DEFAULT_GROUP,
         allowed_groups: &[],
-        shard: chance::shard()?,
+        shard: random::shard()?,
     };
     accounts::create(tx, &new).await?;
     Ok(account)

@@ -9,7 +9,7 @@ use trunkline_keyring::SystemRandom;
 use url::Url;
 
 use crate::config::is_loopback;
-use crate::node::Plan;
+use crate::node::NodeConfig;
 
 /// The page that takes the link's token.
 const PAGE: &str = "dev";
@@ -19,7 +19,7 @@ pub(super) struct SignInLink(Token);
 
 impl SignInLink {
     /// Lets the console of a plan take a fresh link; none if others could reach that console.
-    pub(super) fn offer(plan: &mut Plan) -> anyhow::Result<Option<Self>> {
+    pub(super) fn offer(plan: &mut NodeConfig) -> anyhow::Result<Option<Self>> {
         // Behind a proxy a loopback listener is not ours alone. With a free port the public address is the
         // listener's own, whatever is configured.
         let public = Url::parse(&plan.console_settings.dash_url);

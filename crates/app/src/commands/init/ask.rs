@@ -9,7 +9,7 @@ use trunkline_store::people;
 use trunkline_types::Secret;
 use trunkline_upstream::Providers;
 
-use crate::cli::{DatabaseWish, InitArguments, read_database};
+use crate::cli::{DatabaseChoice, InitArguments, read_database};
 use crate::output::Output;
 
 /// How often somebody may mistype an answer.
@@ -74,7 +74,7 @@ impl<'a> Questions<'a> {
         Ok(())
     }
 
-    pub(super) fn database(&self) -> anyhow::Result<DatabaseWish> {
+    pub(super) fn database(&self) -> anyhow::Result<DatabaseChoice> {
         if let Some(known) = &self.wish.database {
             return Ok(known.clone());
         }
@@ -208,7 +208,7 @@ fn say(text: &str) {
     drop(terminal.flush());
 }
 
-/// Whether the terminal shows what is typed. False if it could not be told.
+/// Whether the terminal shows what is typed. False if it could not be progress.
 fn echo(is_on: bool) -> bool {
     let word = if is_on { "echo" } else { "-echo" };
     Command::new("stty")

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::places::Places;
+use super::paths::Paths;
 use crate::cli::ETC_FOLDER;
 
 const UNIT: &str = "trunkline.service";
@@ -39,12 +39,12 @@ pub(super) enum Runner {
 }
 
 /// Who can run it: systemd, if it runs here, knows the unit and this is the configuration of the unit.
-pub(super) fn runner(places: &Places) -> Runner {
+pub(super) fn runner(paths: &Paths) -> Runner {
     let is_installed = UNIT_FOLDERS
         .iter()
         .any(|folder| Path::new(folder).join(UNIT).exists());
-    let is_its_own = places.config.parent() == Some(Path::new(ETC_FOLDER));
-    if places.service.is_some() && is_its_own && is_installed && Path::new(SYSTEMD_RUNS).exists() {
+    let is_its_own = paths.config.parent() == Some(Path::new(ETC_FOLDER));
+    if paths.service.is_some() && is_its_own && is_installed && Path::new(SYSTEMD_RUNS).exists() {
         Runner::Systemd
     } else {
         Runner::Background
@@ -52,9 +52,9 @@ pub(super) fn runner(places: &Places) -> Runner {
 }
 
 /// The command that serves in the foreground, for people to copy.
-pub(super) fn command(places: &Places, user: &str) -> String {
-    let serve = format!("trunkline --config {} serve", places.config.display());
-    match places.service {
+pub(super) fn command(paths: &Paths, user: &str) -> String {
+    let serve = format!("trunkline --config {} serve", paths.config.display());
+    match paths.service {
         Some(_) => format!("setpriv --reuid={user} --regid={user} --init-groups {serve}"),
         None => serve,
     }
@@ -62,7 +62,7 @@ pub(super) fn command(places: &Places, user: &str) -> String {
 
 /// Starts it and waits until it takes calls.
 pub(super) async fn start(
-    places: &Places,
+    paths: &Paths,
     runner: Runner,
     listen: SocketAddr,
 ) -> anyhow::Result<String> {
@@ -82,8 +82,8 @@ pub(super) async fn start(
             (text, format!("journalctl -u {UNIT}"))
         }
         Runner::Background => {
-            let number = spawn(places)?;
-            let log = places.log();
+            let number = spawn(paths)?;
+            let log = paths.log();
             let text = format!("started as process {number}; its log is {}", log.display());
             (text, log.display().to_string())
         }
@@ -99,10 +99,10 @@ pub(super) async fn start(
 }
 
 /// Starts a process that outlives this one.
-fn spawn(places: &Places) -> anyhow::Result<u32> {
+fn spawn(paths: &Paths) -> anyhow::Result<u32> {
     let executable = std::env::current_exe().context("cannot find this executable")?;
-    let log = places.open_log()?;
-    let mut command = match places.service {
+    let log = paths.open_log()?;
+    let mut command = match paths.service {
         Some(owner) => {
             let mut command = Command::new("setpriv");
             command
@@ -116,9 +116,9 @@ fn spawn(places: &Places) -> anyhow::Result<u32> {
     };
     let child = command
         .arg("--config")
-        .arg(&places.config)
+        .arg(&paths.config)
         .arg("serve")
-        .current_dir(&places.data)
+        .current_dir(&paths.data)
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)

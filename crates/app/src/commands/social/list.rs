@@ -8,7 +8,7 @@ use trunkline_social::{Cell, Cells};
 use trunkline_store::cell_pauses::{self, Pause};
 use trunkline_types::Money;
 
-use crate::commands::shown::usd;
+use crate::commands::format::usd;
 use crate::output::Output;
 use crate::{table, times};
 

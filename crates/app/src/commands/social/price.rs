@@ -10,7 +10,7 @@ use trunkline_social::{Cell, Cells};
 
 use crate::cli::PriceCells;
 use crate::commands::catalog;
-use crate::commands::shown::usd;
+use crate::commands::format::usd;
 use crate::output::Output;
 use crate::social::{Proposal, is_priced, priced, proposal};
 use crate::table;

@@ -44,7 +44,7 @@ KEY_PLACE = "sk-tl-…"
 
 # Blocks that are not run, by page and first word, each with its reason. One that is not there any more fails.
 SKIPPED = {
-    ("mail", "trunkline letters"): "needs the running server's keyring; tests of the app run it with one",
+    ("mail", "trunkline emails"): "needs the running server's keyring; tests of the app run it with one",
     ("open-webui", "docker run"): "an image of 4 GB; the calls it makes are run by the page's last block",
     ("open-webui", "docker rm"): "nothing was started",
     ("n8n", "docker run"): "an image of 1 GB; the calls it makes are run by the page's last block",

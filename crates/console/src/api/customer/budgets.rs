@@ -10,14 +10,14 @@ use trunkline_store::time_zones;
 use trunkline_types::{AccountId, KeyId, Money};
 use utoipa::ToSchema;
 
-use super::asked;
+use super::amounts::BudgetPeriod;
 use super::key_view::{self, KeyView, NewBudget};
 use super::keys::{finish, own_key};
-use super::money::BudgetPeriod;
+use super::query;
 use crate::api::Shared;
-use crate::fault::Fault;
-use crate::sent::Sent;
-use crate::signed_in::{Right, SignedIn};
+use crate::error::ApiError;
+use crate::json_body::JsonBody;
+use crate::session::{MemberSession, Right};
 
 const DEFAULT_ZONE: &str = "UTC";
 /// Longest name of a place.
@@ -34,7 +34,7 @@ pub(crate) struct BudgetsBody {
 }
 
 /// Budgets that were asked for, each period once.
-pub(super) struct Wished(Vec<(BudgetPeriod, Option<String>, Money)>);
+pub(super) struct CheckedBudgets(Vec<(BudgetPeriod, Option<String>, Money)>);
 
 /// Sets what a key and the keys below it may spend. A budget that stays keeps what was used of it.
 #[utoipa::path(put, path = "/api/keys/{id}/budgets", operation_id = "set_key_budgets", tag = "keys",
@@ -43,16 +43,16 @@ pub(super) struct Wished(Vec<(BudgetPeriod, Option<String>, Money)>);
     responses((status = 200, description = "The key", body = KeyView)))]
 pub(super) async fn set(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-    Sent(body): Sent<BudgetsBody>,
-) -> Result<Json<KeyView>, Fault> {
-    own.may(Right::KeysWrite)?;
-    own.fresh()?;
+    JsonBody(body): JsonBody<BudgetsBody>,
+) -> Result<Json<KeyView>, ApiError> {
+    own.require(Right::KeysWrite)?;
+    own.require_step_up()?;
     let key = own_key(&shared, &own, id).await?;
-    let wished = Wished::read(&body.budgets)?;
+    let wished = CheckedBudgets::read(&body.budgets)?;
     wished.check_zones(&shared, (own.account, key.id)).await?;
-    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let written = write(&mut tx, (own.account, key.id), &wished).await;
     finish(tx, written).await?;
     Ok(Json(key_view::one(&shared, &own, key).await?))
@@ -62,14 +62,14 @@ pub(super) async fn set(
 pub(super) async fn write(
     tx: &mut Tx,
     (account, key): (AccountId, KeyId),
-    wished: &Wished,
-) -> Result<(), Fault> {
+    wished: &CheckedBudgets,
+) -> Result<(), ApiError> {
     for (_, zone, _) in &wished.0 {
         let Some(zone) = zone else { continue };
         let known = time_zones::is_known(tx, zone).await;
-        if !known.map_err(asked::unwritten)? {
+        if !known.map_err(query::unwritten)? {
             let text = "a time zone is an IANA name such as Europe/Berlin";
-            return Err(Fault::at(PARAM, text));
+            return Err(ApiError::invalid_param(PARAM, text));
         }
     }
     for period in BudgetPeriod::ALL {
@@ -78,34 +78,34 @@ pub(super) async fn write(
         let limit = asked.map(|(_, _, limit)| *limit);
         let zone = zone.unwrap_or(DEFAULT_ZONE);
         let set = accounts::set_budget(tx, account, Some(key), period.ledger(), zone, limit).await;
-        if !set.map_err(asked::unwritten)? {
+        if !set.map_err(query::unwritten)? {
             tracing::error!(key.id = key.number(), "the ledger does not know a key");
-            return Err(Fault::unavailable());
+            return Err(ApiError::unavailable());
         }
     }
     Ok(())
 }
 
-// === impl Wished ===
+// === impl CheckedBudgets ===
 
-impl Wished {
-    pub(super) fn read(asked: &[NewBudget]) -> Result<Self, Fault> {
+impl CheckedBudgets {
+    pub(super) fn read(asked: &[NewBudget]) -> Result<Self, ApiError> {
         let mut wished: Vec<(BudgetPeriod, Option<String>, Money)> = Vec::new();
         for budget in asked {
             if wished.iter().any(|(period, _, _)| *period == budget.period) {
                 let text = "each period stands once at most";
-                return Err(Fault::at(PARAM, text));
+                return Err(ApiError::invalid_param(PARAM, text));
             }
             let zone = budget.timezone.clone();
             if budget.period == BudgetPeriod::Total && zone.is_some() {
                 let text = "a total has no days to count; leave `timezone` out";
-                return Err(Fault::at(PARAM, text));
+                return Err(ApiError::invalid_param(PARAM, text));
             }
             if zone.as_ref().is_some_and(|zone| zone.len() > MAX_ZONE) {
                 let text = "a time zone is an IANA name such as Europe/Berlin";
-                return Err(Fault::at(PARAM, text));
+                return Err(ApiError::invalid_param(PARAM, text));
             }
-            let limit = asked::usd(PARAM, &budget.limit_usd)?;
+            let limit = query::usd(PARAM, &budget.limit_usd)?;
             wished.push((budget.period, zone, limit));
         }
         Ok(Self(wished))
@@ -116,7 +116,7 @@ impl Wished {
         &self,
         shared: &Shared,
         (account, key): (AccountId, KeyId),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ApiError> {
         let stand = statement::budgets(&shared.data, account, &[key]).await?;
         for (period, zone, _) in &self.0 {
             let word = period.ledger().word();
@@ -130,7 +130,7 @@ impl Wished {
                     "the {word} budget counts by {} and keeps that; take it away first, then set it anew",
                     stands.timezone
                 );
-                return Err(Fault::at(PARAM, text));
+                return Err(ApiError::invalid_param(PARAM, text));
             }
         }
         Ok(())

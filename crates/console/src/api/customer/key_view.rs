@@ -8,18 +8,18 @@ use trunkline_store::{KeyGroup, Policy, PolicyFields};
 use trunkline_types::{KeyId, Timestamp};
 use utoipa::ToSchema;
 
-use super::asked;
-use super::money::{BudgetPeriod, BudgetView};
+use super::amounts::{BudgetPeriod, BudgetView};
+use super::query;
 use crate::api::Shared;
-use crate::fault::Fault;
-use crate::signed_in::SignedIn;
+use crate::error::ApiError;
+use crate::session::MemberSession;
 use crate::times::rfc3339;
 
 /// Whether a key opens the door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = KeyState)]
-pub(crate) enum KeyStateWord {
+pub(crate) enum KeyStateName {
     /// It does.
     Active,
     /// Switched off; may be switched on again.
@@ -45,7 +45,7 @@ pub(crate) struct KeyView {
     hint: String,
     /// Whether it opens the door.
     #[schema(inline = false)]
-    state: KeyStateWord,
+    state: KeyStateName,
     /// The group it is priced in, `auto` for the book's choice; null for the organisation's.
     #[schema(required)]
     group: Option<String>,
@@ -169,9 +169,9 @@ pub(crate) struct NewKey {
 /// Keys as they are shown, with two questions for all of them.
 pub(super) async fn shown(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     found: &[Key],
-) -> Result<Vec<KeyView>, Fault> {
+) -> Result<Vec<KeyView>, ApiError> {
     let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
     let budgets = statement::budgets(&shared.data, own.account, &ids).await?;
     let uses = usage_report::of_keys(&shared.data, own.account, &ids).await?;
@@ -185,9 +185,13 @@ pub(super) async fn shown(
 }
 
 /// One of them.
-pub(super) async fn one(shared: &Shared, own: &SignedIn, key: Key) -> Result<KeyView, Fault> {
+pub(super) async fn one(
+    shared: &Shared,
+    own: &MemberSession,
+    key: Key,
+) -> Result<KeyView, ApiError> {
     let views = shown(shared, own, std::slice::from_ref(&key)).await?;
-    views.into_iter().next().ok_or_else(Fault::unavailable)
+    views.into_iter().next().ok_or_else(ApiError::unavailable)
 }
 
 // === impl KeyView ===
@@ -202,7 +206,7 @@ impl KeyView {
             parent_id: key.parent.map(KeyId::number),
             name: key.name.clone(),
             hint: key.hint.clone(),
-            state: KeyStateWord::of(key.state(now)),
+            state: KeyStateName::of(key.state(now)),
             group: policy.group.word().map(str::to_owned),
             models: policy.models,
             endpoints: policy.endpoints,
@@ -226,9 +230,9 @@ impl KeyView {
     }
 }
 
-// === impl KeyStateWord ===
+// === impl KeyStateName ===
 
-impl KeyStateWord {
+impl KeyStateName {
     const fn of(state: KeyState) -> Self {
         match state {
             KeyState::Live => Self::Active,
@@ -243,9 +247,9 @@ impl KeyStateWord {
 
 impl NewKey {
     /// What it may be used for, checked.
-    pub(super) fn policy(&self) -> Result<Policy, Fault> {
+    pub(super) fn policy(&self) -> Result<Policy, ApiError> {
         let ends = self.expires_at.as_deref();
-        let ends = ends.map(|text| asked::moment("expires_at", text));
+        let ends = ends.map(|text| query::moment("expires_at", text));
         Ok(Policy::new(PolicyFields {
             group: KeyGroup::of_word(self.group.clone()),
             models: self.models.clone(),

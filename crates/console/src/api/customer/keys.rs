@@ -21,15 +21,15 @@ use trunkline_store::keys::{
 use trunkline_types::{ApiKey, KeyId};
 use utoipa::{IntoParams, ToSchema};
 
-use super::asked;
-use super::budgets::{self, Wished};
-use super::calls::{LogRow, rows};
+use super::budgets::{self, CheckedBudgets};
+use super::call_row::{LogRow, rows};
 use super::key_view::{self, KeyView, NewKey};
+use super::query;
 use crate::api::Shared;
 use crate::api::people::done;
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::sent::Sent;
-use crate::signed_in::{Right, SignedIn};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::json_body::JsonBody;
+use crate::session::{MemberSession, Right};
 
 /// Keys of a page where nobody says how many.
 const USUAL_PAGE: u32 = 50;
@@ -65,7 +65,7 @@ pub(crate) struct KeyPage {
 
 /// A key and its secret.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct MadeKey {
+pub(crate) struct KeyWithSecret {
     /// The key.
     key: KeyView,
     /// Its secret, this once; it is kept nowhere.
@@ -114,16 +114,16 @@ fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<String>>,
     responses((status = 200, description = "A page of keys", body = KeyPage)))]
 pub(super) async fn list(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     asked: Result<Query<KeyQuery>, QueryRejection>,
-) -> Result<Json<KeyPage>, Fault> {
-    let asked = asked::query(asked)?;
-    let text = asked::text("q", asked.q)?;
+) -> Result<Json<KeyPage>, ApiError> {
+    let asked = query::query(asked)?;
+    let text = query::text("q", asked.q)?;
     let wanted = KeysQuery {
         account: own.account,
         text: text.as_deref(),
         before: asked.after.map(KeyId::new),
-        limit: asked::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+        limit: query::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
     let mut session = shared.data.session().await?;
     let found = keys::search(&mut session, &wanted).await?;
@@ -135,33 +135,33 @@ pub(super) async fn list(
 }
 
 /// Makes a key. Its secret is in this answer and nowhere else.
-#[utoipa::path(post, path = "/api/keys", operation_id = "make_key", tag = "keys",
+#[utoipa::path(post, path = "/api/keys", operation_id = "create_key", tag = "keys",
     request_body = NewKey,
-    responses((status = 201, description = "The key and its secret", body = MadeKey)))]
+    responses((status = 201, description = "The key and its secret", body = KeyWithSecret)))]
 pub(super) async fn make(
     State(shared): State<Shared>,
-    own: SignedIn,
-    Sent(body): Sent<NewKey>,
-) -> Result<Response, Fault> {
-    own.may(Right::KeysWrite)?;
-    own.fresh()?;
+    own: MemberSession,
+    JsonBody(body): JsonBody<NewKey>,
+) -> Result<Response, ApiError> {
+    own.require(Right::KeysWrite)?;
+    own.require_step_up()?;
     let new = keys::NewKey {
         account: own.account,
         parent: None,
         name: &body.name,
         policy: body.policy()?,
     };
-    let wished = Wished::read(&body.budgets)?;
+    let wished = CheckedBudgets::read(&body.budgets)?;
     let secret = secret(&shared)?;
-    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let made = async {
         let made = create(&mut tx, &new, &secret).await?;
         budgets::write(&mut tx, (own.account, made.key.id), &wished).await?;
         Ok(made)
     };
-    let made: Result<CreatedKey, Fault> = made.await;
+    let made: Result<CreatedKey, ApiError> = made.await;
     let made = finish(tx, made).await?;
-    shared.shop.hear_of_keys().await;
+    shared.gateway.refresh_keys().await;
     let answer = with_secret(&shared, &own, made.key, &made.plain).await?;
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
@@ -172,9 +172,9 @@ pub(super) async fn make(
     responses((status = 200, description = "The key", body = KeyView)))]
 pub(super) async fn one(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-) -> Result<Json<KeyView>, Fault> {
+) -> Result<Json<KeyView>, ApiError> {
     let key = own_key(&shared, &own, id).await?;
     Ok(Json(key_view::one(&shared, &own, key).await?))
 }
@@ -186,22 +186,22 @@ pub(super) async fn one(
     responses((status = 200, description = "The key", body = KeyView)))]
 pub(super) async fn change(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-    Sent(body): Sent<KeyChange>,
-) -> Result<Json<KeyView>, Fault> {
-    own.may(Right::KeysWrite)?;
+    JsonBody(body): JsonBody<KeyChange>,
+) -> Result<Json<KeyView>, ApiError> {
+    own.require(Right::KeysWrite)?;
     let key = own_key(&shared, &own, id).await?;
     if body.name.is_none() && body.expires_at.is_none() {
         let text = "nothing to change: write `name` or `expires_at`";
-        return Err(Fault::new(Kind::Invalid, text));
+        return Err(ApiError::new(ErrorCode::Invalid, text));
     }
     let ends = body.expires_at.map(|at| {
         let at = at.as_deref();
-        at.map(|text| asked::moment("expires_at", text)).transpose()
+        at.map(|text| query::moment("expires_at", text)).transpose()
     });
     let ends = ends.transpose()?;
-    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let changed = keys::change(&mut tx, key.id, body.name.as_deref(), ends).await;
     changed_key(&shared, &own, tx, changed).await
 }
@@ -212,16 +212,16 @@ pub(super) async fn change(
     responses((status = 204, description = "It opens no door any more")))]
 pub(super) async fn delete(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-) -> Result<Response, Fault> {
-    own.may(Right::KeysWrite)?;
+) -> Result<Response, ApiError> {
+    own.require(Right::KeysWrite)?;
     let key = own_key(&shared, &own, id).await?;
     let by = format!("person {}", own.person.number());
-    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let gone = keys::delete(&mut tx, key.id, &by).await;
-    tx.finish(gone).await.map_err(asked::unwritten)?;
-    shared.shop.hear_of_keys().await;
+    tx.finish(gone).await.map_err(query::unwritten)?;
+    shared.gateway.refresh_keys().await;
     Ok(done())
 }
 
@@ -230,27 +230,27 @@ pub(super) async fn delete(
     params(("id" = i64, Path, description = "The key")),
     request_body = RotateBody,
     responses(
-        (status = 200, description = "The key and its new secret", body = MadeKey),
+        (status = 200, description = "The key and its new secret", body = KeyWithSecret),
         (status = 409, description = "It is revoked, and stays so", body = ErrorBody)
     ))]
 pub(super) async fn rotate(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-    Sent(body): Sent<RotateBody>,
-) -> Result<Json<MadeKey>, Fault> {
-    own.may(Right::KeysWrite)?;
-    own.fresh()?;
+    JsonBody(body): JsonBody<RotateBody>,
+) -> Result<Json<KeyWithSecret>, ApiError> {
+    own.require(Right::KeysWrite)?;
+    own.require_step_up()?;
     let key = own_key(&shared, &own, id).await?;
     if body.overlap_seconds > OVERLAP_MAX_SECONDS {
         let text = format!("must be from 0 to {OVERLAP_MAX_SECONDS}");
-        return Err(Fault::at("overlap_seconds", text));
+        return Err(ApiError::invalid_param("overlap_seconds", text));
     }
     let secret = secret(&shared)?;
-    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let rotated = keys::rotate(&mut tx, key.id, &secret, body.overlap_seconds).await;
     let rotated = finish(tx, rotated.map_err(change_fault)).await?;
-    shared.shop.hear_of_keys().await;
+    shared.gateway.refresh_keys().await;
     let answer = with_secret(&shared, &own, rotated.key, &rotated.plain).await?;
     Ok(Json(answer))
 }
@@ -264,9 +264,9 @@ pub(super) async fn rotate(
     ))]
 pub(super) async fn disable(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-) -> Result<Json<KeyView>, Fault> {
+) -> Result<Json<KeyView>, ApiError> {
     switch(&shared, &own, id, true).await
 }
 
@@ -279,9 +279,9 @@ pub(super) async fn disable(
     ))]
 pub(super) async fn enable(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-) -> Result<Json<KeyView>, Fault> {
+) -> Result<Json<KeyView>, ApiError> {
     switch(&shared, &own, id, false).await
 }
 
@@ -291,9 +291,9 @@ pub(super) async fn enable(
     responses((status = 200, description = "The call, if there is one", body = FirstCall)))]
 pub(super) async fn first_call(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<i64>, PathRejection>,
-) -> Result<Json<FirstCall>, Fault> {
+) -> Result<Json<FirstCall>, ApiError> {
     let key = own_key(&shared, &own, id).await?;
     let search = Search {
         key: Some(key.id),
@@ -309,25 +309,25 @@ pub(super) async fn first_call(
 
 async fn switch(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     id: Result<Path<i64>, PathRejection>,
     off: bool,
-) -> Result<Json<KeyView>, Fault> {
-    own.may(Right::KeysWrite)?;
+) -> Result<Json<KeyView>, ApiError> {
+    own.require(Right::KeysWrite)?;
     let key = own_key(shared, own, id).await?;
-    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let changed = keys::set_disabled(&mut tx, key.id, off).await;
     changed_key(shared, own, tx, changed).await
 }
 
 async fn changed_key(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     tx: Tx,
     changed: Result<Key, ChangeKeyError>,
-) -> Result<Json<KeyView>, Fault> {
+) -> Result<Json<KeyView>, ApiError> {
     let key = finish(tx, changed.map_err(change_fault)).await?;
-    shared.shop.hear_of_keys().await;
+    shared.gateway.refresh_keys().await;
     Ok(Json(key_view::one(shared, own, key).await?))
 }
 
@@ -336,21 +336,21 @@ pub(super) async fn create(
     tx: &mut Tx,
     new: &keys::NewKey<'_>,
     secret: &[u8; SECRET_BYTES],
-) -> Result<CreatedKey, Fault> {
+) -> Result<CreatedKey, ApiError> {
     let made = keys::create(tx, new, secret).await.map_err(create_fault)?;
     let known = accounts::register_key(tx, new.account, made.key.id, None).await;
-    if !known.map_err(asked::unwritten)? {
+    if !known.map_err(query::unwritten)? {
         tracing::error!(key.id = made.key.id.number(), "the ledger took no key");
-        return Err(Fault::unavailable());
+        return Err(ApiError::unavailable());
     }
     Ok(made)
 }
 
 /// Commits what was done, or lets it go.
-pub(super) async fn finish<T>(tx: Tx, done: Result<T, Fault>) -> Result<T, Fault> {
+pub(super) async fn finish<T>(tx: Tx, done: Result<T, ApiError>) -> Result<T, ApiError> {
     match done {
         Ok(done) => {
-            tx.commit().await.map_err(asked::unwritten)?;
+            tx.commit().await.map_err(query::unwritten)?;
             Ok(done)
         }
         Err(fault) => {
@@ -361,7 +361,7 @@ pub(super) async fn finish<T>(tx: Tx, done: Result<T, Fault>) -> Result<T, Fault
 }
 
 /// Random bytes of a secret.
-pub(super) fn secret(shared: &Shared) -> Result<[u8; SECRET_BYTES], Fault> {
+pub(super) fn secret(shared: &Shared) -> Result<[u8; SECRET_BYTES], ApiError> {
     let mut secret = [0; SECRET_BYTES];
     shared.random.fill(&mut secret)?;
     Ok(secret)
@@ -370,10 +370,10 @@ pub(super) fn secret(shared: &Shared) -> Result<[u8; SECRET_BYTES], Fault> {
 /// A key of the organisation; another's is as unknown as one that never was.
 pub(super) async fn own_key(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     id: Result<Path<i64>, PathRejection>,
-) -> Result<Key, Fault> {
-    let id = KeyId::new(asked::id(id, unknown)?);
+) -> Result<Key, ApiError> {
+    let id = KeyId::new(query::id(id, unknown)?);
     let mut session = shared.data.session().await?;
     let key = keys::of_account(&mut session, own.account, id).await?;
     key.ok_or_else(unknown)
@@ -381,38 +381,42 @@ pub(super) async fn own_key(
 
 async fn with_secret(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     key: Key,
     plain: &ApiKey,
-) -> Result<MadeKey, Fault> {
-    Ok(MadeKey {
+) -> Result<KeyWithSecret, ApiError> {
+    Ok(KeyWithSecret {
         key: key_view::one(shared, own, key).await?,
         secret: plain.reveal().to_owned(),
     })
 }
 
-fn unknown() -> Fault {
+fn unknown() -> ApiError {
     let text = "this organisation has no such key";
-    Fault::new(Kind::NotFound, text)
+    ApiError::new(ErrorCode::NotFound, text)
 }
 
-fn create_fault(error: CreateKeyError) -> Fault {
+fn create_fault(error: CreateKeyError) -> ApiError {
     match error {
         CreateKeyError::Field(error) => error.into(),
-        CreateKeyError::Db(error) => asked::unwritten(error),
-        error @ CreateKeyError::GroupNotAllowed { .. } => Fault::at("group", error.to_string()),
+        CreateKeyError::Db(error) => query::unwritten(error),
+        error @ CreateKeyError::GroupNotAllowed { .. } => {
+            ApiError::invalid_param("group", error.to_string())
+        }
         error @ (CreateKeyError::AccountClosed(_)
         | CreateKeyError::UnknownAccount(_)
         | CreateKeyError::UnknownParent { .. }
-        | CreateKeyError::ParentNotLive { .. }) => Fault::new(Kind::Conflict, error.to_string()),
+        | CreateKeyError::ParentNotLive { .. }) => {
+            ApiError::new(ErrorCode::Conflict, error.to_string())
+        }
     }
 }
 
-pub(super) fn change_fault(error: ChangeKeyError) -> Fault {
+pub(super) fn change_fault(error: ChangeKeyError) -> ApiError {
     match error {
         ChangeKeyError::Field(error) => error.into(),
-        ChangeKeyError::Db(error) => asked::unwritten(error),
+        ChangeKeyError::Db(error) => query::unwritten(error),
         ChangeKeyError::UnknownKey(_) => unknown(),
-        error @ ChangeKeyError::Revoked(_) => Fault::new(Kind::Conflict, error.to_string()),
+        error @ ChangeKeyError::Revoked(_) => ApiError::new(ErrorCode::Conflict, error.to_string()),
     }
 }

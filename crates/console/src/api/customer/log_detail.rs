@@ -12,14 +12,14 @@ use trunkline_store::tasks;
 use trunkline_types::{AccountId, RequestId};
 use utoipa::ToSchema;
 
-use super::calls::{LogRow, Names};
-use super::money::WalletWord;
+use super::amounts::WalletName;
+use super::call_row::{LogRow, Names};
 use super::prices::{self, PriceLine};
 use super::task_view::task_name;
 use super::warnings::WarningExplained;
 use crate::api::Shared;
-use crate::fault::{Fault, Kind};
-use crate::signed_in::SignedIn;
+use crate::error::{ApiError, ErrorCode};
+use crate::session::MemberSession;
 use crate::times::rfc3339;
 
 /// The word of a task's attempt that was taken.
@@ -100,7 +100,7 @@ pub(crate) struct TransferView {
     kind: String,
     /// Of which wallet.
     #[schema(inline = false)]
-    wallet: WalletWord,
+    wallet: WalletName,
     /// How much.
     amount_usd: String,
     /// Into the wallet or out of it.
@@ -126,9 +126,9 @@ pub(crate) enum Direction {
     responses((status = 200, description = "The call", body = LogDetail)))]
 pub(super) async fn one(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<LogDetail>, Fault> {
+) -> Result<Json<LogDetail>, ApiError> {
     let Path(id) = id.map_err(|_| unknown())?;
     let request: RequestId = id.parse().map_err(|_| unknown())?;
     let found = call_search::detail(&shared.data, own.account, request).await?;
@@ -163,7 +163,7 @@ async fn task_of(
     shared: &Shared,
     account: AccountId,
     found: &CallDetail,
-) -> Result<Option<String>, Fault> {
+) -> Result<Option<String>, ApiError> {
     if found.call.endpoint != VIDEOS {
         return Ok(None);
     }
@@ -209,9 +209,9 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unknown() -> Fault {
+fn unknown() -> ApiError {
     let text = "this organisation has no finished call of that id";
-    Fault::new(Kind::NotFound, text)
+    ApiError::new(ErrorCode::NotFound, text)
 }
 
 // === impl TransferView ===
@@ -220,7 +220,7 @@ impl TransferView {
     pub(super) fn of(transfer: &Transfer) -> Self {
         Self {
             kind: transfer.kind.clone(),
-            wallet: WalletWord::of(transfer.wallet),
+            wallet: WalletName::of(transfer.wallet),
             amount_usd: transfer.amount.to_string(),
             direction: if transfer.is_in {
                 Direction::In

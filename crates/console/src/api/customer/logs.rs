@@ -13,11 +13,11 @@ use trunkline_ledger::call_search::{self, IdPrefix, MAX_PAGE, OutcomeFilter, Sea
 use trunkline_types::RequestId;
 use utoipa::{IntoParams, ToSchema};
 
-use super::asked;
-use super::calls::{LogRow, rows};
+use super::call_row::{LogRow, rows};
+use super::query;
 use crate::api::Shared;
-use crate::fault::Fault;
-use crate::signed_in::SignedIn;
+use crate::error::ApiError;
+use crate::session::MemberSession;
 use crate::times::rfc3339;
 
 /// Calls of a page where nobody says how many.
@@ -82,10 +82,10 @@ pub(crate) struct LogPage {
     responses((status = 200, description = "A page of calls", body = LogPage)))]
 pub(super) async fn search(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     asked: Result<Query<LogQuery>, QueryRejection>,
-) -> Result<Json<LogPage>, Fault> {
-    let search = read(asked::query(asked)?, &own)?;
+) -> Result<Json<LogPage>, ApiError> {
+    let search = read(query::query(asked)?, &own)?;
     let found = call_search::search(&shared.data, &search).await?;
     let one_page = search.id_prefix.is_some();
     Ok(Json(LogPage {
@@ -95,26 +95,26 @@ pub(super) async fn search(
     }))
 }
 
-fn read(asked: LogQuery, own: &SignedIn) -> Result<Search, Fault> {
+fn read(asked: LogQuery, own: &MemberSession) -> Result<Search, ApiError> {
     let least = asked.min_cost_usd.as_deref();
     Ok(Search {
         account: own.account,
-        key: asked::key(asked.key)?,
-        model: asked::text("model", asked.model)?,
-        endpoint: asked::text("endpoint", asked.endpoint)?,
+        key: query::key(asked.key)?,
+        model: query::text("model", asked.model)?,
+        endpoint: query::text("endpoint", asked.endpoint)?,
         outcome: asked.outcome.as_deref().map(ended).transpose()?,
         min_charge: least
-            .map(|text| asked::usd("min_cost_usd", text))
+            .map(|text| query::usd("min_cost_usd", text))
             .transpose()?,
-        from: asked::from(asked.from.as_deref())?,
-        until: asked::until(asked.to.as_deref())?,
+        from: query::from(asked.from.as_deref())?,
+        until: query::until(asked.to.as_deref())?,
         id_prefix: asked.q.as_deref().map(begins).transpose()?,
         before: asked.after.as_deref().map(before).transpose()?,
-        limit: asked::limit(asked.limit, USUAL_PAGE, MAX_PAGE)?,
+        limit: query::limit(asked.limit, USUAL_PAGE, MAX_PAGE)?,
     })
 }
 
-fn ended(word: &str) -> Result<OutcomeFilter, Fault> {
+fn ended(word: &str) -> Result<OutcomeFilter, ApiError> {
     let outcome = Outcome::of(word).map(OutcomeFilter::As);
     let known = match word {
         FAILED => Some(OutcomeFilter::Failed),
@@ -124,17 +124,18 @@ fn ended(word: &str) -> Result<OutcomeFilter, Fault> {
     known.ok_or_else(|| {
         let words = Outcome::ALL.map(Outcome::word).join(", ");
         let text = format!("is {FAILED}, {CHARGED} or one of {words}");
-        Fault::at("outcome", text)
+        ApiError::invalid_param("outcome", text)
     })
 }
 
-fn begins(text: &str) -> Result<IdPrefix, Fault> {
+fn begins(text: &str) -> Result<IdPrefix, ApiError> {
     let words = "is the id of a request or a task, such as req_019a5c6b, or its first eight or more \
                  characters";
-    IdPrefix::parse(text).ok_or_else(|| Fault::at("q", words))
+    IdPrefix::parse(text).ok_or_else(|| ApiError::invalid_param("q", words))
 }
 
-fn before(text: &str) -> Result<RequestId, Fault> {
+fn before(text: &str) -> Result<RequestId, ApiError> {
     let words = "is the `next` of the page before";
-    text.parse().map_err(|_| Fault::at("after", words))
+    text.parse()
+        .map_err(|_| ApiError::invalid_param("after", words))
 }

@@ -9,11 +9,11 @@ use trunkline_store::{ENDPOINT_NAMES, Policy, PolicyFields};
 use trunkline_types::{ApiKey, Timestamp};
 use utoipa::ToSchema;
 
-use super::asked;
 use super::keys::{change_fault, create, finish, secret};
+use super::query;
 use crate::api::Shared;
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::signed_in::{Right, SignedIn};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::session::{MemberSession, Right};
 use crate::times::rfc3339;
 
 /// How long it is good.
@@ -41,17 +41,17 @@ pub(crate) struct PlaygroundKey {
 #[utoipa::path(post, path = "/api/playground/key", operation_id = "playground_key", tag = "keys",
     responses(
         (status = 200, description = "The key", body = PlaygroundKey),
-        (status = 409, description = "Somebody switched it off", body = ErrorBody)
+        (status = 409, description = "AuthenticatedUser switched it off", body = ErrorBody)
     ))]
 pub(super) async fn key(
     State(shared): State<Shared>,
-    own: SignedIn,
-) -> Result<Json<PlaygroundKey>, Fault> {
-    own.may(Right::Playground)?;
+    own: MemberSession,
+) -> Result<Json<PlaygroundKey>, ApiError> {
+    own.require(Right::Playground)?;
     let ends = own.now.plus_seconds(LIFE_SECONDS);
-    let tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let tx = shared.people.begin().await.map_err(query::unwritten)?;
     let (key, plain) = made_or_rotated(&shared, &own, tx, ends).await?;
-    shared.shop.hear_of_keys().await;
+    shared.gateway.refresh_keys().await;
     Ok(Json(PlaygroundKey {
         secret: plain.reveal().to_owned(),
         expires_at: rfc3339(ends),
@@ -61,17 +61,17 @@ pub(super) async fn key(
 
 async fn made_or_rotated(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     mut tx: trunkline_db::Tx,
     ends: Timestamp,
-) -> Result<(Key, ApiKey), Fault> {
+) -> Result<(Key, ApiKey), ApiError> {
     let secret = secret(shared)?;
     let done = async {
         let known = keys::lock_playground_key(&mut tx, own.account, own.person).await;
-        let known = match known.map_err(asked::unwritten)? {
+        let known = match known.map_err(query::unwritten)? {
             Some(id) => keys::of_account(&mut tx, own.account, id)
                 .await
-                .map_err(asked::unwritten)?,
+                .map_err(query::unwritten)?,
             None => None,
         };
         let known = known.filter(|key| key.state(own.now) != KeyState::Revoked);
@@ -93,26 +93,26 @@ async fn made_or_rotated(
         let made = create(&mut tx, &new, &secret).await?;
         let of = (own.account, own.person);
         let noted = keys::set_playground_key(&mut tx, of, made.key.id).await;
-        noted.map_err(asked::unwritten)?;
+        noted.map_err(query::unwritten)?;
         Ok((made.key, made.plain))
     };
-    let done: Result<(Key, ApiKey), Fault> = done.await;
+    let done: Result<(Key, ApiKey), ApiError> = done.await;
     finish(tx, done).await
 }
 
 /// Who switched it off meant it.
-fn check_on(key: &Key, now: Timestamp) -> Result<(), Fault> {
+fn check_on(key: &Key, now: Timestamp) -> Result<(), ApiError> {
     match key.state(now) {
         KeyState::Disabled => {
             let text = "the key of your playground is switched off; whoever may write keys can switch it \
                         on again. Nothing was done";
-            Err(Fault::new(Kind::Conflict, text))
+            Err(ApiError::new(ErrorCode::Conflict, text))
         }
         KeyState::Live | KeyState::Expired | KeyState::Revoked => Ok(()),
     }
 }
 
-fn policy(ends: Timestamp) -> Result<Policy, Fault> {
+fn policy(ends: Timestamp) -> Result<Policy, ApiError> {
     let words = ENDPOINT_NAMES.into_iter();
     let words = words.filter(|word| !NOT_FOR_PAGES.contains(word));
     Ok(Policy::new(PolicyFields {

@@ -9,7 +9,7 @@ use trunkline_types::{BillingUnit, Money, Ratio};
 use utoipa::ToSchema;
 
 use crate::api::Shared;
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Units that prices are shown for.
 const MILLION: u64 = 1_000_000;
@@ -37,7 +37,7 @@ pub(crate) struct PriceLine {
 pub(super) async fn lines(
     shared: &Shared,
     call: &CallDetail,
-) -> Result<Option<Vec<PriceLine>>, Fault> {
+) -> Result<Option<Vec<PriceLine>>, ApiError> {
     if call.call.charged() == Money::ZERO {
         return Ok(Some(Vec::new()));
     }

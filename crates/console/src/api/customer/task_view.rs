@@ -8,8 +8,8 @@ use trunkline_types::{KeyId, Money, Timestamp};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::calls::Names;
-use crate::shop::{Shop, TaskLook};
+use super::call_row::Names;
+use crate::gateway_port::{GatewayPort, TaskInspection};
 use crate::times::rfc3339;
 
 /// How the names of tasks begin.
@@ -224,14 +224,14 @@ impl TaskState {
 impl TaskView {
     pub(super) fn of(
         task: &Task,
-        look: &TaskLook,
+        look: &TaskInspection,
         paid: Paid,
-        (shop, names): (&dyn Shop, &Names),
+        (gateway, names): (&dyn GatewayPort, &Names),
     ) -> Self {
         let state = TaskState::of(Stage::of(task));
         let told = u8::try_from(task.progress).ok();
         let told = told.filter(|_| task.progress_reported || state == TaskState::Completed);
-        let book = shop.book();
+        let book = gateway.book();
         let entry = book.model(&task.model).map(|model| model.entry());
         let failed = matches!(state, TaskState::Failed | TaskState::Cancelled);
         Self {
@@ -266,7 +266,12 @@ impl TaskView {
 // === impl TaskDetail ===
 
 impl TaskDetail {
-    pub(super) fn of(view: TaskView, task: &Task, look: TaskLook, money: &[Transfer]) -> Self {
+    pub(super) fn of(
+        view: TaskView,
+        task: &Task,
+        look: TaskInspection,
+        money: &[Transfer],
+    ) -> Self {
         let settings = look.settings.into_iter();
         Self {
             timeline: timeline(task, money),

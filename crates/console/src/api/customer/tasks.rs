@@ -13,12 +13,12 @@ use trunkline_store::tasks::{self, Task, TasksQuery};
 use trunkline_types::{AccountId, RequestId};
 use utoipa::{IntoParams, ToSchema};
 
-use super::asked;
-use super::calls::Names;
+use super::call_row::Names;
+use super::query;
 use super::task_view::{Paid, TaskDetail, TaskState, TaskView, task_name, task_of};
 use crate::api::Shared;
-use crate::fault::{ErrorBody, Fault, Kind};
-use crate::signed_in::{Right, SignedIn};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::session::{MemberSession, Right};
 
 /// Tasks of a page where nobody says how many.
 const USUAL_PAGE: u32 = 20;
@@ -63,21 +63,21 @@ pub(crate) struct TaskPage {
     responses((status = 200, description = "A page of tasks", body = TaskPage)))]
 pub(super) async fn search(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     asked: Result<Query<TaskQuery>, QueryRejection>,
-) -> Result<Json<TaskPage>, Fault> {
-    let asked = asked::query(asked)?;
+) -> Result<Json<TaskPage>, ApiError> {
+    let asked = query::query(asked)?;
     let after = asked.after.as_deref().map(|name| {
         let words = "is the `next` of the page before";
-        task_of(name).ok_or_else(|| Fault::at("after", words))
+        task_of(name).ok_or_else(|| ApiError::invalid_param("after", words))
     });
     let wanted = TasksQuery {
         account: own.account,
         stage: asked.state.map(TaskState::stage),
-        model: asked::text("model", asked.model)?,
-        key: asked::key(asked.key)?,
+        model: query::text("model", asked.model)?,
+        key: query::key(asked.key)?,
         before: after.transpose()?,
-        limit: asked::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+        limit: query::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
     let mut session = shared.data.session().await?;
     let found = tasks::search(&mut session, &wanted).await?;
@@ -94,9 +94,9 @@ pub(super) async fn search(
     responses((status = 200, description = "The task", body = TaskDetail)))]
 pub(super) async fn one(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<TaskDetail>, Fault> {
+) -> Result<Json<TaskDetail>, ApiError> {
     let task = own_task(&shared, own.account, id).await?;
     Ok(Json(detail(&shared, own.account, &task).await?))
 }
@@ -111,36 +111,36 @@ pub(super) async fn one(
     ))]
 pub(super) async fn cancel(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<TaskDetail>, Fault> {
-    own.may(Right::TasksWrite)?;
+) -> Result<Json<TaskDetail>, ApiError> {
+    own.require(Right::TasksWrite)?;
     let task = own_task(&shared, own.account, id).await?;
-    match shared.shop.stop_task(&task).await {
+    match shared.gateway.stop_task(&task).await {
         Some(true) => {}
         Some(false) => {
             let text = "this task cannot be cancelled any more; it goes on, and what it costs stays as it is";
-            return Err(Fault::new(Kind::Conflict, text));
+            return Err(ApiError::new(ErrorCode::Conflict, text));
         }
         None => {
             let text = "it is not known whether this task was stopped; look at it again in a moment. It is \
                         charged only if it is delivered";
-            return Err(Fault::new(Kind::Unavailable, text));
+            return Err(ApiError::new(ErrorCode::Unavailable, text));
         }
     }
     let task = find(&shared, own.account, task.id).await?;
     Ok(Json(detail(&shared, own.account, &task).await?))
 }
 
-async fn detail(shared: &Shared, account: AccountId, task: &Task) -> Result<TaskDetail, Fault> {
-    let look = shared.shop.look_at_task(task, true).await;
-    let look = look.ok_or_else(Fault::unavailable)?;
+async fn detail(shared: &Shared, account: AccountId, task: &Task) -> Result<TaskDetail, ApiError> {
+    let look = shared.gateway.inspect_task(task, true).await;
+    let look = look.ok_or_else(ApiError::unavailable)?;
     let names = Names::of(shared, account, std::iter::once(task.key)).await?;
-    let request = RequestId::from_uuid(task.id).map_err(|_| Fault::unavailable())?;
+    let request = RequestId::from_uuid(task.id).map_err(|_| ApiError::unavailable())?;
     let money = call_search::transfers(&shared.data, account, request).await?;
     let charged = call_search::charges(&shared.data, account, &[request]).await?;
     let paid = paid_of(&charged, request);
-    let view = TaskView::of(task, &look, paid, (shared.shop.as_ref(), &names));
+    let view = TaskView::of(task, &look, paid, (shared.gateway.as_ref(), &names));
     Ok(TaskDetail::of(view, task, look, &money))
 }
 
@@ -148,18 +148,18 @@ async fn shown(
     shared: &Shared,
     account: AccountId,
     found: &[Task],
-) -> Result<Vec<TaskView>, Fault> {
+) -> Result<Vec<TaskView>, ApiError> {
     let names = Names::of(shared, account, found.iter().map(|task| task.key)).await?;
     let requests = found.iter().map(|task| RequestId::from_uuid(task.id));
     let requests: Vec<RequestId> = requests.filter_map(Result::ok).collect();
     let charged = call_search::charges(&shared.data, account, &requests).await?;
     let mut views = Vec::with_capacity(found.len());
     for task in found {
-        let look = shared.shop.look_at_task(task, false).await;
-        let look = look.ok_or_else(Fault::unavailable)?;
+        let look = shared.gateway.inspect_task(task, false).await;
+        let look = look.ok_or_else(ApiError::unavailable)?;
         let paid = RequestId::from_uuid(task.id);
         let paid = paid.map_or_else(|_| Paid::default(), |id| paid_of(&charged, id));
-        let with = (shared.shop.as_ref(), &names);
+        let with = (shared.gateway.as_ref(), &names);
         views.push(TaskView::of(task, &look, paid, with));
     }
     Ok(views)
@@ -177,19 +177,19 @@ async fn own_task(
     shared: &Shared,
     account: AccountId,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Task, Fault> {
+) -> Result<Task, ApiError> {
     let Path(name) = id.map_err(|_| unknown())?;
     let id = task_of(&name).ok_or_else(unknown)?;
     find(shared, account, id).await
 }
 
-async fn find(shared: &Shared, account: AccountId, id: uuid::Uuid) -> Result<Task, Fault> {
+async fn find(shared: &Shared, account: AccountId, id: uuid::Uuid) -> Result<Task, ApiError> {
     let mut session = shared.data.session().await?;
     let task = tasks::of_account(&mut session, account, id).await?;
     task.ok_or_else(unknown)
 }
 
-fn unknown() -> Fault {
+fn unknown() -> ApiError {
     let text = "this organisation has no such task";
-    Fault::new(Kind::NotFound, text)
+    ApiError::new(ErrorCode::NotFound, text)
 }

@@ -16,11 +16,11 @@ use trunkline_ledger::usage_report::{
 use trunkline_types::{KeyId, csv};
 use utoipa::{IntoParams, ToSchema};
 
-use super::asked;
-use super::calls::Names;
+use super::call_row::Names;
+use super::query;
 use crate::api::Shared;
-use crate::fault::{ErrorBody, Fault};
-use crate::signed_in::SignedIn;
+use crate::error::{ApiError, ErrorBody};
+use crate::session::MemberSession;
 
 /// Days that are shown if none are asked for.
 const USUAL_DAYS: i64 = 30;
@@ -118,10 +118,10 @@ pub(crate) struct UsageLine {
     responses((status = 200, description = "Sums", body = Usage)))]
 pub(super) async fn sums(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     asked: Result<Query<UsageQuery>, QueryRejection>,
-) -> Result<Json<Usage>, Fault> {
-    let (seen, by) = read(&shared, &own, asked::query(asked)?).await?;
+) -> Result<Json<Usage>, ApiError> {
+    let (seen, by) = read(&shared, &own, query::query(asked)?).await?;
     let found = usage_report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
     let names = names_of(&shared, &own, by, &found.lines).await?;
     let shown = i64::try_from(found.lines.len()).unwrap_or(i64::MAX);
@@ -145,10 +145,10 @@ pub(super) async fn sums(
     ))]
 pub(super) async fn table(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     asked: Result<Query<UsageQuery>, QueryRejection>,
-) -> Result<Response, Fault> {
-    let (seen, by) = read(&shared, &own, asked::query(asked)?).await?;
+) -> Result<Response, ApiError> {
+    let (seen, by) = read(&shared, &own, query::query(asked)?).await?;
     let mut text = String::new();
     csv::write(&mut text, &head(by));
     let mut after: Option<GroupKey> = None;
@@ -160,7 +160,7 @@ pub(super) async fn table(
                  one key or model, or leave words out",
                 found.count
             );
-            return Err(Fault::at("group_by", words));
+            return Err(ApiError::invalid_param("group_by", words));
         }
         let names = names_of(&shared, &own, by, &found.lines).await?;
         for line in &found.lines {
@@ -177,46 +177,46 @@ pub(super) async fn table(
             .map(|line| line.group_key);
     }
     let name = format!("usage-{}-{}", seen.from, seen.to);
-    Ok(asked::table(&name, text))
+    Ok(query::table(&name, text))
 }
 
 async fn read(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     asked: UsageQuery,
-) -> Result<(UsageFilter, Grouping), Fault> {
+) -> Result<(UsageFilter, Grouping), ApiError> {
     let by = grouping(asked.group_by.as_deref())?;
-    let to = match asked::day("to", asked.to.as_deref())? {
+    let to = match query::day("to", asked.to.as_deref())? {
         Some(day) => day,
         None => usage_report::today(&shared.data).await?,
     };
-    let from = asked::day("from", asked.from.as_deref())?;
+    let from = query::day("from", asked.from.as_deref())?;
     let from: UtcDay = from.unwrap_or_else(|| to.earlier(USUAL_DAYS.saturating_sub(1)));
     if let Some(text) = usage_report::wrong_days(from, to) {
-        return Err(Fault::at("from", text));
+        return Err(ApiError::invalid_param("from", text));
     }
     let seen = UsageFilter {
         account: own.account,
         below: None,
-        key: asked::key(asked.key)?,
-        model: asked::text("model", asked.model)?,
+        key: query::key(asked.key)?,
+        model: query::text("model", asked.model)?,
         from,
         to,
     };
     Ok((seen, by))
 }
 
-fn grouping(words: Option<&str>) -> Result<Grouping, Fault> {
+fn grouping(words: Option<&str>) -> Result<Grouping, ApiError> {
     let by = Grouping::parse(words.unwrap_or("day")).filter(|by| !by.group);
-    by.ok_or_else(|| Fault::at("group_by", format!("is a list of {GROUPS}")))
+    by.ok_or_else(|| ApiError::invalid_param("group_by", format!("is a list of {GROUPS}")))
 }
 
 async fn names_of(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     by: Grouping,
     lines: &[ReportRow],
-) -> Result<Names, Fault> {
+) -> Result<Names, ApiError> {
     let keys = lines.iter().filter(|_| by.key);
     let keys = keys.map(|line| KeyId::new(line.group_key.key));
     Names::of(shared, own.account, keys).await

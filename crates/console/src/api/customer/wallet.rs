@@ -7,13 +7,13 @@ use trunkline_ledger::{accounts, statement};
 use trunkline_types::Money;
 use utoipa::ToSchema;
 
-use super::asked;
+use super::amounts::{self, BalanceView, BudgetView};
 use super::keys::finish;
-use super::money::{self, BalanceView, BudgetView};
+use super::query;
 use crate::api::Shared;
-use crate::fault::Fault;
-use crate::sent::Sent;
-use crate::signed_in::{Right, SignedIn};
+use crate::error::ApiError;
+use crate::json_body::JsonBody;
+use crate::session::{MemberSession, Right};
 use crate::times::rfc3339;
 
 /// What money to try things out pays for.
@@ -26,7 +26,7 @@ pub(crate) struct Wallet {
     balance: BalanceView,
     /// Below it the organisation is told; null for never.
     #[schema(required)]
-    low_mark_usd: Option<String>,
+    low_balance_threshold_usd: Option<String>,
     /// What trial credit pays for, in words.
     trial_buys: String,
     /// When the organisation first paid in; null if it never did.
@@ -39,11 +39,11 @@ pub(crate) struct Wallet {
 /// A mark to set.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct LowMarkBody {
+pub(crate) struct LowBalanceThreshold {
     /// Below this balance the organisation is told, once; null for never.
     #[schema(required, example = "5")]
     #[serde(deserialize_with = "Option::deserialize")]
-    mark_usd: Option<String>,
+    threshold_usd: Option<String>,
 }
 
 /// Shows the wallets of the organisation.
@@ -51,44 +51,46 @@ pub(crate) struct LowMarkBody {
     responses((status = 200, description = "The wallets", body = Wallet)))]
 pub(super) async fn wallet(
     State(shared): State<Shared>,
-    own: SignedIn,
-) -> Result<Json<Wallet>, Fault> {
+    own: MemberSession,
+) -> Result<Json<Wallet>, ApiError> {
     shown(&shared, &own).await
 }
 
 /// Sets the balance below which the organisation is told, by an event and to its webhooks. One that is
 /// below it already is told at once.
-#[utoipa::path(put, path = "/api/wallet/low-mark", operation_id = "set_low_mark", tag = "wallet",
-    request_body = LowMarkBody,
+#[utoipa::path(put, path = "/api/wallet/low-balance-threshold", operation_id = "set_low_balance_threshold", tag = "wallet",
+    request_body = LowBalanceThreshold,
     responses((status = 200, description = "The wallets", body = Wallet)))]
-pub(super) async fn set_low_mark(
+pub(super) async fn set_low_balance_threshold(
     State(shared): State<Shared>,
-    own: SignedIn,
-    Sent(body): Sent<LowMarkBody>,
-) -> Result<Json<Wallet>, Fault> {
-    own.may(Right::WalletWrite)?;
-    let mark = body.mark_usd.as_deref();
-    let mark = mark.map(|text| asked::usd("mark_usd", text)).transpose()?;
+    own: MemberSession,
+    JsonBody(body): JsonBody<LowBalanceThreshold>,
+) -> Result<Json<Wallet>, ApiError> {
+    own.require(Right::WalletWrite)?;
+    let mark = body.threshold_usd.as_deref();
+    let mark = mark
+        .map(|text| query::usd("threshold_usd", text))
+        .transpose()?;
     if mark == Some(Money::ZERO) {
         let text = "must be more than nothing; null means that nobody is told";
-        return Err(Fault::at("mark_usd", text));
+        return Err(ApiError::invalid_param("threshold_usd", text));
     }
-    let mut tx = shared.people.begin().await.map_err(asked::unwritten)?;
+    let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let set = accounts::set_low_balance(&mut tx, own.account, mark).await;
-    let set = match set.map_err(asked::unwritten) {
+    let set = match set.map_err(query::unwritten) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Fault::unavailable()),
+        Ok(false) => Err(ApiError::unavailable()),
         Err(fault) => Err(fault),
     };
     finish(tx, set).await?;
     shown(&shared, &own).await
 }
 
-async fn shown(shared: &Shared, own: &SignedIn) -> Result<Json<Wallet>, Fault> {
-    let (balance, trial_ends) = money::balance(shared, own.account).await?;
+async fn shown(shared: &Shared, own: &MemberSession) -> Result<Json<Wallet>, ApiError> {
+    let (balance, trial_ends) = amounts::balance(shared, own.account).await?;
     let budgets = statement::budgets(&shared.data, own.account, &[]).await?;
     Ok(Json(Wallet {
-        low_mark_usd: balance.low_balance_threshold.map(|mark| mark.to_string()),
+        low_balance_threshold_usd: balance.low_balance_threshold.map(|mark| mark.to_string()),
         trial_buys: TRIAL_BUYS.to_owned(),
         topped_up_at: balance.topped_up_at.map(rfc3339),
         budgets: budgets.iter().filter_map(BudgetView::of).collect(),

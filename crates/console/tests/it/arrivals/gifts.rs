@@ -37,7 +37,7 @@ async fn a_verified_address_is_given_credit_once_however_it_is_spelled() {
     let house = house(100).await;
     let session = house.visitor().session().await;
     assert_eq!(
-        session["house"]["trial"],
+        session["instance"]["trial"],
         json!({ "amount_usd": "0.2", "days": 30 })
     );
     assert_eq!(given(&house, "a.d.a@gmail.com", "192.0.2.1").await, "0.2");

@@ -14,7 +14,7 @@ async fn without_mail_the_operator_sees_the_link_to_pass_on() {
     house.visitor().sign_up("ada@example.com").await;
     house.visitor().sign_up("op@example.com").await;
     let mut op = house.signed_in(operator, true).await;
-    let listed = op.get("/api/operator/letters").await.json();
+    let listed = op.get("/api/operator/emails").await.json();
     let data = listed["data"].as_array().unwrap();
     assert_eq!(
         data.len(),
@@ -39,7 +39,7 @@ async fn without_mail_the_operator_sees_the_link_to_pass_on() {
     assert_eq!(fields.len(), 8, "{fields:?}");
     house.db.shift_clock(48 * 3_600 + 1).await;
     let mut op = house.signed_in(operator, true).await;
-    let later = op.get("/api/operator/letters").await.json();
+    let later = op.get("/api/operator/emails").await.json();
     assert_eq!(later["data"], serde_json::json!([]), "its link is over");
 }
 
@@ -50,7 +50,7 @@ async fn only_an_operator_who_has_just_given_the_password_sees_letters() {
         .person("op@example.com", Role::Owner, true, true)
         .await;
     let (owner, _) = house.member("ada@example.com", Role::Owner).await;
-    let path = "/api/operator/letters";
+    let path = "/api/operator/emails";
     house.visitor().get(path).await.error(401, "not_signed_in");
     house
         .signed_in(owner, true)

@@ -52,7 +52,7 @@ async fn a_person_signs_in_through_a_provider_and_is_known_by_its_number_from_th
     let mut ada = house.visitor();
     let shown = ada.session().await;
     assert_eq!(
-        shown["house"]["providers"],
+        shown["instance"]["providers"],
         json!([{ "id": "work", "name": "Work" }])
     );
     let asked = go(&mut ada, "?return_to=/keys?x=1").await;

@@ -20,7 +20,7 @@ async fn an_empty_organisation_sees_zeros_and_what_it_lacks() {
         (&home["burn_per_day_usd"], &home["days_left"]),
         (&json!("0"), &Value::Null)
     );
-    assert_eq!(home["low_mark_usd"], Value::Null);
+    assert_eq!(home["low_balance_threshold_usd"], Value::Null);
     let days = home["days"].as_array().unwrap();
     assert_eq!(days.len(), 14);
     assert!(
@@ -32,7 +32,7 @@ async fn an_empty_organisation_sees_zeros_and_what_it_lacks() {
     names.sort();
     assert_eq!(shown, names, "oldest first");
     assert_eq!(
-        (&home["last_errors"], &home["troubled_models"]),
+        (&home["last_errors"], &home["failing_models"]),
         (&json!([]), &json!([]))
     );
 }
@@ -72,7 +72,7 @@ async fn calls_of_today_are_summed_up_and_failures_are_told() {
     assert_eq!(home["days_left"], (100_000_000 - 1_600_000) / 1_600_000);
     assert_eq!(home["days"][13]["calls"], 11);
     assert_eq!(
-        home["troubled_models"],
+        home["failing_models"],
         json!([{ "model": "painter", "calls": 6, "failed": 6 }])
     );
     last.reverse();

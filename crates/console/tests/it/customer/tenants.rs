@@ -56,8 +56,8 @@ fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Valu
         (Method::POST, format!("/api/tasks/{task}/cancel"), None),
         (
             Method::PUT,
-            "/api/wallet/low-mark".to_owned(),
-            Some(json!({ "mark_usd": null })),
+            "/api/wallet/low-balance-threshold".to_owned(),
+            Some(json!({ "threshold_usd": null })),
         ),
         (Method::DELETE, format!("/api/keys/{key}"), None),
     ]

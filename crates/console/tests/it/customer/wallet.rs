@@ -222,11 +222,18 @@ async fn a_mark_is_set_and_whoever_is_below_it_is_told() {
     let town = Town::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Billing).await;
-    let put = |body: Value| town.send(&browser, Method::PUT, "/api/wallet/low-mark", Some(body));
-    let set = put(json!({ "mark_usd": "5.5" })).await;
-    assert_eq!(set.json()["low_mark_usd"], "5.5");
+    let put = |body: Value| {
+        town.send(
+            &browser,
+            Method::PUT,
+            "/api/wallet/low-balance-threshold",
+            Some(body),
+        )
+    };
+    let set = put(json!({ "threshold_usd": "5.5" })).await;
+    assert_eq!(set.json()["low_balance_threshold_usd"], "5.5");
     assert_eq!(
-        town.read(&browser, "/api/home").await["low_mark_usd"],
+        town.read(&browser, "/api/home").await["low_balance_threshold_usd"],
         "5.5"
     );
     let mut session = town.data.session().await.unwrap();
@@ -234,15 +241,15 @@ async fn a_mark_is_set_and_whoever_is_below_it_is_told() {
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].topic, "balance.low");
     for wrong in [
-        json!({ "mark_usd": "0" }),
-        json!({ "mark_usd": "-1" }),
-        json!({ "mark_usd": 5 }),
+        json!({ "threshold_usd": "0" }),
+        json!({ "threshold_usd": "-1" }),
+        json!({ "threshold_usd": 5 }),
         json!({}),
     ] {
         put(wrong).await.error(400, "invalid_request");
     }
-    let gone = put(json!({ "mark_usd": null })).await;
-    assert_eq!(gone.json()["low_mark_usd"], Value::Null);
+    let gone = put(json!({ "threshold_usd": null })).await;
+    assert_eq!(gone.json()["low_balance_threshold_usd"], Value::Null);
     town.audit().await;
 }
 
@@ -255,13 +262,21 @@ async fn a_balance_is_low_by_what_is_spent_and_not_by_what_is_held_and_every_pag
         let wallet = town.read(&browser, "/api/wallet").await;
         let home = town.read(&browser, "/api/home").await;
         assert_eq!(wallet["balance"], home["balance"]);
-        assert_eq!(wallet["low_mark_usd"], home["low_mark_usd"]);
+        assert_eq!(
+            wallet["low_balance_threshold_usd"],
+            home["low_balance_threshold_usd"]
+        );
         wallet["balance"].clone()
     };
     assert_eq!(said().await["is_low"], false, "there is no mark");
-    let mark = json!({ "mark_usd": "0.9" });
+    let mark = json!({ "threshold_usd": "0.9" });
     let set = town
-        .send(&browser, Method::PUT, "/api/wallet/low-mark", Some(mark))
+        .send(
+            &browser,
+            Method::PUT,
+            "/api/wallet/low-balance-threshold",
+            Some(mark),
+        )
         .await;
     assert_eq!(set.json()["balance"]["is_low"], false);
     let half = Wish {

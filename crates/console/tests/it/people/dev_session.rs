@@ -34,7 +34,7 @@ fn body(token: &str) -> Value {
 async fn the_link_of_dev_signs_in_as_the_operator_of_the_seeded_account() {
     let (desk, seeded, token) = dev(Mode::Dev, true).await;
     let browser = Browser::from(&desk, HERE);
-    assert_eq!(browser.session().await["house"]["needs_setup"], true);
+    assert_eq!(browser.session().await["instance"]["needs_setup"], true);
     let got = browser.post("/api/session/dev", body(&token)).await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
     let session = browser.session().await;
@@ -43,7 +43,7 @@ async fn the_link_of_dev_signs_in_as_the_operator_of_the_seeded_account() {
     assert_eq!(session["account"]["role"], "owner");
     assert_eq!(session["person"]["is_operator"], true);
     assert_eq!(session["person"]["has_password"], false);
-    assert_eq!(session["house"]["needs_setup"], false);
+    assert_eq!(session["instance"]["needs_setup"], false);
     // A second browser of the same developer is the same person.
     let second = Browser::from(&desk, "::1");
     let got = second.post("/api/session/dev", body(&token)).await;

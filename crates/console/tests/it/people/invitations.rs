@@ -10,7 +10,7 @@ use crate::desk::{DASH_URL, Desk};
 
 const PATH: &str = "/api/members/invitations";
 const ACCEPT: &str = "/api/invitations/accept";
-const LOOK: &str = "/api/invitations/look";
+const LOOK: &str = "/api/invitations/preview";
 
 /// Invites and gives the token of the link.
 async fn invite(owner: &Browser<'_>, email: &str, role: &str) -> (String, Value) {

@@ -102,7 +102,7 @@ fn rows() -> Vec<Row> {
             [400; 5],
         ),
         row(Method::POST, "/api/session/dev", token(), [404; 5]),
-        row(Method::POST, "/api/invitations/look", token(), [400; 5]),
+        row(Method::POST, "/api/invitations/preview", token(), [400; 5]),
         row(Method::POST, "/api/invitations/accept", token(), [400; 5]),
         row(
             Method::POST,
@@ -134,7 +134,7 @@ fn rows() -> Vec<Row> {
         ),
         row(Method::GET, "/api/oidc/none/start", None, [404; 5]),
         row(Method::GET, "/api/oidc/none/callback", None, [404; 5]),
-        row(Method::GET, "/api/operator/letters", None, [404; 5]),
+        row(Method::GET, "/api/operator/emails", None, [404; 5]),
         row(
             Method::POST,
             "/api/wallet/redeem",
@@ -229,7 +229,7 @@ async fn a_stranger_is_asked_to_sign_in_wherever_something_is_somebodys() {
         "/api/session",
         "/api/setup",
         "/api/session/dev",
-        "/api/invitations/look",
+        "/api/invitations/preview",
         "/api/invitations/accept",
         "/api/sign-up",
         "/api/email/verify",

@@ -16,7 +16,7 @@ async fn the_set_up_link_makes_the_operator_with_an_organisation_and_signs_in() 
     assert_eq!(before["signed_in"], false);
     assert_eq!(before["person"], json!(null));
     assert_eq!(
-        before["house"],
+        before["instance"],
         json!({
             "name": "Trunkline", "base_url": "http://127.0.0.1:8080/v1", "sign_up": "closed",
             "needs_setup": true, "sends_mail": false, "providers": [], "mode": "live", "trial": null,
@@ -52,7 +52,7 @@ async fn the_set_up_link_makes_the_operator_with_an_organisation_and_signs_in() 
     ];
     assert_eq!(session["rights"], json!(rights));
     assert!(session["stepped_up_until"].is_string());
-    assert_eq!(session["house"]["needs_setup"], false);
+    assert_eq!(session["instance"]["needs_setup"], false);
     desk.audit().await;
 }
 

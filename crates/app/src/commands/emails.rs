@@ -1,4 +1,4 @@
-//! `trunkline letters`: links that no mail server has taken, for the operator to pass on.
+//! `trunkline emails`: links that no mail server has taken, for the operator to pass on.
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -52,6 +52,6 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
             "{shown}\n\nA link is as good as a password: pass it on to its owner and to nobody else."
         )
     };
-    output.success(&text, &json!({ "ok": true, "letters": rows }));
+    output.success(&text, &json!({ "ok": true, "emails": rows }));
     Ok(())
 }

@@ -8,7 +8,7 @@ use trunkline_db::{Database, Tx, database_now};
 use trunkline_ledger::accounts::{self, ExpiredTrial};
 use trunkline_store::trial_grants;
 
-use crate::chance;
+use crate::random;
 
 /// Between two looks at an empty list.
 const LOOK: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ async fn take_in(tx: &mut Tx) -> anyhow::Result<bool> {
         return Ok(false);
     };
     let over = ExpiredTrial {
-        request: chance::request(database_now(tx).await?)?,
+        request: random::request(database_now(tx).await?)?,
         account: grant.account,
         granted: grant.amount,
     };

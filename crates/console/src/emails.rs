@@ -7,10 +7,10 @@ use trunkline_store::emails::{self, Content, Kind, NewEmail};
 use trunkline_types::{RANDOM_BYTES, Timestamp, uuid_v7};
 
 use crate::api::Shared;
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// A letter to write.
-pub(crate) struct Letter<'a> {
+pub(crate) struct OutgoingEmail<'a> {
     pub(crate) kind: Kind,
     /// To which address.
     pub(crate) to: &'a str,
@@ -20,7 +20,11 @@ pub(crate) struct Letter<'a> {
 }
 
 /// Writes it. With no mail server it is kept for the operator.
-pub(crate) async fn write(shared: &Shared, tx: &mut Tx, letter: Letter<'_>) -> Result<(), Fault> {
+pub(crate) async fn write(
+    shared: &Shared,
+    tx: &mut Tx,
+    letter: OutgoingEmail<'_>,
+) -> Result<(), ApiError> {
     let mut random = [0; RANDOM_BYTES];
     shared.random.fill(&mut random)?;
     let id = uuid_v7(shared.clock.now(), random);
@@ -30,7 +34,7 @@ pub(crate) async fn write(shared: &Shared, tx: &mut Tx, letter: Letter<'_>) -> R
     let sealed = shared.keyring.seal(Purpose::Letters, &binding, &bytes);
     let sealed = sealed.map_err(|error| {
         tracing::error!(%error, "a letter could not be sealed");
-        Fault::unavailable()
+        ApiError::unavailable()
     })?;
     let new = NewEmail {
         id,

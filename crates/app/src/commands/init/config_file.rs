@@ -4,13 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use toml::Value;
 
-use super::places::Places;
+use super::paths::Paths;
 
 /// Where it listens unless the public address says otherwise.
 const PORT: u16 = 8_080;
 
 /// What the answers decide of it.
-pub(super) struct Decided<'a> {
+pub(super) struct ConfigAnswers<'a> {
     pub(super) public_url: &'a str,
     pub(super) listen: SocketAddr,
     pub(super) admin_listen: SocketAddr,
@@ -37,9 +37,9 @@ pub(super) fn needs_proxy(public_url: &str, listen: SocketAddr) -> bool {
 }
 
 /// The file.
-pub(super) fn text(decided: &Decided<'_>, places: &Places) -> String {
-    let file = quoted(&places.database_url.display().to_string());
-    let rest = without_database(decided, places);
+pub(super) fn text(decided: &ConfigAnswers<'_>, paths: &Paths) -> String {
+    let file = quoted(&paths.database_url.display().to_string());
+    let rest = without_database(decided, paths);
     format!("{rest}\n[database]\nurl_file = {file}\n")
 }
 
@@ -48,7 +48,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The file but for the database. Calls and console share one address, so that one public address is enough.
-pub(super) fn without_database(decided: &Decided<'_>, places: &Places) -> String {
+pub(super) fn without_database(decided: &ConfigAnswers<'_>, paths: &Paths) -> String {
     let path = |path: &std::path::Path| quoted(&path.display().to_string());
     let (public, listen) = (
         quoted(decided.public_url),
@@ -73,9 +73,9 @@ pub(super) fn without_database(decided: &Decided<'_>, places: &Places) -> String
         "\n[admin]\nlisten = {admin}\n\n[keyring]\nfile = {keyring}\n\n\
          [media]\ndirectory = {media}\n\n[uploads]\nfolder = {uploads}\n",
         admin = quoted(&decided.admin_listen.to_string()),
-        keyring = path(&places.keyring),
-        media = path(&places.data.join("media")),
-        uploads = path(&places.data.join("uploads")),
+        keyring = path(&paths.keyring),
+        media = path(&paths.data.join("media")),
+        uploads = path(&paths.data.join("uploads")),
     ));
     text
 }

@@ -9,15 +9,15 @@ use http::request::Parts;
 use serde::de::DeserializeOwned;
 use trunkline_store::people::agent_of;
 
-use crate::fault::{Fault, Kind};
+use crate::error::{ApiError, ErrorCode};
 
 /// Largest body.
 pub(crate) const MAX_BODY_BYTES: usize = 65_536;
 
 /// What a request brings as JSON. Types of bodies refuse fields that they do not know.
-pub(crate) struct Sent<T>(pub(crate) T);
+pub(crate) struct JsonBody<T>(pub(crate) T);
 
-/// Where a request comes from, put there by the front.
+/// Where a request comes from, put there by the middleware.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallerAddress(pub(crate) IpAddr);
 
@@ -29,30 +29,30 @@ pub(crate) struct Caller {
     pub(crate) agent: String,
 }
 
-// === impl Sent ===
+// === impl JsonBody ===
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
-    type Rejection = Fault;
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, Fault> {
+    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, ApiError> {
         if !is_json(request.headers().get(CONTENT_TYPE)) {
             let text = "the body must be JSON, with content-type: application/json";
-            return Err(Fault::new(Kind::Invalid, text));
+            return Err(ApiError::new(ErrorCode::Invalid, text));
         }
         let body = axum::body::to_bytes(request.into_body(), MAX_BODY_BYTES)
             .await
             .map_err(|_| too_large())?;
         // What is told names fields and places, never values: a password may be among them.
         let read = serde_json::from_slice(&body);
-        let value = read.map_err(|error| Fault::new(Kind::Invalid, unreadable(&error)))?;
+        let value = read.map_err(|error| ApiError::new(ErrorCode::Invalid, unreadable(&error)))?;
         Ok(Self(value))
     }
 }
 
 /// The fault of a body that is too large.
-pub(crate) fn too_large() -> Fault {
+pub(crate) fn too_large() -> ApiError {
     let text = format!("the body may have at most {MAX_BODY_BYTES} bytes");
-    Fault::new(Kind::TooLarge, text)
+    ApiError::new(ErrorCode::TooLarge, text)
 }
 
 fn is_json(content_type: Option<&http::HeaderValue>) -> bool {
@@ -87,11 +87,11 @@ fn unreadable(error: &serde_json::Error) -> String {
 // === impl Caller ===
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let address = parts.extensions.get::<CallerAddress>();
-        let CallerAddress(address) = *address.ok_or_else(Fault::unavailable)?;
+        let CallerAddress(address) = *address.ok_or_else(ApiError::unavailable)?;
         let agent = parts.headers.get(USER_AGENT);
         let agent = agent.map(|value| String::from_utf8_lossy(value.as_bytes()));
         Ok(Self {

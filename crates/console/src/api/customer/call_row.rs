@@ -10,14 +10,14 @@ use trunkline_types::{AccountId, KeyId, Money};
 use utoipa::ToSchema;
 
 use crate::api::Shared;
-use crate::fault::Fault;
+use crate::error::ApiError;
 use crate::times::rfc3339;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Outcome)]
-pub(crate) enum OutcomeWord {
+pub(crate) enum OutcomeName {
     /// Answered in full.
     Complete,
     /// The client left while the answer was coming.
@@ -70,7 +70,7 @@ pub(crate) struct LogRow {
     endpoint: String,
     /// How it ended.
     #[schema(inline = false)]
-    outcome: OutcomeWord,
+    outcome: OutcomeName,
     /// Whether anything was charged.
     charged: bool,
     /// What was charged, to both wallets.
@@ -99,7 +99,7 @@ pub(super) async fn rows(
     shared: &Shared,
     account: AccountId,
     calls: &[Call],
-) -> Result<Vec<LogRow>, Fault> {
+) -> Result<Vec<LogRow>, ApiError> {
     let names = Names::of(shared, account, calls.iter().filter_map(|call| call.key)).await?;
     Ok(calls.iter().map(|call| LogRow::of(call, &names)).collect())
 }
@@ -111,7 +111,7 @@ impl Names {
         shared: &Shared,
         account: AccountId,
         ids: impl Iterator<Item = KeyId>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let ids: Vec<KeyId> = ids.collect();
         let mut session = shared.data.session().await?;
         let names = keys::names(&mut session, account, &ids).await?;
@@ -136,7 +136,7 @@ impl LogRow {
             key_name: call.key.and_then(|key| names.get(key)),
             model: call.model.clone(),
             endpoint: call.endpoint.clone(),
-            outcome: OutcomeWord::of(call.outcome),
+            outcome: OutcomeName::of(call.outcome),
             charged: charged > Money::ZERO,
             cost_usd: charged.to_string(),
             refunded_usd: call.refunded.to_string(),
@@ -149,9 +149,9 @@ impl LogRow {
     }
 }
 
-// === impl OutcomeWord ===
+// === impl OutcomeName ===
 
-impl OutcomeWord {
+impl OutcomeName {
     pub(super) const fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Complete => Self::Complete,
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn words_are_those_of_the_table() {
         for outcome in Outcome::ALL {
-            let shown = serde_json::to_value(OutcomeWord::of(outcome)).unwrap();
+            let shown = serde_json::to_value(OutcomeName::of(outcome)).unwrap();
             assert_eq!(shown, outcome.word());
         }
     }

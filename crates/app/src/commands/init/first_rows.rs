@@ -15,12 +15,12 @@ use trunkline_store::{Policy, PolicyFields, channels, logins};
 use trunkline_types::{AccountId, Money, Secret};
 
 use super::ask::{KeyPlace, Questions};
-use super::sales::{self, Offer};
-use super::told::Told;
-use crate::chance;
+use super::offers::{self, Offer};
+use super::progress::Progress;
 use crate::cli::{AddChannel, InitArguments, Labelled, Pair};
 use crate::commands::{catalog, channel, database};
 use crate::config::Config;
+use crate::random;
 
 const KEY_NAME: &str = "first";
 const CREDENTIAL_LABEL: &str = "main";
@@ -37,11 +37,11 @@ pub(super) struct First {
 }
 
 /// Lets the database's login work under the roles that commands and the service need.
-pub(super) async fn roles(config: &Config, told: &mut Told<'_>) -> anyhow::Result<()> {
+pub(super) async fn roles(config: &Config, progress: &mut Progress<'_>) -> anyhow::Result<()> {
     let needed = [Role::Data, Role::Console, Role::Audit];
     let names = needed.map(Role::name).join(", ");
     if may_all(config, &needed).await {
-        told.there("roles", &format!("the database login works as {names}"));
+        progress.there("roles", &format!("the database login works as {names}"));
         return Ok(());
     }
     let owner = database::open(config, Role::Owner).await?;
@@ -55,7 +55,7 @@ pub(super) async fn roles(config: &Config, told: &mut Told<'_>) -> anyhow::Resul
              `GRANT {names} TO` that login, then run this again"
         )
     })?;
-    told.done("roles", &format!("the database login now works as {names}"));
+    progress.done("roles", &format!("the database login now works as {names}"));
     Ok(())
 }
 
@@ -73,10 +73,10 @@ async fn may_all(config: &Config, roles: &[Role]) -> bool {
 pub(super) async fn rows(
     (config, wish): (&Config, &InitArguments),
     questions: &Questions<'_>,
-    told: &mut Told<'_>,
+    progress: &mut Progress<'_>,
 ) -> anyhow::Result<First> {
     let console = database::open(config, Role::Console).await?;
-    let done = rows_in((config, wish), &console, questions, told).await;
+    let done = rows_in((config, wish), &console, questions, progress).await;
     database::close(&console).await;
     done
 }
@@ -85,7 +85,7 @@ async fn rows_in(
     (config, wish): (&Config, &InitArguments),
     console: &Database,
     questions: &Questions<'_>,
-    told: &mut Told<'_>,
+    progress: &mut Progress<'_>,
 ) -> anyhow::Result<First> {
     let mut session = console.session().await?;
     let channels = channels::list(&mut session).await?;
@@ -96,22 +96,28 @@ async fn rows_in(
     if channels.is_empty() {
         let providers = channel::providers(config)?;
         let name = questions.provider(&providers)?;
-        let offer = sales::offer(channel::known_provider(&providers, &name)?, &wish.models)?;
+        let offer = offers::offer(channel::known_provider(&providers, &name)?, &wish.models)?;
         model = offer.first.clone();
-        sell(console, (&offer, shelf.book.count()), told).await?;
-        connect((config, wish), console, (&name, &offer, questions), told).await?;
+        sell(console, (&offer, shelf.book.count()), progress).await?;
+        connect(
+            (config, wish),
+            console,
+            (&name, &offer, questions),
+            progress,
+        )
+        .await?;
     } else {
         let text = format!("models on sale: {}", shelf.book.count());
-        told.there("catalog", &text);
+        progress.there("catalog", &text);
         let names: Vec<&str> = channels.iter().map(|one| one.name.as_str()).collect();
         let text = format!("there are channels: {}", names.join(", "));
-        told.there("channel", &text);
+        progress.there("channel", &text);
     }
     if accounts > 0 {
         let text = format!(
             "accounts: {accounts}; their keys cannot be shown again, `trunkline key create` makes another"
         );
-        told.there("account", &text);
+        progress.there("account", &text);
         return Ok(First {
             model,
             key: None,
@@ -124,7 +130,7 @@ async fn rows_in(
         "created account {account} of {email} with {} USD of credit and the key \"{KEY_NAME}\"",
         wish.credit
     );
-    told.done("account", &text);
+    progress.done("account", &text);
     Ok(First {
         model,
         key: Some(key),
@@ -135,10 +141,10 @@ async fn rows_in(
 async fn sell(
     console: &Database,
     (offer, on_sale): (&Offer, usize),
-    told: &mut Told<'_>,
+    progress: &mut Progress<'_>,
 ) -> anyhow::Result<()> {
     if on_sale > 0 {
-        told.there("catalog", &format!("models on sale: {on_sale}"));
+        progress.there("catalog", &format!("models on sale: {on_sale}"));
         return Ok(());
     }
     let document = offer.catalog.clone();
@@ -150,7 +156,7 @@ async fn sell(
         "models now on sale at the vendor's list prices: {}; `trunkline catalog` changes them",
         done.after.book.count()
     );
-    told.done("catalog", &text);
+    progress.done("catalog", &text);
     Ok(())
 }
 
@@ -158,7 +164,7 @@ async fn connect(
     (config, wish): (&Config, &InitArguments),
     console: &Database,
     (name, offer, questions): (&str, &Offer, &Questions<'_>),
-    told: &mut Told<'_>,
+    progress: &mut Progress<'_>,
 ) -> anyhow::Result<()> {
     let place = questions.key(name)?;
     let labelled = |place: &String| Labelled {
@@ -206,7 +212,7 @@ async fn connect(
         hints.join(", "),
         made.name
     );
-    told.done("channel", &text);
+    progress.done("channel", &text);
     Ok(())
 }
 
@@ -239,11 +245,11 @@ async fn account_in(
         name,
         group: DEFAULT_GROUP,
         allowed_groups: &[],
-        shard: chance::shard()?,
+        shard: random::shard()?,
     };
     accounts::create(tx, &new).await?;
     let top_up = TopUp {
-        request: chance::request(database::now_in(tx).await?)?,
+        request: random::request(database::now_in(tx).await?)?,
         account,
         wallet: Wallet::Paid,
         amount: credit,
@@ -264,7 +270,7 @@ async fn account_in(
         name: KEY_NAME,
         policy: Policy::new(PolicyFields::default())?,
     };
-    let made = keys::create(tx, &new, &chance::bytes::<SECRET_BYTES>()?).await?;
+    let made = keys::create(tx, &new, &random::bytes::<SECRET_BYTES>()?).await?;
     ledger_accounts::register_key(tx, account, made.key.id, None).await?;
     let person = NewPerson {
         email,

@@ -1,4 +1,4 @@
-//! What can go wrong at the console, in the house's shape of errors. A handler returns a [`Fault`];
+//! What can go wrong at the console, in the house's shape of errors. A handler returns a [`ApiError`];
 //! the front, which knows the request's id, writes its body.
 
 use axum::response::{IntoResponse, Response};
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 /// Which row of the error table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ErrorCode {
     /// A parameter is wrong.
     Invalid,
     /// The key that was sent is not known.
@@ -49,8 +49,8 @@ pub(crate) enum Kind {
 
 /// What went wrong.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
-    pub(crate) kind: Kind,
+pub(crate) struct ApiError {
+    pub(crate) kind: ErrorCode,
     pub(crate) message: String,
     pub(crate) param: Option<&'static str>,
     /// After how many seconds it may be tried again, where that is known.
@@ -89,9 +89,9 @@ pub(crate) struct ErrorFacts {
     doc_url: String,
 }
 
-// === impl Kind ===
+// === impl ErrorCode ===
 
-impl Kind {
+impl ErrorCode {
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::Invalid => StatusCode::BAD_REQUEST,
@@ -174,10 +174,10 @@ impl Kind {
     }
 }
 
-// === impl Fault ===
+// === impl ApiError ===
 
-impl Fault {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+impl ApiError {
+    pub(crate) fn new(kind: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -187,9 +187,9 @@ impl Fault {
     }
 
     /// A parameter is wrong.
-    pub(crate) fn at(param: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_param(param: &'static str, message: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Invalid,
+            kind: ErrorCode::Invalid,
             message: message.into(),
             param: Some(param),
             retry_after: None,
@@ -198,14 +198,14 @@ impl Fault {
 
     /// Something that is not there, or is somebody else's: nobody is told which.
     pub(crate) fn not_found(what: &str) -> Self {
-        Self::new(Kind::NotFound, format!("there is no such {what}"))
+        Self::new(ErrorCode::NotFound, format!("there is no such {what}"))
     }
 
     /// A link that is unknown, used or over: nobody is told which.
     pub(crate) fn token_invalid() -> Self {
         let text = "this link is not good: it is over, was used already, or is not whole; ask for \
                     a new one";
-        Self::new(Kind::TokenInvalid, text)
+        Self::new(ErrorCode::TokenInvalid, text)
     }
 
     /// Too many tries; how long to wait.
@@ -213,7 +213,7 @@ impl Fault {
         Self {
             retry_after: Some(after_seconds.max(1)),
             ..Self::new(
-                Kind::TooManyAttempts,
+                ErrorCode::TooManyAttempts,
                 "there were too many tries from your network; wait and try again",
             )
         }
@@ -221,7 +221,7 @@ impl Fault {
 
     pub(crate) fn unavailable() -> Self {
         Self::new(
-            Kind::Unavailable,
+            ErrorCode::Unavailable,
             "this cannot be read right now because our books cannot be reached; try again",
         )
     }
@@ -243,20 +243,20 @@ impl Fault {
     }
 }
 
-impl From<DbError> for Fault {
+impl From<DbError> for ApiError {
     fn from(error: DbError) -> Self {
         tracing::warn!(%error, "the console could not read");
         Self::unavailable()
     }
 }
 
-impl From<FieldError> for Fault {
+impl From<FieldError> for ApiError {
     fn from(error: FieldError) -> Self {
-        Self::at(error.field, error.problem.to_string())
+        Self::invalid_param(error.field, error.problem.to_string())
     }
 }
 
-impl From<RandomError> for Fault {
+impl From<RandomError> for ApiError {
     fn from(error: RandomError) -> Self {
         tracing::error!(%error, "no random bytes");
         Self::unavailable()
@@ -264,7 +264,7 @@ impl From<RandomError> for Fault {
 }
 
 /// The status with the fault beside it; the front writes the body.
-impl IntoResponse for Fault {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.kind.status().into_response();
         response.extensions_mut().insert(self);
@@ -280,22 +280,22 @@ mod tests {
     fn every_code_is_explained_where_errors_point_to() {
         let page = include_str!("../../../docs/errors.md");
         for kind in [
-            Kind::Invalid,
-            Kind::UnknownKey,
-            Kind::NotFound,
-            Kind::MethodNotAllowed,
-            Kind::TooLarge,
-            Kind::NotSignedIn,
-            Kind::SignInFailed,
-            Kind::StepUpRequired,
-            Kind::RoleNotAllowed,
-            Kind::CrossSite,
-            Kind::TooManyAttempts,
-            Kind::TokenInvalid,
-            Kind::Conflict,
-            Kind::SignUpClosed,
-            Kind::CodeInvalid,
-            Kind::Unavailable,
+            ErrorCode::Invalid,
+            ErrorCode::UnknownKey,
+            ErrorCode::NotFound,
+            ErrorCode::MethodNotAllowed,
+            ErrorCode::TooLarge,
+            ErrorCode::NotSignedIn,
+            ErrorCode::SignInFailed,
+            ErrorCode::StepUpRequired,
+            ErrorCode::RoleNotAllowed,
+            ErrorCode::CrossSite,
+            ErrorCode::TooManyAttempts,
+            ErrorCode::TokenInvalid,
+            ErrorCode::Conflict,
+            ErrorCode::SignUpClosed,
+            ErrorCode::CodeInvalid,
+            ErrorCode::Unavailable,
         ] {
             let (code, status) = (kind.code(), kind.status().as_u16());
             let entry = format!("\n### `{code}`\n\n- **HTTP** {status}\n");

@@ -12,7 +12,7 @@ use trunkline_db::{DbError, from_sql_time};
 use trunkline_ledger::usage_report::UtcDay;
 use trunkline_types::{KeyId, Money, Timestamp};
 
-use crate::fault::{Fault, Kind};
+use crate::error::{ApiError, ErrorCode};
 
 /// Longest text of a filter.
 pub(super) const MAX_TEXT: usize = 200;
@@ -22,49 +22,52 @@ pub(super) const CSV: &str = "text/csv; charset=utf-8";
 const ID_STEP_MICROS: i64 = 1_000;
 
 /// A query whose names and types are right.
-pub(super) fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, Fault> {
-    let asked = asked.map_err(|wrong| Fault::new(Kind::Invalid, wrong.body_text()))?;
+pub(super) fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, ApiError> {
+    let asked = asked.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
     Ok(asked.0)
 }
 
 /// How many, within bounds.
-pub(super) fn limit(asked: Option<u32>, usual: u32, most: u32) -> Result<u32, Fault> {
+pub(super) fn limit(asked: Option<u32>, usual: u32, most: u32) -> Result<u32, ApiError> {
     let limit = asked.unwrap_or(usual);
     if (1..=most).contains(&limit) {
         return Ok(limit);
     }
-    Err(Fault::at("limit", format!("must be from 1 to {most}")))
+    Err(ApiError::invalid_param(
+        "limit",
+        format!("must be from 1 to {most}"),
+    ))
 }
 
 /// A text that is short enough, without zero bytes, which no table keeps.
-pub(super) fn text(name: &'static str, asked: Option<String>) -> Result<Option<String>, Fault> {
+pub(super) fn text(name: &'static str, asked: Option<String>) -> Result<Option<String>, ApiError> {
     let Some(text) = asked else { return Ok(None) };
     if text.is_empty() || text.chars().count() > MAX_TEXT || text.contains('\0') {
         let words = format!("must have 1 to {MAX_TEXT} characters; leave it out instead");
-        return Err(Fault::at(name, words));
+        return Err(ApiError::invalid_param(name, words));
     }
     Ok(Some(text))
 }
 
 /// A key's number.
-pub(super) fn key(asked: Option<i64>) -> Result<Option<KeyId>, Fault> {
+pub(super) fn key(asked: Option<i64>) -> Result<Option<KeyId>, ApiError> {
     match asked {
         None => Ok(None),
         Some(number) if number > 0 => Ok(Some(KeyId::new(number))),
-        Some(_) => Err(Fault::at("key", "is the number of a key")),
+        Some(_) => Err(ApiError::invalid_param("key", "is the number of a key")),
     }
 }
 
 /// An amount that is not below zero.
-pub(super) fn usd(name: &'static str, asked: &str) -> Result<Money, Fault> {
+pub(super) fn usd(name: &'static str, asked: &str) -> Result<Money, ApiError> {
     let amount = asked.parse::<Money>().ok();
     let amount = amount.filter(|amount| !amount.is_negative());
     let words = "is an amount of USD such as \"12.5\", with nine decimal places at most";
-    amount.ok_or_else(|| Fault::at(name, words))
+    amount.ok_or_else(|| ApiError::invalid_param(name, words))
 }
 
 /// The first moment of a range: a day begins at midnight UTC.
-pub(super) fn from(asked: Option<&str>) -> Result<Option<Timestamp>, Fault> {
+pub(super) fn from(asked: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
     let Some(text) = asked else { return Ok(None) };
     if let Ok(day) = UtcDay::parse(text) {
         return Ok(Some(day.starts_at()));
@@ -73,7 +76,7 @@ pub(super) fn from(asked: Option<&str>) -> Result<Option<Timestamp>, Fault> {
 }
 
 /// The first moment after a range that ends with this day or moment.
-pub(super) fn until(asked: Option<&str>) -> Result<Option<Timestamp>, Fault> {
+pub(super) fn until(asked: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
     let Some(text) = asked else { return Ok(None) };
     if let Ok(day) = UtcDay::parse(text) {
         return Ok(Some(day.next().starts_at()));
@@ -85,36 +88,36 @@ pub(super) fn until(asked: Option<&str>) -> Result<Option<Timestamp>, Fault> {
 }
 
 /// A moment as it is written here.
-pub(super) fn moment(name: &'static str, text: &str) -> Result<Timestamp, Fault> {
+pub(super) fn moment(name: &'static str, text: &str) -> Result<Timestamp, ApiError> {
     let read = OffsetDateTime::parse(text, &Rfc3339).ok();
     let words = "is a moment such as 2026-11-16T12:00:00Z, or a day such as 2026-11-16";
-    let read = read.ok_or_else(|| Fault::at(name, words))?;
+    let read = read.ok_or_else(|| ApiError::invalid_param(name, words))?;
     Ok(from_sql_time(read))
 }
 
 /// A day of a report.
-pub(super) fn day(name: &'static str, asked: Option<&str>) -> Result<Option<UtcDay>, Fault> {
+pub(super) fn day(name: &'static str, asked: Option<&str>) -> Result<Option<UtcDay>, ApiError> {
     let read = asked.map(UtcDay::parse).transpose();
-    read.map_err(|error| Fault::at(name, format!("{error}, in UTC")))
+    read.map_err(|error| ApiError::invalid_param(name, format!("{error}, in UTC")))
 }
 
 /// A number in a path; what is no number names nothing.
 pub(super) fn id(
     asked: Result<axum::extract::Path<i64>, PathRejection>,
-    unknown: fn() -> Fault,
-) -> Result<i64, Fault> {
+    unknown: fn() -> ApiError,
+) -> Result<i64, ApiError> {
     let id = asked.map_err(|_| unknown())?;
     Ok(id.0)
 }
 
 /// The fault of a change that the database did not confirm.
-pub(super) fn unwritten(error: DbError) -> Fault {
+pub(super) fn unwritten(error: DbError) -> ApiError {
     match error {
         DbError::UnknownCommit(_) => {
             tracing::warn!(%error, "the console does not know whether it wrote");
             let text = "it is not known whether this was done: our books could not be heard; load the page \
                         again and look before you do it once more";
-            Fault::new(Kind::Unavailable, text)
+            ApiError::new(ErrorCode::Unavailable, text)
         }
         DbError::Unavailable(_)
         | DbError::Conflict(_)
@@ -123,7 +126,7 @@ pub(super) fn unwritten(error: DbError) -> Fault {
             tracing::warn!(%error, "the console could not write");
             let text = "this could not be done right now because our books cannot be reached; nothing \
                         was changed, try again";
-            Fault::new(Kind::Unavailable, text)
+            ApiError::new(ErrorCode::Unavailable, text)
         }
     }
 }

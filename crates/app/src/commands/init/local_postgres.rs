@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 use trunkline_db::Role;
 use trunkline_types::Secret;
 
-use super::places;
-use crate::chance;
+use super::paths;
+use crate::random;
 
 /// The login of the service, and its database.
 const NAME: &str = "trunkline";
@@ -42,7 +42,7 @@ pub(super) async fn server() -> anyhow::Result<(u16, bool)> {
         .stdin(Stdio::null())
         .output()
         .await;
-    if !places::is_root()? || !started.is_ok_and(|done| done.status.success()) {
+    if !paths::is_root()? || !started.is_ok_and(|done| done.status.success()) {
         return Err(began);
     }
     let ends = Instant::now().checked_add(START_WAIT);
@@ -57,7 +57,7 @@ pub(super) async fn server() -> anyhow::Result<(u16, bool)> {
 
 /// The address of the database, with a fresh password.
 pub(super) fn address(port: u16) -> anyhow::Result<Secret> {
-    let password: String = chance::bytes::<PASSWORD_BYTES>()?
+    let password: String = random::bytes::<PASSWORD_BYTES>()?
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
@@ -126,8 +126,10 @@ async fn look() -> anyhow::Result<Found> {
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = '{NAME}'), \
          EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = '{NAME}');"
     );
-    let told = psql(&sql).await?;
-    let (login, database) = told.split_once('|').context("PostgreSQL did not answer")?;
+    let progress = psql(&sql).await?;
+    let (login, database) = progress
+        .split_once('|')
+        .context("PostgreSQL did not answer")?;
     Ok(Found {
         has_login: login == "t",
         has_database: database == "t",
@@ -136,7 +138,7 @@ async fn look() -> anyhow::Result<Found> {
 
 /// Runs statements as the superuser. They go by the input: arguments are seen by every user of the machine.
 async fn psql(sql: &str) -> anyhow::Result<String> {
-    let mut command = if places::is_root()? {
+    let mut command = if paths::is_root()? {
         let mut command = Command::new("setpriv");
         command.args([
             "--reuid=postgres",

@@ -14,14 +14,14 @@ use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::Shared;
-use super::people::Opened;
+use super::people::NewSession;
 use super::session::{Session, answer};
 use super::sign_up::{EVEN, VERIFY_SECONDS, even, from_network, is_welcome};
-use crate::fault::{ErrorBody, Fault};
-use crate::letters::{self, Letter};
+use crate::emails::{self, OutgoingEmail};
+use crate::error::{ApiError, ErrorBody};
+use crate::json_body::{Caller, JsonBody};
 use crate::passwords;
-use crate::sent::{Caller, Sent};
-use crate::signed_in::Somebody;
+use crate::session::AuthenticatedUser;
 use crate::tokens::{self, Token};
 
 /// How long a link to a new password is good.
@@ -39,7 +39,7 @@ pub(crate) struct ForgotBody {
 /// Nothing.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NothingBody {}
+pub(crate) struct EmptyBody {}
 
 /// A link's token and a new password.
 #[derive(Deserialize, ToSchema)]
@@ -55,7 +55,7 @@ pub(crate) struct ResetBody {
 
 /// Writes another letter to prove the address of who is signed in.
 #[utoipa::path(post, path = "/api/email/verify/again", operation_id = "verify_email_again", tag = "people",
-    request_body = NothingBody,
+    request_body = EmptyBody,
     responses(
         (status = 202, description = "A letter is on its way, unless the address is proved or had three this hour"),
         (status = 401, description = "Nobody is signed in", body = ErrorBody),
@@ -63,10 +63,10 @@ pub(crate) struct ResetBody {
     ))]
 pub(super) async fn verify_again(
     State(shared): State<Shared>,
-    Somebody(sign_in): Somebody,
+    AuthenticatedUser(sign_in): AuthenticatedUser,
     caller: Caller,
-    Sent(NothingBody {}): Sent<NothingBody>,
-) -> Result<Response, Fault> {
+    JsonBody(EmptyBody {}): JsonBody<EmptyBody>,
+) -> Result<Response, ApiError> {
     from_network(&shared, &caller).await?;
     let email = sign_in.email.as_bytes();
     if !sign_in.is_verified
@@ -100,8 +100,8 @@ pub(super) async fn verify_again(
 pub(super) async fn forgot(
     State(shared): State<Shared>,
     caller: Caller,
-    Sent(body): Sent<ForgotBody>,
-) -> Result<Response, Fault> {
+    JsonBody(body): JsonBody<ForgotBody>,
+) -> Result<Response, ApiError> {
     let ready = Instant::now().checked_add(EVEN);
     from_network(&shared, &caller).await?;
     // What is no address is nobody's.
@@ -127,9 +127,9 @@ pub(super) async fn reset(
     State(shared): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
-    Sent(body): Sent<ResetBody>,
-) -> Result<Response, Fault> {
-    let token = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    JsonBody(body): JsonBody<ResetBody>,
+) -> Result<Response, ApiError> {
+    let token = tokens::hash_of(body.token.reveal()).ok_or_else(ApiError::token_invalid)?;
     // Looked at first and put back: a password that is refused does not cost the link, and no transaction
     // waits for a hash.
     let mut tx = shared.people.begin().await?;
@@ -156,12 +156,12 @@ async fn send_link(
     tx: &mut Tx,
     link: &Link,
     (person, email, name): (PersonId, &str, &str),
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let token = Token::fresh(shared.random.as_ref())?;
     people::void_tokens(tx, link.purpose, Some(person)).await?;
     let given = (&token.hash, link.life_seconds);
     people::issue_token(tx, link.purpose, Some(person), given).await?;
-    let letter = Letter {
+    let letter = OutgoingEmail {
         kind: link.kind,
         to: email,
         content: Content {
@@ -172,10 +172,10 @@ async fn send_link(
         },
         expires_at: database_now(tx).await?.plus_seconds(link.life_seconds),
     };
-    letters::write(shared, tx, letter).await
+    emails::write(shared, tx, letter).await
 }
 
-async fn remind(shared: &Shared, tx: &mut Tx, email: &str) -> Result<(), Fault> {
+async fn remind(shared: &Shared, tx: &mut Tx, email: &str) -> Result<(), ApiError> {
     let person = people::by_email(tx, email).await?;
     let Some(person) = person.filter(|person| person.disabled_at.is_none()) else {
         return Ok(());
@@ -190,9 +190,9 @@ async fn remind(shared: &Shared, tx: &mut Tx, email: &str) -> Result<(), Fault> 
 }
 
 /// The person of a link to a new password, which is used up.
-async fn of_reset(tx: &mut Tx, token: &TokenHash) -> Result<Person, Fault> {
+async fn of_reset(tx: &mut Tx, token: &TokenHash) -> Result<Person, ApiError> {
     let person = people::take_token(tx, Purpose::Reset, token).await?;
-    let person = person.flatten().ok_or_else(Fault::token_invalid)?;
+    let person = person.flatten().ok_or_else(ApiError::token_invalid)?;
     is_welcome(people::find_person(tx, person).await?)
 }
 
@@ -201,12 +201,12 @@ async fn renew(
     tx: &mut Tx,
     (token, password): (&TokenHash, &Secret),
     from: (&Caller, &HeaderMap),
-) -> Result<Opened, Fault> {
+) -> Result<NewSession, ApiError> {
     let person = of_reset(tx, token).await?;
     people::set_password(tx, person.id, password).await?;
     // The link went to the address and nowhere else.
     people::verify_email(tx, person.id).await?;
     people::void_tokens(tx, Purpose::Reset, Some(person.id)).await?;
     people::end_all_but(tx, person.id, None).await?;
-    Opened::write(shared, tx, (person.id, None), from).await
+    NewSession::write(shared, tx, (person.id, None), from).await
 }

@@ -11,11 +11,11 @@ use trunkline_store::tasks::Task;
 use trunkline_types::{Money, Timestamp};
 
 use crate::api::Shared;
-use crate::fault::{Fault, Kind};
-use crate::signed_in::SignedIn;
+use crate::error::{ApiError, ErrorCode};
+use crate::session::MemberSession;
 
 /// What is sold, now.
-pub trait Shop: Send + Sync {
+pub trait GatewayPort: Send + Sync {
     /// The catalog.
     fn book(&self) -> Arc<Book>;
 
@@ -32,17 +32,21 @@ pub trait Shop: Send + Sync {
     fn viewer(&self, headers: &HeaderMap) -> Viewer;
 
     /// Takes over what was just written of keys, so that it counts here at once.
-    fn hear_of_keys(&self) -> Later<'_, ()>;
+    fn refresh_keys(&self) -> BoxFuture<'_, ()>;
 
     /// Looks at a task, closely for its prompt and settings. None if that cannot be done now.
-    fn look_at_task<'a>(&'a self, task: &'a Task, closely: bool) -> Later<'a, Option<TaskLook>>;
+    fn inspect_task<'a>(
+        &'a self,
+        task: &'a Task,
+        closely: bool,
+    ) -> BoxFuture<'a, Option<TaskInspection>>;
 
     /// Stops a task where that is certain; false if it goes on. None if nobody can tell now.
-    fn stop_task<'a>(&'a self, task: &'a Task) -> Later<'a, Option<bool>>;
+    fn stop_task<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Option<bool>>;
 }
 
 /// Something that takes a while.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A link to a file.
 #[derive(Debug, Clone)]
@@ -57,7 +61,7 @@ pub struct FileLink {
 
 /// What is known of a task beyond its row.
 #[derive(Debug, Clone)]
-pub struct TaskLook {
+pub struct TaskInspection {
     /// A link to its file, once there is one.
     pub link: Option<FileLink>,
     /// What kind of file.
@@ -99,11 +103,11 @@ pub enum Viewer {
 
 impl Viewer {
     /// Whose eyes a request has; a key that is not known is refused.
-    pub(crate) fn of(shop: &dyn Shop, headers: &HeaderMap) -> Result<Self, Fault> {
-        match shop.viewer(headers) {
+    pub(crate) fn of(gateway: &dyn GatewayPort, headers: &HeaderMap) -> Result<Self, ApiError> {
+        match gateway.viewer(headers) {
             Self::Unknown => {
                 let text = "this API key is not known; leave it out to see what strangers see";
-                Err(Fault::new(Kind::UnknownKey, text))
+                Err(ApiError::new(ErrorCode::UnknownKey, text))
             }
             viewer @ (Self::Stranger | Self::Customer { .. }) => Ok(viewer),
         }
@@ -111,12 +115,12 @@ impl Viewer {
 
     /// The same of who may be signed in: without a key, a signed-in person has the eyes of the
     /// organisation that is looked at.
-    pub(crate) async fn of_request(shared: &Shared, headers: &HeaderMap) -> Result<Self, Fault> {
-        let viewer = Self::of(shared.shop.as_ref(), headers)?;
+    pub(crate) async fn of_request(shared: &Shared, headers: &HeaderMap) -> Result<Self, ApiError> {
+        let viewer = Self::of(shared.gateway.as_ref(), headers)?;
         if viewer != Self::Stranger {
             return Ok(viewer);
         }
-        let Some(own) = SignedIn::peek(shared, headers).await? else {
+        let Some(own) = MemberSession::peek(shared, headers).await? else {
             return Ok(viewer);
         };
         let mut session = shared.data.session().await?;

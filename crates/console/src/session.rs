@@ -10,8 +10,8 @@ use trunkline_types::{AccountId, Timestamp};
 use utoipa::ToSchema;
 
 use crate::api::Shared;
-use crate::cookie;
-use crate::fault::{Fault, Kind};
+use crate::error::{ApiError, ErrorCode};
+use crate::session_cookie;
 use crate::settings::ConsoleSettings;
 
 /// What may be done beyond reading.
@@ -39,7 +39,7 @@ pub(crate) enum Right {
 
 /// A person who is signed in and looks at an organisation of theirs.
 #[derive(Debug, Clone)]
-pub(crate) struct SignedIn {
+pub(crate) struct MemberSession {
     pub(crate) person: PersonId,
     pub(crate) email: String,
     /// The organisation.
@@ -53,7 +53,7 @@ pub(crate) struct SignedIn {
 
 /// A person who is signed in, whether they have an organisation or not.
 #[derive(Debug, Clone)]
-pub(crate) struct Somebody(pub(crate) SignIn);
+pub(crate) struct AuthenticatedUser(pub(crate) SignIn);
 
 // === impl Right ===
 
@@ -81,11 +81,11 @@ impl Right {
     }
 }
 
-// === impl SignedIn ===
+// === impl MemberSession ===
 
-impl SignedIn {
+impl MemberSession {
     /// Refuses who has no such right.
-    pub(crate) fn may(&self, right: Right) -> Result<(), Fault> {
+    pub(crate) fn require(&self, right: Right) -> Result<(), ApiError> {
         if right.is_of(self.role) {
             return Ok(());
         }
@@ -93,27 +93,30 @@ impl SignedIn {
             "your role in this organisation is {}, which does not allow this; an owner can change it. Nothing was done",
             self.role.word()
         );
-        Err(Fault::new(Kind::RoleNotAllowed, text))
+        Err(ApiError::new(ErrorCode::RoleNotAllowed, text))
     }
 
     /// Refuses who has not given the password lately: money and secrets need it.
-    pub(crate) fn fresh(&self) -> Result<(), Fault> {
-        fresh(self.stepped_up_until, self.now)
+    pub(crate) fn require_step_up(&self) -> Result<(), ApiError> {
+        require_step_up(self.stepped_up_until, self.now)
     }
 
     /// Who asks, where strangers may ask too.
-    pub(crate) async fn peek(shared: &Shared, headers: &HeaderMap) -> Result<Option<Self>, Fault> {
+    pub(crate) async fn peek(
+        shared: &Shared,
+        headers: &HeaderMap,
+    ) -> Result<Option<Self>, ApiError> {
         let Some(sign_in) = find(shared, headers).await? else {
             return Ok(None);
         };
         Ok(Self::of(sign_in).ok())
     }
 
-    fn of(sign_in: SignIn) -> Result<Self, Fault> {
+    fn of(sign_in: SignIn) -> Result<Self, ApiError> {
         let Some((account, role)) = sign_in.active_account else {
             let text = "you look at no organisation of which you are a member; choose one, or ask \
                         an owner to invite you. Nothing was done";
-            return Err(Fault::new(Kind::RoleNotAllowed, text));
+            return Err(ApiError::new(ErrorCode::RoleNotAllowed, text));
         };
         Ok(Self {
             person: sign_in.person,
@@ -126,47 +129,48 @@ impl SignedIn {
     }
 }
 
-impl FromRequestParts<Shared> for SignedIn {
-    type Rejection = Fault;
+impl FromRequestParts<Shared> for MemberSession {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Fault> {
-        let Somebody(sign_in) = Somebody::from_request_parts(parts, shared).await?;
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
+        let AuthenticatedUser(sign_in) =
+            AuthenticatedUser::from_request_parts(parts, shared).await?;
         Self::of(sign_in)
     }
 }
 
-// === impl Somebody ===
+// === impl AuthenticatedUser ===
 
-impl Somebody {
+impl AuthenticatedUser {
     /// Refuses who has not given the password lately.
-    pub(crate) fn fresh(&self) -> Result<(), Fault> {
-        fresh(self.0.stepped_up_until, self.0.now)
+    pub(crate) fn require_step_up(&self) -> Result<(), ApiError> {
+        require_step_up(self.0.stepped_up_until, self.0.now)
     }
 
     /// Refuses who does not run the house, as if there were nothing.
-    pub(crate) fn operates(&self) -> Result<(), Fault> {
-        operates(self.0.is_operator)
+    pub(crate) fn require_operator(&self) -> Result<(), ApiError> {
+        require_operator(self.0.is_operator)
     }
 }
 
-impl FromRequestParts<Shared> for Somebody {
-    type Rejection = Fault;
+impl FromRequestParts<Shared> for AuthenticatedUser {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
         let found = find(shared, &parts.headers).await?;
         found.map(Self).ok_or_else(not_signed_in)
     }
 }
 
 /// The fault of who is not signed in (any more).
-pub(crate) fn not_signed_in() -> Fault {
+pub(crate) fn not_signed_in() -> ApiError {
     let text = "you are not signed in, or not any more; sign in and try again. Nothing was done";
-    Fault::new(Kind::NotSignedIn, text)
+    ApiError::new(ErrorCode::NotSignedIn, text)
 }
 
 /// The sign-in of a request's cookie.
-pub(crate) async fn find(shared: &Shared, headers: &HeaderMap) -> Result<Option<SignIn>, Fault> {
-    let Some(token) = cookie::token(&shared.settings, headers) else {
+pub(crate) async fn find(shared: &Shared, headers: &HeaderMap) -> Result<Option<SignIn>, ApiError> {
+    let Some(token) = session_cookie::token(&shared.settings, headers) else {
         return Ok(None);
     };
     let mut session = shared.people.session().await?;
@@ -190,17 +194,17 @@ fn is_of_dev(settings: &ConsoleSettings, sign_in: &SignIn) -> bool {
     settings.dev_link.is_some() && sign_in.is_operator && !sign_in.has_password
 }
 
-fn fresh(until: Option<Timestamp>, now: Timestamp) -> Result<(), Fault> {
+fn require_step_up(until: Option<Timestamp>, now: Timestamp) -> Result<(), ApiError> {
     if until.is_some_and(|until| now < until) {
         return Ok(());
     }
     let text = "this concerns money or secrets: give your password again. Nothing was done";
-    Err(Fault::new(Kind::StepUpRequired, text))
+    Err(ApiError::new(ErrorCode::StepUpRequired, text))
 }
 
-fn operates(is_operator: bool) -> Result<(), Fault> {
+fn require_operator(is_operator: bool) -> Result<(), ApiError> {
     if is_operator {
         return Ok(());
     }
-    Err(Fault::new(Kind::NotFound, "there is nothing here"))
+    Err(ApiError::new(ErrorCode::NotFound, "there is nothing here"))
 }

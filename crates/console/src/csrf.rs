@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 
 use crate::api::Shared;
-use crate::fault::{Fault, Kind};
+use crate::error::{ApiError, ErrorCode};
 
 /// The header of our pages, and what it says.
 const HEADER: (&str, &str) = ("x-trunkline-console", "1");
@@ -26,13 +26,13 @@ pub(crate) async fn guard(State(shared): State<Shared>, request: Request, next: 
     }
 }
 
-fn check(head: &Parts, dash_url: &str) -> Result<(), Fault> {
+fn check(head: &Parts, dash_url: &str) -> Result<(), ApiError> {
     if [Method::GET, Method::HEAD, Method::OPTIONS].contains(&head.method) {
         return Ok(());
     }
     let refused = |why: &str| {
         let text = format!("{why}; nothing was done");
-        Err(Fault::new(Kind::CrossSite, text))
+        Err(ApiError::new(ErrorCode::CrossSite, text))
     };
     if word(&head.headers, HEADER.0) != Some(HEADER.1) {
         return refused(

@@ -8,7 +8,7 @@ use trunkline_types::{AccountId, Money, Timestamp};
 use utoipa::ToSchema;
 
 use crate::api::Shared;
-use crate::fault::Fault;
+use crate::error::ApiError;
 use crate::times::rfc3339;
 
 /// What is in the wallets.
@@ -76,7 +76,7 @@ pub(crate) struct BudgetView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = WalletName)]
-pub(crate) enum WalletWord {
+pub(crate) enum WalletName {
     /// Paid money.
     Paid,
     /// Money to try things out.
@@ -87,9 +87,9 @@ pub(crate) enum WalletWord {
 pub(crate) async fn balance(
     shared: &Shared,
     account: AccountId,
-) -> Result<(accounts::Balance, Option<Timestamp>), Fault> {
+) -> Result<(accounts::Balance, Option<Timestamp>), ApiError> {
     let balance = accounts::balance(&shared.data, account).await?;
-    let balance = balance.ok_or_else(Fault::unavailable)?;
+    let balance = balance.ok_or_else(ApiError::unavailable)?;
     let mut session = shared.data.session().await?;
     let ends = trial_grants::ends_at(&mut session, account).await?;
     Ok((balance, ends))
@@ -159,9 +159,9 @@ impl BudgetPeriod {
     }
 }
 
-// === impl WalletWord ===
+// === impl WalletName ===
 
-impl WalletWord {
+impl WalletName {
     pub(crate) const fn of(wallet: accounts::Wallet) -> Self {
         match wallet {
             accounts::Wallet::Paid => Self::Paid,

@@ -32,7 +32,7 @@ pub(super) struct Owner {
 }
 
 /// Where everything is.
-pub(super) struct Places {
+pub(super) struct Paths {
     pub(super) config: PathBuf,
     pub(super) database_url: PathBuf,
     pub(super) keyring: PathBuf,
@@ -41,9 +41,9 @@ pub(super) struct Places {
     pub(super) service: Option<Owner>,
 }
 
-// === impl Places ===
+// === impl Paths ===
 
-impl Places {
+impl Paths {
     pub(super) fn of(wish: &InitArguments) -> anyhow::Result<Self> {
         let service = match is_root()? {
             true => Some(user(&wish.user)?),

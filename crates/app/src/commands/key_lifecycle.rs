@@ -7,10 +7,10 @@ use trunkline_store::keys::{self, Key, OPERATOR, RevokeAnswer};
 use trunkline_types::KeyId;
 
 use super::key::DAY_SECONDS;
-use super::{database, shown};
-use crate::chance;
+use super::{database, format};
 use crate::cli::Expiry;
 use crate::output::Output;
+use crate::random;
 
 /// Gives a key another secret and prints it, this once.
 pub(super) async fn rotate(
@@ -18,7 +18,7 @@ pub(super) async fn rotate(
     (key, overlap): (i64, u32),
     output: &Output,
 ) -> anyhow::Result<()> {
-    let secret = chance::bytes()?;
+    let secret = random::bytes()?;
     let mut tx = database.begin().await?;
     let done = keys::rotate(&mut tx, KeyId::new(key), &secret, overlap).await;
     let done = done.map_err(anyhow::Error::from);
@@ -29,7 +29,7 @@ pub(super) async fn rotate(
         rotated.key.name,
         rotated.plain.reveal()
     );
-    let row = shown::key(&rotated.key, database::now(database).await?, &[]);
+    let row = format::key(&rotated.key, database::now(database).await?, &[]);
     let object = json!({ "ok": true, "key": rotated.plain.reveal(), "row": row });
     output.success(&text, &object);
     Ok(())
@@ -85,7 +85,7 @@ pub(super) async fn delete(database: &Database, key: i64, output: &Output) -> an
 async fn tell(database: &Database, key: &Key, output: &Output) -> anyhow::Result<()> {
     let now = database::now(database).await?;
     let text = format!("Key {} ({}) is {}.", key.id, key.name, key.state(now));
-    let object = json!({ "ok": true, "row": shown::key(key, now, &[]) });
+    let object = json!({ "ok": true, "row": format::key(key, now, &[]) });
     output.success(&text, &object);
     Ok(())
 }

@@ -18,11 +18,11 @@ use trunkline_types::{RequestId, csv};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::asked;
-use super::money::WalletWord;
+use super::amounts::WalletName;
+use super::query;
 use crate::api::Shared;
-use crate::fault::{ErrorBody, Fault};
-use crate::signed_in::SignedIn;
+use crate::error::{ApiError, ErrorBody};
+use crate::session::MemberSession;
 use crate::times::rfc3339;
 
 /// Lines of a page where nobody says how many.
@@ -48,7 +48,7 @@ const HEAD: [&str; 8] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = LedgerKind)]
-pub(crate) enum KindWord {
+pub(crate) enum EntryKindName {
     /// A call was charged.
     Charge,
     /// All that was left of a charge went back.
@@ -76,7 +76,7 @@ pub(crate) enum KindWord {
 pub(crate) struct LineQuery {
     /// Lines of this kind.
     #[param(nullable = false, inline = false)]
-    kind: Option<KindWord>,
+    kind: Option<EntryKindName>,
     /// Of calls and movements that began then or later: a moment, or a UTC day.
     #[param(nullable = false, example = "2026-11-01")]
     from: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) struct LineQuery {
 pub(crate) struct LineTableQuery {
     /// Lines of this kind.
     #[param(nullable = false, inline = false)]
-    kind: Option<KindWord>,
+    kind: Option<EntryKindName>,
     /// Of calls and movements that began then or later: a moment, or a UTC day.
     #[param(nullable = false, example = "2026-11-01")]
     from: Option<String>,
@@ -130,10 +130,10 @@ pub(crate) struct LedgerLine {
     at: String,
     /// What it is.
     #[schema(inline = false)]
-    kind: KindWord,
+    kind: EntryKindName,
     /// Of which wallet.
     #[schema(inline = false)]
-    wallet: WalletWord,
+    wallet: WalletName,
     /// What the wallet gained, or lost if negative.
     #[schema(example = "-0.0004")]
     amount_usd: String,
@@ -154,17 +154,17 @@ pub(crate) struct LedgerLine {
     responses((status = 200, description = "A page of lines", body = LedgerPage)))]
 pub(super) async fn lines(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     asked: Result<Query<LineQuery>, QueryRejection>,
-) -> Result<Json<LedgerPage>, Fault> {
-    let asked = asked::query(asked)?;
+) -> Result<Json<LedgerPage>, ApiError> {
+    let asked = query::query(asked)?;
     let wanted = JournalQuery {
         account: own.account,
-        kind: asked.kind.map(KindWord::ledger),
-        from: asked::from(asked.from.as_deref())?,
-        until: asked::until(asked.to.as_deref())?,
+        kind: asked.kind.map(EntryKindName::ledger),
+        from: query::from(asked.from.as_deref())?,
+        until: query::until(asked.to.as_deref())?,
         after: asked.after.as_deref().map(next_of).transpose()?,
-        limit: asked::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+        limit: query::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
     let found = journal::read(&shared.data, &wanted).await?;
     let searched = found.next.as_ref().and_then(searched_to);
@@ -184,15 +184,15 @@ pub(super) async fn lines(
     ))]
 pub(super) async fn table(
     State(shared): State<Shared>,
-    own: SignedIn,
+    own: MemberSession,
     asked: Result<Query<LineTableQuery>, QueryRejection>,
-) -> Result<Response, Fault> {
-    let asked = asked::query(asked)?;
+) -> Result<Response, ApiError> {
+    let asked = query::query(asked)?;
     let mut wanted = JournalQuery {
         account: own.account,
-        kind: asked.kind.map(KindWord::ledger),
-        from: asked::from(asked.from.as_deref())?,
-        until: asked::until(asked.to.as_deref())?,
+        kind: asked.kind.map(EntryKindName::ledger),
+        from: query::from(asked.from.as_deref())?,
+        until: query::until(asked.to.as_deref())?,
         after: None,
         limit: MAX_PAGE,
     };
@@ -209,13 +209,13 @@ pub(super) async fn table(
             csv::write(&mut text, &LedgerLine::of(line).fields());
         }
         let Some(next) = found.next else {
-            return Ok(asked::table("ledger", text));
+            return Ok(query::table("ledger", text));
         };
         wanted.after = Some(next);
     }
     let words =
         format!("these are more lines than a table holds ({MAX_TABLE_LINES}); ask for fewer days");
-    Err(Fault::at("from", words))
+    Err(ApiError::invalid_param("from", words))
 }
 
 /// Where the next page begins, as text that fits into an address.
@@ -226,8 +226,8 @@ fn cursor(next: &Next) -> String {
     }
 }
 
-fn next_of(text: &str) -> Result<Next, Fault> {
-    let wrong = || Fault::at("after", "is the `next` of the page before");
+fn next_of(text: &str) -> Result<Next, ApiError> {
+    let wrong = || ApiError::invalid_param("after", "is the `next` of the page before");
     let mut parts = text.split('.');
     let (Some(first), Some(second)) = (parts.next(), parts.next()) else {
         return Err(wrong());
@@ -254,9 +254,9 @@ fn name_of(line: &EntryId) -> String {
     format!("{}.{kind}.{wallet}", line.request)
 }
 
-// === impl KindWord ===
+// === impl EntryKindName ===
 
-impl KindWord {
+impl EntryKindName {
     const fn of(kind: EntryKind) -> Self {
         match kind {
             EntryKind::Charge => Self::Charge,
@@ -302,13 +302,13 @@ impl KindWord {
 
 impl LedgerLine {
     fn of(line: &JournalEntry) -> Self {
-        let kind = KindWord::of(line.id.kind);
+        let kind = EntryKindName::of(line.id.kind);
         let request = kind.is_of_a_call().then(|| line.id.request.to_string());
         Self {
             id: name_of(&line.id),
             at: rfc3339(line.at),
             kind,
-            wallet: WalletWord::of(line.id.wallet),
+            wallet: WalletName::of(line.id.wallet),
             amount_usd: line.amount.to_string(),
             request_id: request,
             text: line.text.clone(),
@@ -319,8 +319,8 @@ impl LedgerLine {
     /// As columns, in the order of [`HEAD`].
     fn fields(&self) -> [String; 8] {
         let wallet = match self.wallet {
-            WalletWord::Paid => Wallet::Paid,
-            WalletWord::Trial => Wallet::Trial,
+            WalletName::Paid => Wallet::Paid,
+            WalletName::Trial => Wallet::Trial,
         };
         [
             self.id.clone(),
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn words_are_those_of_the_ledger() {
         for kind in EntryKind::ALL {
-            let word = KindWord::of(kind);
+            let word = EntryKindName::of(kind);
             assert_eq!(serde_json::to_value(word).unwrap(), kind.word());
             assert_eq!(word.ledger(), kind);
         }

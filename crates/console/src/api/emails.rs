@@ -1,4 +1,4 @@
-//! Letters that no mail server takes, for operators to pass their links on.
+//! Emails that no mail server takes, for operators to pass their links on.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -8,30 +8,30 @@ use trunkline_store::emails::{self, Content, Kind, State as LetterState};
 use utoipa::ToSchema;
 
 use super::Shared;
-use crate::fault::{ErrorBody, Fault};
-use crate::signed_in::Somebody;
+use crate::error::{ApiError, ErrorBody};
+use crate::session::AuthenticatedUser;
 use crate::times::rfc3339;
 
-/// Letters of one answer at most, the newest.
+/// Emails of one answer at most, the newest.
 const MOST: i64 = 200;
 
-/// Letters that no mail server has taken.
+/// Emails that no mail server has taken.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Letters {
+pub(crate) struct Emails {
     /// The newest first; those whose link is over are gone.
-    data: Vec<LetterView>,
+    data: Vec<EmailView>,
 }
 
 /// A letter.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Letter)]
-pub(crate) struct LetterView {
+#[schema(as = Email)]
+pub(crate) struct EmailView {
     /// Its id.
     id: String,
     /// Whose address.
     to: String,
     /// What it is about.
-    kind: LetterKind,
+    kind: EmailKind,
     /// When it was written.
     #[schema(format = DateTime)]
     created_at: String,
@@ -41,7 +41,7 @@ pub(crate) struct LetterView {
     /// The link to pass on: as good as a password.
     link: String,
     /// How far it is.
-    state: LetterStateWord,
+    state: EmailStateName,
     /// Why a mail server did not take it; null if none was asked.
     #[schema(required)]
     last_error: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct LetterView {
 /// What a letter is about.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum LetterKind {
+pub(crate) enum EmailKind {
     /// It proves an address.
     Verify,
     /// It leads to a new password.
@@ -62,8 +62,8 @@ pub(crate) enum LetterKind {
 /// How far a letter is.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = LetterState)]
-pub(crate) enum LetterStateWord {
+#[schema(as = EmailState)]
+pub(crate) enum EmailStateName {
     /// It is sent, or tried again later.
     Waiting,
     /// A mail server has taken it.
@@ -75,42 +75,42 @@ pub(crate) enum LetterStateWord {
 }
 
 /// Lists letters that no mail server has taken, with their links. For operators, who give their password first.
-#[utoipa::path(get, path = "/api/operator/letters", operation_id = "list_letters", tag = "operator",
+#[utoipa::path(get, path = "/api/operator/emails", operation_id = "list_emails", tag = "operator",
     responses(
-        (status = 200, description = "Letters with their links, the newest first", body = Letters),
+        (status = 200, description = "Emails with their links, the newest first", body = Emails),
         (status = 401, description = "Nobody is signed in", body = ErrorBody),
         (status = 403, description = "The password is to be given again", body = ErrorBody),
         (status = 404, description = "Not an operator", body = ErrorBody)
     ))]
 pub(super) async fn list(
     State(shared): State<Shared>,
-    somebody: Somebody,
-) -> Result<Response, Fault> {
-    somebody.operates()?;
-    somebody.fresh()?;
+    user: AuthenticatedUser,
+) -> Result<Response, ApiError> {
+    user.require_operator()?;
+    user.require_step_up()?;
     let mut session = shared.people.session().await?;
     let unsent = emails::unsent(&mut session, MOST).await?;
     drop(session);
     let data = unsent.iter().filter_map(|letter| shown(&shared, letter));
-    let letters = Letters {
+    let letters = Emails {
         data: data.collect(),
     };
     Ok(axum::Json(letters).into_response())
 }
 
 /// None for a letter that has no link, or that another keyring sealed.
-fn shown(shared: &Shared, letter: &emails::Email) -> Option<LetterView> {
+fn shown(shared: &Shared, letter: &emails::Email) -> Option<EmailView> {
     let kind = match letter.kind {
-        Kind::Verify => LetterKind::Verify,
-        Kind::Reset => LetterKind::Reset,
-        Kind::Invitation => LetterKind::Invitation,
+        Kind::Verify => EmailKind::Verify,
+        Kind::Reset => EmailKind::Reset,
+        Kind::Invitation => EmailKind::Invitation,
         Kind::Known => return None,
     };
     let state = match letter.state {
-        LetterState::Waiting => LetterStateWord::Waiting,
-        LetterState::Sent => LetterStateWord::Sent,
-        LetterState::Failed => LetterStateWord::Failed,
-        LetterState::Kept => LetterStateWord::Kept,
+        LetterState::Waiting => EmailStateName::Waiting,
+        LetterState::Sent => EmailStateName::Sent,
+        LetterState::Failed => EmailStateName::Failed,
+        LetterState::Kept => EmailStateName::Kept,
     };
     let context = emails::context(letter.id);
     let binding = Binding::of_operator(&context);
@@ -124,7 +124,7 @@ fn shown(shared: &Shared, letter: &emails::Email) -> Option<LetterView> {
         tracing::error!(letter = %letter.id, "a letter cannot be read: another keyring sealed it");
         return None;
     };
-    Some(LetterView {
+    Some(EmailView {
         id: letter.id.to_string(),
         to: letter.to.clone(),
         kind,

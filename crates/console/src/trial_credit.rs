@@ -6,7 +6,7 @@ use trunkline_store::trial_grants::{self, Granted, NewGrant, Recipient};
 use trunkline_types::{AccountId, RANDOM_BYTES, RequestId};
 
 use crate::api::Shared;
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Who says that credit was given, in the ledger.
 const TRIAL_PROVIDER: &str = "trial";
@@ -17,7 +17,7 @@ pub(crate) async fn grant_trial(
     tx: &mut Tx,
     account: AccountId,
     email: &str,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let Some(trial) = shared.settings.trial else {
         return Ok(());
     };
@@ -52,13 +52,13 @@ pub(crate) async fn grant_trial(
         TopUpAnswer::Done => Ok(()),
         TopUpAnswer::Before | TopUpAnswer::Different | TopUpAnswer::Refused => {
             tracing::error!(%account, "trial credit was not booked: the ledger knows the grant already");
-            Err(Fault::unavailable())
+            Err(ApiError::unavailable())
         }
     }
 }
 
 /// A fresh id for a movement of money, of the database's day.
-pub(crate) async fn request(shared: &Shared, tx: &mut Tx) -> Result<RequestId, Fault> {
+pub(crate) async fn request(shared: &Shared, tx: &mut Tx) -> Result<RequestId, ApiError> {
     let mut random = [0; RANDOM_BYTES];
     shared.random.fill(&mut random)?;
     Ok(RequestId::new(database_now(tx).await?, random))

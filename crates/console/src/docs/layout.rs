@@ -8,13 +8,13 @@ use super::page::{Group, Head, Page};
 const HEADINGS_WORTH_A_LIST: usize = 2;
 
 /// What stands around all pages.
-pub(super) struct Frame<'a> {
+pub(super) struct Layout<'a> {
     pub(super) pages: &'a [Page],
 }
 
-// === impl Frame ===
+// === impl Layout ===
 
-impl Frame<'_> {
+impl Layout<'_> {
     /// A page, whole.
     pub(super) fn page(&self, at: usize) -> String {
         let Some(page) = self.pages.get(at) else {

@@ -13,12 +13,12 @@ use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::Shared;
-use super::people::{Opened, person_of};
+use super::people::{NewSession, person_of};
 use super::session::{self, Session};
-use crate::fault::{ErrorBody, Fault};
+use crate::error::{ApiError, ErrorBody};
+use crate::json_body::{Caller, JsonBody};
 use crate::passwords;
-use crate::sent::{Caller, Sent};
-use crate::signed_in::find;
+use crate::session::find;
 use crate::tokens;
 
 /// What an invitation is taken with.
@@ -38,12 +38,12 @@ pub(crate) struct AcceptBody {
 }
 
 /// Who takes it.
-enum Taker {
-    /// Somebody who is signed in.
-    SignedIn(PersonId),
-    /// Somebody who gave their password.
+enum Invitee {
+    /// AuthenticatedUser who is signed in.
+    MemberSession(PersonId),
+    /// AuthenticatedUser who gave their password.
     Known(PersonId),
-    /// Somebody new, with a name and the hash of a password.
+    /// AuthenticatedUser new, with a name and the hash of a password.
     New(String, Secret),
 }
 
@@ -59,30 +59,30 @@ pub(super) async fn accept(
     State(shared): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
-    Sent(body): Sent<AcceptBody>,
-) -> Result<Response, Fault> {
-    let token = tokens::hash_of(body.token.reveal()).ok_or_else(Fault::token_invalid)?;
+    JsonBody(body): JsonBody<AcceptBody>,
+) -> Result<Response, ApiError> {
+    let token = tokens::hash_of(body.token.reveal()).ok_or_else(ApiError::token_invalid)?;
     let found = open(&shared, &token).await?;
     let taker = taker(&shared, &found, &body, (&caller, &headers)).await?;
-    let is_signed_in = matches!(taker, Taker::SignedIn(_));
+    let is_signed_in = matches!(taker, Invitee::MemberSession(_));
     let mut tx = shared.people.begin().await?;
     let done = async {
         let person = join(&mut tx, &found, taker).await?;
         let (person, from) = ((person, Some(found.account)), (&caller, &headers));
         if is_signed_in {
-            return Opened::write_untrusted(&shared, &mut tx, person, from).await;
+            return NewSession::write_untrusted(&shared, &mut tx, person, from).await;
         }
-        Opened::write(&shared, &mut tx, person, from).await
+        NewSession::write(&shared, &mut tx, person, from).await
     };
     let done = done.await;
     let opened = tx.finish(done).await?;
     session::answer(&shared, &opened.token).await
 }
 
-async fn open(shared: &Shared, token: &TokenHash) -> Result<Invitation, Fault> {
+async fn open(shared: &Shared, token: &TokenHash) -> Result<Invitation, ApiError> {
     let mut session = shared.people.session().await?;
     let found = people::open_invitation(&mut session, token).await?;
-    found.ok_or_else(Fault::token_invalid)
+    found.ok_or_else(ApiError::token_invalid)
 }
 
 async fn taker(
@@ -90,31 +90,31 @@ async fn taker(
     found: &Invitation,
     body: &AcceptBody,
     (caller, headers): (&Caller, &HeaderMap),
-) -> Result<Taker, Fault> {
+) -> Result<Invitee, ApiError> {
     let mut session = shared.people.session().await?;
     let person = people::by_email(&mut session, &found.email).await?;
     drop(session);
     if let Some(person) = person {
         let own = find(shared, headers).await?;
         if own.is_some_and(|own| own.person == person.id) {
-            return Ok(Taker::SignedIn(person.id));
+            return Ok(Invitee::MemberSession(person.id));
         }
         let password = body.password.as_ref().ok_or_else(missing_password)?;
         let person = person_of(shared, (&found.email, password), caller).await?;
-        return Ok(Taker::Known(person.id));
+        return Ok(Invitee::Known(person.id));
     }
     let password = body.password.as_ref().ok_or_else(missing_password)?;
     let name = body.name.as_deref().unwrap_or_default();
     let name = check_person_name("name", name)?;
     passwords::check("password", password, &found.email)?;
-    Ok(Taker::New(name, shared.passwords.hash(password).await?))
+    Ok(Invitee::New(name, shared.passwords.hash(password).await?))
 }
 
 /// Uses the link up; of two at once, one gets it.
-async fn join(tx: &mut Tx, found: &Invitation, taker: Taker) -> Result<PersonId, Fault> {
+async fn join(tx: &mut Tx, found: &Invitation, taker: Invitee) -> Result<PersonId, ApiError> {
     let person = match taker {
-        Taker::SignedIn(person) | Taker::Known(person) => person,
-        Taker::New(name, password) => {
+        Invitee::MemberSession(person) | Invitee::Known(person) => person,
+        Invitee::New(name, password) => {
             let new = NewPerson {
                 email: &found.email,
                 name: &name,
@@ -122,13 +122,13 @@ async fn join(tx: &mut Tx, found: &Invitation, taker: Taker) -> Result<PersonId,
                 is_verified: found.is_mailed,
                 is_operator: false,
             };
-            // Somebody was faster with the same link or the same address.
+            // AuthenticatedUser was faster with the same link or the same address.
             let made = people::create_person(tx, &new).await?;
-            made.ok_or_else(Fault::token_invalid)?
+            made.ok_or_else(ApiError::token_invalid)?
         }
     };
     if !people::accept(tx, found.id, person).await? {
-        return Err(Fault::token_invalid());
+        return Err(ApiError::token_invalid());
     }
     if found.is_mailed {
         people::verify_email(tx, person).await?;
@@ -142,7 +142,7 @@ async fn join(tx: &mut Tx, found: &Invitation, taker: Taker) -> Result<PersonId,
     Ok(person)
 }
 
-fn missing_password() -> Fault {
+fn missing_password() -> ApiError {
     let text = "is needed: your password, or a new one of 10 to 200 characters";
-    Fault::at("password", text)
+    ApiError::invalid_param("password", text)
 }

@@ -11,11 +11,11 @@ use trunkline_store::keys;
 use trunkline_types::{Money, Timestamp};
 use utoipa::ToSchema;
 
-use super::calls::{LogRow, rows};
-use super::money::{self, BalanceView};
+use super::amounts::{self, BalanceView};
+use super::call_row::{LogRow, rows};
 use crate::api::Shared;
-use crate::fault::Fault;
-use crate::signed_in::SignedIn;
+use crate::error::ApiError;
+use crate::session::MemberSession;
 
 /// Days that are summed up.
 const MONTH_DAYS: i64 = 30;
@@ -39,7 +39,7 @@ pub(crate) struct Home {
     balance: BalanceView,
     /// Below it the organisation is told; null for never.
     #[schema(required)]
-    low_mark_usd: Option<String>,
+    low_balance_threshold_usd: Option<String>,
     /// Charged today (UTC), less what went back today.
     spent_today_usd: String,
     /// The same of yesterday.
@@ -60,7 +60,7 @@ pub(crate) struct Home {
     /// Calls that failed, newest first, five at most.
     last_errors: Vec<LogRow>,
     /// Models of which, since yesterday, at least three calls and a fifth of all failed.
-    troubled_models: Vec<TroubledModel>,
+    failing_models: Vec<FailingModel>,
     /// Whether there is an API key.
     has_key: bool,
     /// Whether there ever was a call.
@@ -83,7 +83,7 @@ pub(crate) struct HomeDay {
 
 /// A model whose calls fail.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TroubledModel {
+pub(crate) struct FailingModel {
     /// The model.
     model: String,
     /// Its calls since yesterday.
@@ -95,8 +95,11 @@ pub(crate) struct TroubledModel {
 /// Shows balance, burn rate and what went wrong lately.
 #[utoipa::path(get, path = "/api/home", operation_id = "home", tag = "wallet",
     responses((status = 200, description = "How the organisation does", body = Home)))]
-pub(super) async fn home(State(shared): State<Shared>, own: SignedIn) -> Result<Json<Home>, Fault> {
-    let (balance, trial_ends) = money::balance(&shared, own.account).await?;
+pub(super) async fn home(
+    State(shared): State<Shared>,
+    own: MemberSession,
+) -> Result<Json<Home>, ApiError> {
+    let (balance, trial_ends) = amounts::balance(&shared, own.account).await?;
     let today = usage_report::today(&shared.data).await?;
     let month = by_day(&shared, &own, today).await?;
     let errors = Search {
@@ -122,17 +125,17 @@ pub(super) async fn home(State(shared): State<Shared>, own: SignedIn) -> Result<
         }
     });
     Ok(Json(Home {
-        low_mark_usd: balance.low_balance_threshold.map(|mark| mark.to_string()),
+        low_balance_threshold_usd: balance.low_balance_threshold.map(|mark| mark.to_string()),
         spent_today_usd: spent(&on(today)).to_string(),
         spent_yesterday_usd: spent(&on(today.earlier(1))).to_string(),
         spent_30_days_usd: Money::from_nanos(all.max(0)).to_string(),
         burn_per_day_usd: burn.to_string(),
-        days_left: days_left(money::available(&balance), burn),
+        days_left: days_left(amounts::available(&balance), burn),
         calls_today: on(today).calls,
         failed_today: on(today).failed,
         days: days.collect(),
         last_errors: rows(&shared, own.account, &errors.calls).await?,
-        troubled_models: troubled(&shared, &own, today).await?,
+        failing_models: troubled(&shared, &own, today).await?,
         has_key: has_key(&shared, &own).await?,
         has_called,
         balance: BalanceView::of(&balance, trial_ends),
@@ -142,9 +145,9 @@ pub(super) async fn home(State(shared): State<Shared>, own: SignedIn) -> Result<
 /// The sums of each of the last 30 days that has any.
 async fn by_day(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     today: UtcDay,
-) -> Result<Vec<(UtcDay, Totals)>, Fault> {
+) -> Result<Vec<(UtcDay, Totals)>, ApiError> {
     let by = Grouping {
         day: true,
         ..Grouping::default()
@@ -159,9 +162,9 @@ async fn by_day(
 
 async fn troubled(
     shared: &Shared,
-    own: &SignedIn,
+    own: &MemberSession,
     today: UtcDay,
-) -> Result<Vec<TroubledModel>, Fault> {
+) -> Result<Vec<FailingModel>, ApiError> {
     let by = Grouping {
         model: true,
         ..Grouping::default()
@@ -176,7 +179,7 @@ async fn troubled(
     let mut lines: Vec<ReportRow> = report.lines.into_iter().filter(is_troubled).collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.totals.failed));
     let shown = lines.into_iter().take(MAX_TROUBLED);
-    let shown = shown.map(|line| TroubledModel {
+    let shown = shown.map(|line| FailingModel {
         model: line.group_key.model,
         calls: line.totals.calls,
         failed: line.totals.failed,
@@ -184,13 +187,13 @@ async fn troubled(
     Ok(shown.collect())
 }
 
-async fn has_key(shared: &Shared, own: &SignedIn) -> Result<bool, Fault> {
+async fn has_key(shared: &Shared, own: &MemberSession) -> Result<bool, ApiError> {
     let mut session = shared.data.session().await?;
     let first = keys::list(&mut session, own.account, None, 1).await?;
     Ok(!first.is_empty())
 }
 
-fn seen(own: &SignedIn, from: UtcDay, to: UtcDay) -> UsageFilter {
+fn seen(own: &MemberSession, from: UtcDay, to: UtcDay) -> UsageFilter {
     UsageFilter {
         account: own.account,
         below: None,

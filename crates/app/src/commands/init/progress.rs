@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::output::Output;
 
 /// The steps so far.
-pub(super) struct Told<'a> {
+pub(super) struct Progress<'a> {
     output: &'a Output,
     steps: Vec<Value>,
     has_changed: bool,
@@ -27,9 +27,9 @@ pub(super) struct Summary {
     pub(super) next: Vec<String>,
 }
 
-// === impl Told ===
+// === impl Progress ===
 
-impl<'a> Told<'a> {
+impl<'a> Progress<'a> {
     pub(super) fn new(output: &'a Output) -> Self {
         Self {
             output,

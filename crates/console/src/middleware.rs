@@ -17,8 +17,8 @@ use tower_service::Service as _;
 use trunkline_types::RequestId;
 
 use crate::console::{Callers, RequestIds};
-use crate::fault::{Fault, Kind};
-use crate::sent::{CallerAddress, MAX_BODY_BYTES, too_large};
+use crate::error::{ApiError, ErrorCode};
+use crate::json_body::{CallerAddress, MAX_BODY_BYTES, too_large};
 
 /// Longest query. A page needs a hundred bytes, a provider of sign-ins that sends somebody back thousands.
 const MAX_QUERY_BYTES: usize = 8_192;
@@ -74,7 +74,7 @@ pub(crate) fn is_public(path: &str) -> bool {
 }
 
 /// Stands before the routes.
-pub(crate) struct Front {
+pub(crate) struct Middleware {
     router: Router,
     request_ids: RequestIds,
     callers: Callers,
@@ -82,9 +82,9 @@ pub(crate) struct Front {
     error_pages: String,
 }
 
-// === impl Front ===
+// === impl Middleware ===
 
-impl Front {
+impl Middleware {
     pub(crate) fn new(
         router: Router,
         (request_ids, callers): (RequestIds, Callers),
@@ -138,16 +138,16 @@ impl Front {
         match tokio::time::timeout(ANSWER_WAIT, answer).await {
             Ok(Ok(answered)) => answered,
             Ok(Err(never)) => match never {},
-            Err(_) => Fault::unavailable().into_response(),
+            Err(_) => ApiError::unavailable().into_response(),
         }
     }
 }
 
-fn bounds(request: &Request<Body>) -> Result<(), Fault> {
+fn bounds(request: &Request<Body>) -> Result<(), ApiError> {
     let query = request.uri().query().unwrap_or_default();
     if query.len() > MAX_QUERY_BYTES {
         let text = format!("the query may have at most {MAX_QUERY_BYTES} bytes");
-        return Err(Fault::new(Kind::Invalid, text));
+        return Err(ApiError::new(ErrorCode::Invalid, text));
     }
     // One whose length is not told is measured while it is read.
     let most = u64::try_from(MAX_BODY_BYTES).unwrap_or(u64::MAX);
@@ -163,7 +163,7 @@ fn finished(
     (id, error_pages): (RequestId, &str),
     is_public: bool,
 ) -> Response {
-    if let Some(fault) = answered.extensions_mut().remove::<Fault>() {
+    if let Some(fault) = answered.extensions_mut().remove::<ApiError>() {
         let body = serde_json::to_vec(&fault.body(id, error_pages)).unwrap_or_default();
         *answered.body_mut() = Body::from(body);
         let headers = answered.headers_mut();

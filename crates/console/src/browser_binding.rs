@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use trunkline_store::people::TokenHash;
 
 use crate::api::Shared;
-use crate::fault::Fault;
+use crate::error::ApiError;
 use crate::settings::ConsoleSettings;
 use crate::tokens::{self, Token};
 
@@ -48,7 +48,7 @@ fn name(settings: &ConsoleSettings) -> &'static str {
 
 impl Browser {
     /// The browser of a request; one that is new is given a cookie.
-    pub(crate) fn of(shared: &Shared, headers: &HeaderMap) -> Result<Self, Fault> {
+    pub(crate) fn of(shared: &Shared, headers: &HeaderMap) -> Result<Self, ApiError> {
         if let Some(hash) = known(&shared.settings, headers) {
             return Ok(Self { hash, fresh: None });
         }
