@@ -36,20 +36,20 @@ web-types:
     cd web && npm run --silent types
 
 # Every page in every state, both themes and widths: pictures and contact sheets in web/out, overflow, accessibility.
-web-states *words: web
-    node web/e2e/states.mjs {{ words }}
+web-screens *words: web
+    node web/e2e/screenshots.mjs {{ words }}
 
 # The usual state of every page by a clock that runs: no picture, but a page that draws or asks without end fails.
-web-clock *words: web
-    node web/e2e/states.mjs --clock real {{ words }}
+web-idle *words: web
+    node web/e2e/screenshots.mjs --clock real {{ words }}
 
 # The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then isolation between tenants, and every page of the documentation.
-web-walk: web build
+web-e2e: web build
     node web/e2e/gate.mjs --full
 
 # For the gate: every page in every state once, by a clock that runs; the top tasks in one theme of each width, isolation between tenants, the documentation.
 web-gate: web build
-    node web/e2e/states.mjs --short
+    node web/e2e/screenshots.mjs --short
     node web/e2e/gate.mjs
 
 # The README's pictures and terminal text, made anew by a `trunkline dev` and a browser of their own.

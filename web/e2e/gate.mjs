@@ -1,5 +1,5 @@
 // The walk through the top tasks, the walls between tenants, and every page of the documentation, with one browser; the
-// documentation is that of the walk's own house. The walls need a house of their own: both take the operator's link.
+// documentation is that of the walk's own server. The walls need a house of their own: both take the operator's link.
 //
 //   node e2e/gate.mjs [--full]
 //
@@ -9,19 +9,19 @@ import { startDev } from "./dev.mjs";
 import { docs } from "./docs.mjs";
 import { launch } from "./harness.mjs";
 import { security } from "./security.mjs";
-import { COMBINATIONS, walks } from "./walk.mjs";
+import { COMBINATIONS, walks } from "./journeys.mjs";
 
 const full = process.argv.includes("--full");
-const [house, browser] = await Promise.all([startDev(), launch()]);
+const [server, browser] = await Promise.all([startDev(), launch()]);
 
 async function walkAndDocs() {
-  const walked = await walks(house, browser, full ? COMBINATIONS : ["light-1440", "dark-390"], full);
-  return walked + (await docs(house.dash_url, browser, !full));
+  const walked = await walks(server, browser, full ? COMBINATIONS : ["light-1440", "dark-390"], full);
+  return walked + (await docs(server.dash_url, browser, !full));
 }
 
 // Much of each is waiting, so both run at once; an error of one does not hide what the other finds.
 const results = await Promise.allSettled([walkAndDocs(), security(browser)]);
 await browser.close();
-await house.stop();
+await server.stop();
 for (const { reason } of results) if (reason !== undefined) console.error(reason);
 process.exit(results.every(({ value }) => value === 0) ? 0 : 1);

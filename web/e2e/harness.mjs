@@ -76,7 +76,7 @@ const NO_FIXTURE = {
 export function answersOf(state) {
   const session = { ...base.session, ...(state.session ?? {}) };
   return {
-    data: new URL(session.house.base_url).origin,
+    data: new URL(session.instance.base_url).origin,
     responses: { "GET /api/session": session, ...base.responses, ...(state.responses ?? {}) },
   };
 }

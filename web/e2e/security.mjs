@@ -22,7 +22,7 @@ const PUBLIC = [
   "/api/email/verify",
   "/api/password/forgot",
   "/api/password/reset",
-  "/api/invitations/look",
+  "/api/invitations/preview",
   "/api/invitations/accept",
   "/api/pricing",
   "/api/social/catalog",
@@ -57,7 +57,7 @@ export async function security(shared) {
   return code;
 }
 
-/** The operator, whose organisation has the credit of this development house. */
+/** The operator, whose organisation has the credit of this development server. */
 async function firstTenant() {
   const person = new Person(dev.dash_url);
   const setup = tokenOf(dev.operator_link);
@@ -80,7 +80,7 @@ async function firstTenant() {
   return { person, secrets: [setup, PASSWORDS.a] };
 }
 
-/** Signs up by itself; the letter is shown to the operator, because no mail is sent. */
+/** Signs up by itself; the email is shown to the operator, because no mail is sent. */
 async function secondTenant(operator) {
   const person = new Person(dev.dash_url);
   await person.must("POST", "/api/sign-up", {
@@ -90,14 +90,14 @@ async function secondTenant(operator) {
     organisation: "Second",
   });
   await operator.must("POST", "/api/session/step-up", { password: PASSWORDS.a });
-  const letters = await operator.must("GET", "/api/operator/letters");
-  const letter = letters.data.find((one) => one.to === "bob@second.example");
-  checks.that(letter?.link, "without a mail server the operator sees the link");
-  const session = await person.must("POST", "/api/email/verify", { token: tokenOf(letter.link) });
+  const emails = await operator.must("GET", "/api/operator/emails");
+  const email = emails.data.find((one) => one.to === "bob@second.example");
+  checks.that(email?.link, "without a mail server the operator sees the link");
+  const session = await person.must("POST", "/api/email/verify", { token: tokenOf(email.link) });
   checks.that(session.signed_in && session.account, "a verified person is in an organisation of its own");
   await person.must("POST", "/api/session/step-up", { password: PASSWORDS.b });
   const made = await person.must("POST", "/api/keys", { name: "bob" });
-  return { person, key: made.secret, secrets: [tokenOf(letter.link), PASSWORDS.b, made.secret] };
+  return { person, key: made.secret, secrets: [tokenOf(email.link), PASSWORDS.b, made.secret] };
 }
 
 /** One of each thing that the first tenant can own. */
@@ -374,7 +374,7 @@ async function markup({ person }) {
     "/wallet",
     "/members",
     "/settings",
-    "/operator/letters",
+    "/operator/emails",
     "/docs",
   ];
   for (const path of paths) {

@@ -4,7 +4,7 @@
 import { NOW, REAL_CLOCK } from "../fixtures/base.mjs";
 import { answerFor, answersOf, chinese, faceOf, reply } from "./harness.mjs";
 import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
-import { countCommits, restless, within } from "./rest.mjs";
+import { countCommits, restless, within } from "./idle_checks.mjs";
 
 const AXE = "/__axe.js";
 const BLANK = "/__blank";

@@ -26,7 +26,7 @@ function closure(name, seen = new Set()) {
 }
 const DRAW = "src/kit/charts/draw.tsx";
 /** Opened by a key press, never by a page. */
-const PALETTE = "src/app/Palette.tsx";
+const PALETTE = "src/app/CommandPalette.tsx";
 function hasCharts(page) {
   const folder = join(here, dirname(page));
   const sources = readdirSync(folder).filter((name) => name.endsWith(".tsx"));

@@ -3,18 +3,18 @@ import { Ellipsis } from "lucide-react";
 import { useState } from "react";
 import { Dialog, Link, usePath } from "@/kit";
 import { useTexts } from "@/text";
-import { bottom, docsIcon as DocsIcon, isHere, type Place, places } from "./places";
+import { bottom, docsIcon as DocsIcon, isHere, type NavItem, navigation } from "./navigation";
 import { useSession } from "./session";
 import { appTexts } from "./texts";
 
-/** The rail of a phone: four places and a sheet with the others. */
+/** The rail of a phone: four navigation and a sheet with the others. */
 export function BottomBar() {
   const t = useTexts(appTexts);
   const path = usePath();
   const { person } = useSession();
   const [open, setOpen] = useState(false);
-  const shown = bottom.flatMap((name) => places.filter((place) => place.name === name));
-  const rest = places.filter(
+  const shown = bottom.flatMap((name) => navigation.filter((place) => place.name === name));
+  const rest = navigation.filter(
     (place) => !bottom.includes(place.name) && (place.group === "customer" || person?.is_operator === true),
   );
   const restHere = rest.some((place) => isHere(place, path));
@@ -78,7 +78,7 @@ function Row({
 }: {
   href: string;
   label: string;
-  icon: Place["icon"];
+  icon: NavItem["icon"];
   here: boolean;
   close: () => void;
 }) {

@@ -7,7 +7,7 @@ import { useTexts } from "@/text";
 import { isSearchKey, NO_SEARCH, searchStep } from "./search";
 import { appTexts } from "./texts";
 
-const Palette = lazy(() => import("./Palette").then((module) => ({ default: module.Palette })));
+const CommandPalette = lazy(() => import("./CommandPalette").then((module) => ({ default: module.CommandPalette })));
 
 export function SearchBox({ onClose }: { onClose: () => void }) {
   const t = useTexts(appTexts);
@@ -50,7 +50,7 @@ export function SearchBox({ onClose }: { onClose: () => void }) {
             />
           </div>
           <Suspense fallback={<Waiting />}>
-            <Palette search={search} list={list} onStep={step} onHits={onHits} onClose={onClose} />
+            <CommandPalette search={search} list={list} onStep={step} onHits={onHits} onClose={onClose} />
           </Suspense>
           <div className="hidden shrink-0 items-center gap-4 border-t border-line px-4 py-2 text-xs text-ink-3 sm:flex">
             <span className="flex items-center gap-1.5">

@@ -7,7 +7,7 @@ import { api } from "@/api";
 import { Button, toast, useGo, usePath, useRemembered } from "@/kit";
 import { useTexts } from "@/text";
 import { BottomBar } from "./BottomBar";
-import { Rail } from "./Rail";
+import { Sidebar } from "./Sidebar";
 import { SearchBox } from "./SearchBox";
 import { useSession } from "./session";
 import { TopBar } from "./TopBar";
@@ -23,7 +23,7 @@ function typing(target: EventTarget | null): boolean {
 
 export function Shell() {
   const t = useTexts(appTexts);
-  const { signed_in, house } = useSession();
+  const { signed_in, instance } = useSession();
   const go = useGo();
   const path = usePath();
   const [narrow, setNarrow] = useRemembered("rail.narrow", false);
@@ -31,13 +31,13 @@ export function Shell() {
 
   useEffect(() => {
     if (signed_in) return;
-    if (house.needs_setup) {
+    if (instance.needs_setup) {
       go("/setup", undefined, true);
       return;
     }
     const here = location.pathname + location.search;
     go("/sign-in", here === "/" ? undefined : { return_to: here }, true);
-  }, [signed_in, house.needs_setup, go]);
+  }, [signed_in, instance.needs_setup, go]);
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -60,7 +60,7 @@ export function Shell() {
       >
         {t.skip}
       </a>
-      <Rail narrow={narrow} onNarrow={setNarrow} />
+      <Sidebar narrow={narrow} onNarrow={setNarrow} />
       <TopBar onSearch={() => setSearching(true)} />
       <VerifyNotice />
       <main id="content" tabIndex={-1} key={path.split("/")[1]} className="pb-20 outline-none sm:pb-0">

@@ -50,7 +50,7 @@ export function StepUp() {
       setBusy(false);
     }
   };
-  const providers = session.person?.has_password === false ? session.house.providers : [];
+  const providers = session.person?.has_password === false ? session.instance.providers : [];
   const wrong = error instanceof ApiError && error.code === "sign_in_failed";
   return (
     <Dialog

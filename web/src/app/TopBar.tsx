@@ -16,7 +16,7 @@ import { useState } from "react";
 import { type AccountRef, api, type Session, type Wallet } from "@/api";
 import { Button, format, Kbd, Link, Menu, type MenuItem, Money, Skeleton, toast, useGo, usePhone } from "@/kit";
 import { type LanguageChoice, setLanguage, useLanguageChoice, useTexts } from "@/text";
-import { Mark } from "./Rail";
+import { Mark } from "./Sidebar";
 import { useSession, useTakeSession } from "./session";
 import { appTexts } from "./texts";
 import { setTheme, type ThemeChoice, useTheme } from "./theme";
@@ -36,10 +36,10 @@ export function useWallet() {
 
 export function TopBar({ onSearch }: { onSearch: () => void }) {
   const t = useTexts(appTexts);
-  const { house } = useSession();
+  const { instance } = useSession();
   return (
     <header className="sticky top-0 z-20 flex h-14 items-center gap-2 border-b border-line bg-surface px-3 sm:gap-3 sm:px-6">
-      <Link href="/" aria-label={house.name} className="rounded-md sm:hidden">
+      <Link href="/" aria-label={instance.name} className="rounded-md sm:hidden">
         <Mark className="size-7" />
       </Link>
       <AccountSwitch />
@@ -121,8 +121,8 @@ function AccountSwitch() {
 /** Whether calls cost real money: always in sight, always in words. */
 function Environment() {
   const t = useTexts(appTexts);
-  const { account, house } = useSession();
-  const kind = house.mode === "dev" ? "dev" : account?.kind === "test" ? "test" : "live";
+  const { account, instance } = useSession();
+  const kind = instance.mode === "dev" ? "dev" : account?.kind === "test" ? "test" : "live";
   const looks = {
     live: { word: t.live, means: t.liveMeans, look: "bg-ok-soft text-ok", icon: <Radio aria-hidden /> },
     test: { word: t.test, means: t.testMeans, look: "bg-warn-soft text-warn", icon: <FlaskConical aria-hidden /> },
@@ -175,11 +175,11 @@ function BalanceLink() {
 export function useSignOut(): () => Promise<void> {
   const take = useTakeSession();
   const go = useGo();
-  const { house } = useSession();
+  const { instance } = useSession();
   return async () => {
     try {
       await api.delete("/api/session");
-      take({ signed_in: false, person: null, account: null, accounts: [], rights: [], stepped_up_until: null, house });
+      take({ signed_in: false, person: null, account: null, accounts: [], rights: [], stepped_up_until: null, instance });
       go("/sign-in");
     } catch (problem) {
       toast(problem instanceof Error ? problem.message : String(problem), "bad");

@@ -8,7 +8,7 @@ import {
   Outlet,
 } from "@tanstack/react-router";
 import { routes } from "@/routes";
-import { PageBroke } from "./PageBroke";
+import { ErrorBoundary } from "./ErrorBoundary";
 import { Root } from "./Root";
 import { Shell } from "./Shell";
 
@@ -60,6 +60,6 @@ export const router = createRouter({
   stringifySearch,
   defaultPreload: "intent",
   scrollRestoration: true,
-  defaultErrorComponent: PageBroke,
+  defaultErrorComponent: ErrorBoundary,
   defaultNotFoundComponent: NotFound,
 });

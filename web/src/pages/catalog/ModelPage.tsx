@@ -95,9 +95,9 @@ function Actions({ model }: { model: Model }) {
 function Facts({ model }: { model: Model }) {
   const t = useTexts(catalogTexts);
   const number = useNumber();
-  const { house } = useSession();
+  const { instance } = useSession();
   const traps = trapsOf(model, useTexts(trapTexts), number);
-  const example = exampleCall(model, house.base_url);
+  const example = exampleCall(model, instance.base_url);
   return (
     <>
       <div className="mb-6 flex flex-wrap items-center gap-x-3 gap-y-2">

@@ -73,7 +73,7 @@ export default function ConnectPage() {
 
 function ClientSteps({ client, keyId }: { client: ClientId; keyId: string }) {
   const t = useTexts(connectTexts);
-  const { house } = useSession();
+  const { instance } = useSession();
   const [search, setSearch] = useSearch();
   const pricing = usePricing();
   const secret = secretOf(keyId);
@@ -94,7 +94,7 @@ function ClientSteps({ client, keyId }: { client: ClientId; keyId: string }) {
   if (pricing.error !== null) return <Problem error={pricing.error} retry={() => void pricing.refetch()} />;
   if (pricing.isPending) return <SkeletonText lines={10} />;
   if (model === "") return <Empty title={t.modelNone} />;
-  const snippet = snippetFor(client, { base: house.base_url, key: secret, model });
+  const snippet = snippetFor(client, { base: instance.base_url, key: secret, model });
   return (
     <>
       <div className="max-w-sm">

@@ -21,7 +21,7 @@ export const CLIENT_IDS = [
 export type ClientId = (typeof CLIENT_IDS)[number];
 
 export interface SnippetInput {
-  /** The data plane with `/v1`, as `house.base_url` says it. */
+  /** The data plane with `/v1`, as `instance.base_url` says it. */
   base: string;
   /** The reader's key, or null where it is not known any more. */
   key: string | null;

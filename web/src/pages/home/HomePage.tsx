@@ -70,7 +70,7 @@ export default function HomePage() {
 
 function Low({ home }: { home: Home }) {
   const t = useTexts(homeTexts);
-  const mark = home.low_mark_usd;
+  const mark = home.low_balance_threshold_usd;
   if (mark === null || !home.balance.is_low) return null;
   return (
     <div
@@ -187,18 +187,18 @@ function Troubled({ home }: { home: Home | undefined }) {
   const t = useTexts(homeTexts);
   const lang = locale(useLanguage());
   return (
-    <Card title={t.troubled} flush={home !== undefined && home.troubled_models.length > 0}>
+    <Card title={t.troubled} flush={home !== undefined && home.failing_models.length > 0}>
       {home === undefined && <SkeletonText lines={4} />}
-      {home !== undefined && home.troubled_models.length === 0 && (
+      {home !== undefined && home.failing_models.length === 0 && (
         <p className="flex items-start gap-2 text-ink-2">
           <CircleCheck aria-hidden className="mt-0.5 size-4 shrink-0 text-ok" />
           {t.troubledNone}
         </p>
       )}
-      {home !== undefined && home.troubled_models.length > 0 && (
+      {home !== undefined && home.failing_models.length > 0 && (
         <>
           <ul>
-            {home.troubled_models.slice(0, 5).map((one) => (
+            {home.failing_models.slice(0, 5).map((one) => (
               <li key={one.model} className="border-b border-line">
                 <Link
                   href={`/logs?model=${encodeURIComponent(one.model)}&outcome=failed`}

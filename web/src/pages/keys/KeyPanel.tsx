@@ -30,7 +30,7 @@ import {
 import { useTexts } from "@/text";
 import { BudgetsForm, readerZone } from "./BudgetsForm";
 import { useKey, useTakeKey } from "./data";
-import { EndDialog } from "./EndForm";
+import { ExpiryDialog } from "./ExpiryForm";
 import { type BudgetDraft, budgetFaults, type DraftFault, LONGEST_NAME, sentBudgets } from "./form";
 import { BudgetBar, StateBadge } from "./parts";
 import { RotateDialog } from "./RotateDialog";
@@ -159,7 +159,7 @@ function End({ keyRow, mayWrite }: { keyRow: Key; mayWrite: boolean }) {
           {t.changeEnd}
         </Button>
       )}
-      {open && <EndDialog keyRow={keyRow} onClose={() => setOpen(false)} />}
+      {open && <ExpiryDialog keyRow={keyRow} onClose={() => setOpen(false)} />}
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import { Card, Combobox, Field, Input, Switch, Textarea } from "@/kit";
 import { usePricing, useSocialCatalog } from "@/pages/catalog/data";
 import { useTexts } from "@/text";
-import { EndForm } from "./EndForm";
+import { ExpiryForm } from "./ExpiryForm";
 import { type DraftFault, ENDPOINT_WORDS, type KeyDraft } from "./form";
 import { keysTexts } from "./texts";
 
@@ -111,7 +111,7 @@ function Behaviour({ draft, onChange, faults }: Props) {
   return (
     <Card title={t.behaviour}>
       <div className="space-y-4">
-        <EndForm draft={draft} onChange={onChange} past={faults.some((fault) => fault.field === "endDate")} />
+        <ExpiryForm draft={draft} onChange={onChange} past={faults.some((fault) => fault.field === "endDate")} />
         <Switch
           checked={draft.strict}
           onChange={(strict) => onChange({ strict })}

@@ -2,7 +2,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { ArrowRight, ChevronDown, ShieldCheck } from "lucide-react";
 import { type FormEvent, useRef, useState } from "react";
-import { api, type MadeKey } from "@/api";
+import { api, type KeyWithSecret } from "@/api";
 import { useRight } from "@/app/session";
 import { Button, Card, Empty, Field, Input, Link, Page, Problem, useGo } from "@/kit";
 import { useTexts } from "@/text";
@@ -17,7 +17,7 @@ import { keysTexts } from "./texts";
 export default function NewKeyPage() {
   const t = useTexts(keysTexts);
   const mayWrite = useRight("keys.write");
-  const [made, setMade] = useState<MadeKey | null>(null);
+  const [made, setMade] = useState<KeyWithSecret | null>(null);
   const above = (
     <Link href="/keys" className="hover:text-ink hover:underline">
       {t.title}
@@ -33,7 +33,7 @@ export default function NewKeyPage() {
   );
 }
 
-function Made({ made }: { made: MadeKey }) {
+function Made({ made }: { made: KeyWithSecret }) {
   const t = useTexts(keysTexts);
   return (
     <Card>
@@ -52,7 +52,7 @@ function Made({ made }: { made: MadeKey }) {
   );
 }
 
-function KeyForm({ onMade }: { onMade: (made: MadeKey) => void }) {
+function KeyForm({ onMade }: { onMade: (made: KeyWithSecret) => void }) {
   const t = useTexts(keysTexts);
   const go = useGo();
   const takeKey = useTakeKey();
@@ -61,7 +61,7 @@ function KeyForm({ onMade }: { onMade: (made: MadeKey) => void }) {
   const [more, setMore] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const create = useMutation({
-    mutationFn: () => api.post<MadeKey>("/api/keys", newKeyOf(draft, new Date())),
+    mutationFn: () => api.post<KeyWithSecret>("/api/keys", newKeyOf(draft, new Date())),
     onSuccess: (made) => {
       rememberSecret(made.key.id, made.secret);
       takeKey(made.key);

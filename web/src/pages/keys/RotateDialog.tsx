@@ -1,7 +1,7 @@
 /** A new secret for a key. The old one works on for a while, so that programs can change over. */
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, type Key, type MadeKey } from "@/api";
+import { api, type Key, type KeyWithSecret } from "@/api";
 import { Button, Dialog, Field, Problem, Select } from "@/kit";
 import { useTexts } from "@/text";
 import { useTakeKey } from "./data";
@@ -17,7 +17,7 @@ export function RotateDialog({ keyRow, onClose }: { keyRow: Key; onClose: () => 
   const takeKey = useTakeKey();
   const [overlap, setOverlap] = useState<Overlap>("86400");
   const rotate = useMutation({
-    mutationFn: () => api.post<MadeKey>(`/api/keys/${keyRow.id}/rotate`, { overlap_seconds: Number(overlap) }),
+    mutationFn: () => api.post<KeyWithSecret>(`/api/keys/${keyRow.id}/rotate`, { overlap_seconds: Number(overlap) }),
     onSuccess: (made) => {
       rememberSecret(made.key.id, made.secret);
       takeKey(made.key);

@@ -4,10 +4,10 @@ import type { Outcome } from "@/api";
 import { Button, Dialog, Field, IconButton, Input, Select, usePhone, useSettled } from "@/kit";
 import { kitTexts } from "@/kit/texts";
 import { useTexts } from "@/text";
-import { useKeyOptions, useModelOptions } from "../records/asked";
-import { readTypedUsd } from "../records/nano";
-import { Pick } from "../records/Pick";
-import { recordTexts, wordIn } from "../records/texts";
+import { useKeyOptions, useModelOptions } from "@/kit/records/filterOptions";
+import { readTypedUsd } from "@/kit/records/money";
+import { MultiSelect } from "@/kit/records/MultiSelect";
+import { recordTexts, wordIn } from "@/kit/records/texts";
 import {
   countFilters,
   fromLocalField,
@@ -159,11 +159,11 @@ function Controls({ filters, onChange, labelled }: BarProps & { labelled: boolea
     <>
       {wrap(
         t.key,
-        <Pick label={t.key} any={t.anyKey} value={filters.key} {...keys} onChange={(key) => set({ key })} />,
+        <MultiSelect label={t.key} any={t.anyKey} value={filters.key} {...keys} onChange={(key) => set({ key })} />,
       )}
       {wrap(
         t.model,
-        <Pick
+        <MultiSelect
           label={t.model}
           any={t.anyModel}
           value={filters.model}
@@ -188,7 +188,7 @@ function Controls({ filters, onChange, labelled }: BarProps & { labelled: boolea
       )}
       {wrap(
         t.endpoint,
-        <Pick
+        <MultiSelect
           label={t.endpoint}
           any={t.anyEndpoint}
           value={filters.endpoint}

@@ -19,9 +19,9 @@ import {
 } from "@/kit";
 import { money } from "@/kit/format";
 import { useTexts } from "@/text";
-import { isNothing } from "../records/nano";
-import { Facts, PanelSkeleton, Verdict } from "../records/parts";
-import { recordTexts, wordIn } from "../records/texts";
+import { isNothing } from "@/kit/records/money";
+import { Facts, PanelSkeleton, Verdict } from "@/kit/records/parts";
+import { recordTexts, wordIn } from "@/kit/records/texts";
 import { moneyEnd, playgroundOf } from "./receipt";
 import { Attempts, Movements, PriceLines, UsageParts, Warnings } from "./receiptParts";
 import { logTexts } from "./texts";

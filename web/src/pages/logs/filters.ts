@@ -1,7 +1,7 @@
 // The filters of the log: read from the address, written to it, and turned into what the API is asked.
 
-import { readTypedUsd } from "../records/nano";
-import { type Search, textOf } from "../records/search";
+import { readTypedUsd } from "@/kit/records/money";
+import { type Search, textOf } from "@/kit/records/search";
 
 export const RANGES = ["any", "1h", "24h", "7d", "30d", "custom"] as const;
 export type Range = (typeof RANGES)[number];

@@ -1,7 +1,7 @@
 // The receipt of a call, worked out from what the API tells: what adds up to what, and when which attempt ran.
 import type { LogDetail, LogRow, Outcome } from "@/api";
 import { usdOf } from "@/kit/format";
-import { isNothing, minusUsd, nano, sumUsd } from "../records/nano";
+import { isNothing, minusUsd, nano, sumUsd } from "@/kit/records/money";
 
 /** Calls that delivered something; all others delivered nothing. */
 const DELIVERED: ReadonlySet<Outcome> = new Set(["complete", "client_gone", "balance_exhausted", "accepted"]);

@@ -4,9 +4,9 @@ import type { LogDetail } from "@/api";
 import { Duration, Link, Money, Num, When } from "@/kit";
 import { duration } from "@/kit/format";
 import { locale, useLanguage, useTexts } from "@/text";
-import { nano, negativeUsd } from "../records/nano";
-import { PanelSection } from "../records/parts";
-import { recordTexts, wordIn } from "../records/texts";
+import { nano, negativeUsd } from "@/kit/records/money";
+import { PanelSection } from "@/kit/records/parts";
+import { recordTexts, wordIn } from "@/kit/records/texts";
 import { addUp, attemptBars, isByTheMillion, pieceUsd, unitOf } from "./receipt";
 import { logTexts } from "./texts";
 

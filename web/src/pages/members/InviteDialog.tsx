@@ -12,7 +12,7 @@ export function InviteDialog({ open, onClose }: { open: boolean; onClose: () => 
   const texts = useTexts(membersTexts);
   const t = texts.dialog;
   const roles = useTexts(appTexts).roles;
-  const { account, house } = useSession();
+  const { account, instance } = useSession();
   const client = useQueryClient();
   const form = useId();
   const [email, setEmail] = useState("");
@@ -67,7 +67,7 @@ export function InviteDialog({ open, onClose }: { open: boolean; onClose: () => 
         <>
           <Button onClick={close}>{t.cancel}</Button>
           <Button variant="primary" type="submit" form={form} busy={invite.isPending} disabled={email.trim() === ""}>
-            {house.sends_mail ? t.send : t.make}
+            {instance.sends_mail ? t.send : t.make}
           </Button>
         </>
       }

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Code, Link, Segments } from "@/kit";
 import { useTexts } from "@/text";
 import { type Call, CODE_LANGUAGES, type CodeLanguage, codeFor } from "./code";
-import { heldKey } from "./plane";
+import { heldKey } from "./dataPlaneClient";
 import { playgroundTexts } from "./texts";
 
 /** Stands in code where no key was made yet. */

@@ -3,7 +3,7 @@ import { FileAudio, Upload, X } from "lucide-react";
 import { type DragEvent, useRef, useState } from "react";
 import { Field, format, IconButton, Input, Select, Textarea, useField } from "@/kit";
 import { locale, useLanguage, useTexts } from "@/text";
-import type { FileFacts } from "./bench";
+import type { FileFacts } from "./draft";
 import type { FormField } from "./forms";
 import { MediaField } from "./MediaField";
 import { type PlaygroundTexts, playgroundTexts } from "./texts";

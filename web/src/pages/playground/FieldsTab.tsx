@@ -6,7 +6,7 @@ import { useTexts } from "@/text";
 import type { Body } from "./forms";
 import { type Fate, type FieldReport, type Fix, fixOf, type Quote } from "./quote";
 import { playgroundTexts } from "./texts";
-import { Words } from "./Words";
+import { InlineCode } from "./InlineCode";
 
 const TONES: Record<Fate, Tone> = { read: "ok", defaulted: "info", rewritten: "warn", ignored: "warn" };
 const ICONS: Record<Fate, ReactNode> = {
@@ -78,11 +78,11 @@ function Report({ field, fix, onFix }: { field: FieldReport; fix: Fix | null; on
         </div>
         {field.reason !== undefined && (
           <p className="mt-1 text-[13px] text-ink-2">
-            <Words text={`${capital(field.reason)}.`} />
+            <InlineCode text={`${capital(field.reason)}.`} />
             {field.fix !== undefined && (
               <span className="text-ink-3">
                 {" "}
-                <Words text={`${capital(field.fix)}.`} />
+                <InlineCode text={`${capital(field.fix)}.`} />
               </span>
             )}
           </p>

@@ -2,7 +2,7 @@
 import { Ban, CircleAlert, CircleCheck, CircleDashed } from "lucide-react";
 import { Badge, Button, Link, Money, When } from "@/kit";
 import { useTexts } from "@/text";
-import { type PastRun, useRuns } from "./memory";
+import { type PastRun, useRuns } from "./sessionHistory";
 import { playgroundTexts } from "./texts";
 
 export function HistoryTab({ onUse }: { onUse: (run: PastRun) => void }) {

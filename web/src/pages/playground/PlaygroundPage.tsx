@@ -11,7 +11,7 @@ import {
   type SocialCell,
 } from "@/pages/catalog/record";
 import { useLanguage, useTexts } from "@/text";
-import { BenchForm } from "./BenchForm";
+import { DraftForm } from "./DraftForm";
 import {
   type Draft,
   EMPTY_DRAFT,
@@ -22,19 +22,19 @@ import {
   socialPlan,
   socialPresets,
   usableFormat,
-} from "./bench";
+} from "./draft";
 import { CodeTab } from "./CodeTab";
 import { FieldsTab, troubled } from "./FieldsTab";
 import { firstCell, firstModel } from "./first";
 import { canEdit } from "./forms";
 import { HistoryTab } from "./HistoryTab";
-import { draftOf, keepDraft, type PastRun, useRuns } from "./memory";
+import { draftOf, keepDraft, type PastRun, useRuns } from "./sessionHistory";
 import { QuoteTab } from "./QuoteTab";
 import { applyEdits, type Fix } from "./quote";
 import { ResultCard } from "./ResultCard";
 import { playgroundTexts } from "./texts";
 import { heldFacts, heldFile } from "./uploads";
-import { type RunEnd, useFileFacts, useQuote, useRun } from "./useBench";
+import { type RunEnd, useFileFacts, useQuote, useRun } from "./useDraft";
 
 const TASKS: PlaygroundTask[] = ["chat", "image", "video", "speech", "transcription", "social"];
 
@@ -185,7 +185,7 @@ function Workbench(props: { task: PlaygroundTask; models: Model[]; cells: Social
   const { task, models, cells, mayRun } = props;
   const t = useTexts(playgroundTexts);
   const language = useLanguage();
-  const base = useSession().house.base_url;
+  const base = useSession().instance.base_url;
   const [draft, change] = useDraft(task, models, cells);
   const [file, setFile] = useState<File | null>(null);
   const fileFacts = useFileFacts(file);
@@ -221,7 +221,7 @@ function Workbench(props: { task: PlaygroundTask; models: Model[]; cells: Social
   };
   return (
     <div className="grid items-start gap-6 lg:grid-cols-[400px_minmax(0,1fr)]">
-      <BenchForm
+      <DraftForm
         task={task}
         draft={draft}
         onChange={change}

@@ -8,8 +8,8 @@ import { locale, useLanguage, useTexts } from "@/text";
 import type { Body } from "./forms";
 import { type Fix, fixOfRefusal, type Quote } from "./quote";
 import { playgroundTexts } from "./texts";
-import type { QuoteView } from "./useBench";
-import { Words } from "./Words";
+import type { QuoteView } from "./useDraft";
+import { InlineCode } from "./InlineCode";
 
 interface Props {
   task: PlaygroundTask;
@@ -151,7 +151,7 @@ function QuoteLines({ task, quote }: { task: PlaygroundTask; quote: Quote }) {
                 {faceName(line.face)}
                 {line.why !== "" && (
                   <span className="block text-xs text-ink-3">
-                    <Words text={t.because(line.why)} />
+                    <InlineCode text={t.because(line.why)} />
                   </span>
                 )}
               </td>

@@ -4,13 +4,13 @@ import { type ReactNode, useState } from "react";
 import { Bytes, Card, Code, Copy, Duration, Empty, Id, Link, Money, Num, Problem, Segments, When } from "@/kit";
 import type { PlaygroundTask } from "@/pages/catalog/record";
 import { useTexts } from "@/text";
-import type { Draft } from "./bench";
+import type { Draft } from "./draft";
 import type { Turn } from "./forms";
 import { savingUrl } from "./links";
 import type { Output } from "./run";
 import { tableOf } from "./table";
 import { playgroundTexts } from "./texts";
-import type { RunView } from "./useBench";
+import type { RunView } from "./useDraft";
 import { VideoResult } from "./VideoResult";
 
 interface Props {

@@ -6,7 +6,7 @@ import { api, problemOf, type TaskDetail } from "@/api";
 import { Badge, Button, format, Money, Problem, Progress, type Tone, When } from "@/kit";
 import { locale, useLanguage, useTexts } from "@/text";
 import { savingUrl } from "./links";
-import { withDocs } from "./plane";
+import { withDocs } from "./dataPlaneClient";
 import type { VideoTask } from "./run";
 import { playgroundTexts } from "./texts";
 

@@ -1,4 +1,4 @@
-/** Errors of the data plane in the shape of the house, whichever format they came in. */
+/** Errors of the data plane in the shape of the instance, whichever format they came in. */
 
 type Loose = Record<string, unknown>;
 

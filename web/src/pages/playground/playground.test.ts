@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { kindOf, type Model, type PricingRecord, readSpecs } from "@/pages/catalog/record";
-import { EMPTY_DRAFT, modelPlan, socialPlan } from "./bench";
+import { EMPTY_DRAFT, modelPlan, socialPlan } from "./draft";
 import { codeFor, pythonValue } from "./code";
 import { normalised } from "./errors";
 import { fillBody, readExtra, removePath, setPath } from "./forms";

@@ -1,9 +1,9 @@
 /** Making the call of a plan, and what comes back, by task. */
 import { problemOf } from "@/api";
 import type { PlaygroundTask } from "@/pages/catalog/record";
-import type { Plan } from "./bench";
+import type { Plan } from "./draft";
 import type { ChatFormat, Json } from "./forms";
-import { askPlane, type PlaneCall, withDocs } from "./plane";
+import { callDataPlane, type DataPlaneCall, withDocs } from "./dataPlaneClient";
 import { FrameReader, type Piece, readPiece } from "./stream";
 import { parseKeepingNumbers } from "./table";
 
@@ -66,7 +66,7 @@ function factsOf(response: Response): RunFacts {
   };
 }
 
-function planeCall(input: RunInput): PlaneCall {
+function planeCall(input: RunInput): DataPlaneCall {
   const { call } = input.plan;
   const headers: Record<string, string> = input.maxUsd === null ? {} : { "trunkline-max-cost-usd": input.maxUsd };
   if (call.form === undefined)
@@ -151,7 +151,7 @@ async function followVideo(
     input.onProgress({ kind: "video", task }, facts);
     try {
       const url = `${input.plan.call.url}/${encodeURIComponent(task.id)}?wait=${task.status === "queued" ? 1 : WAIT_SECONDS}`;
-      const response = await askPlane({ method: "GET", url }, input.signal);
+      const response = await callDataPlane({ method: "GET", url }, input.signal);
       task = (await response.json()) as VideoTask;
       failures = 0;
     } catch (problem) {
@@ -168,7 +168,7 @@ async function followVideo(
 
 export async function runPlan(input: RunInput): Promise<{ output: Output; facts: RunFacts }> {
   const began = performance.now();
-  const response = await askPlane(planeCall(input), input.signal);
+  const response = await callDataPlane(planeCall(input), input.signal);
   const finish = (output: Output, facts: RunFacts) => ({
     output,
     facts: { ...facts, tookMs: Math.round(performance.now() - began) },

@@ -43,7 +43,7 @@ export interface Piece {
   inputTokens?: number;
   outputTokens?: number;
   stop?: string;
-  /** An error in the shape of the house; null for a frame that cannot be read. */
+  /** An error in the shape of the instance; null for a frame that cannot be read. */
   error?: unknown;
 }
 

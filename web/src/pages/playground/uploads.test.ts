@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Model, PricingRecord } from "@/pages/catalog/record";
 import { readSpecs } from "@/pages/catalog/record";
-import { EMPTY_DRAFT, modelPlan } from "./bench";
+import { EMPTY_DRAFT, modelPlan } from "./draft";
 import { codeFor } from "./code";
 import { applyEdits, fixOf } from "./quote";
 import {

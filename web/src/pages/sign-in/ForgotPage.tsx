@@ -10,7 +10,7 @@ import { signInTexts } from "./texts";
 export default function ForgotPage() {
   const texts = useTexts(signInTexts);
   const t = texts.forgot;
-  const { house } = useSession();
+  const { instance } = useSession();
   const [email, setEmail] = useState("");
   const [sent, setSent] = useState(false);
   const submit = useSubmit(async () => {
@@ -18,7 +18,7 @@ export default function ForgotPage() {
     setSent(true);
   });
   const back = <TextLink href="/sign-in">{texts.backToSignIn}</TextLink>;
-  if (sent) return <Frame title={t.sentTitle} lead={house.sends_mail ? t.sent(email.trim()) : t.noMail} foot={back} />;
+  if (sent) return <Frame title={t.sentTitle} lead={instance.sends_mail ? t.sent(email.trim()) : t.noMail} foot={back} />;
   return (
     <Frame title={t.title} lead={t.lead} foot={back}>
       <Form submit={submit} label={t.submit}>

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Mark } from "@/app/Rail";
+import { Mark } from "@/app/Sidebar";
 import { useSession } from "@/app/session";
 import { Link, useTitle } from "@/kit";
 import { type Language, setLanguage, useLanguage, useTexts } from "@/text";
@@ -18,17 +18,17 @@ export function Frame({
   foot?: ReactNode;
 }) {
   const t = useTexts(signInTexts);
-  const { house } = useSession();
+  const { instance } = useSession();
   const now = useLanguage();
   const other: Language = now === "zh" ? "en" : "zh";
-  useTitle(`${title} · ${house.name}`);
+  useTitle(`${title} · ${instance.name}`);
   return (
     <div className="flex min-h-dvh flex-col bg-canvas">
       <main className="flex flex-1 flex-col items-center px-4 pt-[max(2.5rem,12vh)] pb-10">
         <div className="w-full max-w-[380px]">
           <div className="mb-8 flex items-center gap-2.5">
             <Mark className="size-8" />
-            <span className="min-w-0 truncate text-[15px] font-semibold tracking-[-0.01em]">{house.name}</span>
+            <span className="min-w-0 truncate text-[15px] font-semibold tracking-[-0.01em]">{instance.name}</span>
           </div>
           <h1 className="text-xl leading-7 font-semibold tracking-[-0.01em] [overflow-wrap:anywhere]">{title}</h1>
           {lead !== undefined && <div className="mt-1 [overflow-wrap:anywhere] text-ink-2">{lead}</div>}

@@ -26,7 +26,7 @@ export default function InvitationPage() {
   const [password, setPassword] = useState("");
   const look = useQuery({
     queryKey: ["invitation", token],
-    queryFn: () => api.post<Look>("/api/invitations/look", { token }),
+    queryFn: () => api.post<Look>("/api/invitations/preview", { token }),
     enabled: token !== null,
     staleTime: Number.POSITIVE_INFINITY,
   });

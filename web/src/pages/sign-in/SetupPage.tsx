@@ -11,7 +11,7 @@ import { signInTexts } from "./texts";
 export default function SetupPage() {
   const texts = useTexts(signInTexts);
   const t = texts.setup;
-  const { house, signed_in } = useSession();
+  const { instance, signed_in } = useSession();
   const go = useGo();
   const token = useFragmentToken();
   const enter = useEnter();
@@ -32,7 +32,7 @@ export default function SetupPage() {
   }, [isDone, go]);
   if (isDone) return null;
   // A link may also make a second operator, or give one a new password: with one in hand the form is always there.
-  if (!house.needs_setup && token === null) {
+  if (!instance.needs_setup && token === null) {
     return (
       <Frame title={t.doneTitle} lead={t.done} foot={<TextLink href="/sign-in">{texts.signIn.submit}</TextLink>} />
     );
@@ -40,13 +40,13 @@ export default function SetupPage() {
   if (isBadToken(submit.error)) return <BadLink action={<Command />} />;
   if (token === null) {
     return (
-      <Frame title={t.missingTitle} lead={house.mode === "dev" ? texts.dev.hint : t.missing}>
-        {house.mode === "dev" ? null : <Command />}
+      <Frame title={t.missingTitle} lead={instance.mode === "dev" ? texts.dev.hint : t.missing}>
+        {instance.mode === "dev" ? null : <Command />}
       </Frame>
     );
   }
   return (
-    <Frame title={t.title} lead={house.needs_setup ? t.lead : t.again}>
+    <Frame title={t.title} lead={instance.needs_setup ? t.lead : t.again}>
       <Form submit={submit} label={t.submit}>
         <EmailField value={email} onChange={setEmail} error={submit.at("email")} autoFocus />
         <Field label={texts.name} error={submit.at("name")}>

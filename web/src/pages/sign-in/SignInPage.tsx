@@ -10,7 +10,7 @@ import { signInTexts } from "./texts";
 
 export default function SignInPage() {
   const t = useTexts(signInTexts);
-  const { house, signed_in } = useSession();
+  const { instance, signed_in } = useSession();
   const [search] = useSearch();
   const go = useGo();
   const enter = useEnter();
@@ -23,14 +23,14 @@ export default function SignInPage() {
   });
   useEffect(() => {
     if (signed_in) go(to, undefined, true);
-    else if (house.needs_setup) go("/setup", undefined, true);
-  }, [signed_in, house.needs_setup, to, go]);
+    else if (instance.needs_setup) go("/setup", undefined, true);
+  }, [signed_in, instance.needs_setup, to, go]);
   return (
     <Frame
-      title={t.signIn.title(house.name)}
+      title={t.signIn.title(instance.name)}
       lead={t.signIn.lead}
       foot={
-        house.sign_up === "open" ? (
+        instance.sign_up === "open" ? (
           <>
             {t.signIn.noAccount} <TextLink href="/sign-up">{t.signIn.signUp}</TextLink>
           </>
@@ -39,7 +39,7 @@ export default function SignInPage() {
         )
       }
     >
-      {house.mode === "dev" && (
+      {instance.mode === "dev" && (
         <p className="mb-4 rounded-card border border-line bg-sunken px-3 py-2 text-[13px] text-ink-2">{t.dev.hint}</p>
       )}
       {search["error"] !== undefined && submit.error === null && (
@@ -47,10 +47,10 @@ export default function SignInPage() {
           {t.signIn.providerFailed}
         </p>
       )}
-      {house.providers.length > 0 && (
+      {instance.providers.length > 0 && (
         <>
           <div className="space-y-2">
-            {house.providers.map((provider) => (
+            {instance.providers.map((provider) => (
               <Button
                 key={provider.id}
                 className="w-full"

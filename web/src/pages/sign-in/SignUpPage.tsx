@@ -11,7 +11,7 @@ import { signInTexts } from "./texts";
 export default function SignUpPage() {
   const texts = useTexts(signInTexts);
   const t = texts.signUp;
-  const { house } = useSession();
+  const { instance } = useSession();
   const client = useQueryClient();
   const go = useGo();
   const [email, setEmail] = useState("");
@@ -35,8 +35,8 @@ export default function SignUpPage() {
       {t.have} <TextLink href="/sign-in">{t.signIn}</TextLink>
     </>
   );
-  if (house.sign_up !== "open") {
-    const closed = house.sign_up === "closed";
+  if (instance.sign_up !== "open") {
+    const closed = instance.sign_up === "closed";
     return (
       <Frame title={closed ? t.closedTitle : t.invitationTitle} lead={closed ? t.closed : t.invitation} foot={signIn} />
     );
@@ -47,8 +47,8 @@ export default function SignUpPage() {
         title={t.checkTitle}
         lead={
           <>
-            <p>{house.sends_mail ? t.check(email.trim()) : t.noMail}</p>
-            {house.sends_mail && <p className="mt-2 text-ink-3">{t.checkSame}</p>}
+            <p>{instance.sends_mail ? t.check(email.trim()) : t.noMail}</p>
+            {instance.sends_mail && <p className="mt-2 text-ink-3">{t.checkSame}</p>}
           </>
         }
         foot={<TextLink href="/sign-in">{texts.backToSignIn}</TextLink>}
@@ -60,7 +60,7 @@ export default function SignUpPage() {
       title={t.title}
       lead={
         <>
-          {t.lead} {house.trial !== null && t.trial(format.money(house.trial.amount_usd, "balance"), house.trial.days)}
+          {t.lead} {instance.trial !== null && t.trial(format.money(instance.trial.amount_usd, "balance"), instance.trial.days)}
         </>
       }
       foot={signIn}

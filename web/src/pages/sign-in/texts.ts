@@ -25,7 +25,7 @@ export const signInTexts = defineTexts(
       text: "It was used before, it is over, or a part of it is missing. Ask for a new one; the newest link is the one that works.",
     },
     signIn: {
-      title: (house: string) => `Sign in to ${house}`,
+      title: (instance: string) => `Sign in to ${instance}`,
       lead: "One key, every model, the price known before the call.",
       submit: "Sign in",
       forgot: "Forgot password?",
@@ -122,7 +122,7 @@ export const signInTexts = defineTexts(
       text: "它已被使用、已过期或不完整。请重新获取；只有最新的链接有效。",
     },
     signIn: {
-      title: (house: string) => `登录 ${house}`,
+      title: (instance: string) => `登录 ${instance}`,
       lead: "一个密钥，所有模型，调用之前就知道价格。",
       submit: "登录",
       forgot: "忘记密码？",

@@ -19,11 +19,11 @@ import {
   When,
 } from "@/kit";
 import { useTexts } from "@/text";
-import { useModelOptions } from "../records/asked";
-import { Pick } from "../records/Pick";
-import { Clip, quietHeads } from "../records/parts";
-import { textOf, wordOf } from "../records/search";
-import { recordTexts } from "../records/texts";
+import { useModelOptions } from "@/kit/records/filterOptions";
+import { MultiSelect } from "@/kit/records/MultiSelect";
+import { Clip, quietHeads } from "@/kit/records/parts";
+import { textOf, wordOf } from "@/kit/records/search";
+import { recordTexts } from "@/kit/records/texts";
 import { Gallery } from "./Gallery";
 import { isRunning, STATES, type State, waitBeforeAsking } from "./logic";
 import { StateBadge, TaskMoney, TaskProgress } from "./pieces";
@@ -149,7 +149,7 @@ function Filters(props: { state: State | ""; model: string; onChange: (change: R
         />
       </div>
       <div className="w-48 max-sm:w-[calc(50%-4px)]">
-        <Pick
+        <MultiSelect
           label={t.model}
           any={t.anyModel}
           free

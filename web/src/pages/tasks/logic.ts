@@ -1,6 +1,6 @@
 // What the pages of tasks work out by themselves.
 import type { Task, TaskDetail } from "@/api";
-import { isNothing, minusUsd, nano } from "../records/nano";
+import { isNothing, minusUsd, nano } from "@/kit/records/money";
 
 export const STATES = ["queued", "in_progress", "completed", "failed", "cancelled"] as const;
 export type State = (typeof STATES)[number];

@@ -5,7 +5,7 @@ import { type Column, DataTable, IconButton, Money, Num, Section, useGo } from "
 import { colours } from "@/kit/charts/series";
 import { percent } from "@/kit/format";
 import { locale, useLanguage, useTexts } from "@/text";
-import { isNothing, shareOf } from "../records/nano";
+import { isNothing, shareOf } from "@/kit/records/money";
 import type { UsageFilters } from "./filters";
 import type { Sum } from "./series";
 import { usageTexts } from "./texts";

@@ -23,10 +23,10 @@ import {
 } from "@/kit";
 import { money, percent } from "@/kit/format";
 import { locale, useLanguage, useTexts } from "@/text";
-import { useKeyOptions } from "../records/asked";
-import { DayRange } from "../records/DayRange";
-import { countDays, DAY_PRESETS, type DayPreset, dayOf } from "../records/days";
-import { recordTexts, wordIn } from "../records/texts";
+import { useKeyOptions } from "@/kit/records/filterOptions";
+import { DayRange } from "@/kit/records/DayRange";
+import { countDays, DAY_PRESETS, type DayPreset, dayOf } from "@/kit/records/days";
+import { recordTexts, wordIn } from "@/kit/records/texts";
 import { Breakdown } from "./Breakdown";
 import { readUsageFilters, USUAL_PRESET, type UsageFilters, usageQuery, writeUsageFilters } from "./filters";
 import { GROUPS, meanUsd, namesOf, requestDays, spendDays, sumBy } from "./series";

@@ -1,6 +1,6 @@
 // The filters of the usage page, in the address.
-import { type DayPreset, daysOfPreset, isDay, isDayPreset, tidyDays } from "../records/days";
-import { type Search, textOf, wordOf } from "../records/search";
+import { type DayPreset, daysOfPreset, isDay, isDayPreset, tidyDays } from "@/kit/records/days";
+import { type Search, textOf, wordOf } from "@/kit/records/search";
 import { GROUPS, type Group } from "./series";
 
 export interface UsageFilters {

@@ -2,8 +2,8 @@
 import type { UsageLine } from "@/api";
 import type { RequestPoint, SpendDay } from "@/kit";
 import { usdOf } from "@/kit/format";
-import { type Days, everyDay } from "../records/days";
-import { minusUsd, nano } from "../records/nano";
+import { type Days, everyDay } from "@/kit/records/days";
+import { minusUsd, nano } from "@/kit/records/money";
 
 export const GROUPS = ["model", "key", "endpoint"] as const;
 export type Group = (typeof GROUPS)[number];

@@ -18,11 +18,11 @@ import {
   When,
 } from "@/kit";
 import { useTexts } from "@/text";
-import { DayRange } from "../records/DayRange";
-import { dayOf } from "../records/days";
-import { nano } from "../records/nano";
-import { Clip, quietHeads } from "../records/parts";
-import { recordTexts, wordIn } from "../records/texts";
+import { DayRange } from "@/kit/records/DayRange";
+import { dayOf } from "@/kit/records/days";
+import { nano } from "@/kit/records/money";
+import { Clip, quietHeads } from "@/kit/records/parts";
+import { recordTexts, wordIn } from "@/kit/records/texts";
 import { KINDS, type LedgerFilters, readLedgerFilters, writeLedgerFilters } from "./filters";
 import { walletTexts } from "./texts";
 

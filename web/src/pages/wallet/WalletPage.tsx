@@ -5,9 +5,9 @@ import { useSession } from "@/app/session";
 import { Card, Link, Money, Page, Problem, Progress, Skeleton, SkeletonStat, Stat, Stats, When } from "@/kit";
 import { compareUsd, money } from "@/kit/format";
 import { useTexts } from "@/text";
-import { isNothing, shareOf } from "../records/nano";
+import { isNothing, shareOf } from "@/kit/records/money";
 import { Ledger } from "./Ledger";
-import { LowMark } from "./LowMark";
+import { LowBalanceForm } from "./LowBalanceForm";
 import { Redeem } from "./Redeem";
 import { walletTexts } from "./texts";
 
@@ -25,7 +25,7 @@ export default function WalletPage() {
       {error !== null && data === undefined ? (
         <Problem error={error} retry={() => void refetch()} />
       ) : (
-        <Purse wallet={data} />
+        <WalletOverview wallet={data} />
       )}
       <div className="mt-8">
         <Ledger />
@@ -34,14 +34,14 @@ export default function WalletPage() {
   );
 }
 
-function Purse({ wallet }: { wallet: Wallet | undefined }) {
+function WalletOverview({ wallet }: { wallet: Wallet | undefined }) {
   return (
     <div className="space-y-4">
       <Balances wallet={wallet} />
       <div className="grid items-stretch gap-4 lg:grid-cols-3">
         <Redeem />
         <TopUp wallet={wallet} />
-        <LowMark wallet={wallet} />
+        <LowBalanceForm wallet={wallet} />
       </div>
       {wallet === undefined ? null : <Budgets wallet={wallet} />}
     </div>
@@ -60,8 +60,8 @@ function Balances({ wallet }: { wallet: Wallet | undefined }) {
       </Stats>
     );
   }
-  const { balance, low_mark_usd } = wallet;
-  const low = balance.is_low && low_mark_usd !== null;
+  const { balance, low_balance_threshold_usd } = wallet;
+  const low = balance.is_low && low_balance_threshold_usd !== null;
   const ended = balance.trial_expires_at !== null && Date.parse(balance.trial_expires_at) < Date.now();
   const trial =
     isNothing(balance.trial_usd) && balance.trial_expires_at === null
@@ -80,7 +80,7 @@ function Balances({ wallet }: { wallet: Wallet | undefined }) {
             low ? (
               <span className="inline-flex items-center gap-1 text-warn">
                 <TriangleAlert aria-hidden className="size-3.5 shrink-0" />
-                {t.availableLow(money(low_mark_usd, "balance"))}
+                {t.availableLow(money(low_balance_threshold_usd, "balance"))}
               </span>
             ) : (
               t.availableHint
@@ -118,10 +118,10 @@ function Balances({ wallet }: { wallet: Wallet | undefined }) {
 
 function TopUp({ wallet }: { wallet: Wallet | undefined }) {
   const t = useTexts(walletTexts);
-  const { house } = useSession();
+  const { instance } = useSession();
   return (
     <Card title={t.topUp}>
-      <p className="text-ink-2">{t.topUpText(house.name)}</p>
+      <p className="text-ink-2">{t.topUpText(instance.name)}</p>
       <div className="mt-3 min-h-5 text-xs text-ink-3">
         {wallet === undefined ? (
           <Skeleton className="h-3! w-32" />

@@ -1,7 +1,7 @@
 // The filters of the wallet's movements, in the address.
 import type { LedgerLine } from "@/api";
-import { dayOf, isDay, tidyDays } from "../records/days";
-import { type Search, textOf } from "../records/search";
+import { dayOf, isDay, tidyDays } from "@/kit/records/days";
+import { type Search, textOf } from "@/kit/records/search";
 
 export const KINDS = [
   "charge",

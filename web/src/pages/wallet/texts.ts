@@ -32,8 +32,8 @@ export const walletTexts = defineTexts(
     lowRemoved: "Mark removed.",
     lowBad: "That is no amount. Write dollars, like 5 or 2.50.",
     topUp: "How to top up",
-    topUpText: (house: string) =>
-      `Paying by card here is not possible yet. Ask whoever runs ${house} for you: they book a top-up, or give you a code to redeem.`,
+    topUpText: (instance: string) =>
+      `Paying by card here is not possible yet. Ask whoever runs ${instance} for you: they book a top-up, or give you a code to redeem.`,
     topUpLastWord: "Last top-up",
     topUpNever: "No top-up so far.",
     code: "Code",
@@ -111,8 +111,8 @@ export const walletTexts = defineTexts(
     lowRemoved: "提醒线已移除。",
     lowBad: "这不是金额。请输入美元，例如 5 或 2.50。",
     topUp: "如何充值",
-    topUpText: (house: string) =>
-      `目前还不能在这里刷卡支付。请联系为您运营 ${house} 的人：他们可以为您入账，或提供兑换码。`,
+    topUpText: (instance: string) =>
+      `目前还不能在这里刷卡支付。请联系为您运营 ${instance} 的人：他们可以为您入账，或提供兑换码。`,
     topUpLastWord: "上次充值：",
     topUpNever: "尚未充值。",
     code: "兑换码",

@@ -1,5 +1,5 @@
 /** Words of the gateway: what stands between backticks is code, and an x between digits stays an x. */
-export function Words({ text }: { text: string }) {
+export function InlineCode({ text }: { text: string }) {
   return (
     <span className="[font-variant-ligatures:no-contextual]">
       {text.split("`").map((part, index) =>

@@ -1,4 +1,4 @@
-/** The places of the console: the rail, the bottom bar and the search all read this one list. */
+/** The navigation of the console: the rail, the bottom bar and the search all read this one list. */
 import {
   Activity,
   BookOpen,
@@ -15,7 +15,7 @@ import {
   Wallet,
 } from "lucide-react";
 
-export type PlaceName =
+export type NavName =
   | "home"
   | "keys"
   | "catalog"
@@ -26,16 +26,16 @@ export type PlaceName =
   | "wallet"
   | "members"
   | "settings"
-  | "letters";
-export interface Place {
-  name: PlaceName;
+  | "emails";
+export interface NavItem {
+  name: NavName;
   href: string;
   /** Addresses below this belong to the place. */
   under: string;
   icon: LucideIcon;
   group: "customer" | "operator";
 }
-export const places: readonly Place[] = [
+export const navigation: readonly NavItem[] = [
   { name: "home", href: "/", under: "/", icon: House, group: "customer" },
   { name: "keys", href: "/keys", under: "/keys", icon: KeyRound, group: "customer" },
   { name: "catalog", href: "/catalog", under: "/catalog", icon: LibraryBig, group: "customer" },
@@ -46,15 +46,15 @@ export const places: readonly Place[] = [
   { name: "wallet", href: "/wallet", under: "/wallet", icon: Wallet, group: "customer" },
   { name: "members", href: "/members", under: "/members", icon: Users, group: "customer" },
   { name: "settings", href: "/settings", under: "/settings", icon: Settings, group: "customer" },
-  { name: "letters", href: "/operator/letters", under: "/operator/letters", icon: Mails, group: "operator" },
+  { name: "emails", href: "/operator/emails", under: "/operator/emails", icon: Mails, group: "operator" },
 ];
 export const docsIcon = BookOpen;
 
-export function isHere(place: Place, path: string): boolean {
+export function isHere(place: NavItem, path: string): boolean {
   if (place.under === "/") return path === "/";
   // The page that waits for a key's first call belongs to the keys.
   if (place.name === "keys" && path.startsWith("/connect/")) return true;
   return path === place.under || path.startsWith(`${place.under}/`);
 }
-/** The four places of a phone's bottom bar; the fifth is More. */
-export const bottom: readonly PlaceName[] = ["home", "keys", "playground", "logs"];
+/** The four navigation of a phone's bottom bar; the fifth is More. */
+export const bottom: readonly NavName[] = ["home", "keys", "playground", "logs"];

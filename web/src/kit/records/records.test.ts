@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { keyOptions } from "./asked";
+import { keyOptions } from "./filterOptions";
 import { addDays, countDays, daysOfPreset, everyDay, isDay, MOST_DAYS, tidyDays } from "./days";
-import { minusUsd, readTypedUsd, shareOf, sumUsd } from "./nano";
+import { minusUsd, readTypedUsd, shareOf, sumUsd } from "./money";
 import { textOf, wordOf } from "./search";
 
 describe("exact money", () => {

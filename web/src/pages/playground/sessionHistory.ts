@@ -1,7 +1,7 @@
 /** What the playground remembers while the tab is open: drafts by task, and the last runs. Nothing is stored. */
 import { useSyncExternalStore } from "react";
 import type { PlaygroundTask } from "@/pages/catalog/record";
-import { type Draft, EMPTY_DRAFT } from "./bench";
+import { type Draft, EMPTY_DRAFT } from "./draft";
 
 const drafts = new Map<PlaygroundTask, Draft>();
 

@@ -6,7 +6,7 @@ import { useField } from "@/kit";
 import { useTexts } from "@/text";
 import { recordTexts } from "./texts";
 
-export interface PickOption {
+export interface SelectOption {
   value: string;
   label: string;
   hint?: string;
@@ -14,7 +14,7 @@ export interface PickOption {
 interface PickProps {
   value: string;
   onChange: (value: string) => void;
-  options: readonly PickOption[];
+  options: readonly SelectOption[];
   /** Said while nothing is chosen, and the first entry of the list. */
   any: string;
   label: string;
@@ -29,7 +29,7 @@ interface PickProps {
 const SHOWN = 100;
 
 /** One of many, found by typing. Always one line high, so that a row of filters does not move. */
-export function Pick({ value, onChange, options, any, label, free = false, onSearch, className }: PickProps) {
+export function MultiSelect({ value, onChange, options, any, label, free = false, onSearch, className }: PickProps) {
   const t = useTexts(recordTexts);
   const field = useField();
   const list = useId();

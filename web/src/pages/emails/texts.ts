@@ -1,6 +1,6 @@
 import { defineTexts } from "@/text";
 
-export const lettersTexts = defineTexts(
+export const emailsTexts = defineTexts(
   {
     title: "Letters",
     lead: "Mails this server wants to send. Where no mail server takes them, pass the link on yourself.",

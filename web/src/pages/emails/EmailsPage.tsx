@@ -1,24 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
 import { Clock, Inbox, MailWarning } from "lucide-react";
-import { api, type Letter } from "@/api";
+import { api, type Email } from "@/api";
 import { useSession } from "@/app/session";
 import { Badge, type Column, Copy, DataTable, Empty, Page, type Tone, When } from "@/kit";
 import { useTexts } from "@/text";
-import { lettersTexts } from "./texts";
+import { emailsTexts } from "./texts";
 
-const tones: Record<Letter["state"], Tone> = { waiting: "info", sent: "ok", failed: "bad", kept: "warn" };
+const tones: Record<Email["state"], Tone> = { waiting: "info", sent: "ok", failed: "bad", kept: "warn" };
 
-export default function LettersPage() {
-  const t = useTexts(lettersTexts);
-  const { person, house } = useSession();
+export default function EmailsPage() {
+  const t = useTexts(emailsTexts);
+  const { person, instance } = useSession();
   const operator = person?.is_operator === true;
   const { data, error, refetch } = useQuery({
-    queryKey: ["letters"],
-    queryFn: ({ signal }) => api.get<{ data: Letter[] }>("/api/operator/letters", { signal }),
+    queryKey: ["emails"],
+    queryFn: ({ signal }) => api.get<{ data: Email[] }>("/api/operator/emails", { signal }),
     enabled: operator,
     refetchInterval: 15_000,
   });
-  const columns: Column<Letter>[] = [
+  const columns: Column<Email>[] = [
     { id: "to", head: t.columns.to, cell: (row) => row.to, primary: true, clip: true },
     { id: "kind", head: t.columns.kind, cell: (row) => t.kinds[row.kind], width: 160, bare: true },
     {
@@ -59,7 +59,7 @@ export default function LettersPage() {
         </div>
       ) : (
         <>
-          {!house.sends_mail && (
+          {!instance.sends_mail && (
             <p className="mb-4 flex items-start gap-2.5 rounded-card border border-warn-line/40 bg-warn-soft px-4 py-2.5">
               <MailWarning aria-hidden className="mt-0.5 size-4 shrink-0 text-warn" />
               {t.noMail}

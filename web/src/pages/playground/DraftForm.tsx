@@ -6,12 +6,12 @@ import type { Model, PlaygroundTask, SocialCell } from "@/pages/catalog/record";
 import { capabilityName } from "@/pages/catalog/SocialTab";
 import { catalogTexts } from "@/pages/catalog/texts";
 import { useTexts } from "@/text";
-import { type Draft, type FileFacts, type Plan, shownValues, usableFormat } from "./bench";
+import { type Draft, type FileFacts, type Plan, shownValues, usableFormat } from "./draft";
 import { FieldControl, FileField } from "./FieldControl";
 import { type ChatFormat, canEdit, type FormField, formatsOf, readExtra } from "./forms";
 import { playgroundTexts } from "./texts";
 import { splitValue } from "./uploads";
-import type { QuoteView } from "./useBench";
+import type { QuoteView } from "./useDraft";
 
 interface Props {
   task: PlaygroundTask;
@@ -31,7 +31,7 @@ interface Props {
   onNewTalk: () => void;
 }
 
-export function BenchForm(props: Props) {
+export function DraftForm(props: Props) {
   const { task, draft, onChange, plan, model } = props;
   const t = useTexts(playgroundTexts);
   const [more, setMore] = useState(false);

@@ -1,7 +1,7 @@
 // Walks every page in every state, theme and width: no sideways scrolling, one first heading, no errors in the console, no
 // request elsewhere, no serious finding of axe-core; a picture of each, then one sheet of pictures per theme and width.
 //
-//   node e2e/states.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe]
+//   node e2e/screenshots.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe]
 //                       [--short [--pictures]] [--clock real] [--jobs 2] [--patience 90]
 //
 // With `--short`, for the gate, every state is walked once and usual ones twice, in turns of the widths and themes,
@@ -15,7 +15,7 @@ import { pathToFileURL } from "node:url";
 import base, { REAL_CLOCK } from "../fixtures/base.mjs";
 import { answerFor, dress, launch, mock, option } from "./harness.mjs";
 import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
-import { within } from "./rest.mjs";
+import { within } from "./idle_checks.mjs";
 import { serve } from "./serve.mjs";
 import { kindOf, Tab, tools } from "./tab.mjs";
 
@@ -178,7 +178,7 @@ if (todo.length === 0) {
   console.error("nothing to walk");
   process.exit(2);
 }
-const data = new URL(base.session.house.base_url).origin;
+const data = new URL(base.session.instance.base_url).origin;
 const server = await serve(dist, data, tools);
 // What is asked elsewhere is a problem, and goes nowhere.
 const browser = await launch("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1");

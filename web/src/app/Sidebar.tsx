@@ -2,7 +2,7 @@ import { clsx } from "clsx";
 import { PanelLeftClose, PanelLeftOpen } from "lucide-react";
 import { IconButton, Link, usePath } from "@/kit";
 import { useTexts } from "@/text";
-import { docsIcon as DocsIcon, isHere, type Place, places } from "./places";
+import { docsIcon as DocsIcon, isHere, type NavItem, navigation } from "./navigation";
 import { useSession } from "./session";
 import { appTexts } from "./texts";
 
@@ -31,7 +31,7 @@ function Entry({
 }: {
   href: string;
   label: string;
-  icon: Place["icon"];
+  icon: NavItem["icon"];
   here: boolean;
   narrow: boolean;
 }) {
@@ -53,15 +53,15 @@ function Entry({
   );
 }
 
-export function Rail({ narrow, onNarrow }: { narrow: boolean; onNarrow: (narrow: boolean) => void }) {
+export function Sidebar({ narrow, onNarrow }: { narrow: boolean; onNarrow: (narrow: boolean) => void }) {
   const t = useTexts(appTexts);
   const path = usePath();
-  const { person, house } = useSession();
+  const { person, instance } = useSession();
   const groups = [
-    { name: t.customer, entries: places.filter((place) => place.group === "customer"), shown: true },
+    { name: t.customer, entries: navigation.filter((place) => place.group === "customer"), shown: true },
     {
       name: t.operator,
-      entries: places.filter((place) => place.group === "operator"),
+      entries: navigation.filter((place) => place.group === "operator"),
       shown: person?.is_operator === true,
     },
   ];
@@ -74,7 +74,7 @@ export function Rail({ narrow, onNarrow }: { narrow: boolean; onNarrow: (narrow:
     >
       <div className={clsx("flex h-14 shrink-0 items-center gap-2.5", narrow ? "justify-center" : "px-4")}>
         <Mark className="size-6" />
-        {!narrow && <span className="truncate text-[15px] font-semibold tracking-[-0.01em]">{house.name}</span>}
+        {!narrow && <span className="truncate text-[15px] font-semibold tracking-[-0.01em]">{instance.name}</span>}
       </div>
       <nav aria-label={t.places} className={clsx("min-h-0 flex-1 overflow-y-auto pb-3", narrow ? "px-3" : "px-2")}>
         {groups

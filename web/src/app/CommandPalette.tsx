@@ -18,7 +18,7 @@ import { api, type Key, type LogRow, type PageOf } from "@/api";
 import { format, useGo, useSettled } from "@/kit";
 import { usePricing } from "@/pages/catalog/data";
 import { useTexts } from "@/text";
-import { docsIcon, places } from "./places";
+import { docsIcon, navigation } from "./navigation";
 import type { Search, SearchStep } from "./search";
 import { useSession } from "./session";
 import { appTexts } from "./texts";
@@ -59,7 +59,7 @@ function useHits(word: string): Hit[] {
     enabled: signed && isRequest,
   });
   return useMemo(() => {
-    const pages: Hit[] = places
+    const pages: Hit[] = navigation
       .filter((place) => place.group === "customer" || person?.is_operator === true)
       .map((place) => ({
         id: `page-${place.name}`,
@@ -154,7 +154,7 @@ export interface PaletteProps {
   onClose: () => void;
 }
 
-export function Palette({ search, list, onStep, onHits, onClose }: PaletteProps) {
+export function CommandPalette({ search, list, onStep, onHits, onClose }: PaletteProps) {
   const t = useTexts(appTexts);
   const go = useGo();
   const { word, at, entered } = search;

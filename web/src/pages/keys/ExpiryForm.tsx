@@ -15,7 +15,7 @@ interface Props {
   past: boolean;
 }
 
-export function EndForm({ draft, onChange, past }: Props) {
+export function ExpiryForm({ draft, onChange, past }: Props) {
   const t = useTexts(keysTexts);
   const now = new Date(useNow());
   const endName = (choice: EndChoice) => {
@@ -62,7 +62,7 @@ function EndWords({ draft, now }: { draft: EndDraft; now: Date }) {
   return <p className="text-xs text-ink-3">{t.endText(format.exactTime(end.toISOString(), locale(language)))}</p>;
 }
 
-export function EndDialog({ keyRow, onClose }: { keyRow: Key; onClose: () => void }) {
+export function ExpiryDialog({ keyRow, onClose }: { keyRow: Key; onClose: () => void }) {
   const t = useTexts(keysTexts);
   const takeKey = useTakeKey();
   const [draft, setDraft] = useState<EndDraft>(() => endDraftOf(keyRow.expires_at));
@@ -98,7 +98,7 @@ export function EndDialog({ keyRow, onClose }: { keyRow: Key; onClose: () => voi
       }
     >
       <form id="end-key" noValidate onSubmit={submit}>
-        <EndForm
+        <ExpiryForm
           draft={draft}
           past={past}
           onChange={(next) => {

@@ -77,12 +77,12 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-export interface PlaneCall extends Omit<Call, "form" | "saveAs" | "streams"> {
+export interface DataPlaneCall extends Omit<Call, "form" | "saveAs" | "streams"> {
   form?: FormData;
   headers?: Record<string, string>;
 }
 
-async function once(call: PlaneCall, secret: string, signal: AbortSignal): Promise<Response> {
+async function once(call: DataPlaneCall, secret: string, signal: AbortSignal): Promise<Response> {
   const headers: Record<string, string> = { ...call.headers, authorization: `Bearer ${secret}` };
   if (call.body !== undefined) headers["content-type"] = "application/json";
   try {
@@ -113,7 +113,7 @@ async function once(call: PlaneCall, secret: string, signal: AbortSignal): Promi
 }
 
 /** An answer that is not an error, or the error as one. */
-export async function askPlane(call: PlaneCall, signal: AbortSignal): Promise<Response> {
+export async function callDataPlane(call: DataPlaneCall, signal: AbortSignal): Promise<Response> {
   const until = Date.now() + NEW_KEY_MS;
   let renewed = false;
   for (;;) {

@@ -6,14 +6,14 @@ import { useSettled } from "@/kit";
 import { shortCount } from "@/kit/format";
 import { locale, useLanguage } from "@/text";
 import { addDays, dayOf } from "./days";
-import type { PickOption } from "./Pick";
+import type { SelectOption } from "./MultiSelect";
 
 const FRESH_MS = 60_000;
 /** The API's longest page. Keys of an account with more are asked for by what is typed. */
 const MOST_KEYS = 200;
 
 export interface KeyOptions {
-  options: PickOption[];
+  options: SelectOption[];
   /** Hears what is typed. */
   onSearch: (word: string) => void;
 }
@@ -48,13 +48,13 @@ export function useKeyOptions(chosen: string): KeyOptions {
 }
 
 /** Each key once, in the order they came. */
-export function keyOptions(keys: readonly Pick<Key, "id" | "name" | "hint">[]): PickOption[] {
+export function keyOptions(keys: readonly Pick<Key, "id" | "name" | "hint">[]): SelectOption[] {
   const known = new Map(keys.map((key) => [String(key.id), key]));
   return [...known].map(([value, key]) => ({ value, label: key.name, hint: key.hint }));
 }
 
 /** Models of the last 30 days with how often they were called, most called first. */
-export function useModelOptions(): PickOption[] {
+export function useModelOptions(): SelectOption[] {
   const language = useLanguage();
   const today = dayOf(new Date());
   const { data } = useQuery({

@@ -1,5 +1,5 @@
 // What pictures cannot show: the door, the keyboard, the step-up, what a browser remembers. Against a built console with
-// answers from fixtures.   node e2e/manners.mjs [--dist dir]
+// answers from fixtures.   node e2e/behaviour.mjs [--dist dir]
 import assert from "node:assert/strict";
 import { join, resolve } from "node:path";
 import base, { logRow, session, signedOut } from "../fixtures/base.mjs";
@@ -11,7 +11,7 @@ import { dress, launch, mock, option } from "./harness.mjs";
 import { serve } from "./serve.mjs";
 
 const dist = resolve(option("dist", join(new URL("..", import.meta.url).pathname, "dist")));
-const server = await serve(dist, new URL(base.session.house.base_url).origin);
+const server = await serve(dist, new URL(base.session.instance.base_url).origin);
 const browser = await launch();
 const usualHome = home.pages[0].states.usual.responses;
 const usualMembers = people.pages[0].states.usual.responses;

@@ -3,7 +3,7 @@
  * set-up link to the first call and its cost, then catalog, playground, logs, tasks, usage, wallet, members, and the
  * sign-in by keyboard alone.
  *
- *   node e2e/walk.mjs [--only light-1440,dark-390] [--pictures folder] [--no-pictures] [--patience 30]
+ *   node e2e/journeys.mjs [--only light-1440,dark-390] [--pictures folder] [--no-pictures] [--patience 30]
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -34,8 +34,8 @@ let browser;
 let withPictures;
 
 /** The exit code of the walk through a house in which no operator is set up yet. */
-export async function walks(house, shared, combinations, isPictured) {
-  [dev, browser, withPictures] = [house, shared, isPictured];
+export async function walks(server, shared, combinations, isPictured) {
+  [dev, browser, withPictures] = [server, shared, isPictured];
   mkdirSync(pictures, { recursive: true });
   return checks.of("walk", combinations.length * 25, async () => {
     for (const [at, name] of combinations.entries()) await walk(name, at === 0);
@@ -458,10 +458,10 @@ async function reach(page, wanted) {
 
 if (isStarted(import.meta.url)) {
   const wanted = option("only")?.split(",") ?? COMBINATIONS;
-  const [house, own] = await Promise.all([startDev(), launch()]);
-  const code = await walks(house, own, wanted, !process.argv.includes("--no-pictures")).finally(async () => {
+  const [server, own] = await Promise.all([startDev(), launch()]);
+  const code = await walks(server, own, wanted, !process.argv.includes("--no-pictures")).finally(async () => {
     await own.close();
-    await house.stop();
+    await server.stop();
   });
   process.exit(code);
 }

@@ -4,20 +4,20 @@ import { api, type Wallet } from "@/api";
 import { useRight } from "@/app/session";
 import { Button, Card, Field, Input, Problem, toast } from "@/kit";
 import { useTexts } from "@/text";
-import { isNothing, readTypedUsd } from "../records/nano";
+import { isNothing, readTypedUsd } from "@/kit/records/money";
 import { walletTexts } from "./texts";
 
 /** Below this the balance turns amber and an event is sent. */
-export function LowMark({ wallet }: { wallet: Wallet | undefined }) {
+export function LowBalanceForm({ wallet }: { wallet: Wallet | undefined }) {
   const t = useTexts(walletTexts);
   const may = useRight("wallet.write");
   const client = useQueryClient();
-  const kept = wallet?.low_mark_usd ?? "";
+  const kept = wallet?.low_balance_threshold_usd ?? "";
   const [typed, setTyped] = useState(kept);
   const [bad, setBad] = useState(false);
   useEffect(() => setTyped(kept), [kept]);
   const save = useMutation({
-    mutationFn: (mark: string | null) => api.put("/api/wallet/low-mark", { mark_usd: mark }),
+    mutationFn: (mark: string | null) => api.put("/api/wallet/low-balance-threshold", { threshold_usd: mark }),
     onSuccess: (_, mark) => {
       toast(mark === null ? t.lowRemoved : t.lowSaved);
       for (const name of ["wallet", "home"]) void client.invalidateQueries({ queryKey: [name] });
