@@ -88,7 +88,7 @@ await it(
   { session: signedOut, responses: { ...usualMembers, "POST /api/session": session } },
   async (page, open) => {
     await open("/members?invite=1");
-    await page.getByLabel("E-mail").fill("ada@northwind.example");
+    await page.getByLabel("Email").fill("ada@northwind.example");
     assert.equal(await path(page), `/sign-in?return_to=${encodeURIComponent("/members?invite=1")}`);
     await page.getByLabel("Password", { exact: true }).fill("x");
     await page.keyboard.press("Enter");
@@ -102,7 +102,7 @@ await it(
   { session: signedOut, responses: { ...usualHome, "POST /api/session": session } },
   async (page, open) => {
     await open("/sign-in?return_to=//evil.example/keys");
-    await page.getByLabel("E-mail").fill("ada@northwind.example");
+    await page.getByLabel("Email").fill("ada@northwind.example");
     await page.getByLabel("Password", { exact: true }).fill("x");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
@@ -148,15 +148,15 @@ await it(
   },
   async (page, open) => {
     await open("/members?invite=1");
-    await page.getByLabel("E-mail").fill("tomas@northwind.example");
+    await page.getByLabel("Email").fill("tomas@northwind.example");
     await page.keyboard.press("Enter");
-    const dialog = page.getByRole("dialog", { name: "Confirm it is you" });
+    const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await dialog.getByLabel("Password").fill("wrong");
     await page.keyboard.press("Enter");
-    await dialog.getByText("That is not your password").waitFor();
+    await dialog.getByText("Incorrect password").waitFor();
     await dialog.getByLabel("Password").fill("right");
     await page.keyboard.press("Enter");
-    await page.getByText("An invitation is on its way to tomas@northwind.example.").waitFor();
+    await page.getByText("Invitation sent to tomas@northwind.example.").waitFor();
     assert.equal(await page.getByRole("dialog").count(), 0);
   },
 );

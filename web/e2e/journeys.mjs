@@ -116,16 +116,16 @@ async function firstMinute(visit, isFirst) {
   const began = Date.now();
   if (isFirst) {
     await page.goto(dev.operator_link);
-    await page.getByLabel("E-mail").fill(EMAIL);
+    await page.getByLabel("Email").fill(EMAIL);
     await page.getByLabel("Your name").fill("Ada");
     await page.getByLabel("Organisation").fill("Walkers");
     await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
     checks.that(!page.url().includes("#"), `${name}: the token is out of the address`, page.url());
     await stand(visit, "setup");
-    await page.getByRole("button", { name: "Finish set-up" }).click();
+    await page.getByRole("button", { name: "Finish setup" }).click();
   } else {
     await go(visit, "/sign-in");
-    await page.getByLabel("E-mail").fill(EMAIL);
+    await page.getByLabel("Email").fill(EMAIL);
     await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
     await stand(visit, "sign-in");
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
@@ -268,9 +268,9 @@ async function files(visit) {
   await stand(visit, "playground-frame");
   checks.that(true, `${name}: a video was made from a first frame of one's own`);
   await go(visit, "/playground/image?model=gpt-image-1.5");
-  await page.getByText("Edit pictures").click();
+  await page.getByText("Edit images").click();
   const file = { name: "harbour.png", mimeType: "image/png", buffer: picture() };
-  await page.locator('input[type=file][aria-label="Pictures to edit"]').setInputFiles(file);
+  await page.locator('input[type=file][aria-label="Images to edit"]').setInputFiles(file);
   await page.getByLabel("Prompt", { exact: true }).fill("Put a boat into it");
   await page.getByRole("button", { name: /^Run.*\$/ }).click();
   await page.getByRole("img", { name: /Put a boat into it/ }).waitFor();
@@ -377,7 +377,7 @@ async function members(visit) {
     .getByRole("button", { name: /invite/i })
     .first()
     .click();
-  await page.getByLabel("E-mail").fill(`guest-${name}@walk.example`);
+  await page.getByLabel("Email").fill(`guest-${name}@walk.example`);
   await page.getByRole("dialog").getByRole("button").last().click();
   await page
     .getByText(/invitation#/)
@@ -421,7 +421,7 @@ async function keyboard(visit) {
   const { page, name } = visit;
   await page.context().clearCookies();
   await go(visit, "/sign-in?return_to=/keys/new");
-  await page.getByLabel("E-mail").waitFor();
+  await page.getByLabel("Email").waitFor();
   await reach(page, (focused) => focused.name === "email");
   await page.keyboard.type(EMAIL);
   await reach(page, (focused) => focused.name === "password");

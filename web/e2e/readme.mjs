@@ -188,7 +188,7 @@ async function draw(dev, browser) {
   await shoot(visit, "quote");
 
   await page.goto(`${site}/playground/chat?model=${MODEL}`);
-  await page.getByLabel("Max output tokens").or(page.getByLabel("Longest answer, tokens")).fill("300");
+  await page.getByLabel("Max output tokens").or(page.getByLabel("Max output tokens")).fill("300");
   await page.getByLabel("Message").fill("Explain in two sentences why the sky is blue.");
   const run = page.getByRole("button", { name: /^Run.*\$/ });
   await run.waitFor();

@@ -1,7 +1,7 @@
 // Walks every page in every state, theme and width: no sideways scrolling, one first heading, no errors in the console, no
 // request elsewhere, no serious finding of axe-core; a picture of each, then one sheet of pictures per theme and width.
 //
-//   node e2e/screenshots.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--dist dir] [--out dir] [--no-axe]
+//   node e2e/screenshots.mjs [--only keys,logs] [--state usual] [--theme dark] [--width 390] [--language zh] [--dist dir] [--out dir] [--no-axe]
 //                       [--short [--pictures]] [--clock real] [--jobs 2] [--patience 90]
 //
 // With `--short`, for the gate, every state is walked once and usual ones twice, in turns of the widths and themes,
@@ -25,6 +25,8 @@ const only = option("only", "")?.split(",").filter(Boolean) ?? [];
 const onlyState = option("state", "")?.split(",").filter(Boolean) ?? [];
 const themes = option("theme", "light,dark").split(",");
 const widths = option("width", "390,1440").split(",").map(Number);
+/** Opens every page in this language instead of English. States that click are left out: they look for English names. */
+const onlyLanguage = option("language", "");
 const dist = resolve(option("dist", join(here, "dist")));
 const out = resolve(option("out", join(here, "out")));
 const withAxe = !args.includes("--no-axe");
@@ -60,6 +62,7 @@ function jobs(list) {
       for (const [stateName, state] of Object.entries(page.states)) {
         const wanted = onlyState.length > 0 ? onlyState : REAL_CLOCK ? [usualOf(page)] : [stateName];
         if (!wanted.includes(stateName)) continue;
+        if (onlyLanguage !== "" && state.do !== undefined) continue;
         const job = { area: area.area, page, stateName, state };
         if (SHORT) {
           // One picture of each state, in turns of both widths and both themes; of usual ones two.
@@ -96,7 +99,7 @@ async function walk(browser, site, job) {
     colorScheme: themes[0],
     reducedMotion: "reduce",
     timezoneId: "Europe/Berlin",
-    locale: state.language === "zh" ? "zh-CN" : "en-US",
+    locale: (onlyLanguage || state.language) === "zh" ? "zh-CN" : "en-US",
     hasTouch: width < 640,
     permissions: [],
   });

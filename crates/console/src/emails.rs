@@ -15,7 +15,7 @@ pub(crate) struct OutgoingEmail<'a> {
     /// To which address.
     pub(crate) to: &'a str,
     pub(crate) content: Content,
-    /// When its link is over.
+    /// Expiry of its link.
     pub(crate) expires_at: Timestamp,
 }
 

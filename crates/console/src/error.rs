@@ -47,7 +47,7 @@ pub(crate) enum ErrorCode {
     Unavailable,
 }
 
-/// What went wrong.
+/// The error.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
     pub(crate) kind: ErrorCode,
@@ -60,32 +60,32 @@ pub(crate) struct ApiError {
 /// An error.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
-    /// What went wrong.
+    /// The error.
     error: ErrorFacts,
 }
 
-/// What is known of an error.
+/// Details of an error.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorFacts {
-    /// For the person who has to act.
+    /// Human-readable message.
     message: String,
-    /// The family of the error.
+    /// Error type.
     #[serde(rename = "type")]
     #[schema(example = "invalid_request_error")]
     family: &'static str,
-    /// The parameter to blame.
+    /// The invalid parameter.
     #[schema(required)]
     param: Option<&'static str>,
-    /// The word of the error table.
+    /// Error code.
     #[schema(example = "invalid_request")]
     code: &'static str,
-    /// The id under which we can be asked about it.
+    /// Request id for support.
     request_id: String,
-    /// Whether anything was charged: never by the console.
+    /// Whether the request was charged; always false here.
     charged: bool,
-    /// Whether the same request may succeed later.
+    /// Whether a retry of the same request may succeed.
     retryable: bool,
-    /// Where the code is explained.
+    /// Documentation of the code.
     doc_url: String,
 }
 
@@ -152,7 +152,7 @@ impl ErrorCode {
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Whether a retry of the same request may succeed.
     pub(crate) const fn is_retryable(self) -> bool {
         match self {
             Self::Unavailable | Self::TooManyAttempts => true,

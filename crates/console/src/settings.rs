@@ -12,17 +12,17 @@ pub struct ConsoleSettings {
     pub dash_url: String,
     /// Where customers' calls go, with `/v1`.
     pub base_url: String,
-    /// Who may make an organisation.
+    /// Sign-up policy.
     pub sign_up: SignUp,
     /// The model in examples of the documentation.
     pub docs_model: String,
-    /// Where else people may sign in.
+    /// An identity provider.
     pub providers: Vec<Provider>,
-    /// What this is.
+    /// Mode of the instance.
     pub mode: Mode,
     /// What a new organisation is given; none for nothing.
     pub trial: Option<Trial>,
-    /// Whether a mail server takes letters.
+    /// Whether a mail server is configured.
     pub sends_mail: bool,
     /// The organisation that is the first operator's, if there is one already: the seeded one of `dev`.
     pub first_account: Option<AccountId>,
@@ -31,7 +31,7 @@ pub struct ConsoleSettings {
     pub dev_link: Option<TokenHash>,
 }
 
-/// Who may make an organisation.
+/// Sign-up policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignUp {
     /// Nobody but operators.
@@ -42,7 +42,7 @@ pub enum SignUp {
     Open,
 }
 
-/// What this is.
+/// Mode of the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// `trunkline dev`.
@@ -54,9 +54,9 @@ pub enum Mode {
 /// Where else people may sign in: a provider of OpenID Connect.
 #[derive(Debug, Clone)]
 pub struct Provider {
-    /// Its word in addresses.
+    /// Id in URLs.
     pub id: String,
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// Its address, exactly as it names itself.
     pub issuer: String,
@@ -72,12 +72,12 @@ pub struct Provider {
     pub makes_people: bool,
 }
 
-/// What a new organisation is given.
+/// Trial credit of new organisations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// How much.
+    /// Amount.
     pub amount: Money,
-    /// For how many days.
+    /// Validity in days.
     pub days: u32,
     /// How many organisations in a day at most, over all.
     pub per_day: u32,

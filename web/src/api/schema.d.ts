@@ -17,7 +17,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Gives the organisation another name. */
+        /** Renames the organisation. */
         patch: operations["change_account"];
         trace?: never;
     };
@@ -30,7 +30,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Proves an address by the link of a letter, and signs in. */
+        /** Verifies an email address with the token of the emailed link, and signs in. */
         post: operations["verify_email"];
         delete?: never;
         options?: never;
@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Writes another letter to prove the address of who is signed in. */
+        /** Sends another verification email to the signed-in user. */
         post: operations["verify_email_again"];
         delete?: never;
         options?: never;
@@ -62,7 +62,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows balance, burn rate and what went wrong lately. */
+        /** Returns balance, burn rate and recent errors. */
         get: operations["home"];
         put?: never;
         post?: never;
@@ -81,7 +81,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes an invitation and signs in, looking at the organisation. */
+        /** Accepts an invitation, signs in and selects the organisation. */
         post: operations["accept_invitation"];
         delete?: never;
         options?: never;
@@ -89,7 +89,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/invitations/look": {
+    "/api/invitations/preview": {
         parameters: {
             query?: never;
             header?: never;
@@ -98,8 +98,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tells what an invitation says, to whoever holds its link. */
-        post: operations["look_at_invitation"];
+        /** Previews an invitation by the token of its link. */
+        post: operations["preview_invitation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -113,11 +113,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the organisation's keys, the newest first, without those that were deleted. */
+        /** Lists the organisation's keys, newest first, without deleted ones. */
         get: operations["list_keys"];
         put?: never;
-        /** Makes a key. Its secret is in this answer and nowhere else. */
-        post: operations["make_key"];
+        /** Creates a key. Its secret is only in this response. */
+        post: operations["create_key"];
         delete?: never;
         options?: never;
         head?: never;
@@ -131,15 +131,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows a key. */
+        /** Returns a key. */
         get: operations["show_key"];
         put?: never;
         post?: never;
-        /** Deletes a key and every key below it, for good. Calls that are running end as they would. */
+        /** Permanently deletes a key and its child keys. Running calls complete normally. */
         delete: operations["delete_key"];
         options?: never;
         head?: never;
-        /** Changes what a key is called, or when it ends. */
+        /** Changes the name or expiry of a key. */
         patch: operations["change_key"];
         trace?: never;
     };
@@ -151,7 +151,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Sets what a key and the keys below it may spend. A budget that stays keeps what was used of it. */
+        /** Sets the budgets of a key and its child keys. A budget that stays keeps its usage. */
         put: operations["set_key_budgets"];
         post?: never;
         delete?: never;
@@ -169,7 +169,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Switches a key off. It can be switched on again. */
+        /** Disables a key. It can be enabled again. */
         post: operations["disable_key"];
         delete?: never;
         options?: never;
@@ -186,7 +186,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Switches a key on. */
+        /** Enables a key. */
         post: operations["enable_key"];
         delete?: never;
         options?: never;
@@ -201,7 +201,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows the newest call of a key: a page that waits for the first one asks every second. */
+        /** Returns the latest call of a key; pages poll it while waiting for the first call. */
         get: operations["first_call"];
         put?: never;
         post?: never;
@@ -220,7 +220,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives a key another secret. The one it had stays good for the overlap. */
+        /** Rotates the secret of a key. The previous secret stays valid for the overlap. */
         post: operations["rotate_key"];
         delete?: never;
         options?: never;
@@ -236,8 +236,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists calls of the organisation that are over. A page looks at a bounded number of calls, so one with
-         *     rare filters may be short or empty and have a next one.
+         * Lists completed calls of the organisation. A page scans a bounded number of calls, so with rare
+         *     filters it may be short or empty and still have a next page.
          */
         get: operations["list_logs"];
         put?: never;
@@ -255,7 +255,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows one call. A call that is still running is not there yet. */
+        /** Returns one completed call. A running call is not found. */
         get: operations["show_log"];
         put?: never;
         post?: never;
@@ -291,7 +291,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Invites somebody. An open invitation to the same address is replaced. */
+        /** Invites a person. An open invitation to the same address is replaced. */
         post: operations["invite"];
         delete?: never;
         options?: never;
@@ -309,7 +309,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Takes an open invitation back. */
+        /** Withdraws an open invitation. */
         delete: operations["revoke_invitation"];
         options?: never;
         head?: never;
@@ -326,11 +326,11 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Takes a member away; everybody may go themselves. */
+        /** Removes a member. Every member may leave. */
         delete: operations["remove_member"];
         options?: never;
         head?: never;
-        /** Gives a member another role. */
+        /** Changes the role of a member. */
         patch: operations["change_member"];
         trace?: never;
     };
@@ -341,7 +341,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Takes the browser back from a provider, and signs in who the provider says it is. */
+        /** Callback of an identity provider: signs in the user it authenticated. */
         get: operations["end_provider"];
         put?: never;
         post?: never;
@@ -358,7 +358,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sends the browser to a provider. */
+        /** Redirects the browser to an identity provider. */
         get: operations["start_provider"];
         put?: never;
         post?: never;
@@ -368,15 +368,15 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/operator/letters": {
+    "/api/operator/emails": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Lists letters that no mail server has taken, with their links. For operators, who give their password first. */
-        get: operations["list_letters"];
+        /** Lists unsent emails with their links. For operators, after step-up. */
+        get: operations["list_emails"];
         put?: never;
         post?: never;
         delete?: never;
@@ -394,7 +394,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes one's own password. One's other devices are signed out. */
+        /** Changes the user's password and signs out other devices. */
         post: operations["change_password"];
         delete?: never;
         options?: never;
@@ -411,7 +411,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Writes a letter with a link to a new password, if somebody has the address. Nobody is told. */
+        /** Emails a password reset link if the address has an account. The response does not tell. */
         post: operations["forgot_password"];
         delete?: never;
         options?: never;
@@ -428,7 +428,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sets a new password by the link of a letter, signs out everywhere, and signs in here. */
+        /** Sets a new password with the token of a reset link, signs out other devices and signs in. */
         post: operations["reset_password"];
         delete?: never;
         options?: never;
@@ -449,7 +449,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Changes one's own name. */
+        /** Changes the user's name. */
         patch: operations["change_person"];
         trace?: never;
     };
@@ -463,8 +463,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes the key of the person's playground, or gives it another secret. It is good for two hours, and
-         *     spends the organisation's money as any key does.
+         * Creates the user's playground key, or rotates its secret. It is valid for two hours and charges
+         *     the organisation like any key.
          */
         post: operations["playground_key"];
         delete?: never;
@@ -481,8 +481,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows what is sold and for how much. No key is needed; with one, or signed in,
-         *     it is the view of the account.
+         * Returns the model catalog with prices. Public; with a key or a session it is
+         *     the view of the account.
          */
         get: operations["pricing"];
         put?: never;
@@ -500,10 +500,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tells who is signed in; nobody is an answer too. */
+        /** Returns the session; also without a signed-in user. */
         get: operations["show_session"];
         put?: never;
-        /** Signs in. A sign-in that the browser had before ends. */
+        /** Signs in. An earlier session of the browser ends. */
         post: operations["sign_in"];
         /** Signs out on this device. */
         delete: operations["sign_out"];
@@ -521,7 +521,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Looks at another organisation of the person's. */
+        /** Selects another organisation of the user. */
         post: operations["switch_account"];
         delete?: never;
         options?: never;
@@ -538,7 +538,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Signs in by the link that a running `trunkline dev` has printed. It works until that process ends. */
+        /** Signs in with the link printed by `trunkline dev`. It is valid until that process ends. */
         post: operations["sign_in_to_dev"];
         delete?: never;
         options?: never;
@@ -555,7 +555,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives the password once more, so that money and secrets may be touched for ten minutes. */
+        /** Step-up: confirms the password, which allows changes of billing and secrets for ten minutes. */
         post: operations["step_up"];
         delete?: never;
         options?: never;
@@ -570,7 +570,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists one's own devices. */
+        /** Lists the user's devices. */
         get: operations["list_sessions"];
         put?: never;
         post?: never;
@@ -590,7 +590,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Signs one of one's own devices out, at once. */
+        /** Signs out one of the user's devices immediately. */
         delete: operations["end_session"];
         options?: never;
         head?: never;
@@ -606,7 +606,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Makes the operator, with an organisation, and signs them in. */
+        /** Creates the operator account with an organisation and signs in. */
         post: operations["setup"];
         delete?: never;
         options?: never;
@@ -623,7 +623,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Signs up. The answer is the same whether the address is known or not; a letter tells its owner. */
+        /** Signs up. The response is the same whether the address is known or not; an email tells its owner. */
         post: operations["sign_up"];
         delete?: never;
         options?: never;
@@ -639,7 +639,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows which social data is sold and for how much. No key is needed; with one, or signed in,
+         * Returns the social data catalog with prices. Public; with a key or a session
          *     prices are those of the account's group.
          */
         get: operations["social_catalog"];
@@ -659,8 +659,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists tasks. A page looks at a bounded number of them, so one with rare filters may be short and have
-         *     a next one.
+         * Lists tasks. A page scans a bounded number of tasks, so with rare filters it may be short and still
+         *     have a next page.
          */
         get: operations["list_tasks"];
         put?: never;
@@ -678,7 +678,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows a task and what happened to it. */
+        /** Returns a task with its timeline. */
         get: operations["show_task"];
         put?: never;
         post?: never;
@@ -698,8 +698,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stops a task where that is certain. What was held or charged for it goes back at once, and the answer
-         *     shows it; a task that cannot be stopped any more goes on, and its price stays as it is.
+         * Cancels a task if the provider confirms it. The hold or charge is refunded immediately, as the response
+         *     shows; a task that can no longer be cancelled continues at its price.
          */
         post: operations["cancel_task"];
         delete?: never;
@@ -715,7 +715,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows sums of what the organisation used. */
+        /** Returns usage totals of the organisation. */
         get: operations["usage"];
         put?: never;
         post?: never;
@@ -732,7 +732,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as a table, whole, 50,000 lines at most. */
+        /** The same as CSV, complete, at most 50,000 rows. */
         get: operations["usage_table"];
         put?: never;
         post?: never;
@@ -749,7 +749,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows the wallets of the organisation. */
+        /** Returns the wallets of the organisation. */
         get: operations["wallet"];
         put?: never;
         post?: never;
@@ -766,7 +766,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists every movement of the organisation's money. */
+        /** Lists the organisation's wallet transactions. */
         get: operations["list_ledger"];
         put?: never;
         post?: never;
@@ -783,7 +783,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as a table, whole, 50,000 lines at most. */
+        /** The same as CSV, complete, at most 50,000 rows. */
         get: operations["ledger_table"];
         put?: never;
         post?: never;
@@ -793,7 +793,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/wallet/low-mark": {
+    "/api/wallet/low-balance-threshold": {
         parameters: {
             query?: never;
             header?: never;
@@ -802,10 +802,10 @@ export interface paths {
         };
         get?: never;
         /**
-         * Sets the balance below which the organisation is told, by an event and to its webhooks. One that is
-         *     below it already is told at once.
+         * Sets the low-balance threshold, below which an event is sent to the organisation and its webhooks.
+         *     It is sent immediately if the balance is already below it.
          */
-        put: operations["set_low_mark"];
+        put: operations["set_low_balance_threshold"];
         post?: never;
         delete?: never;
         options?: never;
@@ -822,7 +822,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Redeems a code. The same account may ask again and gets the same answer; it is booked once. */
+        /** Redeems a code. Idempotent for the same account: the credit is booked once. */
         post: operations["redeem_code"];
         delete?: never;
         options?: never;
@@ -854,7 +854,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows one workflow. */
+        /** Returns a workflow. */
         get: operations["show_workflow"];
         put?: never;
         post?: never;
@@ -871,7 +871,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tells that the process answers. */
+        /** Liveness of the process. */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -888,7 +888,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tells what this interface is. */
+        /** Returns this OpenAPI document. */
         get: operations["openapi"];
         put?: never;
         post?: never;
@@ -905,7 +905,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tells what a workflow record must be, as a JSON Schema. */
+        /** Returns the JSON Schema of workflow records. */
         get: operations["workflow_schema"];
         put?: never;
         post?: never;
@@ -919,198 +919,240 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What an invitation is taken with. */
+        /** @description Acceptance of an invitation. */
         AcceptBody: {
-            /** @description What people call somebody new. */
+            /** @description Name of a new user. */
             name?: string;
             /**
              * Format: password
-             * @description The password of the address's person, or the one that somebody new chooses. Not needed by who is
-             *     signed in as that person.
+             * @description Password of the existing account, or the new password of a new user. Not needed if that user is
+             *     signed in.
              */
             password?: string;
-            /** @description What stands after the `#` of the link. */
+            /** @description The part after the `#` of the link. */
             token: string;
         };
         /**
-         * @description Whether an account's money is real.
+         * @description Live or test account.
          * @enum {string}
          */
         AccountKind: "live" | "test";
-        /** @description An organisation of a person. */
+        /** @description An organisation of the user. */
         AccountRef: {
             /**
              * Format: int64
-             * @description The account's number.
+             * @description Account id.
              */
             id: number;
-            /** @description Whether its money is real. */
+            /** @description Live or test. */
             kind: components["schemas"]["AccountKind"];
-            /** @description What people call it. */
+            /** @description Display name. */
             name: string;
-            /** @description What the person may do in it. */
+            /** @description The user's role in it. */
             role: components["schemas"]["Role"];
         };
-        /** @description One attempt at an upstream. */
+        /** @description One upstream attempt. */
         Attempt: {
             /**
-             * @description Tells attempts at different upstreams apart.
+             * @description Distinguishes attempts at different upstreams.
              * @example upstream 1
              */
             channel: string;
             /**
              * Format: int64
-             * @description How long its first answer took; null if there was none.
+             * @description Time to the response headers; null if there was no response.
              */
             latency_ms: number | null;
             /**
-             * @description What it came to: `answered`, or the word for what went wrong.
+             * @description Result: `answered`, or an error code.
              * @example answered
              */
             outcome: string;
             /**
              * Format: int32
-             * @description The upstream's status; null if there was none.
+             * @description HTTP status of the upstream; null if there was no response.
              */
             status: number | null;
-            /** @description The model that was asked for, by its public name. */
+            /** @description Public name of the requested model. */
             upstream_model: string;
         };
-        /** @description What is in the wallets. */
+        /** @description Wallet balances. */
         Balance: {
             /**
-             * @description What new calls may spend: both wallets less what is held.
+             * @description Available to new calls: both wallets minus holds.
              * @example 12.7
              */
             available_usd: string;
             /**
-             * @description Whether both wallets together are below the organisation's mark. What is held is not spent yet and
-             *     counts as there; so does the event `balance.low`.
+             * @description Whether both wallets together are below the low-balance threshold. Holds are not spent yet and
+             *     count as balance, as for the event `balance.low`.
              */
             is_low: boolean;
             /**
-             * @description Paid money, what is held included.
+             * @description Paid credit, including holds.
              * @example 12.5
              */
             paid_usd: string;
             /**
-             * @description Held for calls and tasks that are running.
+             * @description Held for running calls and tasks.
              * @example 0
              */
             reserved_usd: string;
             /**
              * Format: date-time
-             * @description When what is left of the trial credit ends; null for never.
+             * @description Expiry of the trial credit; null for never.
              */
             trial_expires_at: string | null;
             /**
-             * @description Money to try things out, what is held included.
+             * @description Trial credit, including holds.
              * @example 0.2
              */
             trial_usd: string;
         };
-        /** @description What may be spent in a stretch of time. */
+        /** @description A spending limit for a period. */
         Budget: {
             /**
              * Format: date-time
-             * @description When the running stretch ends; null for a total.
+             * @description End of the current period; null for a total.
              */
             ends_at: string | null;
             /**
              * Format: int64
-             * @description The budget's number.
+             * @description Budget id.
              */
             id: number;
             /**
-             * @description How much.
+             * @description Amount.
              * @example 5
              */
             limit_usd: string;
-            /** @description Which stretch. */
+            /** @description The period. */
             period: components["schemas"]["BudgetPeriod"];
             /**
-             * @description The place whose calendar counts.
+             * @description Time zone of the period.
              * @example UTC
              */
             timezone: string;
             /**
-             * @description Taken in the running stretch, by open holds and charges.
+             * @description Used in the current period by open holds and charges.
              * @example 1.25
              */
             used_usd: string;
         };
         /**
-         * @description Which stretch of time a budget counts.
+         * @description Period of a budget.
          * @enum {string}
          */
         BudgetPeriod: "total" | "daily" | "weekly" | "monthly";
         /** @description All budgets of a key. */
         BudgetsBody: {
-            /** @description Those that there are from now on; what is not among them is taken away. */
+            /** @description The new list of budgets; budgets that are not listed are removed. */
             budgets: components["schemas"]["NewBudget"][];
         };
-        /** @description The password, and the one to come. */
+        /** @description The current and the new password. */
         ChangePasswordBody: {
             /**
              * Format: password
-             * @description The one that is in force.
+             * @description Current password.
              */
             current: string;
             /**
              * Format: password
-             * @description The one to come.
+             * @description New password.
              */
             password: string;
         };
-        /** @description How much of something. */
+        /** @description A measured quantity. */
         Count: {
             /**
              * Format: int64
-             * @description How much.
+             * @description Amount.
              */
             count: number;
             /**
-             * @description Of what.
+             * @description Unit.
              * @example input
              */
             name: string;
         };
-        /** @description What the link of `trunkline dev` is brought back with. */
+        /** @description Sign-in with the link of `trunkline dev`. */
         DevSessionBody: {
-            /** @description What stands after the `#` of the link. */
+            /** @description The part after the `#` of the link. */
             token: string;
         };
         /**
-         * @description Into a wallet or out of it.
+         * @description Credit or debit.
          * @enum {string}
          */
         Direction: "in" | "out";
+        /** @description An unsent email. */
+        Email: {
+            /**
+             * Format: date-time
+             * @description Creation time.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Expiry of its link.
+             */
+            expires_at: string;
+            /** @description Its id. */
+            id: string;
+            /** @description Type of email. */
+            kind: components["schemas"]["EmailKind"];
+            /** @description Last delivery error; null if no delivery was attempted. */
+            last_error: string | null;
+            /** @description The link to share: as good as a password. */
+            link: string;
+            /** @description Current state. */
+            state: components["schemas"]["EmailState"];
+            /** @description Recipient. */
+            to: string;
+        };
+        /**
+         * @description Type of email.
+         * @enum {string}
+         */
+        EmailKind: "verify" | "reset" | "invitation";
+        /**
+         * @description Delivery state of an email.
+         * @enum {string}
+         */
+        EmailState: "waiting" | "sent" | "failed" | "kept";
+        /** @description Unsent emails. */
+        Emails: {
+            /** @description Newest first; emails with an expired link are omitted. */
+            data: components["schemas"]["Email"][];
+        };
+        /** @description An empty object. */
+        EmptyBody: Record<string, never>;
         /** @description An error. */
         ErrorBody: {
-            /** @description What went wrong. */
+            /** @description The error. */
             error: components["schemas"]["ErrorFacts"];
         };
-        /** @description What is known of an error. */
+        /** @description Details of an error. */
         ErrorFacts: {
-            /** @description Whether anything was charged: never by the console. */
+            /** @description Whether the request was charged; always false here. */
             charged: boolean;
             /**
-             * @description The word of the error table.
+             * @description Error code.
              * @example invalid_request
              */
             code: string;
-            /** @description Where the code is explained. */
+            /** @description Documentation of the code. */
             doc_url: string;
-            /** @description For the person who has to act. */
+            /** @description Human-readable message. */
             message: string;
-            /** @description The parameter to blame. */
+            /** @description The invalid parameter. */
             param: string | null;
-            /** @description The id under which we can be asked about it. */
+            /** @description Request id for support. */
             request_id: string;
-            /** @description Whether the same request may succeed later. */
+            /** @description Whether a retry of the same request may succeed. */
             retryable: boolean;
             /**
-             * @description The family of the error.
+             * @description Error type.
              * @example invalid_request_error
              */
             type: string;
@@ -1121,16 +1163,31 @@ export interface components {
         Faces: {
             [key: string]: number;
         };
-        /** @description The newest call of a key. */
+        /** @description A model with a high failure rate. */
+        FailingModel: {
+            /**
+             * Format: int64
+             * @description Calls since yesterday.
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @description Failed calls.
+             */
+            failed: number;
+            /** @description The model. */
+            model: string;
+        };
+        /** @description The latest call of a key. */
         FirstCall: {
             call: components["schemas"]["LogRow"] | null;
         };
-        /** @description An address. */
+        /** @description An email address. */
         ForgotBody: {
-            /** @description The address. */
+            /** @description Email address. */
             email: string;
         };
-        /** @description Whether the process lives. What it needs is asked at the admin listener. */
+        /** @description Liveness. Readiness is on the admin listener. */
         Health: {
             /**
              * @description Always `live`.
@@ -1138,51 +1195,51 @@ export interface components {
              */
             status: string;
         };
-        /** @description How the organisation does. */
+        /** @description Dashboard of the organisation. */
         Home: {
-            /** @description What is in the wallets. */
+            /** @description Wallet balances. */
             balance: components["schemas"]["Balance"];
-            /** @description The mean of a day: of the last seven full days and today so far, or since the first day with a call. */
+            /** @description Average spend per day over the last seven full days and today, or since the first call. */
             burn_per_day_usd: string;
             /**
              * Format: int64
-             * @description Calls that ended today.
+             * @description Calls completed today.
              */
             calls_today: number;
-            /** @description The last 14 days, all of them, oldest first. */
+            /** @description The last 14 days, oldest first. */
             days: components["schemas"]["HomeDay"][];
             /**
              * Format: int64
-             * @description Whole days until the money is gone at that rate; null when nothing burns.
+             * @description Whole days until the balance is used up at that rate; null without spend.
              */
             days_left: number | null;
             /**
              * Format: int64
-             * @description Of them, those that delivered nothing and cost nothing.
+             * @description Of these, failed calls, which are not charged.
              */
             failed_today: number;
-            /** @description Whether there ever was a call. */
+            /** @description Models with at least three failed calls and a failure rate of 20 % since yesterday. */
+            failing_models: components["schemas"]["FailingModel"][];
+            /** @description Whether the organisation has ever made a call. */
             has_called: boolean;
-            /** @description Whether there is an API key. */
+            /** @description Whether the organisation has an API key. */
             has_key: boolean;
-            /** @description Calls that failed, newest first, five at most. */
+            /** @description Recent failed calls, newest first, at most five. */
             last_errors: components["schemas"]["LogRow"][];
-            /** @description Below it the organisation is told; null for never. */
-            low_mark_usd: string | null;
-            /** @description The same of the last 30 days, today included. */
+            /** @description Low-balance threshold; null for none. */
+            low_balance_threshold_usd: string | null;
+            /** @description Spend of the last 30 days, including today. */
             spent_30_days_usd: string;
-            /** @description Charged today (UTC), less what went back today. */
+            /** @description Charges minus refunds of today (UTC). */
             spent_today_usd: string;
-            /** @description The same of yesterday. */
+            /** @description Spend of yesterday. */
             spent_yesterday_usd: string;
-            /** @description Models of which, since yesterday, at least three calls and a fifth of all failed. */
-            troubled_models: components["schemas"]["TroubledModel"][];
         };
         /** @description One UTC day. */
         HomeDay: {
             /**
              * Format: int64
-             * @description Calls that ended.
+             * @description Completed calls.
              */
             calls: number;
             /**
@@ -1192,273 +1249,259 @@ export interface components {
             day: string;
             /**
              * Format: int64
-             * @description Of them, those that failed.
+             * @description Failed calls.
              */
             failed: number;
-            /** @description Charged, less what went back. */
+            /** @description Charges minus refunds. */
             spent_usd: string;
         };
-        /** @description What everybody may know. */
-        House: {
-            /** @description Where calls go, with `/v1`. */
+        /** @description Public information on this instance. */
+        InstanceInfo: {
+            /** @description Base URL of the API, with `/v1`. */
             base_url: string;
-            /** @description What this is. */
+            /** @description Mode of the instance. */
             mode: components["schemas"]["Mode"];
-            /** @description What it is called. */
+            /** @description Display name. */
             name: string;
-            /** @description Whether nobody runs the house yet: its set-up link is printed by `trunkline serve`. */
+            /** @description Whether no operator account exists yet; `trunkline serve` prints the setup link. */
             needs_setup: boolean;
-            /** @description Where else people may sign in. */
+            /** @description An identity provider. */
             providers: components["schemas"]["Provider"][];
-            /** @description Whether a mail server takes letters. */
+            /** @description Whether a mail server is configured. */
             sends_mail: boolean;
-            /** @description Who may make an organisation. */
+            /** @description Sign-up policy. */
             sign_up: components["schemas"]["SignUp"];
             trial: components["schemas"]["Trial"] | null;
         };
-        /** @description An invitation that is open. */
+        /** @description An open invitation. */
         Invitation: {
             /**
              * Format: date-time
-             * @description When it was written.
+             * @description Creation time.
              */
             created_at: string;
-            /** @description Whom. */
+            /** @description Invited email address. */
             email: string;
             /**
              * Format: date-time
-             * @description When it is over.
+             * @description Expiry time.
              */
             expires_at: string;
             /**
              * Format: int64
-             * @description Its number.
+             * @description Id.
              */
             id: number;
-            /** @description Who invited them. */
+            /** @description Name of the inviter. */
             invited_by: string;
-            /** @description The link to pass on: this once, and only where no mail is sent. */
+            /** @description The link to share: shown once, and only without a mail server. */
             link: string | null;
-            /** @description With which role. */
+            /** @description Role. */
             role: components["schemas"]["Role"];
         };
-        /** @description Whom to invite. */
-        InviteBody: {
-            /** @description The address. */
+        /** @description An invitation. */
+        InvitationPreview: {
+            /** @description Invited email address. */
             email: string;
-            /** @description With which role. */
+            /** @description Whether the address has an account, whose password is required; otherwise a new one is set. */
+            has_person: boolean;
+            /** @description Name of the organisation. */
+            organisation: string;
+            /** @description Role. */
+            role: components["schemas"]["Role"];
+        };
+        /** @description The token of a link. */
+        InvitationToken: {
+            /** @description The part after the `#` of the link. */
+            token: string;
+        };
+        /** @description Email address to invite. */
+        InviteBody: {
+            /** @description Email address. */
+            email: string;
+            /** @description Role. */
             role: components["schemas"]["Role"];
         };
         /** @description A key, without its secret. */
         Key: {
-            /** @description The only networks it may be used from; null for all. */
+            /** @description Allowed client networks; null for all. */
             addresses: string[] | null;
-            /** @description What it may spend. */
+            /** @description Budgets. */
             budgets: components["schemas"]["Budget"][];
             /**
              * Format: int64
-             * @description Calls that began in the last hour and are over; 1,000 means as many or more.
+             * @description Completed calls started in the last hour; 1,000 means 1,000 or more.
              */
             calls_last_hour: number;
             /**
              * Format: int64
-             * @description Calls at once; null for the house's limit.
+             * @description Concurrent calls; null for the instance's limit.
              */
             concurrent_calls: number | null;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description Creation time.
              */
             created_at: string;
-            /** @description The only interfaces it may use; null for all. */
+            /** @description Allowed endpoints; null for all. */
             endpoints: string[] | null;
             /**
              * Format: date-time
-             * @description When it ends; null for never.
+             * @description Expiry; null for never.
              */
             expires_at: string | null;
-            /** @description Whether a call's maximum is lowered to what the balance covers; null for while trial money pays. */
+            /** @description Whether a call's maximum is lowered to what the balance covers; null for only while trial credit pays. */
             fit_to_balance: boolean | null;
-            /** @description The group it is priced in, `auto` for the book's choice; null for the organisation's. */
+            /** @description Pricing group, `auto` for the catalog's choice; null for the organisation's group. */
             group: string | null;
-            /** @description The prefix and the last four characters of its secret. */
+            /** @description Prefix and last four characters of the secret. */
             hint: string;
             /**
              * Format: int64
-             * @description The key's number.
+             * @description Key id.
              */
             id: number;
             /**
              * Format: date-time
-             * @description When its newest call of the last 30 days began; null if there is none.
+             * @description Start of its latest call in the last 30 days; null if there is none.
              */
             last_used_at: string | null;
-            /** @description The only models it may use; null for all. */
+            /** @description Allowed models; null for all. */
             models: string[] | null;
-            /** @description What people call it. */
+            /** @description Display name. */
             name: string;
             /**
              * Format: int64
-             * @description The key above it; null if there is none.
+             * @description Parent key; null if there is none.
              */
             parent_id: number | null;
-            /** @description The only platforms of social data it may use; null for all. */
+            /** @description Allowed social platforms; null for all. */
             platforms: string[] | null;
             /**
              * Format: date-time
-             * @description Until when the secret before this one opens the door; null if it does not.
+             * @description Until when the previous secret is valid; null if it is not.
              */
             previous_until: string | null;
-            /** @description The only regions upstreams may work in; null for all. */
+            /** @description Allowed upstream regions; null for all. */
             regions: string[] | null;
             /**
              * Format: int64
-             * @description Requests in a minute; null for the house's limit.
+             * @description Requests per minute; null for the instance's limit.
              */
             requests_per_minute: number | null;
-            /** @description Charged in the last 30 days, less what went back. */
+            /** @description Charges minus refunds of the last 30 days. */
             spent_30_days_usd: string;
-            /** @description Whether it opens the door. */
+            /** @description Whether the key is usable. */
             state: components["schemas"]["KeyState"];
-            /** @description Whether what would be ignored or rewritten is refused. */
+            /** @description Whether calls with ignored or rewritten fields are rejected. */
             strict: boolean;
             /**
              * Format: int64
-             * @description Tokens in a minute; null for the house's limit.
+             * @description Tokens per minute; null for the instance's limit.
              */
             tokens_per_minute: number | null;
-            /** @description Whether nothing of what passes is stored. */
+            /** @description Whether prompts and results are not stored. */
             zero_retention: boolean;
         };
-        /** @description What to change. */
+        /** @description Changes to a key. */
         KeyChange: {
             /**
              * Format: date-time
-             * @description When it ends; null for never.
+             * @description Expiry; null for never.
              */
             expires_at?: string | null;
-            /** @description What people call it from now on. */
+            /** @description New name. */
             name?: string;
         };
         /** @description A page of keys. */
         KeyPage: {
-            /** @description The newest first. */
+            /** @description Newest first. */
             data: components["schemas"]["Key"][];
             /** @description `after` of the next page; null at the end. */
             next: string | null;
         };
         /**
-         * @description Whether a key opens the door.
+         * @description State of a key.
          * @enum {string}
          */
         KeyState: "active" | "disabled" | "expired" | "revoked";
+        /** @description A key and its secret. */
+        KeyWithSecret: {
+            /** @description The key. */
+            key: components["schemas"]["Key"];
+            /**
+             * @description The secret, shown once; only its hash is stored.
+             * @example sk-tl-…
+             */
+            secret: string;
+        };
         /**
-         * @description What a line is.
+         * @description Kind of a transaction.
          * @enum {string}
          */
         LedgerKind: "charge" | "refund" | "settlement_adjustment" | "undelivered" | "top_up" | "trial_grant" | "adjust" | "redemption" | "trial_expiry";
-        /** @description One movement of one wallet. */
+        /** @description A wallet transaction. */
         LedgerLine: {
             /**
-             * @description What the wallet gained, or lost if negative.
+             * @description Amount credited, or debited if negative.
              * @example -0.0004
              */
             amount_usd: string;
             /**
              * Format: date-time
-             * @description When it was booked.
+             * @description Booking time.
              */
             at: string;
-            /** @description Names it. */
+            /** @description Id. */
             id: string;
-            /** @description What it is. */
+            /** @description Kind. */
             kind: components["schemas"]["LedgerKind"];
-            /** @description The model of the call; null where it is none. */
+            /** @description Model of the call; null without a call. */
             model: string | null;
-            /** @description The call; null where it is none. */
+            /** @description Request id of the call; null without a call. */
             request_id: string | null;
-            /** @description Where the money came from, or why it was moved; null for nothing more to say. */
+            /** @description Source or reason; null if there is none. */
             text: string | null;
-            /** @description Of which wallet. */
+            /** @description Wallet. */
             wallet: components["schemas"]["WalletName"];
         };
-        /** @description A page of lines. */
+        /** @description A page of transactions. */
         LedgerPage: {
-            /** @description Newest first, in the order in which calls and movements began: a refund stands beside its charge. */
+            /** @description Newest first by start of the call or transaction: a refund stands next to its charge. */
             data: components["schemas"]["LedgerLine"][];
             /** @description `after` of the next page; null at the end. */
             next: string | null;
             /**
              * Format: date-time
-             * @description How far back this page looked, where it ended before it was full: there may be more behind `next`.
+             * @description How far back this page searched if it is not full; there may be more after `next`.
              */
             searched_to: string | null;
         };
-        /** @description A letter. */
-        Letter: {
-            /**
-             * Format: date-time
-             * @description When it was written.
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description When its link is over.
-             */
-            expires_at: string;
-            /** @description Its id. */
-            id: string;
-            /** @description What it is about. */
-            kind: components["schemas"]["LetterKind"];
-            /** @description Why a mail server did not take it; null if none was asked. */
-            last_error: string | null;
-            /** @description The link to pass on: as good as a password. */
-            link: string;
-            /** @description How far it is. */
-            state: components["schemas"]["LetterState"];
-            /** @description Whose address. */
-            to: string;
-        };
-        /**
-         * @description What a letter is about.
-         * @enum {string}
-         */
-        LetterKind: "verify" | "reset" | "invitation";
-        /**
-         * @description How far a letter is.
-         * @enum {string}
-         */
-        LetterState: "waiting" | "sent" | "failed" | "kept";
-        /** @description Letters that no mail server has taken. */
-        Letters: {
-            /** @description The newest first; those whose link is over are gone. */
-            data: components["schemas"]["Letter"][];
-        };
-        /** @description A call and everything that became of it. */
+        /** @description A call with attempts, price and transactions. */
         LogDetail: components["schemas"]["LogRow"] & {
-            /** @description Attempts at upstreams, first to last. */
+            /** @description Upstream attempts in order. */
             attempts: components["schemas"]["Attempt"][];
-            /** @description The group whose prices applied. */
+            /** @description Pricing group. */
             group: string;
-            /** @description The price, line by line; null where it cannot be shown exactly as it was charged. */
+            /** @description Price breakdown; null where it cannot be reproduced exactly. */
             lines: components["schemas"]["PriceLine"][] | null;
-            /** @description All that was counted, billed or not. */
+            /** @description All measured usage, billed or not. */
             measured: components["schemas"]["Count"][];
             /** @description Charged to the paid wallet. */
             paid_usd: string;
-            /** @description The version of all prices then. */
+            /** @description Price version of the call. */
             price_version: string;
-            /** @description The task that it began, if it did. */
+            /** @description The task created by the call, if any. */
             task_id: string | null;
             /** @description The price tier. */
             tier: string | null;
-            /** @description Money that moved for it, in order. */
+            /** @description Transactions of the call in order. */
             transfers: components["schemas"]["Transfer"][];
             /** @description Charged to the trial wallet. */
             trial_usd: string;
-            /** @description What was billed, by what it was billed as. */
+            /** @description Billed units by billing dimension. */
             units: components["schemas"]["Count"][];
-            /** @description What its warnings mean. */
+            /** @description Explanations of the warnings. */
             warnings_explained: components["schemas"]["WarningExplained"][];
         };
         /** @description A page of calls. */
@@ -1469,141 +1512,115 @@ export interface components {
             next: string | null;
             /**
              * Format: date-time
-             * @description How far back this page looked, where it ended before it was full: there may be more behind `next`.
+             * @description How far back this page searched if it is not full; there may be more after `next`.
              */
             searched_to: string | null;
         };
-        /** @description A call that is over. */
+        /** @description A completed call. */
         LogRow: {
             /**
              * Format: date-time
-             * @description When it was admitted.
+             * @description Admission time.
              */
             at: string;
             /** @description Whether anything was charged. */
             charged: boolean;
             /**
-             * @description What was charged, to both wallets.
+             * @description Charge to both wallets.
              * @example 0.000245
              */
             cost_usd: string;
-            /** @description The interface that was called. */
+            /** @description Endpoint. */
             endpoint: string;
-            /** @description Whether we counted because the upstream did not tell. */
+            /** @description Whether usage was estimated because the upstream did not report it. */
             estimated: boolean;
             /**
              * Format: int64
-             * @description Billed on the way in: tokens; characters of speech; seconds of recordings.
+             * @description Billed input: tokens, characters of speech or seconds of recordings.
              */
             input_units: number;
             /**
              * Format: int64
-             * @description The number of the key used; null if there was none.
+             * @description Key id; null if there was none.
              */
             key_id: number | null;
-            /** @description What the key is called. */
+            /** @description Key name. */
             key_name: string | null;
             /**
              * Format: int64
-             * @description From its admission to its end.
+             * @description Time from admission to end.
              */
             latency_ms: number;
             /** @description Public name of the model or data set. */
             model: string;
-            /** @description How it ended. */
+            /** @description Outcome. */
             outcome: components["schemas"]["Outcome"];
             /**
              * Format: int64
-             * @description Billed on the way out.
+             * @description Billed output.
              */
             output_units: number;
             /**
-             * @description What went back of it since.
+             * @description Refunded amount.
              * @example 0
              */
             refunded_usd: string;
             /**
-             * @description Names it.
+             * @description Id.
              * @example req_019a5c6b7d8e7f0081828384858687aa
              */
             request_id: string;
             /**
              * Format: date-time
-             * @description When it was charged or let go.
+             * @description Settlement time.
              */
             settled_at: string;
-            /** @description Codes of warnings that the caller was given. */
+            /** @description Warning codes returned to the caller. */
             warnings: string[];
         };
-        /** @description What an invitation says. */
-        Look: {
-            /** @description Whom. */
-            email: string;
-            /** @description Whether the address has a person already, who gives their password; else they choose one. */
-            has_person: boolean;
-            /** @description Into which organisation. */
-            organisation: string;
-            /** @description With which role. */
-            role: components["schemas"]["Role"];
-        };
-        /** @description The token of a link. */
-        LookBody: {
-            /** @description What stands after the `#` of the link. */
-            token: string;
-        };
-        /** @description A mark to set. */
-        LowMarkBody: {
+        /** @description A low-balance threshold. */
+        LowBalanceThreshold: {
             /**
-             * @description Below this balance the organisation is told, once; null for never.
+             * @description Below this balance one event is sent; null for none.
              * @example 5
              */
-            mark_usd: string | null;
-        };
-        /** @description A key and its secret. */
-        MadeKey: {
-            /** @description The key. */
-            key: components["schemas"]["Key"];
-            /**
-             * @description Its secret, this once; it is kept nowhere.
-             * @example sk-tl-…
-             */
-            secret: string;
+            threshold_usd: string | null;
         };
         /** @description A member. */
         Member: {
-            /** @description The address. */
+            /** @description Email address. */
             email: string;
             /**
              * Format: int64
-             * @description The person's number.
+             * @description User id.
              */
             id: number;
             /**
              * Format: date-time
-             * @description Since when they are a member.
+             * @description Time of joining.
              */
             joined_at: string;
             /**
              * Format: date-time
-             * @description When a device of theirs was last heard of; null for never or long ago.
+             * @description Last activity of a device; null for never or long ago.
              */
             last_seen_at: string | null;
-            /** @description What people call them. */
+            /** @description Name. */
             name: string;
-            /** @description What they may do. */
+            /** @description Role. */
             role: components["schemas"]["Role"];
-            /** @description Whether it is the one who asks. */
+            /** @description Whether this is the requesting user. */
             you: boolean;
         };
-        /** @description Members, and who is invited. */
+        /** @description Members and open invitations. */
         Members: {
-            /** @description Owners first, then by name; 200 at most. */
+            /** @description Owners first, then by name; at most 200. */
             data: components["schemas"]["Member"][];
-            /** @description Open invitations, the newest first. */
+            /** @description Open invitations, newest first. */
             invitations: components["schemas"]["Invitation"][];
         };
         /**
-         * @description What this is.
+         * @description Mode of the instance.
          * @enum {string}
          */
         Mode: "dev" | "live";
@@ -1709,130 +1726,128 @@ export interface components {
         /** @description A budget to set. */
         NewBudget: {
             /**
-             * @description How much may be spent in it.
+             * @description The limit.
              * @example 5
              */
             limit_usd: string;
-            /** @description Which stretch of time; each at most once. */
+            /** @description The period; each at most once. */
             period: components["schemas"]["BudgetPeriod"];
-            /** @description The place whose calendar counts, by its IANA name; UTC if left out. Not for a total. */
+            /** @description IANA time zone of the period; UTC by default. Not for a total. */
             timezone?: string;
         };
-        /** @description A key to make. A list that is left out allows everything. */
+        /** @description A key to create. An omitted list allows everything. */
         NewKey: {
-            /** @description The only networks it may be used from. */
+            /** @description Allowed client networks. */
             addresses?: string[];
-            /** @description What it may spend. */
+            /** @description Budgets. */
             budgets?: components["schemas"]["NewBudget"][];
             /**
              * Format: int64
-             * @description Calls at once.
+             * @description Concurrent calls.
              */
             concurrent_calls?: number;
-            /** @description The only interfaces it may use. */
+            /** @description Allowed endpoints. */
             endpoints?: string[];
             /**
              * Format: date-time
-             * @description When it ends.
+             * @description Expiry.
              */
             expires_at?: string;
             /** @description Lower a call's maximum to what the balance covers. */
             fit_to_balance?: boolean;
-            /** @description The group it is priced in, one that the organisation may use, or `auto`. */
+            /** @description Pricing group allowed for the organisation, or `auto`. */
             group?: string;
-            /** @description The only models it may use. */
+            /** @description Allowed models. */
             models?: string[];
-            /** @description What people call it. */
+            /** @description Display name. */
             name: string;
-            /** @description The only platforms of social data it may use. */
+            /** @description Allowed social platforms. */
             platforms?: string[];
-            /** @description The only regions upstreams may work in. */
+            /** @description Allowed upstream regions. */
             regions?: string[];
             /**
              * Format: int64
-             * @description Requests in a minute.
+             * @description Requests per minute.
              */
             requests_per_minute?: number;
-            /** @description Refuse what would be ignored or rewritten. */
+            /** @description Reject calls with ignored or rewritten fields. */
             strict?: boolean;
             /**
              * Format: int64
-             * @description Tokens in a minute.
+             * @description Tokens per minute.
              */
             tokens_per_minute?: number;
-            /** @description Store nothing of what passes. */
+            /** @description Do not store prompts and results. */
             zero_retention?: boolean;
         };
         /**
-         * @description What comes next.
+         * @description The next step.
          * @enum {string}
          */
         NextStep: "check_mail" | "signed_in";
-        /** @description Nothing. */
-        NothingBody: Record<string, never>;
         /**
-         * @description How a call ended.
+         * @description Outcome of a call.
          * @enum {string}
          */
         Outcome: "complete" | "client_gone" | "balance_exhausted" | "accepted" | "refused" | "upstream_failed" | "upstream_timeout" | "no_result" | "interrupted" | "expired" | "drained" | "database_away" | "cancelled";
-        /** @description A person. */
+        /** @description A user. */
         Person: {
-            /** @description The address. */
+            /** @description Email address. */
             email: string;
-            /** @description Whether the address is known to be theirs. */
+            /** @description Whether the email address is verified. */
             email_verified: boolean;
-            /** @description Whether they have a password here. */
+            /** @description Whether the user has a password. */
             has_password: boolean;
             /**
              * Format: int64
-             * @description The person's number.
+             * @description User id.
              */
             id: number;
-            /** @description Whether they run the house. */
+            /** @description Whether the user is an operator. */
             is_operator: boolean;
-            /** @description What people call them. */
+            /** @description Name. */
             name: string;
         };
         /** @description A key for the playground. */
         PlaygroundKey: {
             /**
              * Format: date-time
-             * @description When it ends.
+             * @description Expiry.
              */
             expires_at: string;
             /**
              * Format: int64
-             * @description Its number, as lists and logs show it.
+             * @description Key id.
              */
             key_id: number;
             /**
-             * @description Its secret, this once.
+             * @description The secret, shown once.
              * @example sk-tl-…
              */
             secret: string;
         };
-        /** @description What one kind of use costs. */
+        /** @description One line of a price breakdown. */
         PriceLine: {
             /**
-             * @description What they came to. The charge is rounded once; the lines come to it, to the nano-USD.
+             * @description Amount. The charge is rounded once; the lines add up to it, to the nano-USD.
              * @example 0.000024
              */
             amount_usd: string;
             /**
-             * @description What was used.
+             * @description Billing dimension.
              * @example input
              */
             face: string;
             /**
-             * @description The price of a million of them, in the group of the call.
+             * @description Price per million units in the pricing group of the call.
              * @example 2
              */
             price_usd_per_million: string;
-            /** @description The tier whose price it is. */
+            /** @description Price tier. */
             tier: string | null;
             /**
              * Format: int64
-             * @description How much of it.
+             * @description Units.
              */
             units: number;
         };
@@ -1842,28 +1857,28 @@ export interface components {
             auto_groups: string[];
             data: components["schemas"]["ModelRecord"][];
         };
-        /** @description Where else people may sign in. */
+        /** @description An identity provider. */
         Provider: {
-            /** @description Its word in addresses. */
+            /** @description Id in URLs. */
             id: string;
-            /** @description What people call it. */
+            /** @description Display name. */
             name: string;
         };
         /** @description A code. */
         RedeemBody: {
             /**
-             * @description As it was handed out; case, blanks and dashes do not matter.
+             * @description The code; case, spaces and dashes are ignored.
              * @example TL-0000-0000-0000-0000
              */
             code: string;
         };
-        /** @description What a code was worth. */
+        /** @description Result of a redemption. */
         Redeemed: {
-            /** @description How much, in USD. */
+            /** @description Amount in USD. */
             amount_usd: string;
-            /** @description What the wallets hold now. */
+            /** @description New balance. */
             balance: components["schemas"]["Balance"];
-            /** @description Into which wallet it went. */
+            /** @description Credited wallet. */
             wallet: components["schemas"]["WalletName"];
         };
         /** @description A link's token and a new password. */
@@ -1873,90 +1888,90 @@ export interface components {
              * @description The new password.
              */
             password: string;
-            /** @description What stands behind the `#` of the link. */
+            /** @description The part after the `#` of the link. */
             token: string;
         };
         /**
-         * @description What may be done beyond reading.
+         * @description A permission beyond reading.
          * @enum {string}
          */
         Right: "keys.write" | "playground" | "tasks.write" | "wallet.write" | "members.write" | "account.write";
         /**
-         * @description What a member may do.
+         * @description Role of a member.
          * @enum {string}
          */
         Role: "owner" | "admin" | "developer" | "billing" | "viewer";
-        /** @description Another role. */
+        /** @description A new role. */
         RoleBody: {
-            /** @description What they may do from now on. */
+            /** @description New role. */
             role: components["schemas"]["Role"];
         };
-        /** @description How to rotate. */
+        /** @description Rotation options. */
         RotateBody: {
             /**
              * Format: int32
-             * @description How long the secret before is good beside the new one: 0 to 30 days.
+             * @description How long the previous secret stays valid: 0 to 30 days.
              */
             overlap_seconds: number;
         };
-        /** @description Who is signed in, what they may do, and what everybody may know. */
+        /** @description The signed-in user, their permissions and public instance information. */
         Session: {
             account: components["schemas"]["AccountRef"] | null;
-            /** @description All organisations of the person. */
+            /** @description All organisations of the user. */
             accounts: components["schemas"]["AccountRef"][];
-            /** @description What everybody may know. */
-            house: components["schemas"]["House"];
+            /** @description Public information on this instance. */
+            instance: components["schemas"]["InstanceInfo"];
             person: components["schemas"]["Person"] | null;
-            /** @description What may be done beyond reading, in the organisation that is looked at. */
+            /** @description Permissions beyond reading in the selected organisation. */
             rights: components["schemas"]["Right"][];
-            /** @description Whether somebody is. */
+            /** @description Whether a user is signed in. */
             signed_in: boolean;
             /**
              * Format: date-time
-             * @description Until when money and secrets may be touched without the password; null for not now.
+             * @description Until when step-up is valid; null if it is not.
              */
             stepped_up_until: string | null;
         };
-        /** @description What a set-up link is brought back with. */
+        /** @description Creation of the operator account. */
         SetupBody: {
-            /** @description The operator's address. */
+            /** @description The operator's email address. */
             email: string;
-            /** @description What people call them. */
+            /** @description Name. */
             name: string;
-            /** @description What their organisation is called. */
+            /** @description Name of the organisation. */
             organisation: string;
             /**
              * Format: password
-             * @description Their password.
+             * @description Password.
              */
             password: string;
-            /** @description What stands after the `#` of the link. */
+            /** @description The part after the `#` of the link. */
             token: string;
         };
         /** @description A device. */
         SignIn: {
-            /** @description Where it signed in from. */
+            /** @description IP address of the sign-in. */
             address: string;
-            /** @description What the browser calls itself. */
+            /** @description User agent. */
             agent: string;
             /**
              * Format: date-time
-             * @description When it signed in.
+             * @description Time of sign-in.
              */
             created_at: string;
-            /** @description Whether it is the one that asks. */
+            /** @description Whether this is the requesting device. */
             current: boolean;
-            /** @description Its name. */
+            /** @description Name. */
             id: string;
             /**
              * Format: date-time
-             * @description When it was last heard of, to the minute.
+             * @description Last activity, to the minute.
              */
             last_seen_at: string;
         };
-        /** @description An address and a password. */
+        /** @description Email address and password. */
         SignInBody: {
-            /** @description The address. */
+            /** @description Email address. */
             email: string;
             /**
              * Format: password
@@ -1964,30 +1979,30 @@ export interface components {
              */
             password: string;
         };
-        /** @description The devices of a person. */
+        /** @description The devices of a user. */
         SignIns: {
-            /** @description The last one heard of first; fifty at most. */
+            /** @description Most recently active first; at most fifty. */
             data: components["schemas"]["SignIn"][];
         };
         /**
-         * @description Who may make an organisation.
+         * @description Sign-up policy.
          * @enum {string}
          */
         SignUp: "closed" | "invitation" | "open";
-        /** @description What comes next. */
+        /** @description The next step. */
         SignUpAnswer: {
-            /** @description What comes next. */
+            /** @description The next step. */
             status: components["schemas"]["NextStep"];
         };
-        /** @description Who wants to come in. */
+        /** @description A sign-up. */
         SignUpBody: {
-            /** @description The address. */
+            /** @description Email address. */
             email: string;
-            /** @description The token of an invitation, where one is needed. */
+            /** @description Invitation token, where required. */
             invitation?: string | null;
-            /** @description What people call them. */
+            /** @description Name. */
             name: string;
-            /** @description What they call their organisation. */
+            /** @description Name of the organisation. */
             organisation: string;
             /**
              * Format: password
@@ -2042,11 +2057,11 @@ export interface components {
             unit: "call";
         };
         /**
-         * @description What can happen to a task.
+         * @description Kind of a timeline step.
          * @enum {string}
          */
         StepKind: "asked" | "held" | "sent" | "started" | "finished" | "failed" | "cancelled" | "charged" | "refunded" | "mirrored" | "expired";
-        /** @description The password once more. */
+        /** @description Password confirmation. */
         StepUpBody: {
             /**
              * Format: password
@@ -2054,98 +2069,98 @@ export interface components {
              */
             password: string;
         };
-        /** @description Which organisation to look at. */
+        /** @description Organisation to select. */
         SwitchBody: {
             /**
              * Format: int64
-             * @description Its number.
+             * @description Id.
              */
             account_id: number;
         };
         /** @description A task. */
         Task: {
-            /** @description What was charged. */
+            /** @description Charged amount. */
             cost_usd: string;
             /**
              * Format: date-time
-             * @description When it was asked for.
+             * @description Submission time.
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it ended; null while it goes on.
+             * @description End time; null while running.
              */
             ended_at: string | null;
             error: components["schemas"]["TaskError"] | null;
-            /** @description The family of models whose rules apply; null where it is not known any more. */
+            /** @description Model family; null if it is no longer known. */
             family: string | null;
             /**
-             * @description Names it.
+             * @description Id.
              * @example task_019a5c6b7d8e7f0081828384858687aa
              */
             id: string;
             /**
              * Format: int64
-             * @description The number of the key used.
+             * @description Key id.
              */
             key_id: number | null;
-            /** @description What the key is called. */
+            /** @description Key name. */
             key_name: string | null;
             media: components["schemas"]["TaskMedia"] | null;
             /** @description Public name of the model. */
             model: string;
             /**
              * Format: int32
-             * @description In percent; null if nobody knows.
+             * @description Progress in percent; null if unknown.
              */
             progress: number | null;
-            /** @description Whether that is a guess, by how long others took. */
+            /** @description Whether the progress is estimated. */
             progress_is_estimate: boolean;
-            /** @description What went back of it. */
+            /** @description Refunded amount. */
             refunded_usd: string;
             /**
-             * @description The call that began it.
+             * @description Request id of the call that created it.
              * @example req_019a5c6b7d8e7f0081828384858687aa
              */
             request_id: string;
-            /** @description How far it is. */
+            /** @description Current state. */
             state: components["schemas"]["TaskState"];
         };
-        /** @description A task and what happened to it. */
+        /** @description A task with its timeline. */
         TaskDetail: components["schemas"]["Task"] & {
-            /** @description Whether it is worth trying to cancel it. */
+            /** @description Whether the task may be cancelled. */
             can_cancel: boolean;
-            /** @description What was asked for; null when it was forgotten. */
+            /** @description Prompt; null once deleted. */
             prompt: string | null;
-            /** @description How it was asked for. */
+            /** @description Settings of the request. */
             settings: components["schemas"]["TaskSetting"][];
-            /** @description What happened, in order. */
+            /** @description Timeline in order. */
             timeline: components["schemas"]["TaskStep"][];
         };
         /** @description Why a task failed. */
         TaskError: {
             /** @description The code. */
             code: string;
-            /** @description What happened. */
+            /** @description Error message. */
             message: string;
         };
         /** @description The file of a task. */
         TaskMedia: {
             /**
              * Format: int64
-             * @description How large it is; null until it lies in our own store.
+             * @description Size; null until the file is stored.
              */
             bytes: number | null;
-            /** @description What it is. */
+            /** @description Kind. */
             content_type: string;
-            /** @description The same to save it: a browser keeps it as a file, under the task's name. */
+            /** @description Download link: the browser saves it as a file named after the task. */
             download_url: string;
             /**
              * Format: date-time
-             * @description When the link ends; ask again for another.
+             * @description Expiry of the link; request the task again for a new one.
              */
             expires_at: string;
-            /** @description A link that needs no key, to show it. */
+            /** @description Link for display, without a key. */
             url: string;
         };
         /** @description A page of tasks. */
@@ -2157,77 +2172,62 @@ export interface components {
         };
         /** @description One setting of a task. */
         TaskSetting: {
-            /** @description Its name. */
+            /** @description Name. */
             name: string;
             /** @description Its value. */
             value: string;
         };
         /**
-         * @description How far a task is.
+         * @description State of a task.
          * @enum {string}
          */
         TaskState: "queued" | "in_progress" | "completed" | "failed" | "cancelled";
-        /** @description What happened to a task. */
+        /** @description A timeline step. */
         TaskStep: {
-            /** @description How much money it was about; null for none. */
+            /** @description Amount; null for none. */
             amount_usd: string | null;
             /**
              * Format: date-time
-             * @description When.
+             * @description Time.
              */
             at: string;
-            /** @description More about it; null for nothing. */
+            /** @description Details; null for none. */
             text: string | null;
-            /** @description What. */
+            /** @description Kind. */
             what: components["schemas"]["StepKind"];
         };
-        /** @description Money that moved for a call. */
+        /** @description A transaction of a call. */
         Transfer: {
-            /** @description How much. */
+            /** @description Amount. */
             amount_usd: string;
             /**
              * Format: date-time
-             * @description When.
+             * @description Time.
              */
             at: string;
-            /** @description Into the wallet or out of it. */
+            /** @description Credit or debit. */
             direction: components["schemas"]["Direction"];
             /**
              * @description `charge`, `refund`, `settlement_adjustment` or `undelivered`.
              * @example charge
              */
             kind: string;
-            /** @description Of which wallet. */
+            /** @description Wallet. */
             wallet: components["schemas"]["WalletName"];
         };
-        /** @description What a new organisation is given. */
+        /** @description Trial credit of new organisations. */
         Trial: {
-            /** @description How much, in USD. */
+            /** @description Amount in USD. */
             amount_usd: string;
             /**
              * Format: int32
-             * @description For how many days.
+             * @description Validity in days.
              */
             days: number;
         };
-        /** @description A model whose calls fail. */
-        TroubledModel: {
-            /**
-             * Format: int64
-             * @description Its calls since yesterday.
-             */
-            calls: number;
-            /**
-             * Format: int64
-             * @description Those that failed.
-             */
-            failed: number;
-            /** @description The model. */
-            model: string;
-        };
-        /** @description Sums of what was used. */
+        /** @description Usage totals. */
         Usage: {
-            /** @description The sums, in the order of what they are apart for; 5,000 at most. */
+            /** @description Rows in the order of the grouping; at most 5,000. */
             data: components["schemas"]["UsageLine"][];
             /** @description The first day. */
             from: string;
@@ -2235,89 +2235,89 @@ export interface components {
             timezone: string;
             /** @description The last day. */
             to: string;
-            /** @description All of them together, also those that are not shown. */
+            /** @description Total, including rows that are not shown. */
             totals: components["schemas"]["UsageLine"];
-            /** @description Whether there are more than are shown. */
+            /** @description Whether rows were omitted. */
             truncated: boolean;
         };
-        /** @description One sum. */
+        /** @description One usage row. */
         UsageLine: {
             /**
              * Format: int64
-             * @description Calls that ended.
+             * @description Completed calls.
              */
             calls: number;
-            /** @description What was charged, to both wallets. */
+            /** @description Charge to both wallets. */
             charged_usd: string;
-            /** @description The UTC day of the settlements, where sums are apart for it. */
+            /** @description UTC day of settlement, if grouped by it. */
             day?: string;
-            /** @description The interface, where sums are apart for it. */
+            /** @description Endpoint, if grouped by it. */
             endpoint?: string;
             /**
              * Format: int64
-             * @description Of them, those that delivered nothing and cost nothing.
+             * @description Of these, failed calls, which are not charged.
              */
             failed_calls: number;
             /**
              * Format: int64
-             * @description Billed on the way in: tokens; characters of speech; seconds of recordings.
+             * @description Billed input: tokens, characters of speech or seconds of recordings.
              */
             input_units: number;
             /**
              * Format: int64
-             * @description The key's number, null for calls without one, where sums are apart for it.
+             * @description Key id, null for calls without a key, if grouped by it.
              */
             key_id?: number | null;
-            /** @description What the key is called. */
+            /** @description Key name. */
             key_name?: string | null;
-            /** @description The model, where sums are apart for it. */
+            /** @description Model, if grouped by it. */
             model?: string;
             /**
              * Format: int64
-             * @description Billed on the way out.
+             * @description Billed output.
              */
             output_units: number;
-            /** @description What went back on these days, of whatever day's charge. */
+            /** @description Refunds on these days, regardless of the day of the charge. */
             refunded_usd: string;
         };
         /** @enum {string} */
         Verdict: "unverified" | "at_list" | "below_list" | "above_list" | "sources_disagree";
         /** @description A link's token. */
         VerifyBody: {
-            /** @description What stands behind the `#` of the link. */
+            /** @description The part after the `#` of the link. */
             token: string;
         };
         /** @description The wallets of the organisation. */
         Wallet: {
-            /** @description What is in them. */
+            /** @description Balances. */
             balance: components["schemas"]["Balance"];
-            /** @description What the organisation as a whole may spend. */
+            /** @description Budgets of the organisation. */
             budgets: components["schemas"]["Budget"][];
-            /** @description Below it the organisation is told; null for never. */
-            low_mark_usd: string | null;
+            /** @description Low-balance threshold; null for none. */
+            low_balance_threshold_usd: string | null;
             /**
              * Format: date-time
-             * @description When the organisation first paid in; null if it never did.
+             * @description First top-up; null if there was none.
              */
             topped_up_at: string | null;
-            /** @description What trial credit pays for, in words. */
+            /** @description What trial credit covers, as text. */
             trial_buys: string;
         };
         /**
-         * @description A wallet and what it is called.
+         * @description A wallet.
          * @enum {string}
          */
         WalletName: "paid" | "trial";
-        /** @description A warning and what it means. */
+        /** @description An explained warning. */
         WarningExplained: {
             /**
              * @description The code.
              * @example field_ignored
              */
             code: string;
-            /** @description Where it is explained. */
+            /** @description Documentation. */
             doc_url: string;
-            /** @description What it means and what to do. */
+            /** @description Explanation and fix. */
             text: string;
         };
         /**
@@ -2418,59 +2418,59 @@ export interface components {
             title: string;
             workflow_id: string;
         };
-        /** @description A workflow and what follows from it. */
+        /** @description A workflow with its status. */
         WorkflowDetail: {
-            /** @description Why not; null if it may. */
+            /** @description Reason if it is not runnable; null otherwise. */
             not_runnable_because: string | null;
             /**
              * Format: int64
-             * @description The number of this version.
+             * @description Version number.
              */
             revision: number;
-            /** @description Whether it may be run. */
+            /** @description Whether it is runnable. */
             runnable: boolean;
-            /** @description The hash of what gives it its meaning. */
+            /** @description Hash of its semantic content. */
             semantic_digest_sha256: string;
             workflow: components["schemas"]["Workflow"];
         };
         /** @description A page of workflows. */
         WorkflowPage: {
-            /** @description In the order of their slugs. */
+            /** @description Ordered by slug. */
             data: components["schemas"]["WorkflowSummary"][];
-            /** @description What to give as `after` for the next page; null on the last one. */
+            /** @description `after` of the next page; null at the end. */
             next: string | null;
         };
-        /** @description What a list shows of a workflow. */
+        /** @description Summary of a workflow. */
         WorkflowSummary: {
             /**
-             * @description Whether it is bound to something that can run it.
+             * @description Binding status.
              * @example contract_only_not_executable
              */
             binding_status: string;
             /**
-             * @description How far its contract is.
+             * @description Contract status.
              * @example draft_unverified
              */
             contract_status: string;
             /**
              * Format: date
-             * @description The day of the last change, as its author wrote it.
+             * @description Date of the last change, set by the author.
              */
             last_modified: string;
             /**
              * Format: int64
-             * @description The number of this version.
+             * @description Version number.
              */
             revision: number;
-            /** @description Whether it may be run. */
+            /** @description Whether it is runnable. */
             runnable: boolean;
-            /** @description Names it in addresses. */
+            /** @description Slug in URLs. */
             slug: string;
-            /** @description What it is for. */
+            /** @description Purpose. */
             summary: string;
-            /** @description Names it for people. */
+            /** @description Title. */
             title: string;
-            /** @description Names it for programs. */
+            /** @description Workflow id. */
             workflow_id: string;
         };
     };
@@ -2504,7 +2504,7 @@ export interface operations {
                     "application/json": components["schemas"]["AccountRef"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2513,7 +2513,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2522,7 +2522,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2531,7 +2531,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2540,7 +2540,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -2549,7 +2549,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2567,7 +2567,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2576,7 +2576,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2600,7 +2600,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The address is proved; the cookie is set */
+            /** @description Email verified; the session cookie is set */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2609,7 +2609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The link is not good */
+            /** @description The link is invalid, expired or already used */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2618,7 +2618,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2627,7 +2627,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2636,7 +2636,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2645,7 +2645,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -2654,7 +2654,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2672,7 +2672,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2681,7 +2681,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2701,18 +2701,18 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NothingBody"];
+                "application/json": components["schemas"]["EmptyBody"];
             };
         };
         responses: {
-            /** @description A letter is on its way, unless the address is proved or had three this hour */
+            /** @description Email sent, unless the address is verified or already received three this hour */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2721,7 +2721,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2730,7 +2730,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2739,7 +2739,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2748,7 +2748,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -2757,7 +2757,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2775,7 +2775,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries from this network */
+            /** @description Too many attempts from this network */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2784,7 +2784,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2804,7 +2804,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How the organisation does */
+            /** @description Dashboard of the organisation */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2813,7 +2813,7 @@ export interface operations {
                     "application/json": components["schemas"]["Home"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2822,7 +2822,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2831,7 +2831,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2840,7 +2840,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2849,7 +2849,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -2867,7 +2867,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2891,7 +2891,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A member, signed in */
+            /** @description Accepted; signed in as a member */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2900,7 +2900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The link is over, used, taken back or not whole, or a field is wrong */
+            /** @description The link is invalid, expired, used or withdrawn, or a field is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2909,7 +2909,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The password is wrong */
+            /** @description Wrong password */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2918,7 +2918,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2927,7 +2927,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2936,7 +2936,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -2945,7 +2945,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2963,7 +2963,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2972,7 +2972,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2983,7 +2983,7 @@ export interface operations {
             };
         };
     };
-    look_at_invitation: {
+    preview_invitation: {
         parameters: {
             query?: never;
             header?: never;
@@ -2992,20 +2992,20 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["LookBody"];
+                "application/json": components["schemas"]["InvitationToken"];
             };
         };
         responses: {
-            /** @description What it says */
+            /** @description The invitation */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Look"];
+                    "application/json": components["schemas"]["InvitationPreview"];
                 };
             };
-            /** @description The link is over, used, taken back or not whole */
+            /** @description The link is invalid, expired, used or withdrawn */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3014,7 +3014,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3023,7 +3023,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3032,7 +3032,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3041,7 +3041,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3050,7 +3050,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3068,7 +3068,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3077,7 +3077,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3091,11 +3091,11 @@ export interface operations {
     list_keys: {
         parameters: {
             query?: {
-                /** @description Keys whose name or hint has this text, in any case. */
+                /** @description Keys whose name or hint contains this text, ignoring case. */
                 q?: string;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: number;
-                /** @description How many, 50 if left out. */
+                /** @description Page size; 50 by default. */
                 limit?: number;
             };
             header?: never;
@@ -3113,7 +3113,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyPage"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3122,7 +3122,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3131,7 +3131,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3140,7 +3140,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3149,7 +3149,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3167,7 +3167,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3178,7 +3178,7 @@ export interface operations {
             };
         };
     };
-    make_key: {
+    create_key: {
         parameters: {
             query?: never;
             header?: never;
@@ -3197,10 +3197,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MadeKey"];
+                    "application/json": components["schemas"]["KeyWithSecret"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3209,7 +3209,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3218,7 +3218,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3227,7 +3227,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3236,7 +3236,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3245,7 +3245,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3263,7 +3263,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3272,7 +3272,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3304,7 +3304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Key"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3313,7 +3313,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3322,7 +3322,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3331,7 +3331,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3340,7 +3340,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3358,7 +3358,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3381,14 +3381,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It opens no door any more */
+            /** @description Deleted */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3397,7 +3397,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3406,7 +3406,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3415,7 +3415,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3424,7 +3424,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3433,7 +3433,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3451,7 +3451,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3460,7 +3460,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3496,7 +3496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Key"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3505,7 +3505,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3514,7 +3514,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3523,7 +3523,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3532,7 +3532,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3541,7 +3541,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3559,7 +3559,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3568,7 +3568,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3604,7 +3604,7 @@ export interface operations {
                     "application/json": components["schemas"]["Key"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3613,7 +3613,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3622,7 +3622,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3631,7 +3631,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3640,7 +3640,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3649,7 +3649,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3667,7 +3667,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3676,7 +3676,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3708,7 +3708,7 @@ export interface operations {
                     "application/json": components["schemas"]["Key"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3717,7 +3717,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3726,7 +3726,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3735,7 +3735,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3744,7 +3744,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3753,7 +3753,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It is revoked, and stays so */
+            /** @description The key is revoked */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3771,7 +3771,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3780,7 +3780,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3812,7 +3812,7 @@ export interface operations {
                     "application/json": components["schemas"]["Key"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3821,7 +3821,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3830,7 +3830,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3839,7 +3839,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3848,7 +3848,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3857,7 +3857,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It is revoked, and stays so */
+            /** @description The key is revoked */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3875,7 +3875,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3884,7 +3884,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3916,7 +3916,7 @@ export interface operations {
                     "application/json": components["schemas"]["FirstCall"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3925,7 +3925,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3934,7 +3934,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3943,7 +3943,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3952,7 +3952,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -3970,7 +3970,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4003,10 +4003,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MadeKey"];
+                    "application/json": components["schemas"]["KeyWithSecret"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4015,7 +4015,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4024,7 +4024,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4033,7 +4033,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4042,7 +4042,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4051,7 +4051,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It is revoked, and stays so */
+            /** @description The key is revoked */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4069,7 +4069,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4078,7 +4078,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4093,36 +4093,36 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Calls that began then or later: a moment, or a UTC day.
+                 * @description Calls started at or after this time: a timestamp or a UTC day.
                  * @example 2026-11-16
                  */
                 from?: string;
                 /**
-                 * @description Calls that began then or before; a day counts to its end.
+                 * @description Calls started at or before this time; a day includes its end.
                  * @example 2026-11-16T12:00:00Z
                  */
                 to?: string;
-                /** @description Calls with this key, by its number. */
+                /** @description Calls with this key id. */
                 key?: number;
                 /** @description Calls of this model. */
                 model?: string;
-                /** @description Calls of this interface, such as `chat`. */
+                /** @description Calls to this endpoint, such as `chat`. */
                 endpoint?: string;
                 /**
-                 * @description How they ended: a word, `failed` for all that delivered nothing, `charged` for all that cost.
+                 * @description An outcome, `failed` for all without a result, or `charged` for all that were charged.
                  * @example failed
                  */
                 outcome?: string;
                 /**
-                 * @description Calls that cost at least so much.
+                 * @description Calls with at least this cost.
                  * @example 0.01
                  */
                 min_cost_usd?: string;
-                /** @description The id of a request or a task, or its beginning, eight characters at least. One page at most. */
+                /** @description A request or task id, or its first eight or more characters. Returns one page at most. */
                 q?: string;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description How many, 50 if left out. */
+                /** @description Page size; 50 by default. */
                 limit?: number;
             };
             header?: never;
@@ -4140,7 +4140,7 @@ export interface operations {
                     "application/json": components["schemas"]["LogPage"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4149,7 +4149,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4158,7 +4158,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4167,7 +4167,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4176,7 +4176,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4194,7 +4194,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4229,7 +4229,7 @@ export interface operations {
                     "application/json": components["schemas"]["LogDetail"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4238,7 +4238,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4247,7 +4247,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4256,7 +4256,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4265,7 +4265,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4283,7 +4283,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4312,7 +4312,7 @@ export interface operations {
                     "application/json": components["schemas"]["Members"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4321,7 +4321,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4330,7 +4330,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4339,7 +4339,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4348,7 +4348,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4366,7 +4366,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4399,7 +4399,7 @@ export interface operations {
                     "application/json": components["schemas"]["Invitation"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4408,7 +4408,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4417,7 +4417,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4426,7 +4426,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4435,7 +4435,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4444,7 +4444,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description They are a member already, or there are too many */
+            /** @description Already a member, or too many members */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4462,7 +4462,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4471,7 +4471,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4494,14 +4494,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Its link is void */
+            /** @description Withdrawn */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4510,7 +4510,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4519,7 +4519,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4528,7 +4528,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4537,7 +4537,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4546,7 +4546,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4564,7 +4564,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4573,7 +4573,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4596,14 +4596,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No member any more */
+            /** @description Removed */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4612,7 +4612,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4621,7 +4621,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4630,7 +4630,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4639,7 +4639,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4648,7 +4648,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The last owner stays */
+            /** @description The last owner cannot be removed */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4666,7 +4666,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4675,7 +4675,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4711,7 +4711,7 @@ export interface operations {
                     "application/json": components["schemas"]["Member"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4720,7 +4720,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4729,7 +4729,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4738,7 +4738,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4747,7 +4747,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4756,7 +4756,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The last owner stays one */
+            /** @description The last owner cannot be demoted */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4774,7 +4774,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4783,7 +4783,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4797,9 +4797,9 @@ export interface operations {
     end_provider: {
         parameters: {
             query?: {
-                /** @description What is exchanged for the provider's word */
+                /** @description The authorization code */
                 code?: string;
-                /** @description What went along */
+                /** @description The state parameter */
                 state?: string;
             };
             header?: never;
@@ -4811,14 +4811,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the page asked for, or to /sign-in?error=WORD */
+            /** @description Redirect to the requested page, or to /sign-in?error=CODE */
             302: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4827,7 +4827,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4836,7 +4836,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4845,7 +4845,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description No such provider */
+            /** @description Unknown provider */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4854,7 +4854,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4872,7 +4872,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4886,9 +4886,9 @@ export interface operations {
     start_provider: {
         parameters: {
             query?: {
-                /** @description The page to show afterwards: a path on this site. Another address is overlooked */
+                /** @description Page to show afterwards: a path on this site. Other values are ignored */
                 return_to?: string;
-                /** @description Whether money and secrets are to be touched: the provider asks for a proof again */
+                /** @description Step-up: the provider authenticates the user again */
                 step_up?: boolean;
             };
             header?: never;
@@ -4900,14 +4900,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the provider, or to the sign-in page with the word that it is away */
+            /** @description Redirect to the provider, or to the sign-in page with an error code */
             302: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A parameter is wrong */
+            /** @description Invalid parameter */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4916,7 +4916,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description To be trusted again one must be signed in */
+            /** @description Step-up requires a signed-in user */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4925,7 +4925,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4934,7 +4934,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description No such provider */
+            /** @description Unknown provider */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4943,7 +4943,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -4961,7 +4961,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries from this network */
+            /** @description Too many attempts from this network */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4970,7 +4970,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4981,7 +4981,7 @@ export interface operations {
             };
         };
     };
-    list_letters: {
+    list_emails: {
         parameters: {
             query?: never;
             header?: never;
@@ -4990,16 +4990,16 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Letters with their links, the newest first */
+            /** @description Unsent emails with their links, newest first */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Letters"];
+                    "application/json": components["schemas"]["Emails"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5008,7 +5008,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5017,7 +5017,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The password is to be given again */
+            /** @description Step-up required */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5035,7 +5035,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5053,7 +5053,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5077,14 +5077,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is changed, and other devices are signed out */
+            /** @description Password changed; other devices are signed out */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5093,7 +5093,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The current password is wrong */
+            /** @description Wrong current password */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5102,7 +5102,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5111,7 +5111,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5120,7 +5120,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5129,7 +5129,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5147,7 +5147,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5156,7 +5156,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5180,14 +5180,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A letter is on its way, if somebody has the address */
+            /** @description Email sent if the address has an account */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5196,7 +5196,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5205,7 +5205,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5214,7 +5214,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5223,7 +5223,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5232,7 +5232,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5250,7 +5250,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries from this network */
+            /** @description Too many attempts from this network */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5259,7 +5259,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5283,7 +5283,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The password is another; all other sign-ins have ended */
+            /** @description Password set; all other sessions are signed out */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5292,7 +5292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The link is not good, or the password is not */
+            /** @description Invalid link or invalid password */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5301,7 +5301,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5310,7 +5310,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5319,7 +5319,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5328,7 +5328,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5337,7 +5337,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5355,7 +5355,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5364,7 +5364,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5388,7 +5388,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Who is signed in */
+            /** @description The session */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5397,7 +5397,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5406,7 +5406,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5415,7 +5415,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5424,7 +5424,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5433,7 +5433,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5442,7 +5442,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5460,7 +5460,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5469,7 +5469,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5498,7 +5498,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlaygroundKey"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5507,7 +5507,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5516,7 +5516,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5525,7 +5525,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5534,7 +5534,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5543,7 +5543,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Somebody switched it off */
+            /** @description The key is disabled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5561,7 +5561,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5570,7 +5570,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5584,19 +5584,19 @@ export interface operations {
     pricing: {
         parameters: {
             query?: {
-                /** @description The record of this name. */
+                /** @description Model with this name. */
                 model?: string;
-                /** @description Names or descriptions with this text, in any case. */
+                /** @description Name or description contains this text, ignoring case. */
                 q?: string;
-                /** @description `owner_by` is this. */
+                /** @description Exact match of `owner_by`. */
                 vendor?: string;
-                /** @description `specs.type` is this, such as `llm`. */
+                /** @description Exact match of `specs.type`, such as `llm`. */
                 type?: string;
-                /** @description `tasks` has this. */
+                /** @description `tasks` contains this. */
                 task?: string;
-                /** @description `supported_endpoint_types` has this. */
+                /** @description `supported_endpoint_types` contains this. */
                 endpoint_type?: string;
-                /** @description `enable_groups` has this. */
+                /** @description `enable_groups` contains this. */
                 group?: string;
             };
             header?: never;
@@ -5616,14 +5616,14 @@ export interface operations {
                     "application/json": components["schemas"]["Pricing"];
                 };
             };
-            /** @description The version of `If-None-Match` */
+            /** @description Not modified since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A parameter is wrong */
+            /** @description Invalid parameter */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5632,7 +5632,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The key that was sent is not known */
+            /** @description Unknown API key */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5641,7 +5641,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5659,7 +5659,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5679,7 +5679,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Who is signed in, and what everybody may know */
+            /** @description The session and public instance information */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5688,7 +5688,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5697,7 +5697,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5706,7 +5706,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5715,7 +5715,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5724,7 +5724,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5742,7 +5742,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5775,7 +5775,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5784,7 +5784,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Address or password are wrong, or there were too many tries */
+            /** @description Wrong email or password, or too many attempts */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5793,7 +5793,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5802,7 +5802,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5811,7 +5811,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5820,7 +5820,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5838,7 +5838,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many failures from this network */
+            /** @description Too many failed attempts from this network */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5847,7 +5847,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5867,14 +5867,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Nobody is signed in on this device any more */
+            /** @description Signed out on this device */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5883,7 +5883,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5892,7 +5892,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5901,7 +5901,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5910,7 +5910,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -5919,7 +5919,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5937,7 +5937,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5946,7 +5946,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5970,7 +5970,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description That organisation is looked at; the cookie is another */
+            /** @description Organisation selected; the session cookie is renewed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5979,7 +5979,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5988,7 +5988,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5997,7 +5997,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6006,7 +6006,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The person has no such organisation */
+            /** @description The user is not a member of this organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6015,7 +6015,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6024,7 +6024,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6042,7 +6042,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6051,7 +6051,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6075,7 +6075,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The operator of the seeded account is signed in */
+            /** @description Signed in as the operator of the seeded account */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6084,7 +6084,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The link belongs to an earlier start, or is not whole */
+            /** @description The link is invalid or belongs to an earlier start */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6093,7 +6093,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6102,7 +6102,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6111,7 +6111,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description This is not a `trunkline dev` on the caller's own machine */
+            /** @description Not a `trunkline dev` on the caller's machine */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6120,7 +6120,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6129,7 +6129,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6147,7 +6147,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6156,7 +6156,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6180,7 +6180,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Trusted for a while; the cookie is another */
+            /** @description Confirmed; the session cookie is renewed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6189,7 +6189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6198,7 +6198,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The password is wrong, or there were too many tries */
+            /** @description Wrong password, or too many attempts */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6207,7 +6207,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6216,7 +6216,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6225,7 +6225,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6234,7 +6234,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6252,7 +6252,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many failures from this network */
+            /** @description Too many failed attempts from this network */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6261,7 +6261,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6281,7 +6281,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One's own devices */
+            /** @description The user's devices */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6290,7 +6290,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignIns"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6299,7 +6299,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6308,7 +6308,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6317,7 +6317,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6326,7 +6326,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6344,7 +6344,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6367,14 +6367,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is signed out */
+            /** @description Signed out */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6383,7 +6383,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6392,7 +6392,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6401,7 +6401,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such device of this person */
+            /** @description Device not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6410,7 +6410,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6419,7 +6419,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6437,7 +6437,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6446,7 +6446,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6470,7 +6470,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The operator is signed in */
+            /** @description Operator created and signed in */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6479,7 +6479,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The link is over, used or not whole, or a field is wrong */
+            /** @description The link is invalid, expired or used, or a field is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6488,7 +6488,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6497,7 +6497,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6506,7 +6506,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6515,7 +6515,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6524,7 +6524,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6542,7 +6542,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6551,7 +6551,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6575,7 +6575,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A letter is on its way, or the invitation was enough */
+            /** @description Email sent, or signed in by the invitation */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6584,7 +6584,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignUpAnswer"];
                 };
             };
-            /** @description A field is wrong, or the invitation is not good */
+            /** @description Invalid field or invitation */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6593,7 +6593,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6602,7 +6602,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody may sign up here, or an invitation is needed */
+            /** @description Sign-up is closed, or requires an invitation */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6611,7 +6611,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6620,7 +6620,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6629,7 +6629,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The invited address has a person already */
+            /** @description The invited address already has an account */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6647,7 +6647,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries from this network */
+            /** @description Too many attempts from this network */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6656,7 +6656,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6670,7 +6670,7 @@ export interface operations {
     social_catalog: {
         parameters: {
             query?: {
-                /** @description Cells of the platform with this key, such as `douyin`. */
+                /** @description Cells of this platform, such as `douyin`. */
                 platform?: string;
             };
             header?: never;
@@ -6690,14 +6690,14 @@ export interface operations {
                     "application/json": components["schemas"]["SocialCatalog"];
                 };
             };
-            /** @description The version of `If-None-Match` */
+            /** @description Not modified since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A parameter is wrong */
+            /** @description Invalid parameter */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6706,7 +6706,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The key that was sent is not known */
+            /** @description Unknown API key */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6715,7 +6715,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6733,7 +6733,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6747,15 +6747,15 @@ export interface operations {
     list_tasks: {
         parameters: {
             query?: {
-                /** @description Tasks that are this far. */
+                /** @description Tasks in this state. */
                 state?: components["schemas"]["TaskState"];
                 /** @description Tasks of this model. */
                 model?: string;
-                /** @description Tasks made with this key, by its number. */
+                /** @description Tasks created with this key id. */
                 key?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description How many, 20 if left out. */
+                /** @description Page size; 20 by default. */
                 limit?: number;
             };
             header?: never;
@@ -6773,7 +6773,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskPage"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6782,7 +6782,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6791,7 +6791,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6800,7 +6800,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6809,7 +6809,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6827,7 +6827,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6862,7 +6862,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskDetail"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6871,7 +6871,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6880,7 +6880,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6889,7 +6889,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6898,7 +6898,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6916,7 +6916,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6942,7 +6942,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is stopped */
+            /** @description Cancelled */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6951,7 +6951,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskDetail"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6960,7 +6960,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6969,7 +6969,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6978,7 +6978,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6987,7 +6987,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -6996,7 +6996,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It goes on */
+            /** @description The task can no longer be cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7014,7 +7014,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7023,7 +7023,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7038,21 +7038,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The first UTC day; 30 days up to the last one if left out.
+                 * @description First UTC day; 30 days before the last one by default.
                  * @example 2026-11-01
                  */
                 from?: string;
                 /**
-                 * @description The last UTC day, itself included; today if left out.
+                 * @description Last UTC day, inclusive; today by default.
                  * @example 2026-11-30
                  */
                 to?: string;
                 /**
-                 * @description What sums are apart for: any of day, key, model, endpoint, with commas; `day` if left out.
+                 * @description Comma-separated list of day, key, model, endpoint; `day` by default.
                  * @example day,model
                  */
                 group_by?: string;
-                /** @description Only this key, by its number. */
+                /** @description Only this key id. */
                 key?: number;
                 /** @description Only this model. */
                 model?: string;
@@ -7063,7 +7063,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Sums */
+            /** @description Usage totals */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7072,7 +7072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Usage"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7081,7 +7081,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7090,7 +7090,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7099,7 +7099,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7108,7 +7108,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7126,7 +7126,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7141,21 +7141,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The first UTC day; 30 days up to the last one if left out.
+                 * @description First UTC day; 30 days before the last one by default.
                  * @example 2026-11-01
                  */
                 from?: string;
                 /**
-                 * @description The last UTC day, itself included; today if left out.
+                 * @description Last UTC day, inclusive; today by default.
                  * @example 2026-11-30
                  */
                 to?: string;
                 /**
-                 * @description What sums are apart for: any of day, key, model, endpoint, with commas; `day` if left out.
+                 * @description Comma-separated list of day, key, model, endpoint; `day` by default.
                  * @example day,model
                  */
                 group_by?: string;
-                /** @description Only this key, by its number. */
+                /** @description Only this key id. */
                 key?: number;
                 /** @description Only this model. */
                 model?: string;
@@ -7166,7 +7166,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All lines */
+            /** @description CSV with all rows */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7175,7 +7175,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description A parameter is wrong, or there are more lines than a table holds */
+            /** @description Invalid parameter, or too many rows */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7184,7 +7184,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7193,7 +7193,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7202,7 +7202,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7211,7 +7211,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7229,7 +7229,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7258,7 +7258,7 @@ export interface operations {
                     "application/json": components["schemas"]["Wallet"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7267,7 +7267,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7276,7 +7276,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7285,7 +7285,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7294,7 +7294,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7312,7 +7312,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7326,21 +7326,21 @@ export interface operations {
     list_ledger: {
         parameters: {
             query?: {
-                /** @description Lines of this kind. */
+                /** @description Transactions of this kind. */
                 kind?: components["schemas"]["LedgerKind"];
                 /**
-                 * @description Of calls and movements that began then or later: a moment, or a UTC day.
+                 * @description Started at or after this time: a timestamp or a UTC day.
                  * @example 2026-11-01
                  */
                 from?: string;
                 /**
-                 * @description Of those that began then or before; a day counts to its end.
+                 * @description Started at or before this time; a day includes its end.
                  * @example 2026-11-30
                  */
                 to?: string;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description How many, 50 if left out. */
+                /** @description Page size; 50 by default. */
                 limit?: number;
             };
             header?: never;
@@ -7349,7 +7349,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of lines */
+            /** @description A page of transactions */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7358,7 +7358,7 @@ export interface operations {
                     "application/json": components["schemas"]["LedgerPage"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7367,7 +7367,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7376,7 +7376,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7385,7 +7385,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7394,7 +7394,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7412,7 +7412,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7426,15 +7426,15 @@ export interface operations {
     ledger_table: {
         parameters: {
             query?: {
-                /** @description Lines of this kind. */
+                /** @description Transactions of this kind. */
                 kind?: components["schemas"]["LedgerKind"];
                 /**
-                 * @description Of calls and movements that began then or later: a moment, or a UTC day.
+                 * @description Started at or after this time: a timestamp or a UTC day.
                  * @example 2026-11-01
                  */
                 from?: string;
                 /**
-                 * @description Of those that began then or before; a day counts to its end.
+                 * @description Started at or before this time; a day includes its end.
                  * @example 2026-11-30
                  */
                 to?: string;
@@ -7445,7 +7445,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All lines */
+            /** @description CSV with all rows */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7454,7 +7454,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description A parameter is wrong, or there are more lines than a table holds */
+            /** @description Invalid parameter, or too many rows */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7463,7 +7463,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7472,7 +7472,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7481,7 +7481,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7490,7 +7490,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7508,7 +7508,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7519,7 +7519,7 @@ export interface operations {
             };
         };
     };
-    set_low_mark: {
+    set_low_balance_threshold: {
         parameters: {
             query?: never;
             header?: never;
@@ -7528,7 +7528,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["LowMarkBody"];
+                "application/json": components["schemas"]["LowBalanceThreshold"];
             };
         };
         responses: {
@@ -7541,7 +7541,7 @@ export interface operations {
                     "application/json": components["schemas"]["Wallet"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7550,7 +7550,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7559,7 +7559,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The role does not allow it, or the password is to be given again (`step_up_required`), or another site asks (`cross_site`) */
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7568,7 +7568,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7577,7 +7577,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7586,7 +7586,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7604,7 +7604,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries; wait for `retry-after` */
+            /** @description Too many attempts; wait for `retry-after` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7613,7 +7613,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7637,7 +7637,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Booked, now or before */
+            /** @description Redeemed, now or before */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7646,7 +7646,7 @@ export interface operations {
                     "application/json": components["schemas"]["Redeemed"];
                 };
             };
-            /** @description The code is not good: unknown, used, over or taken back */
+            /** @description The code is unknown, used, expired or revoked */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7655,7 +7655,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Nobody is signed in */
+            /** @description Not signed in */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7673,7 +7673,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such thing, or it is somebody else's */
+            /** @description Not found, or it belongs to another organisation */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7682,7 +7682,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7691,7 +7691,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description It cannot be done as things stand */
+            /** @description Conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7709,7 +7709,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Too many tries of the account or its network */
+            /** @description Too many attempts from the account or its network */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7718,7 +7718,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7732,9 +7732,9 @@ export interface operations {
     list_workflows: {
         parameters: {
             query?: {
-                /** @description Workflows after this slug: `next` of the page before. */
+                /** @description Workflows after this slug: `next` of the previous page. */
                 after?: string;
-                /** @description So many at most; 50 if it is left out. */
+                /** @description Page size; 50 by default. */
                 limit?: number;
             };
             header?: never;
@@ -7754,14 +7754,14 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description The version of `If-None-Match` */
+            /** @description Not modified since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A parameter is wrong */
+            /** @description Invalid parameter */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7770,7 +7770,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7788,7 +7788,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7804,7 +7804,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name in addresses */
+                /** @description The slug */
                 slug: string;
             };
             cookie?: never;
@@ -7822,14 +7822,14 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowDetail"];
                 };
             };
-            /** @description The version of `If-None-Match` */
+            /** @description Not modified since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A slug is never written so */
+            /** @description Invalid slug */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7838,7 +7838,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description There is no such workflow */
+            /** @description Workflow not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7847,7 +7847,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7865,7 +7865,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7885,7 +7885,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The console answers */
+            /** @description The console is running */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7894,7 +7894,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7903,7 +7903,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7921,7 +7921,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7952,14 +7952,14 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description The version of `If-None-Match` */
+            /** @description Not modified since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7968,7 +7968,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -7986,7 +7986,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8017,14 +8017,14 @@ export interface operations {
                     "application/schema+json": Record<string, never>;
                 };
             };
-            /** @description The version of `If-None-Match` */
+            /** @description Not modified since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The request is wrong or its query is too long */
+            /** @description Invalid request, or the query is too long */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8033,7 +8033,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The path takes another method; see `allow` */
+            /** @description Method not allowed; see `allow` */
             405: {
                 headers: {
                     [name: string]: unknown;
@@ -8051,7 +8051,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description Try again after `retry-after`; it is our fault */
+            /** @description Temporarily unavailable; retry after `retry-after` */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -21,39 +21,39 @@ use crate::passwords;
 use crate::session::find;
 use crate::tokens;
 
-/// What an invitation is taken with.
+/// Acceptance of an invitation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AcceptBody {
-    /// What stands after the `#` of the link.
+    /// The part after the `#` of the link.
     #[schema(value_type = String, max_length = 200)]
     token: Secret,
-    /// What people call somebody new.
+    /// Name of a new user.
     #[schema(min_length = 1, max_length = 100, nullable = false)]
     name: Option<String>,
-    /// The password of the address's person, or the one that somebody new chooses. Not needed by who is
-    /// signed in as that person.
+    /// Password of the existing account, or the new password of a new user. Not needed if that user is
+    /// signed in.
     #[schema(value_type = Option<String>, format = Password, max_length = 200, nullable = false)]
     password: Option<Secret>,
 }
 
 /// Who takes it.
 enum Invitee {
-    /// AuthenticatedUser who is signed in.
+    /// The signed-in user.
     MemberSession(PersonId),
-    /// AuthenticatedUser who gave their password.
+    /// An existing user who gave the password.
     Known(PersonId),
-    /// AuthenticatedUser new, with a name and the hash of a password.
+    /// A new user, with a name and a password hash.
     New(String, Secret),
 }
 
-/// Takes an invitation and signs in, looking at the organisation.
+/// Accepts an invitation, signs in and selects the organisation.
 #[utoipa::path(post, path = "/api/invitations/accept", operation_id = "accept_invitation", tag = "people",
     request_body = AcceptBody,
     responses(
-        (status = 200, description = "A member, signed in", body = Session),
-        (status = 400, description = "The link is over, used, taken back or not whole, or a field is wrong", body = ErrorBody),
-        (status = 401, description = "The password is wrong", body = ErrorBody)
+        (status = 200, description = "Accepted; signed in as a member", body = Session),
+        (status = 400, description = "The link is invalid, expired, used or withdrawn, or a field is invalid", body = ErrorBody),
+        (status = 401, description = "Wrong password", body = ErrorBody)
     ))]
 pub(super) async fn accept(
     State(shared): State<Shared>,
@@ -122,7 +122,7 @@ async fn join(tx: &mut Tx, found: &Invitation, taker: Invitee) -> Result<PersonI
                 is_verified: found.is_mailed,
                 is_operator: false,
             };
-            // AuthenticatedUser was faster with the same link or the same address.
+            // A concurrent request used the same link or address.
             let made = people::create_person(tx, &new).await?;
             made.ok_or_else(ApiError::token_invalid)?
         }

@@ -23,22 +23,22 @@ use crate::tokens;
 const EMAIL: &str = "developer@localhost";
 const NAME: &str = "Developer";
 
-/// What the link of `trunkline dev` is brought back with.
+/// Sign-in with the link of `trunkline dev`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DevSessionBody {
-    /// What stands after the `#` of the link.
+    /// The part after the `#` of the link.
     #[schema(value_type = String, max_length = 200)]
     token: Secret,
 }
 
-/// Signs in by the link that a running `trunkline dev` has printed. It works until that process ends.
+/// Signs in with the link printed by `trunkline dev`. It is valid until that process ends.
 #[utoipa::path(post, path = "/api/session/dev", operation_id = "sign_in_to_dev", tag = "people",
     request_body = DevSessionBody,
     responses(
-        (status = 200, description = "The operator of the seeded account is signed in", body = Session),
-        (status = 400, description = "The link belongs to an earlier start, or is not whole", body = ErrorBody),
-        (status = 404, description = "This is not a `trunkline dev` on the caller's own machine", body = ErrorBody)
+        (status = 200, description = "Signed in as the operator of the seeded account", body = Session),
+        (status = 400, description = "The link is invalid or belongs to an earlier start", body = ErrorBody),
+        (status = 404, description = "Not a `trunkline dev` on the caller's machine", body = ErrorBody)
     ))]
 pub(super) async fn open(
     State(shared): State<Shared>,

@@ -15,10 +15,10 @@ use crate::error::{ApiError, ErrorBody};
 use crate::session::AuthenticatedUser;
 use crate::times::rfc3339;
 
-/// The devices of a person.
+/// The devices of a user.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SignIns {
-    /// The last one heard of first; fifty at most.
+    /// Most recently active first; at most fifty.
     data: Vec<SignInView>,
 }
 
@@ -26,25 +26,25 @@ pub(crate) struct SignIns {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SignIn)]
 pub(crate) struct SignInView {
-    /// Its name.
+    /// Name.
     id: String,
-    /// When it signed in.
+    /// Time of sign-in.
     #[schema(format = DateTime)]
     created_at: String,
-    /// When it was last heard of, to the minute.
+    /// Last activity, to the minute.
     #[schema(format = DateTime)]
     last_seen_at: String,
-    /// Where it signed in from.
+    /// IP address of the sign-in.
     address: String,
-    /// What the browser calls itself.
+    /// User agent.
     agent: String,
-    /// Whether it is the one that asks.
+    /// Whether this is the requesting device.
     current: bool,
 }
 
-/// Lists one's own devices.
+/// Lists the user's devices.
 #[utoipa::path(get, path = "/api/sessions", operation_id = "list_sessions", tag = "people",
-    responses((status = 200, description = "One's own devices", body = SignIns)))]
+    responses((status = 200, description = "The user's devices", body = SignIns)))]
 pub(super) async fn list(
     State(shared): State<Shared>,
     AuthenticatedUser(own): AuthenticatedUser,
@@ -59,12 +59,12 @@ pub(super) async fn list(
     }))
 }
 
-/// Signs one of one's own devices out, at once.
+/// Signs out one of the user's devices immediately.
 #[utoipa::path(delete, path = "/api/sessions/{id}", operation_id = "end_session", tag = "people",
     params(("id" = String, Path, description = "The device", max_length = 36)),
     responses(
-        (status = 204, description = "It is signed out"),
-        (status = 404, description = "There is no such device of this person", body = ErrorBody)
+        (status = 204, description = "Signed out"),
+        (status = 404, description = "Device not found", body = ErrorBody)
     ))]
 pub(super) async fn end(
     State(shared): State<Shared>,

@@ -42,24 +42,24 @@ const CELL: &str = include_str!("cell.schema.json");
 )]
 pub(super) struct Described;
 
-/// Tells what this interface is.
+/// Returns this OpenAPI document.
 #[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "service",
     responses(
         (status = 200, description = "This document", body = Object,
             headers(("etag" = String, description = "Names this version"))),
-        (status = 304, description = "The version of `If-None-Match`")
+        (status = 304, description = "Not modified since `If-None-Match`")
     ))]
 pub(super) async fn openapi(State(shared): State<Shared>, headers: HeaderMap) -> Response {
     reply::bytes(&headers, shared.document, "application/json")
 }
 
-/// Tells what a workflow record must be, as a JSON Schema.
+/// Returns the JSON Schema of workflow records.
 #[utoipa::path(get, path = "/schemas/workflow.json", operation_id = "workflow_schema", tag = "service",
     responses(
         (status = 200, description = "JSON Schema, draft 2020-12", body = Object,
             content_type = "application/schema+json",
             headers(("etag" = String, description = "Names this version"))),
-        (status = 304, description = "The version of `If-None-Match`")
+        (status = 304, description = "Not modified since `If-None-Match`")
     ))]
 pub(super) async fn workflow_schema(headers: HeaderMap) -> Response {
     let schema = Bytes::from_static(SCHEMA.as_bytes());
@@ -124,45 +124,45 @@ fn common_errors(responses: &mut Value, path: &str, method: &str) {
     let everywhere = [
         (
             ErrorCode::Invalid,
-            "The request is wrong or its query is too long",
+            "Invalid request, or the query is too long",
         ),
         (
             ErrorCode::MethodNotAllowed,
-            "The path takes another method; see `allow`",
+            "Method not allowed; see `allow`",
         ),
         (ErrorCode::TooLarge, "The body is larger than 64 KiB"),
         (
             ErrorCode::Unavailable,
-            "Try again after `retry-after`; it is our fault",
+            "Temporarily unavailable; retry after `retry-after`",
         ),
     ];
-    let of_somebody = [
-        (ErrorCode::NotSignedIn, "Nobody is signed in"),
+    let private = [
+        (ErrorCode::NotSignedIn, "Not signed in"),
         (
             ErrorCode::RoleNotAllowed,
-            "The role does not allow it, or the password is to be given again (`step_up_required`), \
-             or another site asks (`cross_site`)",
+            "The role does not allow it, the password is required again (`step_up_required`), \
+             or the request is cross-site (`cross_site`)",
         ),
         (
             ErrorCode::NotFound,
-            "There is no such thing, or it is somebody else's",
+            "Not found, or it belongs to another organisation",
         ),
     ];
     let writing = [
-        (ErrorCode::Conflict, "It cannot be done as things stand"),
+        (ErrorCode::Conflict, "Conflicts with the current state"),
         (
             ErrorCode::TooManyAttempts,
-            "Too many tries; wait for `retry-after`",
+            "Too many attempts; wait for `retry-after`",
         ),
     ];
     let is_private = !is_public(path);
     let is_writing = is_private && method != "get";
-    let of_somebody = of_somebody.into_iter().filter(|_| is_private);
+    let private = private.into_iter().filter(|_| is_private);
     let writing = writing.into_iter().filter(|_| is_writing);
     let Some(responses) = responses.as_object_mut() else {
         return;
     };
-    for (kind, description) in everywhere.into_iter().chain(of_somebody).chain(writing) {
+    for (kind, description) in everywhere.into_iter().chain(private).chain(writing) {
         let response = json!({
             "description": description,
             "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } },

@@ -27,16 +27,16 @@ use crate::tokens::{self, Token};
 /// How long a link to a new password is good.
 const RESET_SECONDS: i64 = 3_600;
 
-/// An address.
+/// An email address.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ForgotBody {
-    /// The address.
+    /// Email address.
     #[schema(max_length = 254)]
     email: String,
 }
 
-/// Nothing.
+/// An empty object.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EmptyBody {}
@@ -45,7 +45,7 @@ pub(crate) struct EmptyBody {}
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResetBody {
-    /// What stands behind the `#` of the link.
+    /// The part after the `#` of the link.
     #[schema(value_type = String)]
     token: Secret,
     /// The new password.
@@ -53,13 +53,13 @@ pub(crate) struct ResetBody {
     password: Secret,
 }
 
-/// Writes another letter to prove the address of who is signed in.
+/// Sends another verification email to the signed-in user.
 #[utoipa::path(post, path = "/api/email/verify/again", operation_id = "verify_email_again", tag = "people",
     request_body = EmptyBody,
     responses(
-        (status = 202, description = "A letter is on its way, unless the address is proved or had three this hour"),
-        (status = 401, description = "Nobody is signed in", body = ErrorBody),
-        (status = 429, description = "Too many tries from this network", body = ErrorBody)
+        (status = 202, description = "Email sent, unless the address is verified or already received three this hour"),
+        (status = 401, description = "Not signed in", body = ErrorBody),
+        (status = 429, description = "Too many attempts from this network", body = ErrorBody)
     ))]
 pub(super) async fn verify_again(
     State(shared): State<Shared>,
@@ -90,12 +90,12 @@ pub(super) async fn verify_again(
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
-/// Writes a letter with a link to a new password, if somebody has the address. Nobody is told.
+/// Emails a password reset link if the address has an account. The response does not tell.
 #[utoipa::path(post, path = "/api/password/forgot", operation_id = "forgot_password", tag = "people",
     request_body = ForgotBody,
     responses(
-        (status = 202, description = "A letter is on its way, if somebody has the address"),
-        (status = 429, description = "Too many tries from this network", body = ErrorBody)
+        (status = 202, description = "Email sent if the address has an account"),
+        (status = 429, description = "Too many attempts from this network", body = ErrorBody)
     ))]
 pub(super) async fn forgot(
     State(shared): State<Shared>,
@@ -116,12 +116,12 @@ pub(super) async fn forgot(
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
-/// Sets a new password by the link of a letter, signs out everywhere, and signs in here.
+/// Sets a new password with the token of a reset link, signs out other devices and signs in.
 #[utoipa::path(post, path = "/api/password/reset", operation_id = "reset_password", tag = "people",
     request_body = ResetBody,
     responses(
-        (status = 200, description = "The password is another; all other sign-ins have ended", body = Session),
-        (status = 400, description = "The link is not good, or the password is not", body = ErrorBody)
+        (status = 200, description = "Password set; all other sessions are signed out", body = Session),
+        (status = 400, description = "Invalid link or invalid password", body = ErrorBody)
     ))]
 pub(super) async fn reset(
     State(shared): State<Shared>,

@@ -1,4 +1,4 @@
-//! Emails that no mail server takes, for operators to pass their links on.
+//! Unsent emails with their links, for operators.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -15,39 +15,39 @@ use crate::times::rfc3339;
 /// Emails of one answer at most, the newest.
 const MOST: i64 = 200;
 
-/// Emails that no mail server has taken.
+/// Unsent emails.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Emails {
-    /// The newest first; those whose link is over are gone.
+    /// Newest first; emails with an expired link are omitted.
     data: Vec<EmailView>,
 }
 
-/// A letter.
+/// An unsent email.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Email)]
 pub(crate) struct EmailView {
     /// Its id.
     id: String,
-    /// Whose address.
+    /// Recipient.
     to: String,
-    /// What it is about.
+    /// Type of email.
     kind: EmailKind,
-    /// When it was written.
+    /// Creation time.
     #[schema(format = DateTime)]
     created_at: String,
-    /// When its link is over.
+    /// Expiry of its link.
     #[schema(format = DateTime)]
     expires_at: String,
-    /// The link to pass on: as good as a password.
+    /// The link to share: as good as a password.
     link: String,
-    /// How far it is.
+    /// Current state.
     state: EmailStateName,
-    /// Why a mail server did not take it; null if none was asked.
+    /// Last delivery error; null if no delivery was attempted.
     #[schema(required)]
     last_error: Option<String>,
 }
 
-/// What a letter is about.
+/// Type of email.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum EmailKind {
@@ -59,7 +59,7 @@ pub(crate) enum EmailKind {
     Invitation,
 }
 
-/// How far a letter is.
+/// Delivery state of an email.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = EmailState)]
@@ -74,12 +74,12 @@ pub(crate) enum EmailStateName {
     Kept,
 }
 
-/// Lists letters that no mail server has taken, with their links. For operators, who give their password first.
+/// Lists unsent emails with their links. For operators, after step-up.
 #[utoipa::path(get, path = "/api/operator/emails", operation_id = "list_emails", tag = "operator",
     responses(
-        (status = 200, description = "Emails with their links, the newest first", body = Emails),
-        (status = 401, description = "Nobody is signed in", body = ErrorBody),
-        (status = 403, description = "The password is to be given again", body = ErrorBody),
+        (status = 200, description = "Unsent emails with their links, newest first", body = Emails),
+        (status = 401, description = "Not signed in", body = ErrorBody),
+        (status = 403, description = "Step-up required", body = ErrorBody),
         (status = 404, description = "Not an operator", body = ErrorBody)
     ))]
 pub(super) async fn list(

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::error::ApiError;
 use crate::reply;
 
-/// Whether the process lives. What it needs is asked at the admin listener.
+/// Liveness. Readiness is on the admin listener.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
     /// Always `live`.
@@ -16,9 +16,9 @@ pub(crate) struct Health {
     status: &'static str,
 }
 
-/// Tells that the process answers.
+/// Liveness of the process.
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service",
-    responses((status = 200, description = "The console answers", body = Health)))]
+    responses((status = 200, description = "The console is running", body = Health)))]
 pub(super) async fn health() -> Result<Response, ApiError> {
     reply::json(&HeaderMap::new(), &Health { status: "live" })
 }

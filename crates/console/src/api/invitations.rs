@@ -28,38 +28,38 @@ use crate::tokens::{self, Token};
 /// How long an invitation is good: a week.
 pub const INVITATION_SECONDS: i64 = 7 * 86_400;
 
-/// An invitation that is open.
+/// An open invitation.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Invitation)]
 pub(crate) struct InvitationView {
-    /// Its number.
+    /// Id.
     id: i64,
-    /// Whom.
+    /// Invited email address.
     email: String,
-    /// With which role.
+    /// Role.
     #[schema(inline = false)]
     role: RoleName,
-    /// Who invited them.
+    /// Name of the inviter.
     invited_by: String,
-    /// When it was written.
+    /// Creation time.
     #[schema(format = DateTime)]
     created_at: String,
-    /// When it is over.
+    /// Expiry time.
     #[schema(format = DateTime)]
     expires_at: String,
-    /// The link to pass on: this once, and only where no mail is sent.
+    /// The link to share: shown once, and only without a mail server.
     #[schema(required)]
     link: Option<String>,
 }
 
-/// Whom to invite.
+/// Email address to invite.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InviteBody {
-    /// The address.
+    /// Email address.
     #[schema(max_length = 254)]
     email: String,
-    /// With which role.
+    /// Role.
     #[schema(inline = false)]
     role: RoleName,
 }
@@ -68,31 +68,31 @@ pub(crate) struct InviteBody {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InvitationToken {
-    /// What stands after the `#` of the link.
+    /// The part after the `#` of the link.
     #[schema(value_type = String, max_length = 200)]
     token: Secret,
 }
 
-/// What an invitation says.
+/// An invitation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvitationPreview {
-    /// Whom.
+    /// Invited email address.
     email: String,
-    /// Into which organisation.
+    /// Name of the organisation.
     organisation: String,
-    /// With which role.
+    /// Role.
     #[schema(inline = false)]
     role: RoleName,
-    /// Whether the address has a person already, who gives their password; else they choose one.
+    /// Whether the address has an account, whose password is required; otherwise a new one is set.
     has_person: bool,
 }
 
-/// Invites user. An open invitation to the same address is replaced.
+/// Invites a person. An open invitation to the same address is replaced.
 #[utoipa::path(post, path = "/api/members/invitations", operation_id = "invite", tag = "people",
     request_body = InviteBody,
     responses(
         (status = 201, description = "The invitation", body = InvitationView),
-        (status = 409, description = "They are a member already, or there are too many", body = ErrorBody)
+        (status = 409, description = "Already a member, or too many members", body = ErrorBody)
     ))]
 pub(super) async fn invite(
     State(shared): State<Shared>,
@@ -165,10 +165,10 @@ async fn write(
     Ok(written)
 }
 
-/// Takes an open invitation back.
+/// Withdraws an open invitation.
 #[utoipa::path(delete, path = "/api/members/invitations/{id}", operation_id = "revoke_invitation", tag = "people",
     params(("id" = i64, Path, description = "The invitation")),
-    responses((status = 204, description = "Its link is void")))]
+    responses((status = 204, description = "Withdrawn")))]
 pub(super) async fn revoke(
     State(shared): State<Shared>,
     own: MemberSession,
@@ -187,12 +187,12 @@ pub(super) async fn revoke(
     Ok(done())
 }
 
-/// Tells what an invitation says, to whoever holds its link.
+/// Previews an invitation by the token of its link.
 #[utoipa::path(post, path = "/api/invitations/preview", operation_id = "preview_invitation", tag = "people",
     request_body = InvitationToken,
     responses(
-        (status = 200, description = "What it says", body = InvitationPreview),
-        (status = 400, description = "The link is over, used, taken back or not whole", body = ErrorBody)
+        (status = 200, description = "The invitation", body = InvitationPreview),
+        (status = 400, description = "The link is invalid, expired, used or withdrawn", body = ErrorBody)
     ))]
 pub(super) async fn preview(
     State(shared): State<Shared>,

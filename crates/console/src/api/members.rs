@@ -16,12 +16,12 @@ use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
 use crate::times::rfc3339;
 
-/// Members, and who is invited.
+/// Members and open invitations.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Members {
-    /// Owners first, then by name; 200 at most.
+    /// Owners first, then by name; at most 200.
     data: Vec<MemberView>,
-    /// Open invitations, the newest first.
+    /// Open invitations, newest first.
     invitations: Vec<InvitationView>,
 }
 
@@ -29,30 +29,30 @@ pub(crate) struct Members {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Member)]
 pub(crate) struct MemberView {
-    /// The person's number.
+    /// User id.
     id: i64,
-    /// The address.
+    /// Email address.
     email: String,
-    /// What people call them.
+    /// Name.
     name: String,
-    /// What they may do.
+    /// Role.
     #[schema(inline = false)]
     role: RoleName,
-    /// Since when they are a member.
+    /// Time of joining.
     #[schema(format = DateTime)]
     joined_at: String,
-    /// When a device of theirs was last heard of; null for never or long ago.
+    /// Last activity of a device; null for never or long ago.
     #[schema(required, format = DateTime)]
     last_seen_at: Option<String>,
-    /// Whether it is the one who asks.
+    /// Whether this is the requesting user.
     you: bool,
 }
 
-/// Another role.
+/// A new role.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RoleBody {
-    /// What they may do from now on.
+    /// New role.
     #[schema(inline = false)]
     role: RoleName,
 }
@@ -77,13 +77,13 @@ pub(super) async fn list(
     }))
 }
 
-/// Gives a member another role.
+/// Changes the role of a member.
 #[utoipa::path(patch, path = "/api/members/{id}", operation_id = "change_member", tag = "people",
     params(("id" = i64, Path, description = "The member")),
     request_body = RoleBody,
     responses(
         (status = 200, description = "The member", body = MemberView),
-        (status = 409, description = "The last owner stays one", body = ErrorBody)
+        (status = 409, description = "The last owner cannot be demoted", body = ErrorBody)
     ))]
 pub(super) async fn change(
     State(shared): State<Shared>,
@@ -110,12 +110,12 @@ pub(super) async fn change(
     Ok(Json(MemberView::of(member, &own)))
 }
 
-/// Takes a member away; everybody may go themselves.
+/// Removes a member. Every member may leave.
 #[utoipa::path(delete, path = "/api/members/{id}", operation_id = "remove_member", tag = "people",
     params(("id" = i64, Path, description = "The member")),
     responses(
-        (status = 204, description = "No member any more"),
-        (status = 409, description = "The last owner stays", body = ErrorBody)
+        (status = 204, description = "Removed"),
+        (status = 409, description = "The last owner cannot be removed", body = ErrorBody)
     ))]
 pub(super) async fn remove(
     State(shared): State<Shared>,

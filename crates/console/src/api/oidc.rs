@@ -71,7 +71,7 @@ enum SignInFailure {
     AddressUnverified,
     /// The address is of a domain that may not sign in here.
     DomainNotAllowed,
-    /// AuthenticatedUser here has the address and has never proved it.
+    /// An account has this address and has never verified it.
     AddressUnproved,
     /// Nobody here is meant, and nobody new is let in.
     NoPerson,
@@ -86,21 +86,21 @@ enum ProviderSignIn {
     Not(SignInFailure),
 }
 
-/// Sends the browser to a provider.
+/// Redirects the browser to an identity provider.
 #[utoipa::path(get, path = "/api/oidc/{id}/start", operation_id = "start_provider", tag = "people",
     params(
         ("id" = String, Path, description = "The provider"),
         ("return_to" = Option<String>, Query, nullable = false,
-            description = "The page to show afterwards: a path on this site. Another address is overlooked"),
+            description = "Page to show afterwards: a path on this site. Other values are ignored"),
         ("step_up" = Option<bool>, Query, nullable = false,
-            description = "Whether money and secrets are to be touched: the provider asks for a proof again")
+            description = "Step-up: the provider authenticates the user again")
     ),
     responses(
-        (status = 302, description = "To the provider, or to the sign-in page with the word that it is away"),
-        (status = 400, description = "A parameter is wrong", body = ErrorBody),
-        (status = 401, description = "To be trusted again one must be signed in", body = ErrorBody),
-        (status = 404, description = "No such provider", body = ErrorBody),
-        (status = 429, description = "Too many tries from this network", body = ErrorBody)
+        (status = 302, description = "Redirect to the provider, or to the sign-in page with an error code"),
+        (status = 400, description = "Invalid parameter", body = ErrorBody),
+        (status = 401, description = "Step-up requires a signed-in user", body = ErrorBody),
+        (status = 404, description = "Unknown provider", body = ErrorBody),
+        (status = 429, description = "Too many attempts from this network", body = ErrorBody)
     ))]
 pub(super) async fn start(
     State(shared): State<Shared>,
@@ -156,17 +156,17 @@ pub(super) async fn start(
     Ok(browser.keep(&shared.settings, found(&address)))
 }
 
-/// Takes the browser back from a provider, and signs in who the provider says it is.
+/// Callback of an identity provider: signs in the user it authenticated.
 #[utoipa::path(get, path = "/api/oidc/{id}/callback", operation_id = "end_provider", tag = "people",
     params(
         ("id" = String, Path, description = "The provider"),
         ("code" = Option<String>, Query, nullable = false,
-            description = "What is exchanged for the provider's word"),
-        ("state" = Option<String>, Query, nullable = false, description = "What went along")
+            description = "The authorization code"),
+        ("state" = Option<String>, Query, nullable = false, description = "The state parameter")
     ),
     responses(
-        (status = 302, description = "To the page asked for, or to /sign-in?error=WORD"),
-        (status = 404, description = "No such provider", body = ErrorBody)
+        (status = 302, description = "Redirect to the requested page, or to /sign-in?error=CODE"),
+        (status = 404, description = "Unknown provider", body = ErrorBody)
     ))]
 pub(super) async fn callback(
     State(shared): State<Shared>,

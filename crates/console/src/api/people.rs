@@ -20,7 +20,7 @@ use crate::json_body::Caller;
 use crate::session_cookie;
 use crate::tokens::{Token, sha256};
 
-/// What a member may do.
+/// Role of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Role)]

@@ -30,22 +30,22 @@ pub(crate) struct NameBody {
     name: String,
 }
 
-/// The password, and the one to come.
+/// The current and the new password.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChangePasswordBody {
-    /// The one that is in force.
+    /// Current password.
     #[schema(value_type = String, format = Password, max_length = 200)]
     current: Secret,
-    /// The one to come.
+    /// New password.
     #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
     password: Secret,
 }
 
-/// Changes one's own name.
+/// Changes the user's name.
 #[utoipa::path(patch, path = "/api/person", operation_id = "change_person", tag = "people",
     request_body = NameBody,
-    responses((status = 200, description = "Who is signed in", body = Session)))]
+    responses((status = 200, description = "The session", body = Session)))]
 pub(super) async fn change(
     State(shared): State<Shared>,
     AuthenticatedUser(own): AuthenticatedUser,
@@ -60,12 +60,12 @@ pub(super) async fn change(
     Ok(Json(Session::of(&shared, own).await?))
 }
 
-/// Changes one's own password. One's other devices are signed out.
+/// Changes the user's password and signs out other devices.
 #[utoipa::path(post, path = "/api/password/change", operation_id = "change_password", tag = "people",
     request_body = ChangePasswordBody,
     responses(
-        (status = 204, description = "It is changed, and other devices are signed out"),
-        (status = 401, description = "The current password is wrong", body = ErrorBody)
+        (status = 204, description = "Password changed; other devices are signed out"),
+        (status = 401, description = "Wrong current password", body = ErrorBody)
     ))]
 pub(super) async fn change_password(
     State(shared): State<Shared>,
@@ -96,7 +96,7 @@ pub(super) async fn renewed(
     Ok(())
 }
 
-/// Gives the organisation another name.
+/// Renames the organisation.
 #[utoipa::path(patch, path = "/api/account", operation_id = "change_account", tag = "people",
     request_body = NameBody,
     responses((status = 200, description = "The organisation", body = AccountRef)))]

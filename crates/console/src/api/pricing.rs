@@ -30,26 +30,26 @@ const MAX_FILTER: usize = 200;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// The record of this name.
+    /// Model with this name.
     #[param(max_length = 200, nullable = false)]
     model: Option<String>,
-    /// Names or descriptions with this text, in any case.
+    /// Name or description contains this text, ignoring case.
     #[param(max_length = 200, nullable = false)]
     q: Option<String>,
-    /// `owner_by` is this.
+    /// Exact match of `owner_by`.
     #[param(max_length = 200, nullable = false)]
     vendor: Option<String>,
-    /// `specs.type` is this, such as `llm`.
+    /// Exact match of `specs.type`, such as `llm`.
     #[serde(rename = "type")]
     #[param(rename = "type", max_length = 200, nullable = false)]
     kind: Option<String>,
-    /// `tasks` has this.
+    /// `tasks` contains this.
     #[param(max_length = 200, nullable = false)]
     task: Option<String>,
-    /// `supported_endpoint_types` has this.
+    /// `supported_endpoint_types` contains this.
     #[param(max_length = 200, nullable = false)]
     endpoint_type: Option<String>,
-    /// `enable_groups` has this.
+    /// `enable_groups` contains this.
     #[param(max_length = 200, nullable = false)]
     group: Option<String>,
 }
@@ -64,16 +64,16 @@ pub(crate) struct Pricing<'a> {
     data: Vec<RecordView<'a>>,
 }
 
-/// Shows what is sold and for how much. No key is needed; with one, or signed in,
-/// it is the view of the account.
+/// Returns the model catalog with prices. Public; with a key or a session it is
+/// the view of the account.
 #[utoipa::path(get, path = "/api/pricing", operation_id = "pricing", tag = "catalog",
     params(Filter),
     responses(
         (status = 200, description = "The catalog", body = Pricing,
             headers(("etag" = String, description = "Names this version"))),
-        (status = 304, description = "The version of `If-None-Match`"),
-        (status = 400, description = "A parameter is wrong", body = ErrorBody),
-        (status = 401, description = "The key that was sent is not known", body = ErrorBody)
+        (status = 304, description = "Not modified since `If-None-Match`"),
+        (status = 400, description = "Invalid parameter", body = ErrorBody),
+        (status = 401, description = "Unknown API key", body = ErrorBody)
     ))]
 pub(super) async fn pricing(
     State(shared): State<Shared>,

@@ -29,32 +29,32 @@ const HOUR_SECONDS: i64 = 3_600;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RedeemBody {
-    /// As it was handed out; case, blanks and dashes do not matter.
+    /// The code; case, spaces and dashes are ignored.
     #[schema(value_type = String, max_length = 64, example = "TL-0000-0000-0000-0000")]
     code: Secret,
 }
 
-/// What a code was worth.
+/// Result of a redemption.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Redeemed {
-    /// How much, in USD.
+    /// Amount in USD.
     amount_usd: String,
-    /// Into which wallet it went.
+    /// Credited wallet.
     #[schema(inline = false)]
     wallet: WalletName,
-    /// What the wallets hold now.
+    /// New balance.
     balance: BalanceView,
 }
 
-/// Redeems a code. The same account may ask again and gets the same answer; it is booked once.
+/// Redeems a code. Idempotent for the same account: the credit is booked once.
 #[utoipa::path(post, path = "/api/wallet/redeem", operation_id = "redeem_code", tag = "wallet",
     request_body = RedeemBody,
     responses(
-        (status = 200, description = "Booked, now or before", body = Redeemed),
-        (status = 400, description = "The code is not good: unknown, used, over or taken back", body = ErrorBody),
-        (status = 401, description = "Nobody is signed in", body = ErrorBody),
+        (status = 200, description = "Redeemed, now or before", body = Redeemed),
+        (status = 400, description = "The code is unknown, used, expired or revoked", body = ErrorBody),
+        (status = 401, description = "Not signed in", body = ErrorBody),
         (status = 403, description = "The role does not allow it", body = ErrorBody),
-        (status = 429, description = "Too many tries of the account or its network", body = ErrorBody)
+        (status = 429, description = "Too many attempts from the account or its network", body = ErrorBody)
     ))]
 pub(super) async fn redeem(
     State(shared): State<Shared>,

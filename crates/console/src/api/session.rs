@@ -21,61 +21,61 @@ use crate::settings::{ConsoleSettings, Mode, SignUp};
 use crate::times::rfc3339;
 use crate::tokens::{self, Token};
 
-/// Who is signed in, what they may do, and what everybody may know.
+/// The signed-in user, their permissions and public instance information.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Session {
-    /// Whether somebody is.
+    /// Whether a user is signed in.
     signed_in: bool,
-    /// Who; null for nobody.
+    /// The signed-in user; null for none.
     #[schema(required)]
     person: Option<PersonView>,
-    /// The organisation that is looked at; null for none.
+    /// The selected organisation; null for none.
     #[schema(required)]
     account: Option<AccountRef>,
-    /// All organisations of the person.
+    /// All organisations of the user.
     accounts: Vec<AccountRef>,
-    /// What may be done beyond reading, in the organisation that is looked at.
+    /// Permissions beyond reading in the selected organisation.
     rights: Vec<Right>,
-    /// Until when money and secrets may be touched without the password; null for not now.
+    /// Until when step-up is valid; null if it is not.
     #[schema(required, format = DateTime)]
     stepped_up_until: Option<String>,
-    /// What everybody may know.
+    /// Public information on this instance.
     instance: InstanceInfo,
 }
 
-/// A person.
+/// A user.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Person)]
 pub(crate) struct PersonView {
-    /// The person's number.
+    /// User id.
     id: i64,
-    /// The address.
+    /// Email address.
     email: String,
-    /// What people call them.
+    /// Name.
     name: String,
-    /// Whether they run the house.
+    /// Whether the user is an operator.
     is_operator: bool,
-    /// Whether they have a password here.
+    /// Whether the user has a password.
     has_password: bool,
-    /// Whether the address is known to be theirs.
+    /// Whether the email address is verified.
     email_verified: bool,
 }
 
-/// An organisation of a person.
+/// An organisation of the user.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AccountRef {
-    /// The account's number.
+    /// Account id.
     pub(super) id: i64,
-    /// What people call it.
+    /// Display name.
     pub(super) name: String,
-    /// What the person may do in it.
+    /// The user's role in it.
     #[schema(inline = false)]
     pub(super) role: RoleName,
-    /// Whether its money is real.
+    /// Live or test.
     pub(super) kind: AccountKind,
 }
 
-/// Whether an account's money is real.
+/// Live or test account.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AccountKind {
@@ -85,29 +85,29 @@ pub(crate) enum AccountKind {
     Test,
 }
 
-/// What everybody may know.
+/// Public information on this instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InstanceInfo {
-    /// What it is called.
+    /// Display name.
     name: String,
-    /// Where calls go, with `/v1`.
+    /// Base URL of the API, with `/v1`.
     base_url: String,
-    /// Who may make an organisation.
+    /// Sign-up policy.
     sign_up: SignUpName,
-    /// Whether nobody runs the house yet: its set-up link is printed by `trunkline serve`.
+    /// Whether no operator account exists yet; `trunkline serve` prints the setup link.
     needs_setup: bool,
-    /// Whether a mail server takes letters.
+    /// Whether a mail server is configured.
     sends_mail: bool,
-    /// Where else people may sign in.
+    /// An identity provider.
     providers: Vec<ProviderView>,
-    /// What this is.
+    /// Mode of the instance.
     mode: ModeName,
-    /// What a new organisation is given; null for nothing.
+    /// Trial credit of new organisations; null for none.
     #[schema(required)]
     trial: Option<TrialView>,
 }
 
-/// Who may make an organisation.
+/// Sign-up policy.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = SignUp)]
@@ -120,7 +120,7 @@ pub(crate) enum SignUpName {
     Open,
 }
 
-/// What this is.
+/// Mode of the instance.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Mode)]
@@ -131,31 +131,31 @@ pub(crate) enum ModeName {
     Live,
 }
 
-/// Where else people may sign in.
+/// An identity provider.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Provider)]
 pub(crate) struct ProviderView {
-    /// Its word in addresses.
+    /// Id in URLs.
     id: String,
-    /// What people call it.
+    /// Display name.
     name: String,
 }
 
-/// What a new organisation is given.
+/// Trial credit of new organisations.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Trial)]
 pub(crate) struct TrialView {
-    /// How much, in USD.
+    /// Amount in USD.
     amount_usd: String,
-    /// For how many days.
+    /// Validity in days.
     days: u32,
 }
 
-/// An address and a password.
+/// Email address and password.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignInBody {
-    /// The address.
+    /// Email address.
     #[schema(max_length = 254)]
     email: String,
     /// The password.
@@ -163,15 +163,15 @@ pub(crate) struct SignInBody {
     password: Secret,
 }
 
-/// Which organisation to look at.
+/// Organisation to select.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SwitchBody {
-    /// Its number.
+    /// Id.
     account_id: i64,
 }
 
-/// The password once more.
+/// Password confirmation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepUpBody {
@@ -180,9 +180,9 @@ pub(crate) struct StepUpBody {
     password: Secret,
 }
 
-/// Tells who is signed in; nobody is an answer too.
+/// Returns the session; also without a signed-in user.
 #[utoipa::path(get, path = "/api/session", operation_id = "show_session", tag = "people",
-    responses((status = 200, description = "Who is signed in, and what everybody may know", body = Session)))]
+    responses((status = 200, description = "The session and public instance information", body = Session)))]
 pub(super) async fn show(
     State(shared): State<Shared>,
     headers: HeaderMap,
@@ -208,13 +208,13 @@ pub(super) async fn show(
     Ok(answered)
 }
 
-/// Signs in. A sign-in that the browser had before ends.
+/// Signs in. An earlier session of the browser ends.
 #[utoipa::path(post, path = "/api/session", operation_id = "sign_in", tag = "people",
     request_body = SignInBody,
     responses(
         (status = 200, description = "Signed in; the cookie is set", body = Session),
-        (status = 401, description = "Address or password are wrong, or there were too many tries", body = ErrorBody),
-        (status = 429, description = "Too many failures from this network", body = ErrorBody)
+        (status = 401, description = "Wrong email or password, or too many attempts", body = ErrorBody),
+        (status = 429, description = "Too many failed attempts from this network", body = ErrorBody)
     ))]
 pub(super) async fn open(
     State(shared): State<Shared>,
@@ -232,7 +232,7 @@ pub(super) async fn open(
 
 /// Signs out on this device.
 #[utoipa::path(delete, path = "/api/session", operation_id = "sign_out", tag = "people",
-    responses((status = 204, description = "Nobody is signed in on this device any more")))]
+    responses((status = 204, description = "Signed out on this device")))]
 pub(super) async fn close(
     State(shared): State<Shared>,
     headers: HeaderMap,
@@ -245,12 +245,12 @@ pub(super) async fn close(
     Ok(without_token(&shared, done()))
 }
 
-/// Looks at another organisation of the person's.
+/// Selects another organisation of the user.
 #[utoipa::path(post, path = "/api/session/account", operation_id = "switch_account", tag = "people",
     request_body = SwitchBody,
     responses(
-        (status = 200, description = "That organisation is looked at; the cookie is another", body = Session),
-        (status = 404, description = "The person has no such organisation", body = ErrorBody)
+        (status = 200, description = "Organisation selected; the session cookie is renewed", body = Session),
+        (status = 404, description = "The user is not a member of this organisation", body = ErrorBody)
     ))]
 pub(super) async fn switch(
     State(shared): State<Shared>,
@@ -267,13 +267,13 @@ pub(super) async fn switch(
     answer(&shared, &token).await
 }
 
-/// Gives the password once more, so that money and secrets may be touched for ten minutes.
+/// Step-up: confirms the password, which allows changes of billing and secrets for ten minutes.
 #[utoipa::path(post, path = "/api/session/step-up", operation_id = "step_up", tag = "people",
     request_body = StepUpBody,
     responses(
-        (status = 200, description = "Trusted for a while; the cookie is another", body = Session),
-        (status = 401, description = "The password is wrong, or there were too many tries", body = ErrorBody),
-        (status = 429, description = "Too many failures from this network", body = ErrorBody)
+        (status = 200, description = "Confirmed; the session cookie is renewed", body = Session),
+        (status = 401, description = "Wrong password, or too many attempts", body = ErrorBody),
+        (status = 429, description = "Too many failed attempts from this network", body = ErrorBody)
     ))]
 pub(super) async fn step_up(
     State(shared): State<Shared>,

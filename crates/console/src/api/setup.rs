@@ -23,33 +23,33 @@ use crate::organisations::{self, wrong_name};
 use crate::passwords;
 use crate::tokens;
 
-/// What a set-up link is brought back with.
+/// Creation of the operator account.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetupBody {
-    /// What stands after the `#` of the link.
+    /// The part after the `#` of the link.
     #[schema(value_type = String, max_length = 200)]
     token: Secret,
-    /// The operator's address.
+    /// The operator's email address.
     #[schema(max_length = 254)]
     email: String,
-    /// What people call them.
+    /// Name.
     #[schema(min_length = 1, max_length = 100)]
     name: String,
-    /// Their password.
+    /// Password.
     #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
     password: Secret,
-    /// What their organisation is called.
+    /// Name of the organisation.
     #[schema(min_length = 1, max_length = 100)]
     organisation: String,
 }
 
-/// Makes the operator, with an organisation, and signs them in.
+/// Creates the operator account with an organisation and signs in.
 #[utoipa::path(post, path = "/api/setup", operation_id = "setup", tag = "people",
     request_body = SetupBody,
     responses(
-        (status = 200, description = "The operator is signed in", body = Session),
-        (status = 400, description = "The link is over, used or not whole, or a field is wrong", body = ErrorBody)
+        (status = 200, description = "Operator created and signed in", body = Session),
+        (status = 400, description = "The link is invalid, expired or used, or a field is invalid", body = ErrorBody)
     ))]
 pub(super) async fn setup(
     State(shared): State<Shared>,
@@ -117,7 +117,7 @@ impl Operator<'_> {
         Ok((person, account))
     }
 
-    /// AuthenticatedUser has the address: the link is good for a lost password too.
+    /// The address has an account: the link also replaces a lost password.
     async fn renew(&self, tx: &mut Tx) -> Result<PersonId, ApiError> {
         let person = people::by_email(tx, self.email).await?;
         let person = person.ok_or_else(ApiError::unavailable)?.id;

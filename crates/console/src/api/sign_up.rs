@@ -36,37 +36,37 @@ pub(super) const EVEN: Duration = Duration::from_millis(400);
 /// After so long who asked too often may ask again, at the latest.
 const HOUR_SECONDS: i64 = 3_600;
 
-/// Who wants to come in.
+/// A sign-up.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignUpBody {
-    /// The address.
+    /// Email address.
     #[schema(max_length = 254)]
     email: String,
-    /// What people call them.
+    /// Name.
     #[schema(max_length = 100)]
     name: String,
     /// The password.
     #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
     password: Secret,
-    /// What they call their organisation.
+    /// Name of the organisation.
     #[schema(max_length = 100)]
     organisation: String,
-    /// The token of an invitation, where one is needed.
+    /// Invitation token, where required.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     invitation: Option<Secret>,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SignUpAnswer)]
 pub(crate) struct SignUpView {
-    /// What comes next.
+    /// The next step.
     status: NextStep,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NextStep {
@@ -80,7 +80,7 @@ pub(crate) enum NextStep {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VerifyBody {
-    /// What stands behind the `#` of the link.
+    /// The part after the `#` of the link.
     #[schema(value_type = String)]
     token: Secret,
 }
@@ -94,15 +94,15 @@ struct Arrival<'a> {
     browser: &'a TokenHash,
 }
 
-/// Signs up. The answer is the same whether the address is known or not; a letter tells its owner.
+/// Signs up. The response is the same whether the address is known or not; an email tells its owner.
 #[utoipa::path(post, path = "/api/sign-up", operation_id = "sign_up", tag = "people",
     request_body = SignUpBody,
     responses(
-        (status = 202, description = "A letter is on its way, or the invitation was enough", body = SignUpView),
-        (status = 400, description = "A field is wrong, or the invitation is not good", body = ErrorBody),
-        (status = 403, description = "Nobody may sign up here, or an invitation is needed", body = ErrorBody),
-        (status = 409, description = "The invited address has a person already", body = ErrorBody),
-        (status = 429, description = "Too many tries from this network", body = ErrorBody)
+        (status = 202, description = "Email sent, or signed in by the invitation", body = SignUpView),
+        (status = 400, description = "Invalid field or invitation", body = ErrorBody),
+        (status = 403, description = "Sign-up is closed, or requires an invitation", body = ErrorBody),
+        (status = 409, description = "The invited address already has an account", body = ErrorBody),
+        (status = 429, description = "Too many attempts from this network", body = ErrorBody)
     ))]
 pub(super) async fn sign_up(
     State(shared): State<Shared>,
@@ -146,12 +146,12 @@ pub(super) async fn sign_up(
     Ok(browser.keep(&shared.settings, accepted(NextStep::CheckMail)))
 }
 
-/// Proves an address by the link of a letter, and signs in.
+/// Verifies an email address with the token of the emailed link, and signs in.
 #[utoipa::path(post, path = "/api/email/verify", operation_id = "verify_email", tag = "people",
     request_body = VerifyBody,
     responses(
-        (status = 200, description = "The address is proved; the cookie is set", body = Session),
-        (status = 400, description = "The link is not good", body = ErrorBody)
+        (status = 200, description = "Email verified; the session cookie is set", body = Session),
+        (status = 400, description = "The link is invalid, expired or already used", body = ErrorBody)
     ))]
 pub(super) async fn verify(
     State(shared): State<Shared>,

@@ -31,7 +31,7 @@ const MAX_FILTER: usize = 200;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Cells of the platform with this key, such as `douyin`.
+    /// Cells of this platform, such as `douyin`.
     #[param(max_length = 200, nullable = false)]
     platform: Option<String>,
 }
@@ -48,16 +48,16 @@ pub(crate) struct SocialCatalog {
     cells: Vec<String>,
 }
 
-/// Shows which social data is sold and for how much. No key is needed; with one, or signed in,
+/// Returns the social data catalog with prices. Public; with a key or a session
 /// prices are those of the account's group.
 #[utoipa::path(get, path = "/api/social/catalog", operation_id = "social_catalog", tag = "catalog",
     params(Filter),
     responses(
         (status = 200, description = "The cells", body = SocialCatalog,
             headers(("etag" = String, description = "Names this version"))),
-        (status = 304, description = "The version of `If-None-Match`"),
-        (status = 400, description = "A parameter is wrong", body = ErrorBody),
-        (status = 401, description = "The key that was sent is not known", body = ErrorBody)
+        (status = 304, description = "Not modified since `If-None-Match`"),
+        (status = 400, description = "Invalid parameter", body = ErrorBody),
+        (status = 401, description = "Unknown API key", body = ErrorBody)
     ))]
 pub(super) async fn catalog(
     State(shared): State<Shared>,

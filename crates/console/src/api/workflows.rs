@@ -28,14 +28,14 @@ const DEFAULT_PAGE: u32 = 50;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Page {
-    /// Workflows after this slug: `next` of the page before.
+    /// Workflows after this slug: `next` of the previous page.
     #[param(
         pattern = "^[a-z0-9]+(?:-[a-z0-9]+)*$",
         max_length = 200,
         nullable = false
     )]
     after: Option<String>,
-    /// So many at most; 50 if it is left out.
+    /// Page size; 50 by default.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
 }
@@ -43,51 +43,51 @@ pub(crate) struct Page {
 /// A page of workflows.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WorkflowPage {
-    /// In the order of their slugs.
+    /// Ordered by slug.
     #[schema(max_items = 100)]
     data: Vec<WorkflowSummary>,
-    /// What to give as `after` for the next page; null on the last one.
+    /// `after` of the next page; null at the end.
     #[schema(required)]
     next: Option<String>,
 }
 
-/// What a list shows of a workflow.
+/// Summary of a workflow.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WorkflowSummary {
-    /// Names it in addresses.
+    /// Slug in URLs.
     slug: String,
-    /// Names it for programs.
+    /// Workflow id.
     workflow_id: String,
-    /// Names it for people.
+    /// Title.
     title: String,
-    /// What it is for.
+    /// Purpose.
     summary: String,
-    /// The day of the last change, as its author wrote it.
+    /// Date of the last change, set by the author.
     #[schema(format = Date)]
     last_modified: String,
-    /// How far its contract is.
+    /// Contract status.
     #[schema(example = "draft_unverified")]
     contract_status: &'static str,
-    /// Whether it is bound to something that can run it.
+    /// Binding status.
     #[schema(example = "contract_only_not_executable")]
     binding_status: &'static str,
-    /// Whether it may be run.
+    /// Whether it is runnable.
     runnable: bool,
-    /// The number of this version.
+    /// Version number.
     revision: i64,
 }
 
-/// A workflow and what follows from it.
+/// A workflow with its status.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WorkflowDetail {
-    /// The number of this version.
+    /// Version number.
     revision: i64,
-    /// The hash of what gives it its meaning.
+    /// Hash of its semantic content.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     semantic_digest_sha256: String,
-    /// Whether it may be run.
+    /// Whether it is runnable.
     runnable: bool,
-    /// Why not; null if it may.
+    /// Reason if it is not runnable; null otherwise.
     #[schema(required)]
     not_runnable_because: Option<String>,
     /// The record, as `/schemas/workflow.json` describes it.
@@ -101,8 +101,8 @@ pub(crate) struct WorkflowDetail {
     responses(
         (status = 200, description = "A page of workflows", body = WorkflowPage,
             headers(("etag" = String, description = "Names this version"))),
-        (status = 304, description = "The version of `If-None-Match`"),
-        (status = 400, description = "A parameter is wrong", body = ErrorBody)
+        (status = 304, description = "Not modified since `If-None-Match`"),
+        (status = 400, description = "Invalid parameter", body = ErrorBody)
     ))]
 pub(super) async fn list(
     State(shared): State<Shared>,
@@ -123,16 +123,16 @@ pub(super) async fn list(
     reply::json(&headers, &WorkflowPage { data, next })
 }
 
-/// Shows one workflow.
+/// Returns a workflow.
 #[utoipa::path(get, path = "/api/workflows/{slug}", operation_id = "show_workflow", tag = "workflows",
-    params(("slug" = String, Path, description = "Its name in addresses", max_length = 200,
+    params(("slug" = String, Path, description = "The slug", max_length = 200,
         pattern = "^[a-z0-9]+(?:-[a-z0-9]+)*$")),
     responses(
         (status = 200, description = "The workflow", body = WorkflowDetail,
             headers(("etag" = String, description = "Names this version"))),
-        (status = 304, description = "The version of `If-None-Match`"),
-        (status = 400, description = "A slug is never written so", body = ErrorBody),
-        (status = 404, description = "There is no such workflow", body = ErrorBody)
+        (status = 304, description = "Not modified since `If-None-Match`"),
+        (status = 400, description = "Invalid slug", body = ErrorBody),
+        (status = 404, description = "Workflow not found", body = ErrorBody)
     ))]
 pub(super) async fn one(
     State(shared): State<Shared>,

@@ -2,14 +2,14 @@ import { defineTexts } from "@/text";
 
 export const notFoundTexts = defineTexts(
   {
-    title: "There is no such page",
-    text: "The address may be mistyped, or what it showed is gone:",
+    title: "Page not found",
+    text: "The address is wrong, or the page no longer exists:",
     home: "Go home",
     signIn: "Sign in",
   },
   {
-    title: "没有这个页面",
-    text: "地址可能有误，或内容已不存在：",
+    title: "页面不存在",
+    text: "地址有误，或页面已不存在：",
     home: "返回首页",
     signIn: "登录",
   },

@@ -110,7 +110,7 @@ function Balances({ wallet }: { wallet: Wallet | undefined }) {
         />
       </Stats>
       <p className="mt-2 px-1 text-xs [overflow-wrap:anywhere] text-ink-3">
-        {t.order} {isNothing(balance.trial_usd) ? "" : `${t.trialBuys}: ${wallet.trial_buys}`}
+        {t.order} {isNothing(balance.trial_usd) ? "" : t.trialBuys}
       </p>
     </div>
   );

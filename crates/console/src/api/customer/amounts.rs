@@ -11,31 +11,31 @@ use crate::api::Shared;
 use crate::error::ApiError;
 use crate::times::rfc3339;
 
-/// What is in the wallets.
+/// Wallet balances.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Balance)]
 pub(crate) struct BalanceView {
-    /// Paid money, what is held included.
+    /// Paid credit, including holds.
     #[schema(example = "12.5")]
     paid_usd: String,
-    /// Money to try things out, what is held included.
+    /// Trial credit, including holds.
     #[schema(example = "0.2")]
     trial_usd: String,
-    /// Held for calls and tasks that are running.
+    /// Held for running calls and tasks.
     #[schema(example = "0")]
     reserved_usd: String,
-    /// What new calls may spend: both wallets less what is held.
+    /// Available to new calls: both wallets minus holds.
     #[schema(example = "12.7")]
     available_usd: String,
-    /// When what is left of the trial credit ends; null for never.
+    /// Expiry of the trial credit; null for never.
     #[schema(required, format = DateTime)]
     trial_expires_at: Option<String>,
-    /// Whether both wallets together are below the organisation's mark. What is held is not spent yet and
-    /// counts as there; so does the event `balance.low`.
+    /// Whether both wallets together are below the low-balance threshold. Holds are not spent yet and
+    /// count as balance, as for the event `balance.low`.
     is_low: bool,
 }
 
-/// Which stretch of time a budget counts.
+/// Period of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BudgetPeriod {
@@ -49,30 +49,30 @@ pub(crate) enum BudgetPeriod {
     Monthly,
 }
 
-/// What may be spent in a stretch of time.
+/// A spending limit for a period.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Budget)]
 pub(crate) struct BudgetView {
-    /// The budget's number.
+    /// Budget id.
     id: i64,
-    /// Which stretch.
+    /// The period.
     #[schema(inline = false)]
     period: BudgetPeriod,
-    /// The place whose calendar counts.
+    /// Time zone of the period.
     #[schema(example = "UTC")]
     timezone: String,
-    /// How much.
+    /// Amount.
     #[schema(example = "5")]
     limit_usd: String,
-    /// Taken in the running stretch, by open holds and charges.
+    /// Used in the current period by open holds and charges.
     #[schema(example = "1.25")]
     used_usd: String,
-    /// When the running stretch ends; null for a total.
+    /// End of the current period; null for a total.
     #[schema(required, format = DateTime)]
     ends_at: Option<String>,
 }
 
-/// A wallet and what it is called.
+/// A wallet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = WalletName)]

@@ -28,7 +28,7 @@ const PARAM: &str = "budgets";
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BudgetsBody {
-    /// Those that there are from now on; what is not among them is taken away.
+    /// The new list of budgets; budgets that are not listed are removed.
     #[schema(max_items = 4)]
     budgets: Vec<NewBudget>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct BudgetsBody {
 /// Budgets that were asked for, each period once.
 pub(super) struct CheckedBudgets(Vec<(BudgetPeriod, Option<String>, Money)>);
 
-/// Sets what a key and the keys below it may spend. A budget that stays keeps what was used of it.
+/// Sets the budgets of a key and its child keys. A budget that stays keeps its usage.
 #[utoipa::path(put, path = "/api/keys/{id}/budgets", operation_id = "set_key_budgets", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
     request_body = BudgetsBody,

@@ -13,7 +13,7 @@ use crate::api::Shared;
 use crate::error::ApiError;
 use crate::times::rfc3339;
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Outcome)]
@@ -46,48 +46,48 @@ pub(crate) enum OutcomeName {
     Cancelled,
 }
 
-/// A call that is over.
+/// A completed call.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct LogRow {
-    /// Names it.
+    /// Id.
     #[schema(example = "req_019a5c6b7d8e7f0081828384858687aa")]
     pub(super) request_id: String,
-    /// When it was admitted.
+    /// Admission time.
     #[schema(format = DateTime)]
     at: String,
-    /// When it was charged or let go.
+    /// Settlement time.
     #[schema(format = DateTime)]
     settled_at: String,
-    /// The number of the key used; null if there was none.
+    /// Key id; null if there was none.
     #[schema(required)]
     key_id: Option<i64>,
-    /// What the key is called.
+    /// Key name.
     #[schema(required)]
     key_name: Option<String>,
     /// Public name of the model or data set.
     model: String,
-    /// The interface that was called.
+    /// Endpoint.
     endpoint: String,
-    /// How it ended.
+    /// Outcome.
     #[schema(inline = false)]
     outcome: OutcomeName,
     /// Whether anything was charged.
     charged: bool,
-    /// What was charged, to both wallets.
+    /// Charge to both wallets.
     #[schema(example = "0.000245")]
     cost_usd: String,
-    /// What went back of it since.
+    /// Refunded amount.
     #[schema(example = "0")]
     refunded_usd: String,
-    /// From its admission to its end.
+    /// Time from admission to end.
     latency_ms: i64,
-    /// Billed on the way in: tokens; characters of speech; seconds of recordings.
+    /// Billed input: tokens, characters of speech or seconds of recordings.
     input_units: i64,
-    /// Billed on the way out.
+    /// Billed output.
     output_units: i64,
-    /// Codes of warnings that the caller was given.
+    /// Warning codes returned to the caller.
     warnings: Vec<String>,
-    /// Whether we counted because the upstream did not tell.
+    /// Whether usage was estimated because the upstream did not report it.
     estimated: bool,
 }
 

@@ -32,38 +32,38 @@ const TROUBLED_PERCENT: i64 = 20;
 /// Most models that are told of.
 const MAX_TROUBLED: usize = 20;
 
-/// How the organisation does.
+/// Dashboard of the organisation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Home {
-    /// What is in the wallets.
+    /// Wallet balances.
     balance: BalanceView,
-    /// Below it the organisation is told; null for never.
+    /// Low-balance threshold; null for none.
     #[schema(required)]
     low_balance_threshold_usd: Option<String>,
-    /// Charged today (UTC), less what went back today.
+    /// Charges minus refunds of today (UTC).
     spent_today_usd: String,
-    /// The same of yesterday.
+    /// Spend of yesterday.
     spent_yesterday_usd: String,
-    /// The same of the last 30 days, today included.
+    /// Spend of the last 30 days, including today.
     spent_30_days_usd: String,
-    /// The mean of a day: of the last seven full days and today so far, or since the first day with a call.
+    /// Average spend per day over the last seven full days and today, or since the first call.
     burn_per_day_usd: String,
-    /// Whole days until the money is gone at that rate; null when nothing burns.
+    /// Whole days until the balance is used up at that rate; null without spend.
     #[schema(required)]
     days_left: Option<i64>,
-    /// Calls that ended today.
+    /// Calls completed today.
     calls_today: i64,
-    /// Of them, those that delivered nothing and cost nothing.
+    /// Of these, failed calls, which are not charged.
     failed_today: i64,
-    /// The last 14 days, all of them, oldest first.
+    /// The last 14 days, oldest first.
     days: Vec<HomeDay>,
-    /// Calls that failed, newest first, five at most.
+    /// Recent failed calls, newest first, at most five.
     last_errors: Vec<LogRow>,
-    /// Models of which, since yesterday, at least three calls and a fifth of all failed.
+    /// Models with at least three failed calls and a failure rate of 20 % since yesterday.
     failing_models: Vec<FailingModel>,
-    /// Whether there is an API key.
+    /// Whether the organisation has an API key.
     has_key: bool,
-    /// Whether there ever was a call.
+    /// Whether the organisation has ever made a call.
     has_called: bool,
 }
 
@@ -73,28 +73,28 @@ pub(crate) struct HomeDay {
     /// The day.
     #[schema(example = "2026-11-16")]
     day: String,
-    /// Charged, less what went back.
+    /// Charges minus refunds.
     spent_usd: String,
-    /// Calls that ended.
+    /// Completed calls.
     calls: i64,
-    /// Of them, those that failed.
+    /// Failed calls.
     failed: i64,
 }
 
-/// A model whose calls fail.
+/// A model with a high failure rate.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FailingModel {
     /// The model.
     model: String,
-    /// Its calls since yesterday.
+    /// Calls since yesterday.
     calls: i64,
-    /// Those that failed.
+    /// Failed calls.
     failed: i64,
 }
 
-/// Shows balance, burn rate and what went wrong lately.
+/// Returns balance, burn rate and recent errors.
 #[utoipa::path(get, path = "/api/home", operation_id = "home", tag = "wallet",
-    responses((status = 200, description = "How the organisation does", body = Home)))]
+    responses((status = 200, description = "Dashboard of the organisation", body = Home)))]
 pub(super) async fn home(
     State(shared): State<Shared>,
     own: MemberSession,

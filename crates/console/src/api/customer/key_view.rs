@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::session::MemberSession;
 use crate::times::rfc3339;
 
-/// Whether a key opens the door.
+/// State of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = KeyState)]
@@ -34,68 +34,68 @@ pub(crate) enum KeyStateName {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Key)]
 pub(crate) struct KeyView {
-    /// The key's number.
+    /// Key id.
     id: i64,
-    /// The key above it; null if there is none.
+    /// Parent key; null if there is none.
     #[schema(required)]
     parent_id: Option<i64>,
-    /// What people call it.
+    /// Display name.
     name: String,
-    /// The prefix and the last four characters of its secret.
+    /// Prefix and last four characters of the secret.
     hint: String,
-    /// Whether it opens the door.
+    /// Whether the key is usable.
     #[schema(inline = false)]
     state: KeyStateName,
-    /// The group it is priced in, `auto` for the book's choice; null for the organisation's.
+    /// Pricing group, `auto` for the catalog's choice; null for the organisation's group.
     #[schema(required)]
     group: Option<String>,
-    /// The only models it may use; null for all.
+    /// Allowed models; null for all.
     #[schema(required)]
     models: Option<Vec<String>>,
-    /// The only interfaces it may use; null for all.
+    /// Allowed endpoints; null for all.
     #[schema(required)]
     endpoints: Option<Vec<String>>,
-    /// The only platforms of social data it may use; null for all.
+    /// Allowed social platforms; null for all.
     #[schema(required)]
     platforms: Option<Vec<String>>,
-    /// The only networks it may be used from; null for all.
+    /// Allowed client networks; null for all.
     #[schema(required)]
     addresses: Option<Vec<String>>,
-    /// The only regions upstreams may work in; null for all.
+    /// Allowed upstream regions; null for all.
     #[schema(required)]
     regions: Option<Vec<String>>,
-    /// Requests in a minute; null for the house's limit.
+    /// Requests per minute; null for the instance's limit.
     #[schema(required)]
     requests_per_minute: Option<i64>,
-    /// Tokens in a minute; null for the house's limit.
+    /// Tokens per minute; null for the instance's limit.
     #[schema(required)]
     tokens_per_minute: Option<i64>,
-    /// Calls at once; null for the house's limit.
+    /// Concurrent calls; null for the instance's limit.
     #[schema(required)]
     concurrent_calls: Option<i64>,
-    /// Whether what would be ignored or rewritten is refused.
+    /// Whether calls with ignored or rewritten fields are rejected.
     strict: bool,
-    /// Whether a call's maximum is lowered to what the balance covers; null for while trial money pays.
+    /// Whether a call's maximum is lowered to what the balance covers; null for only while trial credit pays.
     #[schema(required)]
     fit_to_balance: Option<bool>,
-    /// Whether nothing of what passes is stored.
+    /// Whether prompts and results are not stored.
     zero_retention: bool,
-    /// When it ends; null for never.
+    /// Expiry; null for never.
     #[schema(required, format = DateTime)]
     expires_at: Option<String>,
-    /// When it was made.
+    /// Creation time.
     #[schema(format = DateTime)]
     created_at: String,
-    /// Until when the secret before this one opens the door; null if it does not.
+    /// Until when the previous secret is valid; null if it is not.
     #[schema(required, format = DateTime)]
     previous_until: Option<String>,
-    /// What it may spend.
+    /// Budgets.
     budgets: Vec<BudgetView>,
-    /// Calls that began in the last hour and are over; 1,000 means as many or more.
+    /// Completed calls started in the last hour; 1,000 means 1,000 or more.
     calls_last_hour: i64,
-    /// Charged in the last 30 days, less what went back.
+    /// Charges minus refunds of the last 30 days.
     spent_30_days_usd: String,
-    /// When its newest call of the last 30 days began; null if there is none.
+    /// Start of its latest call in the last 30 days; null if there is none.
     #[schema(required, format = DateTime)]
     last_used_at: Option<String>,
 }
@@ -104,64 +104,64 @@ pub(crate) struct KeyView {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewBudget {
-    /// Which stretch of time; each at most once.
+    /// The period; each at most once.
     #[schema(inline = false)]
     pub(super) period: BudgetPeriod,
-    /// The place whose calendar counts, by its IANA name; UTC if left out. Not for a total.
+    /// IANA time zone of the period; UTC by default. Not for a total.
     #[schema(nullable = false)]
     pub(super) timezone: Option<String>,
-    /// How much may be spent in it.
+    /// The limit.
     #[schema(example = "5")]
     pub(super) limit_usd: String,
 }
 
-/// A key to make. A list that is left out allows everything.
+/// A key to create. An omitted list allows everything.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewKey {
-    /// What people call it.
+    /// Display name.
     #[schema(max_length = 100)]
     pub(super) name: String,
-    /// The group it is priced in, one that the organisation may use, or `auto`.
+    /// Pricing group allowed for the organisation, or `auto`.
     #[schema(nullable = false)]
     group: Option<String>,
-    /// The only models it may use.
+    /// Allowed models.
     #[schema(nullable = false)]
     models: Option<Vec<String>>,
-    /// The only interfaces it may use.
+    /// Allowed endpoints.
     #[schema(nullable = false)]
     endpoints: Option<Vec<String>>,
-    /// The only platforms of social data it may use.
+    /// Allowed social platforms.
     #[schema(nullable = false)]
     platforms: Option<Vec<String>>,
-    /// The only networks it may be used from.
+    /// Allowed client networks.
     #[schema(nullable = false)]
     addresses: Option<Vec<String>>,
-    /// The only regions upstreams may work in.
+    /// Allowed upstream regions.
     #[schema(nullable = false)]
     regions: Option<Vec<String>>,
-    /// Requests in a minute.
+    /// Requests per minute.
     #[schema(nullable = false)]
     requests_per_minute: Option<i64>,
-    /// Tokens in a minute.
+    /// Tokens per minute.
     #[schema(nullable = false)]
     tokens_per_minute: Option<i64>,
-    /// Calls at once.
+    /// Concurrent calls.
     #[schema(nullable = false)]
     concurrent_calls: Option<i64>,
-    /// Refuse what would be ignored or rewritten.
+    /// Reject calls with ignored or rewritten fields.
     #[serde(default)]
     strict: bool,
     /// Lower a call's maximum to what the balance covers.
     #[schema(nullable = false)]
     fit_to_balance: Option<bool>,
-    /// Store nothing of what passes.
+    /// Do not store prompts and results.
     #[serde(default)]
     zero_retention: bool,
-    /// When it ends.
+    /// Expiry.
     #[schema(nullable = false, format = DateTime)]
     expires_at: Option<String>,
-    /// What it may spend.
+    /// Budgets.
     #[serde(default)]
     pub(super) budgets: Vec<NewBudget>,
 }

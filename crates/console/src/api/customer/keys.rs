@@ -42,13 +42,13 @@ const CLOCK_SECONDS: i64 = 3_600;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct KeyQuery {
-    /// Keys whose name or hint has this text, in any case.
+    /// Keys whose name or hint contains this text, ignoring case.
     #[param(nullable = false, max_length = 200)]
     q: Option<String>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[param(nullable = false)]
     after: Option<i64>,
-    /// How many, 50 if left out.
+    /// Page size; 50 by default.
     #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<u32>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct KeyQuery {
 /// A page of keys.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct KeyPage {
-    /// The newest first.
+    /// Newest first.
     data: Vec<KeyView>,
     /// `after` of the next page; null at the end.
     #[schema(required)]
@@ -68,37 +68,37 @@ pub(crate) struct KeyPage {
 pub(crate) struct KeyWithSecret {
     /// The key.
     key: KeyView,
-    /// Its secret, this once; it is kept nowhere.
+    /// The secret, shown once; only its hash is stored.
     #[schema(example = "sk-tl-…")]
     secret: String,
 }
 
-/// What to change.
+/// Changes to a key.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeyChange {
-    /// What people call it from now on.
+    /// New name.
     #[schema(nullable = false, max_length = 100)]
     name: Option<String>,
-    /// When it ends; null for never.
+    /// Expiry; null for never.
     #[serde(default, deserialize_with = "there")]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Option<String>>,
 }
 
-/// How to rotate.
+/// Rotation options.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RotateBody {
-    /// How long the secret before is good beside the new one: 0 to 30 days.
+    /// How long the previous secret stays valid: 0 to 30 days.
     #[schema(maximum = 2_592_000)]
     overlap_seconds: u32,
 }
 
-/// The newest call of a key.
+/// The latest call of a key.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FirstCall {
-    /// The call; null as long as none has ended.
+    /// The call; null until one has completed.
     #[schema(required)]
     call: Option<LogRow>,
 }
@@ -108,7 +108,7 @@ fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<String>>,
     Option::deserialize(reader).map(Some)
 }
 
-/// Lists the organisation's keys, the newest first, without those that were deleted.
+/// Lists the organisation's keys, newest first, without deleted ones.
 #[utoipa::path(get, path = "/api/keys", operation_id = "list_keys", tag = "keys",
     params(KeyQuery),
     responses((status = 200, description = "A page of keys", body = KeyPage)))]
@@ -134,7 +134,7 @@ pub(super) async fn list(
     }))
 }
 
-/// Makes a key. Its secret is in this answer and nowhere else.
+/// Creates a key. Its secret is only in this response.
 #[utoipa::path(post, path = "/api/keys", operation_id = "create_key", tag = "keys",
     request_body = NewKey,
     responses((status = 201, description = "The key and its secret", body = KeyWithSecret)))]
@@ -166,7 +166,7 @@ pub(super) async fn make(
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
-/// Shows a key.
+/// Returns a key.
 #[utoipa::path(get, path = "/api/keys/{id}", operation_id = "show_key", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
     responses((status = 200, description = "The key", body = KeyView)))]
@@ -179,7 +179,7 @@ pub(super) async fn one(
     Ok(Json(key_view::one(&shared, &own, key).await?))
 }
 
-/// Changes what a key is called, or when it ends.
+/// Changes the name or expiry of a key.
 #[utoipa::path(patch, path = "/api/keys/{id}", operation_id = "change_key", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
     request_body = KeyChange,
@@ -206,10 +206,10 @@ pub(super) async fn change(
     changed_key(&shared, &own, tx, changed).await
 }
 
-/// Deletes a key and every key below it, for good. Calls that are running end as they would.
+/// Permanently deletes a key and its child keys. Running calls complete normally.
 #[utoipa::path(delete, path = "/api/keys/{id}", operation_id = "delete_key", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
-    responses((status = 204, description = "It opens no door any more")))]
+    responses((status = 204, description = "Deleted")))]
 pub(super) async fn delete(
     State(shared): State<Shared>,
     own: MemberSession,
@@ -225,13 +225,13 @@ pub(super) async fn delete(
     Ok(done())
 }
 
-/// Gives a key another secret. The one it had stays good for the overlap.
+/// Rotates the secret of a key. The previous secret stays valid for the overlap.
 #[utoipa::path(post, path = "/api/keys/{id}/rotate", operation_id = "rotate_key", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
     request_body = RotateBody,
     responses(
         (status = 200, description = "The key and its new secret", body = KeyWithSecret),
-        (status = 409, description = "It is revoked, and stays so", body = ErrorBody)
+        (status = 409, description = "The key is revoked", body = ErrorBody)
     ))]
 pub(super) async fn rotate(
     State(shared): State<Shared>,
@@ -255,12 +255,12 @@ pub(super) async fn rotate(
     Ok(Json(answer))
 }
 
-/// Switches a key off. It can be switched on again.
+/// Disables a key. It can be enabled again.
 #[utoipa::path(post, path = "/api/keys/{id}/disable", operation_id = "disable_key", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
     responses(
         (status = 200, description = "The key", body = KeyView),
-        (status = 409, description = "It is revoked, and stays so", body = ErrorBody)
+        (status = 409, description = "The key is revoked", body = ErrorBody)
     ))]
 pub(super) async fn disable(
     State(shared): State<Shared>,
@@ -270,12 +270,12 @@ pub(super) async fn disable(
     switch(&shared, &own, id, true).await
 }
 
-/// Switches a key on.
+/// Enables a key.
 #[utoipa::path(post, path = "/api/keys/{id}/enable", operation_id = "enable_key", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
     responses(
         (status = 200, description = "The key", body = KeyView),
-        (status = 409, description = "It is revoked, and stays so", body = ErrorBody)
+        (status = 409, description = "The key is revoked", body = ErrorBody)
     ))]
 pub(super) async fn enable(
     State(shared): State<Shared>,
@@ -285,7 +285,7 @@ pub(super) async fn enable(
     switch(&shared, &own, id, false).await
 }
 
-/// Shows the newest call of a key: a page that waits for the first one asks every second.
+/// Returns the latest call of a key; pages poll it while waiting for the first call.
 #[utoipa::path(get, path = "/api/keys/{id}/first-call", operation_id = "first_call", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
     responses((status = 200, description = "The call, if there is one", body = FirstCall)))]

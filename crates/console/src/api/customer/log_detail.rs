@@ -27,90 +27,90 @@ const ANSWERED: &str = "answered";
 /// The interface whose calls are tasks.
 const VIDEOS: &str = "videos";
 
-/// A call and everything that became of it.
+/// A call with attempts, price and transactions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LogDetail {
     #[serde(flatten)]
     row: LogRow,
-    /// The group whose prices applied.
+    /// Pricing group.
     group: String,
     /// The price tier.
     #[schema(required)]
     tier: Option<String>,
-    /// The version of all prices then.
+    /// Price version of the call.
     price_version: String,
     /// Charged to the paid wallet.
     paid_usd: String,
     /// Charged to the trial wallet.
     trial_usd: String,
-    /// Attempts at upstreams, first to last.
+    /// Upstream attempts in order.
     attempts: Vec<AttemptView>,
-    /// What was billed, by what it was billed as.
+    /// Billed units by billing dimension.
     units: Vec<Count>,
-    /// All that was counted, billed or not.
+    /// All measured usage, billed or not.
     measured: Vec<Count>,
-    /// The price, line by line; null where it cannot be shown exactly as it was charged.
+    /// Price breakdown; null where it cannot be reproduced exactly.
     #[schema(required)]
     lines: Option<Vec<PriceLine>>,
-    /// Money that moved for it, in order.
+    /// Transactions of the call in order.
     transfers: Vec<TransferView>,
-    /// The task that it began, if it did.
+    /// The task created by the call, if any.
     #[schema(required)]
     task_id: Option<String>,
-    /// What its warnings mean.
+    /// Explanations of the warnings.
     warnings_explained: Vec<WarningExplained>,
 }
 
-/// One attempt at an upstream.
+/// One upstream attempt.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Attempt)]
 pub(crate) struct AttemptView {
-    /// Tells attempts at different upstreams apart.
+    /// Distinguishes attempts at different upstreams.
     #[schema(example = "upstream 1")]
     channel: String,
-    /// The model that was asked for, by its public name.
+    /// Public name of the requested model.
     upstream_model: String,
-    /// What it came to: `answered`, or the word for what went wrong.
+    /// Result: `answered`, or an error code.
     #[schema(example = "answered")]
     outcome: String,
-    /// The upstream's status; null if there was none.
+    /// HTTP status of the upstream; null if there was no response.
     #[schema(required)]
     status: Option<u16>,
-    /// How long its first answer took; null if there was none.
+    /// Time to the response headers; null if there was no response.
     #[schema(required)]
     latency_ms: Option<i64>,
 }
 
-/// How much of something.
+/// A measured quantity.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Count {
-    /// Of what.
+    /// Unit.
     #[schema(example = "input")]
     name: String,
-    /// How much.
+    /// Amount.
     count: u64,
 }
 
-/// Money that moved for a call.
+/// A transaction of a call.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Transfer)]
 pub(crate) struct TransferView {
     /// `charge`, `refund`, `settlement_adjustment` or `undelivered`.
     #[schema(example = "charge")]
     kind: String,
-    /// Of which wallet.
+    /// Wallet.
     #[schema(inline = false)]
     wallet: WalletName,
-    /// How much.
+    /// Amount.
     amount_usd: String,
-    /// Into the wallet or out of it.
+    /// Credit or debit.
     direction: Direction,
-    /// When.
+    /// Time.
     #[schema(format = DateTime)]
     at: String,
 }
 
-/// Into a wallet or out of it.
+/// Credit or debit.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Direction {
@@ -120,7 +120,7 @@ pub(crate) enum Direction {
     Out,
 }
 
-/// Shows one call. A call that is still running is not there yet.
+/// Returns one completed call. A running call is not found.
 #[utoipa::path(get, path = "/api/logs/{request_id}", operation_id = "show_log", tag = "logs",
     params(("request_id" = String, Path, description = "The request", example = "req_019a5c6b7d8e7f0081828384858687aa")),
     responses((status = 200, description = "The call", body = LogDetail)))]

@@ -30,34 +30,34 @@ const CHARGED: &str = "charged";
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LogQuery {
-    /// Calls that began then or later: a moment, or a UTC day.
+    /// Calls started at or after this time: a timestamp or a UTC day.
     #[param(nullable = false, example = "2026-11-16")]
     from: Option<String>,
-    /// Calls that began then or before; a day counts to its end.
+    /// Calls started at or before this time; a day includes its end.
     #[param(nullable = false, example = "2026-11-16T12:00:00Z")]
     to: Option<String>,
-    /// Calls with this key, by its number.
+    /// Calls with this key id.
     #[param(nullable = false, minimum = 1)]
     key: Option<i64>,
     /// Calls of this model.
     #[param(nullable = false, max_length = 200)]
     model: Option<String>,
-    /// Calls of this interface, such as `chat`.
+    /// Calls to this endpoint, such as `chat`.
     #[param(nullable = false, max_length = 200)]
     endpoint: Option<String>,
-    /// How they ended: a word, `failed` for all that delivered nothing, `charged` for all that cost.
+    /// An outcome, `failed` for all without a result, or `charged` for all that were charged.
     #[param(nullable = false, example = "failed")]
     outcome: Option<String>,
-    /// Calls that cost at least so much.
+    /// Calls with at least this cost.
     #[param(nullable = false, example = "0.01")]
     min_cost_usd: Option<String>,
-    /// The id of a request or a task, or its beginning, eight characters at least. One page at most.
+    /// A request or task id, or its first eight or more characters. Returns one page at most.
     #[param(nullable = false, min_length = 8, max_length = 40)]
     q: Option<String>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[param(nullable = false)]
     after: Option<String>,
-    /// How many, 50 if left out.
+    /// Page size; 50 by default.
     #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<u32>,
 }
@@ -70,13 +70,13 @@ pub(crate) struct LogPage {
     /// `after` of the next page; null at the end.
     #[schema(required)]
     next: Option<String>,
-    /// How far back this page looked, where it ended before it was full: there may be more behind `next`.
+    /// How far back this page searched if it is not full; there may be more after `next`.
     #[schema(required, format = DateTime)]
     searched_to: Option<String>,
 }
 
-/// Lists calls of the organisation that are over. A page looks at a bounded number of calls, so one with
-/// rare filters may be short or empty and have a next one.
+/// Lists completed calls of the organisation. A page scans a bounded number of calls, so with rare
+/// filters it may be short or empty and still have a next page.
 #[utoipa::path(get, path = "/api/logs", operation_id = "list_logs", tag = "logs",
     params(LogQuery),
     responses((status = 200, description = "A page of calls", body = LogPage)))]

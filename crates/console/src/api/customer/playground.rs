@@ -26,22 +26,22 @@ const NOT_FOR_PAGES: [&str; 3] = ["keys", "aliases", "webhooks"];
 /// A key for the playground.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PlaygroundKey {
-    /// Its secret, this once.
+    /// The secret, shown once.
     #[schema(example = "sk-tl-…")]
     secret: String,
-    /// When it ends.
+    /// Expiry.
     #[schema(format = DateTime)]
     expires_at: String,
-    /// Its number, as lists and logs show it.
+    /// Key id.
     key_id: i64,
 }
 
-/// Makes the key of the person's playground, or gives it another secret. It is good for two hours, and
-/// spends the organisation's money as any key does.
+/// Creates the user's playground key, or rotates its secret. It is valid for two hours and charges
+/// the organisation like any key.
 #[utoipa::path(post, path = "/api/playground/key", operation_id = "playground_key", tag = "keys",
     responses(
         (status = 200, description = "The key", body = PlaygroundKey),
-        (status = 409, description = "AuthenticatedUser switched it off", body = ErrorBody)
+        (status = 409, description = "The key is disabled", body = ErrorBody)
     ))]
 pub(super) async fn key(
     State(shared): State<Shared>,

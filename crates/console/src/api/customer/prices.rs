@@ -14,21 +14,21 @@ use crate::error::ApiError;
 /// Units that prices are shown for.
 const MILLION: u64 = 1_000_000;
 
-/// What one kind of use costs.
+/// One line of a price breakdown.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PriceLine {
-    /// What was used.
+    /// Billing dimension.
     #[schema(example = "input")]
     face: String,
-    /// How much of it.
+    /// Units.
     units: u64,
-    /// The price of a million of them, in the group of the call.
+    /// Price per million units in the pricing group of the call.
     #[schema(example = "2")]
     price_usd_per_million: String,
-    /// What they came to. The charge is rounded once; the lines come to it, to the nano-USD.
+    /// Amount. The charge is rounded once; the lines add up to it, to the nano-USD.
     #[schema(example = "0.000024")]
     amount_usd: String,
-    /// The tier whose price it is.
+    /// Price tier.
     #[schema(required)]
     tier: Option<String>,
 }

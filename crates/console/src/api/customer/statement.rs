@@ -44,7 +44,7 @@ const HEAD: [&str; 8] = [
     "text",
 ];
 
-/// What a line is.
+/// Kind of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = LedgerKind)]
@@ -74,19 +74,19 @@ pub(crate) enum EntryKindName {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LineQuery {
-    /// Lines of this kind.
+    /// Transactions of this kind.
     #[param(nullable = false, inline = false)]
     kind: Option<EntryKindName>,
-    /// Of calls and movements that began then or later: a moment, or a UTC day.
+    /// Started at or after this time: a timestamp or a UTC day.
     #[param(nullable = false, example = "2026-11-01")]
     from: Option<String>,
-    /// Of those that began then or before; a day counts to its end.
+    /// Started at or before this time; a day includes its end.
     #[param(nullable = false, example = "2026-11-30")]
     to: Option<String>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[param(nullable = false)]
     after: Option<String>,
-    /// How many, 50 if left out.
+    /// Page size; 50 by default.
     #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<u32>,
 }
@@ -96,62 +96,62 @@ pub(crate) struct LineQuery {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LineTableQuery {
-    /// Lines of this kind.
+    /// Transactions of this kind.
     #[param(nullable = false, inline = false)]
     kind: Option<EntryKindName>,
-    /// Of calls and movements that began then or later: a moment, or a UTC day.
+    /// Started at or after this time: a timestamp or a UTC day.
     #[param(nullable = false, example = "2026-11-01")]
     from: Option<String>,
-    /// Of those that began then or before; a day counts to its end.
+    /// Started at or before this time; a day includes its end.
     #[param(nullable = false, example = "2026-11-30")]
     to: Option<String>,
 }
 
-/// A page of lines.
+/// A page of transactions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LedgerPage {
-    /// Newest first, in the order in which calls and movements began: a refund stands beside its charge.
+    /// Newest first by start of the call or transaction: a refund stands next to its charge.
     data: Vec<LedgerLine>,
     /// `after` of the next page; null at the end.
     #[schema(required)]
     next: Option<String>,
-    /// How far back this page looked, where it ended before it was full: there may be more behind `next`.
+    /// How far back this page searched if it is not full; there may be more after `next`.
     #[schema(required, format = DateTime)]
     searched_to: Option<String>,
 }
 
-/// One movement of one wallet.
+/// A wallet transaction.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LedgerLine {
-    /// Names it.
+    /// Id.
     id: String,
-    /// When it was booked.
+    /// Booking time.
     #[schema(format = DateTime)]
     at: String,
-    /// What it is.
+    /// Kind.
     #[schema(inline = false)]
     kind: EntryKindName,
-    /// Of which wallet.
+    /// Wallet.
     #[schema(inline = false)]
     wallet: WalletName,
-    /// What the wallet gained, or lost if negative.
+    /// Amount credited, or debited if negative.
     #[schema(example = "-0.0004")]
     amount_usd: String,
-    /// The call; null where it is none.
+    /// Request id of the call; null without a call.
     #[schema(required)]
     request_id: Option<String>,
-    /// Where the money came from, or why it was moved; null for nothing more to say.
+    /// Source or reason; null if there is none.
     #[schema(required)]
     text: Option<String>,
-    /// The model of the call; null where it is none.
+    /// Model of the call; null without a call.
     #[schema(required)]
     model: Option<String>,
 }
 
-/// Lists every movement of the organisation's money.
+/// Lists the organisation's wallet transactions.
 #[utoipa::path(get, path = "/api/wallet/ledger", operation_id = "list_ledger", tag = "wallet",
     params(LineQuery),
-    responses((status = 200, description = "A page of lines", body = LedgerPage)))]
+    responses((status = 200, description = "A page of transactions", body = LedgerPage)))]
 pub(super) async fn lines(
     State(shared): State<Shared>,
     own: MemberSession,
@@ -175,12 +175,12 @@ pub(super) async fn lines(
     }))
 }
 
-/// The same as a table, whole, 50,000 lines at most.
+/// The same as CSV, complete, at most 50,000 rows.
 #[utoipa::path(get, path = "/api/wallet/ledger.csv", operation_id = "ledger_table", tag = "wallet",
     params(LineTableQuery),
     responses(
-        (status = 200, description = "All lines", body = String, content_type = "text/csv"),
-        (status = 400, description = "A parameter is wrong, or there are more lines than a table holds", body = ErrorBody)
+        (status = 200, description = "CSV with all rows", body = String, content_type = "text/csv"),
+        (status = 400, description = "Invalid parameter, or too many rows", body = ErrorBody)
     ))]
 pub(super) async fn table(
     State(shared): State<Shared>,

@@ -16,7 +16,7 @@ use crate::times::rfc3339;
 const PREFIX: &str = "task_";
 const REQUEST_PREFIX: &str = "req_";
 
-/// How far a task is.
+/// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TaskState {
@@ -36,45 +36,45 @@ pub(crate) enum TaskState {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]
 pub(crate) struct TaskView {
-    /// Names it.
+    /// Id.
     #[schema(example = "task_019a5c6b7d8e7f0081828384858687aa")]
     id: String,
-    /// The call that began it.
+    /// Request id of the call that created it.
     #[schema(example = "req_019a5c6b7d8e7f0081828384858687aa")]
     request_id: String,
     /// Public name of the model.
     model: String,
-    /// The family of models whose rules apply; null where it is not known any more.
+    /// Model family; null if it is no longer known.
     #[schema(required)]
     family: Option<String>,
-    /// The number of the key used.
+    /// Key id.
     #[schema(required)]
     key_id: Option<i64>,
-    /// What the key is called.
+    /// Key name.
     #[schema(required)]
     key_name: Option<String>,
-    /// How far it is.
+    /// Current state.
     #[schema(inline = false)]
     state: TaskState,
-    /// In percent; null if nobody knows.
+    /// Progress in percent; null if unknown.
     #[schema(required)]
     progress: Option<u8>,
-    /// Whether that is a guess, by how long others took.
+    /// Whether the progress is estimated.
     progress_is_estimate: bool,
-    /// When it was asked for.
+    /// Submission time.
     #[schema(format = DateTime)]
     created_at: String,
-    /// When it ended; null while it goes on.
+    /// End time; null while running.
     #[schema(required, format = DateTime)]
     ended_at: Option<String>,
-    /// What was charged.
+    /// Charged amount.
     cost_usd: String,
-    /// What went back of it.
+    /// Refunded amount.
     refunded_usd: String,
-    /// Why it failed; null if it did not.
+    /// Error; null if it did not fail.
     #[schema(required)]
     error: Option<TaskError>,
-    /// Its file; null as long as there is none.
+    /// The file; null until there is one.
     #[schema(required)]
     media: Option<TaskMedia>,
 }
@@ -84,70 +84,70 @@ pub(crate) struct TaskView {
 pub(crate) struct TaskError {
     /// The code.
     code: String,
-    /// What happened.
+    /// Error message.
     message: String,
 }
 
 /// The file of a task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaskMedia {
-    /// A link that needs no key, to show it.
+    /// Link for display, without a key.
     url: String,
-    /// The same to save it: a browser keeps it as a file, under the task's name.
+    /// Download link: the browser saves it as a file named after the task.
     download_url: String,
-    /// How large it is; null until it lies in our own store.
+    /// Size; null until the file is stored.
     #[schema(required)]
     bytes: Option<i64>,
-    /// What it is.
+    /// Kind.
     content_type: String,
-    /// When the link ends; ask again for another.
+    /// Expiry of the link; request the task again for a new one.
     #[schema(format = DateTime)]
     expires_at: String,
 }
 
-/// A task and what happened to it.
+/// A task with its timeline.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaskDetail {
     #[serde(flatten)]
     task: TaskView,
-    /// What happened, in order.
+    /// Timeline in order.
     timeline: Vec<TaskStep>,
-    /// What was asked for; null when it was forgotten.
+    /// Prompt; null once deleted.
     #[schema(required)]
     prompt: Option<String>,
-    /// How it was asked for.
+    /// Settings of the request.
     settings: Vec<TaskSetting>,
-    /// Whether it is worth trying to cancel it.
+    /// Whether the task may be cancelled.
     can_cancel: bool,
 }
 
 /// One setting of a task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaskSetting {
-    /// Its name.
+    /// Name.
     name: String,
     /// Its value.
     value: String,
 }
 
-/// What happened to a task.
+/// A timeline step.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaskStep {
-    /// When.
+    /// Time.
     #[schema(format = DateTime)]
     at: String,
-    /// What.
+    /// Kind.
     #[schema(inline = false)]
     what: StepKind,
-    /// How much money it was about; null for none.
+    /// Amount; null for none.
     #[schema(required)]
     amount_usd: Option<String>,
-    /// More about it; null for nothing.
+    /// Details; null for none.
     #[schema(required)]
     text: Option<String>,
 }
 
-/// What can happen to a task.
+/// Kind of a timeline step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the pages know the words that no row tells yet")]

@@ -29,19 +29,19 @@ const MOST_PER_PAGE: u32 = 100;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TaskQuery {
-    /// Tasks that are this far.
+    /// Tasks in this state.
     #[param(nullable = false, inline = false)]
     state: Option<TaskState>,
     /// Tasks of this model.
     #[param(nullable = false, max_length = 200)]
     model: Option<String>,
-    /// Tasks made with this key, by its number.
+    /// Tasks created with this key id.
     #[param(nullable = false, minimum = 1)]
     key: Option<i64>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[param(nullable = false)]
     after: Option<String>,
-    /// How many, 20 if left out.
+    /// Page size; 20 by default.
     #[param(nullable = false, minimum = 1, maximum = 100)]
     limit: Option<u32>,
 }
@@ -56,8 +56,8 @@ pub(crate) struct TaskPage {
     next: Option<String>,
 }
 
-/// Lists tasks. A page looks at a bounded number of them, so one with rare filters may be short and have
-/// a next one.
+/// Lists tasks. A page scans a bounded number of tasks, so with rare filters it may be short and still
+/// have a next page.
 #[utoipa::path(get, path = "/api/tasks", operation_id = "list_tasks", tag = "tasks",
     params(TaskQuery),
     responses((status = 200, description = "A page of tasks", body = TaskPage)))]
@@ -88,7 +88,7 @@ pub(super) async fn search(
     }))
 }
 
-/// Shows a task and what happened to it.
+/// Returns a task with its timeline.
 #[utoipa::path(get, path = "/api/tasks/{id}", operation_id = "show_task", tag = "tasks",
     params(("id" = String, Path, description = "The task", example = "task_019a5c6b7d8e7f0081828384858687aa")),
     responses((status = 200, description = "The task", body = TaskDetail)))]
@@ -101,13 +101,13 @@ pub(super) async fn one(
     Ok(Json(detail(&shared, own.account, &task).await?))
 }
 
-/// Stops a task where that is certain. What was held or charged for it goes back at once, and the answer
-/// shows it; a task that cannot be stopped any more goes on, and its price stays as it is.
+/// Cancels a task if the provider confirms it. The hold or charge is refunded immediately, as the response
+/// shows; a task that can no longer be cancelled continues at its price.
 #[utoipa::path(post, path = "/api/tasks/{id}/cancel", operation_id = "cancel_task", tag = "tasks",
     params(("id" = String, Path, description = "The task", example = "task_019a5c6b7d8e7f0081828384858687aa")),
     responses(
-        (status = 200, description = "It is stopped", body = TaskDetail),
-        (status = 409, description = "It goes on", body = ErrorBody)
+        (status = 200, description = "Cancelled", body = TaskDetail),
+        (status = 409, description = "The task can no longer be cancelled", body = ErrorBody)
     ))]
 pub(super) async fn cancel(
     State(shared): State<Shared>,

@@ -41,16 +41,16 @@ const NAMES: [&str; 6] = [
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct UsageQuery {
-    /// The first UTC day; 30 days up to the last one if left out.
+    /// First UTC day; 30 days before the last one by default.
     #[param(nullable = false, example = "2026-11-01")]
     from: Option<String>,
-    /// The last UTC day, itself included; today if left out.
+    /// Last UTC day, inclusive; today by default.
     #[param(nullable = false, example = "2026-11-30")]
     to: Option<String>,
-    /// What sums are apart for: any of day, key, model, endpoint, with commas; `day` if left out.
+    /// Comma-separated list of day, key, model, endpoint; `day` by default.
     #[param(nullable = false, example = "day,model")]
     group_by: Option<String>,
-    /// Only this key, by its number.
+    /// Only this key id.
     #[param(nullable = false, minimum = 1)]
     key: Option<i64>,
     /// Only this model.
@@ -58,7 +58,7 @@ pub(crate) struct UsageQuery {
     model: Option<String>,
 }
 
-/// Sums of what was used.
+/// Usage totals.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Usage {
     /// The first day.
@@ -67,55 +67,55 @@ pub(crate) struct Usage {
     to: String,
     /// Always `UTC`.
     timezone: &'static str,
-    /// The sums, in the order of what they are apart for; 5,000 at most.
+    /// Rows in the order of the grouping; at most 5,000.
     data: Vec<UsageLine>,
-    /// All of them together, also those that are not shown.
+    /// Total, including rows that are not shown.
     totals: UsageLine,
-    /// Whether there are more than are shown.
+    /// Whether rows were omitted.
     truncated: bool,
 }
 
-/// One sum.
+/// One usage row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UsageLine {
-    /// The UTC day of the settlements, where sums are apart for it.
+    /// UTC day of settlement, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     day: Option<String>,
-    /// The key's number, null for calls without one, where sums are apart for it.
+    /// Key id, null for calls without a key, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>)]
     key_id: Option<Option<i64>>,
-    /// What the key is called.
+    /// Key name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     key_name: Option<Option<String>>,
-    /// The model, where sums are apart for it.
+    /// Model, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     model: Option<String>,
-    /// The interface, where sums are apart for it.
+    /// Endpoint, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     endpoint: Option<String>,
-    /// Calls that ended.
+    /// Completed calls.
     calls: i64,
-    /// Of them, those that delivered nothing and cost nothing.
+    /// Of these, failed calls, which are not charged.
     failed_calls: i64,
-    /// Billed on the way in: tokens; characters of speech; seconds of recordings.
+    /// Billed input: tokens, characters of speech or seconds of recordings.
     input_units: i64,
-    /// Billed on the way out.
+    /// Billed output.
     output_units: i64,
-    /// What was charged, to both wallets.
+    /// Charge to both wallets.
     charged_usd: String,
-    /// What went back on these days, of whatever day's charge.
+    /// Refunds on these days, regardless of the day of the charge.
     refunded_usd: String,
 }
 
-/// Shows sums of what the organisation used.
+/// Returns usage totals of the organisation.
 #[utoipa::path(get, path = "/api/usage", operation_id = "usage", tag = "usage",
     params(UsageQuery),
-    responses((status = 200, description = "Sums", body = Usage)))]
+    responses((status = 200, description = "Usage totals", body = Usage)))]
 pub(super) async fn sums(
     State(shared): State<Shared>,
     own: MemberSession,
@@ -136,12 +136,12 @@ pub(super) async fn sums(
     }))
 }
 
-/// The same as a table, whole, 50,000 lines at most.
+/// The same as CSV, complete, at most 50,000 rows.
 #[utoipa::path(get, path = "/api/usage.csv", operation_id = "usage_table", tag = "usage",
     params(UsageQuery),
     responses(
-        (status = 200, description = "All lines", body = String, content_type = "text/csv"),
-        (status = 400, description = "A parameter is wrong, or there are more lines than a table holds", body = ErrorBody)
+        (status = 200, description = "CSV with all rows", body = String, content_type = "text/csv"),
+        (status = 400, description = "Invalid parameter, or too many rows", body = ErrorBody)
     ))]
 pub(super) async fn table(
     State(shared): State<Shared>,

@@ -22,31 +22,31 @@ const TRIAL_BUYS: &str = "every model; social data is paid for with topped-up mo
 /// The wallets of the organisation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Wallet {
-    /// What is in them.
+    /// Balances.
     balance: BalanceView,
-    /// Below it the organisation is told; null for never.
+    /// Low-balance threshold; null for none.
     #[schema(required)]
     low_balance_threshold_usd: Option<String>,
-    /// What trial credit pays for, in words.
+    /// What trial credit covers, as text.
     trial_buys: String,
-    /// When the organisation first paid in; null if it never did.
+    /// First top-up; null if there was none.
     #[schema(required, format = DateTime)]
     topped_up_at: Option<String>,
-    /// What the organisation as a whole may spend.
+    /// Budgets of the organisation.
     budgets: Vec<BudgetView>,
 }
 
-/// A mark to set.
+/// A low-balance threshold.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LowBalanceThreshold {
-    /// Below this balance the organisation is told, once; null for never.
+    /// Below this balance one event is sent; null for none.
     #[schema(required, example = "5")]
     #[serde(deserialize_with = "Option::deserialize")]
     threshold_usd: Option<String>,
 }
 
-/// Shows the wallets of the organisation.
+/// Returns the wallets of the organisation.
 #[utoipa::path(get, path = "/api/wallet", operation_id = "wallet", tag = "wallet",
     responses((status = 200, description = "The wallets", body = Wallet)))]
 pub(super) async fn wallet(
@@ -56,8 +56,8 @@ pub(super) async fn wallet(
     shown(&shared, &own).await
 }
 
-/// Sets the balance below which the organisation is told, by an event and to its webhooks. One that is
-/// below it already is told at once.
+/// Sets the low-balance threshold, below which an event is sent to the organisation and its webhooks.
+/// It is sent immediately if the balance is already below it.
 #[utoipa::path(put, path = "/api/wallet/low-balance-threshold", operation_id = "set_low_balance_threshold", tag = "wallet",
     request_body = LowBalanceThreshold,
     responses((status = 200, description = "The wallets", body = Wallet)))]

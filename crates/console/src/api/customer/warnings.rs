@@ -13,15 +13,15 @@ const FIX: &str = "- **Fix** ";
 /// What is said of a code that is on no page: families of models have their own.
 const UNKNOWN: &str = "a field of the request was read in another way than it may have been meant";
 
-/// A warning and what it means.
+/// An explained warning.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WarningExplained {
     /// The code.
     #[schema(example = "field_ignored")]
     code: String,
-    /// What it means and what to do.
+    /// Explanation and fix.
     text: String,
-    /// Where it is explained.
+    /// Documentation.
     doc_url: String,
 }
 
