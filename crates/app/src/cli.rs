@@ -61,11 +61,11 @@ const VERSION: &str = concat!(
 
 const EXAMPLES: &str = "Examples:
   trunkline init                         from an installed package to a first call
-  trunkline config check                 explain what is wrong with trunkline.toml
-  trunkline keyring generate             make the root keys of a new installation
+  trunkline config check                 validate trunkline.toml
+  trunkline keyring generate             create the root keys of a new installation
   TRUNKLINE__DATABASE__URL=postgres://trunkline@127.0.0.1/trunkline trunkline migrate
   trunkline account create --name Ada    a customer; then topup and key create
-  trunkline audit                        whether the books hold";
+  trunkline audit                        check the consistency of the ledger";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -97,26 +97,26 @@ Examples:
     )]
     Migrate,
 
-    /// Look at the configuration.
+    /// Check and print the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
 
-    /// Make, rotate and show the root keys.
+    /// Generate, rotate and show the root keys.
     #[command(subcommand)]
     Keyring(KeyringCommand),
 
-    /// Make customer accounts and look at them.
+    /// Create and show customer accounts.
     #[command(subcommand)]
     Account(AccountCommand),
 
-    /// Make operators of the console.
+    /// Create console operators.
     #[command(subcommand)]
     Operator(OperatorCommand),
 
-    /// Put money into a wallet of an account.
+    /// Credit an account's wallet.
     #[command(
         after_help = "A payment is booked once: repeating the command with the same --event does nothing, and with
-the same --event and other facts it is refused. Without --event a fresh one is made and printed.
+the same --event and other values it is rejected. Without --event one is generated and printed.
 The database login needs the role trunkline_console.
 
 Examples:
@@ -126,14 +126,14 @@ Examples:
     )]
     Topup(TopUpArguments),
 
-    /// Make, list and take back codes that customers redeem for credit.
+    /// Create, list and revoke redemption codes.
     #[command(subcommand)]
     Code(CodeCommand),
 
-    /// Show links of letters that no mail server has taken, to pass them on.
+    /// List emails that were not sent, with their links.
     #[command(
-        after_help = "A link is as good as a password. Without mail.smtp every letter is here until its link is over;
-with it, those that the server refused. The database login needs the role trunkline_console.
+        after_help = "A link is as good as a password. Without mail.smtp every email is listed until its link expires;
+with it, those that the mail server rejected. The database login needs the role trunkline_console.
 
 Examples:
   trunkline emails
@@ -141,7 +141,7 @@ Examples:
     )]
     Emails,
 
-    /// Make, revoke and list API keys.
+    /// Create, revoke and list API keys.
     #[command(subcommand)]
     Key(KeyCommand),
 
@@ -149,7 +149,7 @@ Examples:
     #[command(subcommand)]
     Budget(BudgetCommand),
 
-    /// Limit what accounts may ask of single models and platforms in a minute and at once.
+    /// Limit an account's requests per minute and concurrency by model or platform.
     #[command(subcommand)]
     Limit(LimitCommand),
 
@@ -157,7 +157,7 @@ Examples:
     #[command(subcommand)]
     Channel(ChannelCommand),
 
-    /// Change, compare, check and export what is sold and for how much.
+    /// Change, compare, check and export the catalog of models and prices.
     #[command(subcommand)]
     Catalog(CatalogCommand),
 
@@ -165,16 +165,16 @@ Examples:
     #[command(subcommand)]
     Social(SocialCommand),
 
-    /// Check, keep and list workflow records.
+    /// Check, store and list workflow records.
     #[command(subcommand)]
     Workflow(WorkflowCommand),
 
-    /// Serve customers' calls until told to stop.
+    /// Serve API calls until stopped.
     #[command(
-        after_help = "Needs a migrated database and a keyring; what is sold is in the database (trunkline catalog import).
+        after_help = "Needs a migrated database and a keyring; models and prices are in the database (trunkline catalog import).
 The database login needs the role trunkline_data, and one that serves the console trunkline_console
-too (console.database_url). As long as nobody runs the house, each start prints a link that makes the
-first operator. SIGTERM lets running calls end
+too (console.database_url). While no operator account exists, each start prints a link that creates
+the first one. SIGTERM lets running calls finish
 within edge.drain_seconds.
 
 Examples:
@@ -183,14 +183,14 @@ Examples:
   trunkline serve --roles worker         one that does the jobs"
     )]
     Serve {
-        /// What this process does; node.roles of the configuration if left out.
+        /// Roles of this process; defaults to node.roles of the configuration.
         #[arg(long, value_enum, value_delimiter = ',', value_name = "ROLE,...")]
         roles: Vec<Role>,
     },
 
     /// Start everything on this machine and show each call with its cost. No vendor key is needed.
     #[command(
-        after_help = "With no database.url it starts a PostgreSQL of its own (the system's package must be there).
+        after_help = "With no database.url it starts a PostgreSQL of its own (the system's package must be installed).
 Prints addresses, a customer's key with credit, and commands to copy. With --json one line is printed
 when all is ready. A simulator stands in for the vendors. A vendor whose key is in the environment
 (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...) serves its own models, and bills you for them.
@@ -215,10 +215,10 @@ Examples:
         exit_on_eof: bool,
     },
 
-    /// Look for anything in the books that must not be.
+    /// Check the ledger tables for inconsistencies.
     #[command(
-        after_help = "Asks every view named audit_... in one snapshot, prints the rows that should not be there, and
-exits 1 if there is one. It reads whole tables, so choose a quiet hour. The database login needs the
+        after_help = "Queries every view named audit_... in one snapshot, prints the violating rows, and
+exits 1 if there are any. It reads whole tables, so choose a quiet hour. The database login needs the
 role trunkline_audit and nothing else.
 
 Examples:
@@ -230,7 +230,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Say whether the configuration is usable, and if not, why and how to mend it.
+    /// Validate the configuration and explain each problem and its fix.
     #[command(
         after_help = "Exits 1 when something is wrong; every problem is named with its key and where its value
 came from. Secrets are never printed.
@@ -241,7 +241,7 @@ Examples:
     )]
     Check,
 
-    /// Print every key with its default and what it means.
+    /// Print every key with its default and description.
     #[command(after_help = "Example:
   trunkline config default > trunkline.toml")]
     Default,
@@ -249,7 +249,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyringCommand {
-    /// Make a keyring file with fresh keys. Refuses to overwrite one.
+    /// Create a keyring file with new keys. Never overwrites a file.
     #[command(
         after_help = "Keep a copy where the database's backups are not: without it, sealed rows are lost.
 
@@ -270,7 +270,7 @@ Examples:
   trunkline keyring rotate --drop-previous"
     )]
     Rotate {
-        /// Agree that what only the previous generation can open is lost.
+        /// Accept the loss of data that only the previous generation can decrypt.
         #[arg(long)]
         drop_previous: bool,
     },

@@ -210,7 +210,7 @@ impl Node {
         self.stop_jobs.send_replace(true);
         let ended = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(drain, ended).await.is_err() {
-            tracing::warn!("connections were still open at the end");
+            tracing::warn!("shutdown: connections still open after the drain time");
         }
         self.tasks.shutdown().await;
         // After the last call has ended; it takes a bounded time by itself.
@@ -219,7 +219,9 @@ impl Node {
         drop(self.gateway);
         let last_words = self.ledger_tasks.finish();
         if tokio::time::timeout(drain, last_words).await.is_err() {
-            tracing::error!("the ledger could not say its last words; the next life will");
+            tracing::error!(
+                "ledger did not flush before shutdown; open holds will be voided at the node's next start"
+            );
         }
         drop(self.data.close().await);
         if let Some(people) = self.people {
@@ -303,15 +305,15 @@ async fn keep_house(data: Database, author: NodeEpoch, mut stop: watch::Receiver
             _ = stop.changed() => return,
             _ = sweep.tick() => match recovery::sweep(&data, &author, DEAD_AFTER).await {
                 Ok(0) => {}
-                Ok(holds) => tracing::warn!(holds_count = holds, "holds of nobody were let go"),
-                Err(error) => tracing::warn!(%error, "nothing could be swept"),
+                Ok(holds) => tracing::warn!(holds_count = holds, "voided holds of expired or dead nodes"),
+                Err(error) => tracing::warn!(%error, "hold recovery failed"),
             },
             _ = partition.tick() => {
                 if let Err(error) = partitions::ensure(&data).await {
-                    tracing::error!(%error, "partitions could not be made ahead");
+                    tracing::error!(%error, "partition creation failed");
                 }
                 if let Err(error) = route_health::purge(&data).await {
-                    tracing::warn!(%error, "old minutes of routes could not be forgotten");
+                    tracing::warn!(%error, "route health cleanup failed");
                 }
             },
         }

@@ -160,7 +160,7 @@ pub(crate) fn router(parts: Parts) -> Router {
 async fn wrong_method() -> ApiError {
     ApiError::new(
         ErrorCode::MethodNotAllowed,
-        "this path takes other methods; see `allow`",
+        "method not allowed; see the `allow` header",
     )
 }
 
@@ -176,10 +176,10 @@ fn page((method, uri, asked): (&Method, &Uri, &HeaderMap), data_plane: &str) -> 
 fn unknown(uri: &Uri, known: &str) -> ApiError {
     let doubled = uri.path().starts_with("/api/api/");
     let hint = if doubled {
-        " (the path has `/api` twice)"
+        " (the path contains `/api` twice)"
     } else {
         ""
     };
-    let text = format!("there is nothing here{hint}; see GET {known}");
+    let text = format!("not found{hint}; see GET {known}");
     ApiError::new(ErrorCode::NotFound, text)
 }

@@ -90,8 +90,8 @@ impl Console {
                     for swept in [people::sweep(&self.people).await, sign_ups::sweep(&self.people).await] {
                         match swept {
                             Ok(0) => {}
-                            Ok(rows) => tracing::debug!(rows_count = rows, "sign-ins and links were swept"),
-                            Err(error) => tracing::warn!(%error, "sign-ins could not be swept"),
+                            Ok(rows) => tracing::debug!(rows_count = rows, "session cleanup deleted expired rows"),
+                            Err(error) => tracing::warn!(%error, "session cleanup failed"),
                         }
                     }
                 }

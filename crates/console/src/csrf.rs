@@ -31,24 +31,24 @@ fn check(head: &Parts, dash_url: &str) -> Result<(), ApiError> {
         return Ok(());
     }
     let refused = |why: &str| {
-        let text = format!("{why}; nothing was done");
+        let text = format!("{why}; nothing was changed");
         Err(ApiError::new(ErrorCode::CrossSite, text))
     };
     if word(&head.headers, HEADER.0) != Some(HEADER.1) {
         return refused(
-            "this is asked for by the console's own pages, with x-trunkline-console: 1",
+            "only the console's own pages may send this request, with x-trunkline-console: 1",
         );
     }
     let site = word(&head.headers, FETCH_SITE);
     if site.is_some_and(|site| site != "same-origin") {
-        return refused("this was asked for by a page of another site");
+        return refused("cross-site request rejected");
     }
     let mut origins = head.headers.get_all(ORIGIN).iter();
     match (origins.next(), origins.next()) {
         (None, _) if site.is_some() => Ok(()),
-        (None, _) => refused("the request does not say which site it comes from (origin)"),
+        (None, _) => refused("the request has no origin header"),
         (Some(origin), None) if is_ours(origin.to_str().ok(), head, dash_url) => Ok(()),
-        (Some(_), _) => refused("this was asked for by a page of another site"),
+        (Some(_), _) => refused("cross-site request rejected"),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) async fn write(
     let bytes = letter.content.bytes();
     let sealed = shared.keyring.seal(Purpose::Letters, &binding, &bytes);
     let sealed = sealed.map_err(|error| {
-        tracing::error!(%error, "a letter could not be sealed");
+        tracing::error!(%error, "email encryption failed");
         ApiError::unavailable()
     })?;
     let new = NewEmail {

@@ -198,13 +198,12 @@ impl ApiError {
 
     /// Something that is not there, or is somebody else's: nobody is told which.
     pub(crate) fn not_found(what: &str) -> Self {
-        Self::new(ErrorCode::NotFound, format!("there is no such {what}"))
+        Self::new(ErrorCode::NotFound, format!("{what} not found"))
     }
 
     /// A link that is unknown, used or over: nobody is told which.
     pub(crate) fn token_invalid() -> Self {
-        let text = "this link is not good: it is over, was used already, or is not whole; ask for \
-                    a new one";
+        let text = "this link has expired or was already used; request a new one";
         Self::new(ErrorCode::TokenInvalid, text)
     }
 
@@ -214,7 +213,7 @@ impl ApiError {
             retry_after: Some(after_seconds.max(1)),
             ..Self::new(
                 ErrorCode::TooManyAttempts,
-                "there were too many tries from your network; wait and try again",
+                "too many attempts from your network; wait and try again",
             )
         }
     }
@@ -222,7 +221,7 @@ impl ApiError {
     pub(crate) fn unavailable() -> Self {
         Self::new(
             ErrorCode::Unavailable,
-            "this cannot be read right now because our books cannot be reached; try again",
+            "the database is temporarily unavailable; try again",
         )
     }
 
@@ -245,7 +244,7 @@ impl ApiError {
 
 impl From<DbError> for ApiError {
     fn from(error: DbError) -> Self {
-        tracing::warn!(%error, "the console could not read");
+        tracing::warn!(%error, "database read failed");
         Self::unavailable()
     }
 }
@@ -258,7 +257,7 @@ impl From<FieldError> for ApiError {
 
 impl From<RandomError> for ApiError {
     fn from(error: RandomError) -> Self {
-        tracing::error!(%error, "no random bytes");
+        tracing::error!(%error, "reading random bytes failed");
         Self::unavailable()
     }
 }

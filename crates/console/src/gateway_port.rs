@@ -106,7 +106,7 @@ impl Viewer {
     pub(crate) fn of(gateway: &dyn GatewayPort, headers: &HeaderMap) -> Result<Self, ApiError> {
         match gateway.viewer(headers) {
             Self::Unknown => {
-                let text = "this API key is not known; leave it out to see what strangers see";
+                let text = "unknown API key; omit it to get the public catalog";
                 Err(ApiError::new(ErrorCode::UnknownKey, text))
             }
             viewer @ (Self::Stranger | Self::Customer { .. }) => Ok(viewer),

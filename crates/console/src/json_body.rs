@@ -51,7 +51,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 
 /// The fault of a body that is too large.
 pub(crate) fn too_large() -> ApiError {
-    let text = format!("the body may have at most {MAX_BODY_BYTES} bytes");
+    let text = format!("the body must not exceed {MAX_BODY_BYTES} bytes");
     ApiError::new(ErrorCode::TooLarge, text)
 }
 
@@ -79,7 +79,7 @@ fn unreadable(error: &serde_json::Error) -> String {
         | serde_json::error::Category::Io => "it is not JSON",
     };
     format!(
-        "the body is not as it must be: {what} (line {}, column {})",
+        "invalid body: {what} (line {}, column {})",
         place.0, place.1
     )
 }

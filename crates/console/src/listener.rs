@@ -42,7 +42,7 @@ pub(crate) async fn serve(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a connection to the console was not accepted");
+                tracing::warn!(%error, "console listener: accept failed");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -93,6 +93,6 @@ async fn connection(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection to the console ended badly");
+        tracing::debug!(%error, "console connection failed");
     }
 }

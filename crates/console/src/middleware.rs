@@ -128,7 +128,7 @@ impl Middleware {
                 http.status = status.as_u16(),
                 latency_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             },
-            "answered"
+            "console request"
         );
         answered
     }
@@ -146,7 +146,7 @@ impl Middleware {
 fn bounds(request: &Request<Body>) -> Result<(), ApiError> {
     let query = request.uri().query().unwrap_or_default();
     if query.len() > MAX_QUERY_BYTES {
-        let text = format!("the query may have at most {MAX_QUERY_BYTES} bytes");
+        let text = format!("the query must not exceed {MAX_QUERY_BYTES} bytes");
         return Err(ApiError::new(ErrorCode::Invalid, text));
     }
     // One whose length is not told is measured while it is read.

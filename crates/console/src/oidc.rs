@@ -100,7 +100,7 @@ pub(crate) enum OidcError {
 
 /// Why a provider gave no answer.
 #[derive(Debug, thiserror::Error)]
-#[error("the provider gave no answer: {0}")]
+#[error("no response from the provider: {0}")]
 struct NoResponse(String);
 
 // === impl Providers ===
@@ -182,7 +182,7 @@ impl Providers {
             other => other,
         };
         let claims = claims.map_err(|error| {
-            tracing::warn!(provider = id, %error, "what a provider said does not hold");
+            tracing::warn!(provider = id, %error, "provider ID token rejected");
             OidcError::Refused
         })?;
         let email = claims.email().map(|email| email.as_str().to_owned());
@@ -222,7 +222,7 @@ impl Providers {
             tracing::warn!(
                 provider = known.settings.id,
                 is_refused,
-                "a provider gave no token"
+                "provider token request failed"
             );
             if is_refused {
                 OidcError::Refused
@@ -247,7 +247,7 @@ impl Providers {
         let http = |request| call(self.client.clone(), request);
         let fetched = CoreProviderMetadata::discover_async(issuer, &http).await;
         let metadata = fetched.map_err(|error| {
-            tracing::warn!(provider = known.settings.id, %error, "a provider cannot be discovered");
+            tracing::warn!(provider = known.settings.id, %error, "provider discovery failed");
             OidcError::Away
         })?;
         let published = Published {

@@ -50,11 +50,11 @@ pub(crate) fn check(field: &'static str, password: &Secret, email: &str) -> Resu
     if plain == email || plain == name {
         return Err(ApiError::invalid_param(
             field,
-            "must not be your e-mail address",
+            "must not be your email address",
         ));
     }
     if COMMON.lines().any(|common| common == plain) {
-        let text = "is one of the passwords that are tried first; choose another";
+        let text = "is too common; choose another password";
         return Err(ApiError::invalid_param(field, text));
     }
     Ok(())
@@ -120,7 +120,7 @@ fn hasher() -> Option<Argon2<'static>> {
 }
 
 fn broken() -> ApiError {
-    tracing::error!("a password could not be hashed");
+    tracing::error!("password hashing failed");
     ApiError::unavailable()
 }
 

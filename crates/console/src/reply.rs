@@ -16,7 +16,7 @@ const TAG_BYTES: usize = 16;
 /// A value, or the word that the caller has it already.
 pub(crate) fn json<T: Serialize>(asked: &HeaderMap, value: &T) -> Result<Response, ApiError> {
     let body = serde_json::to_vec(value).map_err(|error| {
-        tracing::error!(%error, "an answer could not be written");
+        tracing::error!(%error, "response serialization failed");
         ApiError::unavailable()
     })?;
     Ok(bytes(asked, Bytes::from(body), "application/json"))

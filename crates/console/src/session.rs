@@ -90,7 +90,7 @@ impl MemberSession {
             return Ok(());
         }
         let text = format!(
-            "your role in this organisation is {}, which does not allow this; an owner can change it. Nothing was done",
+            "your role in this organisation, {}, does not allow this; an owner can change it. Nothing was changed",
             self.role.word()
         );
         Err(ApiError::new(ErrorCode::RoleNotAllowed, text))
@@ -114,8 +114,8 @@ impl MemberSession {
 
     fn of(sign_in: SignIn) -> Result<Self, ApiError> {
         let Some((account, role)) = sign_in.active_account else {
-            let text = "you look at no organisation of which you are a member; choose one, or ask \
-                        an owner to invite you. Nothing was done";
+            let text = "no organisation is selected, or you are not a member of it; select one, or ask \
+                        an owner to invite you. Nothing was changed";
             return Err(ApiError::new(ErrorCode::RoleNotAllowed, text));
         };
         Ok(Self {
@@ -164,7 +164,8 @@ impl FromRequestParts<Shared> for AuthenticatedUser {
 
 /// The fault of who is not signed in (any more).
 pub(crate) fn not_signed_in() -> ApiError {
-    let text = "you are not signed in, or not any more; sign in and try again. Nothing was done";
+    let text =
+        "not signed in, or the session has expired; sign in and try again. Nothing was changed";
     ApiError::new(ErrorCode::NotSignedIn, text)
 }
 
@@ -198,7 +199,7 @@ fn require_step_up(until: Option<Timestamp>, now: Timestamp) -> Result<(), ApiEr
     if until.is_some_and(|until| now < until) {
         return Ok(());
     }
-    let text = "this concerns money or secrets: give your password again. Nothing was done";
+    let text = "this changes billing or secrets: enter your password again. Nothing was changed";
     Err(ApiError::new(ErrorCode::StepUpRequired, text))
 }
 
@@ -206,5 +207,5 @@ fn require_operator(is_operator: bool) -> Result<(), ApiError> {
     if is_operator {
         return Ok(());
     }
-    Err(ApiError::new(ErrorCode::NotFound, "there is nothing here"))
+    Err(ApiError::new(ErrorCode::NotFound, "not found"))
 }

@@ -32,11 +32,11 @@ pub(crate) async fn grant_trial(
     match trial_grants::grant(tx, &grant).await? {
         Granted::Now => {}
         Granted::Before => {
-            tracing::info!(%account, "no trial credit: the address had some before");
+            tracing::info!(%account, "trial credit not granted: the address already received it");
             return Ok(());
         }
         Granted::NoneLeftToday => {
-            tracing::warn!(%account, "no trial credit: today's is given away");
+            tracing::warn!(%account, "trial credit not granted: daily limit reached");
             return Ok(());
         }
     }
@@ -51,7 +51,7 @@ pub(crate) async fn grant_trial(
     match accounts::top_up(tx, &top_up).await? {
         TopUpAnswer::Done => Ok(()),
         TopUpAnswer::Before | TopUpAnswer::Different | TopUpAnswer::Refused => {
-            tracing::error!(%account, "trial credit was not booked: the ledger knows the grant already");
+            tracing::error!(%account, "trial credit not granted: duplicate grant in the ledger");
             Err(ApiError::unavailable())
         }
     }

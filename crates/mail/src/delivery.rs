@@ -30,7 +30,7 @@ const TIDY_AT_ONCE: i64 = 500;
 pub struct MailWorker {
     data: Database,
     keyring: Arc<Keyring>,
-    house: Arc<str>,
+    instance: Arc<str>,
     /// None if no mail server is configured.
     mailer: Option<Mailer>,
 }
@@ -68,11 +68,16 @@ pub fn open_sealed(keyring: &Keyring, id: Uuid, sealed: &[u8]) -> Option<Content
 impl MailWorker {
     /// Creates the mail delivery worker for this installation.
     #[must_use]
-    pub fn new(data: Database, keyring: Arc<Keyring>, house: &str, mailer: Option<Mailer>) -> Self {
+    pub fn new(
+        data: Database,
+        keyring: Arc<Keyring>,
+        instance: &str,
+        mailer: Option<Mailer>,
+    ) -> Self {
         Self {
             data,
             keyring,
-            house: house.into(),
+            instance: instance.into(),
             mailer,
         }
     }
@@ -117,7 +122,7 @@ impl MailWorker {
                 is_final: false,
             }),
             Some(content) => {
-                let rendered = render(&self.house, letter.kind, &content, letter.expires_at);
+                let rendered = render(&self.instance, letter.kind, &content, letter.expires_at);
                 let envelope = Envelope {
                     id: letter.id,
                     to: &letter.to,

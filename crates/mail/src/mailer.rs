@@ -137,7 +137,7 @@ impl Mailer {
                 rendered.text.clone(),
                 rendered.html.clone(),
             ))
-            .map_err(|_| over("the letter could not be put together"))
+            .map_err(|_| over("building the email failed"))
     }
 }
 

@@ -33,13 +33,13 @@ struct Parts {
 
 /// Renders an email.
 pub(crate) fn render(
-    house: &str,
+    instance: &str,
     kind: Kind,
     content: &Content,
     expires_at: Timestamp,
 ) -> RenderedEmail {
-    let house = plain(house);
-    let parts = parts(&house, kind, content, expires_at);
+    let instance = plain(instance);
+    let parts = parts(&instance, kind, content, expires_at);
     let name = plain(&content.name);
     let greeting = if name.is_empty() {
         "Hello,".to_owned()
@@ -52,72 +52,71 @@ pub(crate) fn render(
         format!("{}\n\n", parts.about)
     };
     let text = format!(
-        "{greeting}\n\n{}\n\n{}\n\n{about}{}\n\n{house}\n",
+        "{greeting}\n\n{}\n\n{}\n\n{about}{}\n\n{instance}\n",
         parts.lead, content.link, parts.otherwise
     );
     RenderedEmail {
         text,
-        html: html(&house, &greeting, &parts, &content.link),
+        html: html(&instance, &greeting, &parts, &content.link),
         subject: parts.subject,
     }
 }
 
-fn parts(house: &str, kind: Kind, content: &Content, expires_at: Timestamp) -> Parts {
+fn parts(instance: &str, kind: Kind, content: &Content, expires_at: Timestamp) -> Parts {
     let until = to_sql_time(expires_at).format(UNTIL).unwrap_or_default();
-    let once = format!("The link works once, until {until}.");
+    let once = format!("The link works once and expires at {until}.");
     match kind {
         Kind::Verify => Parts {
-            subject: format!("Confirm your address for {house}"),
+            subject: format!("Verify your email for {instance}"),
             lead: format!(
-                "this link confirms that this address is yours and opens your account at {house}:"
+                "open this link to verify your email address and activate your account at {instance}:"
             ),
-            button: "Confirm address",
+            button: "Verify email",
             about: once,
             otherwise: "If you did not sign up, ignore this email; nothing changes unless the link is opened.",
         },
         Kind::Reset => Parts {
-            subject: format!("A new password for {house}"),
+            subject: format!("Reset your password for {instance}"),
             lead: format!(
-                "somebody asked for a new password for your account at {house}. This link lets you choose one:"
+                "we received a request to reset the password of your account at {instance}. Open this link to choose a new one:"
             ),
             button: "Choose a password",
             about: once,
-            otherwise: "If that was not you, ignore this email: your password stays as it is.",
+            otherwise: "If that was not you, ignore this email; your password is unchanged.",
         },
         Kind::Invitation => {
             let organisation = content.organisation.as_deref().map(plain);
-            let organisation = organisation.as_deref().unwrap_or(house);
+            let organisation = organisation.as_deref().unwrap_or(instance);
             let by = content.by.as_deref().map(plain);
-            let by = by.as_deref().unwrap_or("Somebody");
+            let by = by.as_deref().unwrap_or("A member");
             Parts {
-                subject: format!("Invitation to {organisation} at {house}"),
+                subject: format!("Invitation to {organisation} at {instance}"),
                 lead: format!(
-                    "{by} invites you to work in {organisation} at {house}. This link lets you in:"
+                    "{by} invited you to join {organisation} at {instance}. Open this link to accept:"
                 ),
-                button: "Accept the invitation",
+                button: "Accept invitation",
                 about: once,
-                otherwise: "If you do not know them, ignore this email; nothing changes unless the link is opened.",
+                otherwise: "If you do not know the sender, ignore this email; nothing changes unless the link is opened.",
             }
         }
         Kind::Known => Parts {
-            subject: format!("You have an account at {house}"),
+            subject: format!("You already have an account at {instance}"),
             lead: format!(
-                "somebody signed up at {house} with this address. It has an account already, and nothing was changed. Sign in here:"
+                "we received a sign-up at {instance} with this email address. You already have an account, and nothing was changed. Sign in here:"
             ),
             button: "Sign in",
-            about: "If you forgot your password, the sign-in page sends you a link to a new one."
-                .to_owned(),
+            about: "If you forgot your password, you can reset it on the sign-in page.".to_owned(),
             otherwise: "If that was not you, ignore this email.",
         },
     }
 }
 
-fn html(house: &str, greeting: &str, parts: &Parts, link: &str) -> String {
-    let (house, greeting, link) = (escaped(house), escaped(greeting), escaped(link));
+fn html(instance: &str, greeting: &str, parts: &Parts, link: &str) -> String {
+    let (instance, greeting, link) = (escaped(instance), escaped(greeting), escaped(link));
     let (lead, about) = (escaped(&parts.lead), escaped(&parts.about));
     let (button, otherwise) = (parts.button, escaped(parts.otherwise));
     format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{house}</title></head>\n\
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{instance}</title></head>\n\
          <body style=\"margin:0;padding:24px;font:16px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#ffffff\">\n\
          <div style=\"max-width:520px;margin:0 auto\">\n\
          <p>{greeting}</p>\n<p>{lead}</p>\n\
@@ -126,7 +125,7 @@ fn html(house: &str, greeting: &str, parts: &Parts, link: &str) -> String {
          <p style=\"font-size:13px;color:#555555\">Or copy this address into your browser:<br>\
          <span style=\"word-break:break-all\">{link}</span></p>\n\
          <p style=\"font-size:13px;color:#555555\">{about}</p>\n\
-         <p style=\"font-size:13px;color:#555555\">{otherwise}</p>\n<p>{house}</p>\n</div></body></html>\n"
+         <p style=\"font-size:13px;color:#555555\">{otherwise}</p>\n<p>{instance}</p>\n</div></body></html>\n"
     )
 }
 
@@ -194,7 +193,7 @@ mod tests {
                     rendered.html
                 );
                 assert_eq!(
-                    rendered.text.contains("until 2027-01-15 08:00 UTC"),
+                    rendered.text.contains("expires at 2027-01-15 08:00 UTC"),
                     kind != Kind::Known,
                     "{}",
                     rendered.text
@@ -205,10 +204,10 @@ mod tests {
         assert_eq!(
             subjects,
             [
-                "Confirm your address for Trunk & Line",
-                "A new password for Trunk & Line",
+                "Verify your email for Trunk & Line",
+                "Reset your password for Trunk & Line",
                 "Invitation to Works of Ada at Trunk & Line",
-                "You have an account at Trunk & Line",
+                "You already have an account at Trunk & Line",
             ]
         );
     }

@@ -29,14 +29,14 @@ pub async fn run(
             Ok(0) => until(LOOK, Ok(None)),
             Ok(_) => AT_ONCE,
             Err(error) => {
-                tracing::warn!(%error, "copies of events were not carried; they wait");
+                tracing::warn!(%error, "event relay failed; retrying");
                 AWAY
             }
         };
         if counted.is_none_or(|at| at.elapsed() >= COUNT) {
             counted = Some(Instant::now());
             if let Err(error) = trunkline_gateway::measure_outbox(&gateway).await {
-                tracing::warn!(%error, "copies that wait could not be counted");
+                tracing::warn!(%error, "measuring the event outbox failed");
             }
         }
         tokio::select! {

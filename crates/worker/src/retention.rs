@@ -20,7 +20,7 @@ pub async fn run(gateway: Arc<Services>, mut stop: watch::Receiver<bool>) {
             _ = pause.tick() => tidy(&gateway).await,
             _ = often.tick() => {
                 if let Err(error) = trunkline_gateway::purge_stored_responses(&gateway).await {
-                    tracing::warn!(%error, "old answers could not be forgotten");
+                    tracing::warn!(%error, "deleting expired stored responses failed");
                 }
             }
             _ = stop.changed() => return,
@@ -31,17 +31,17 @@ pub async fn run(gateway: Arc<Services>, mut stop: watch::Receiver<bool>) {
 async fn tidy(gateway: &Services) {
     match trunkline_gateway::purge_prompts(gateway).await {
         Ok(0) => {}
-        Ok(tasks) => tracing::info!(tasks_count = tasks, "prompts of old tasks were forgotten"),
-        Err(error) => tracing::warn!(%error, "old prompts could not be forgotten"),
+        Ok(tasks) => tracing::info!(tasks_count = tasks, "deleted prompts of old tasks"),
+        Err(error) => tracing::warn!(%error, "deleting old prompts failed"),
     }
     match trunkline_gateway::purge_events(gateway).await {
         Ok((0, 0)) => {}
         Ok((days, copies)) => tracing::info!(
             days_count = days,
             copies_count = copies,
-            "old events were forgotten"
+            "deleted old events"
         ),
-        Err(error) => tracing::warn!(%error, "old events could not be forgotten"),
+        Err(error) => tracing::warn!(%error, "deleting old events failed"),
     }
     trunkline_gateway::sweep_media(gateway).await;
 }

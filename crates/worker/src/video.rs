@@ -26,7 +26,7 @@ pub async fn run(
             Ok(0) => until(LOOK, trunkline_gateway::next_video_job(&gateway, job).await),
             Ok(_) => AT_ONCE,
             Err(error) => {
-                tracing::warn!(%error, ?job, "what is due could not be taken");
+                tracing::warn!(%error, ?job, "claiming video jobs failed; retrying");
                 AWAY
             }
         };

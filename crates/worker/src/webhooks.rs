@@ -30,7 +30,7 @@ pub async fn run(
             Ok(0) => until(LOOK, trunkline_gateway::next_webhook(&gateway).await),
             Ok(_) => AT_ONCE,
             Err(error) => {
-                tracing::warn!(%error, "what is due to webhooks could not be taken");
+                tracing::warn!(%error, "claiming webhook deliveries failed; retrying");
                 AWAY
             }
         };
@@ -53,7 +53,7 @@ pub async fn keep(
             Ok(true) => AT_ONCE,
             Ok(false) => KEEP,
             Err(error) => {
-                tracing::warn!(%error, "the lists of webhooks could not be put in order");
+                tracing::warn!(%error, "webhook maintenance failed");
                 AWAY
             }
         };

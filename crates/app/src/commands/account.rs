@@ -21,11 +21,12 @@ pub(super) async fn create(
 ) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
     let done = create_in(&mut tx, new).await;
-    let advice = "an account that was made and not printed does no harm: repeat the command";
+    let advice =
+        "the command can be repeated safely: an account that was created and not printed is unused";
     let id = database::finish(tx, done, advice).await?;
     let (account, balance) = read(database, id).await?;
     let text = format!(
-        "Account {id} is made: {}, {}, group {}.\nNext: `trunkline topup {id} AMOUNT_USD`, `trunkline key create {id} --name NAME`.",
+        "Account {id} created: {}, {}, group {}.\nNext: `trunkline topup {id} AMOUNT_USD`, `trunkline key create {id} --name NAME`.",
         account.name,
         balance.kind.word(),
         account.group
@@ -50,7 +51,7 @@ async fn create_in(tx: &mut Tx, new: &CreateAccount) -> anyhow::Result<AccountId
     };
     accounts::create(tx, &account)
         .await
-        .context("the account was not made")?;
+        .context("the account was not created")?;
     Ok(id)
 }
 
@@ -88,8 +89,12 @@ pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyho
     }
     let mark = balance.low_balance_threshold;
     if let Some(mark) = mark {
-        let now = if balance.is_low { ", as it is now" } else { "" };
-        lines.push(format!("  told    of a balance below {mark} USD{now}"));
+        let now = if balance.is_low {
+            ", currently below"
+        } else {
+            ""
+        };
+        lines.push(format!("  alert   below {mark} USD{now}"));
     }
     lines.extend(
         budgets
@@ -130,7 +135,7 @@ pub(super) async fn statement(
         "details",
     ];
     let text = if cells.is_empty() {
-        format!("Nothing has happened to the money of account {id} yet.")
+        format!("Account {id} has no transactions yet.")
     } else {
         table::aligned(&heads, &[2, 3, 4, 5], &cells)
     };
@@ -155,7 +160,7 @@ pub(super) async fn low_balance(
 ) -> anyhow::Result<()> {
     let id = AccountId::new(id);
     if mark.is_some_and(|mark| mark <= Money::ZERO) {
-        bail!("a mark is more than nothing; `none` takes it away");
+        bail!("the threshold must be greater than zero; `none` removes it");
     }
     let mut tx = database.begin().await?;
     let done = ledger_accounts::set_low_balance(&mut tx, id, mark).await;
@@ -163,8 +168,8 @@ pub(super) async fn low_balance(
         bail!(unknown(id));
     }
     let text = match mark {
-        Some(mark) => format!("Account {id} is told when its balance is below {mark} USD."),
-        None => format!("Account {id} is not told of a low balance."),
+        Some(mark) => format!("Account {id}: low-balance alert set to {mark} USD."),
+        None => format!("Account {id}: low-balance alert removed."),
     };
     let object = json!({
         "ok": true,
@@ -188,5 +193,5 @@ async fn read(database: &Database, id: AccountId) -> anyhow::Result<(Account, Ba
 
 /// What is said of an account that is not there.
 pub(super) fn unknown(id: AccountId) -> String {
-    format!("there is no account {id}; `trunkline account create` makes one and prints its number")
+    format!("there is no account {id}; `trunkline account create` creates one and prints its id")
 }

@@ -30,10 +30,7 @@ pub(super) async fn run(
                 bail!("account {id} has no alias {name:?}; `trunkline account alias list {id}`");
             }
             let object = json!({ "ok": true, "account": id, "name": name });
-            output.success(
-                &format!("Account {id} has no alias {name} any more."),
-                &object,
-            );
+            output.success(&format!("Alias {name} of account {id} removed."), &object);
         }
         AliasCommand::List { id } => list(database, AccountId::new(id), output).await?,
     }
@@ -64,10 +61,10 @@ async fn check(database: &Database, name: &str, model: &str) -> anyhow::Result<(
     let mut session = database.session().await?;
     let shelf = CatalogSnapshot::load(&mut session).await?;
     if shelf.book.model(name).is_some() {
-        bail!("{name:?} is the name of a model that is sold; choose another alias");
+        bail!("{name:?} is the name of a model; choose another alias");
     }
     if shelf.book.model(model).is_none() {
-        bail!("there is no model {model:?}; `trunkline catalog export` prints those that are");
+        bail!("there is no model {model:?}; `trunkline catalog export` lists all models");
     }
     Ok(())
 }

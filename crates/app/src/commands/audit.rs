@@ -16,7 +16,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
     let database = database::open(config, Role::Audit).await?;
     let report = audit::run(&database).await;
     database::close(&database).await;
-    let report = report.context("the audit could not be finished")?;
+    let report = report.context("the audit did not finish")?;
     let holds = report.violations.is_empty();
     let object = json!({
         "ok": holds,
@@ -36,14 +36,14 @@ fn text(report: &Report) -> String {
     for view in &report.views {
         match report.violations.iter().find(|found| found.view == *view) {
             Some(violation) => lines.extend(told(violation)),
-            None => lines.push(format!("holds  {view}")),
+            None => lines.push(format!("ok     {view}")),
         }
     }
     let (asked, wrong) = (report.views.len(), report.violations.len());
     lines.push(if wrong == 0 {
-        format!("{asked} views asked, all hold.")
+        format!("{asked} views checked, no violations.")
     } else {
-        format!("{asked} views asked, {wrong} do not hold.")
+        format!("{asked} views checked, {wrong} with violations.")
     });
     lines.join("\n")
 }

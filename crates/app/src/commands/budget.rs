@@ -42,7 +42,7 @@ pub(super) async fn set(
         && budget.timezone != *zone
     {
         text.push_str(&format!(
-            "\nIt keeps the time zone {} that it was made with; to change it, set --limit none first.",
+            "\nIt keeps the time zone {} it was created with; to change it, set --limit none first.",
             budget.timezone
         ));
     }
@@ -81,12 +81,12 @@ async fn checked_zone(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<String> {
         return Ok(DEFAULT_ZONE.to_owned());
     };
     let needless = match wish.period {
-        PeriodWord::Total => Some("a total budget has no days to count; leave --timezone out"),
+        PeriodWord::Total => Some("a total budget has no time zone; omit --timezone"),
         PeriodWord::Daily | PeriodWord::Weekly | PeriodWord::Monthly => wish
             .limit
             .0
             .is_none()
-            .then_some("--limit none takes the budget away; leave --timezone out"),
+            .then_some("--limit none removes the budget; omit --timezone"),
     };
     if let Some(reason) = needless {
         bail!(reason);

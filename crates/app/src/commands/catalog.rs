@@ -85,10 +85,10 @@ async fn import(console: &Database, wish: &ImportCatalog, output: &Output) -> an
 fn tell(done: &Published, output: &Output) {
     let version = done.after.book.version().to_string();
     let text = if done.after.revision == done.before.revision {
-        "Nothing is other than it was.".to_owned()
+        "Nothing changed.".to_owned()
     } else {
         format!(
-            "Change {}: {} models other, {} in all. Prices are version {version}.",
+            "Change {}: {} models changed, {} in total. Price version {version}.",
             done.after.revision,
             done.models,
             done.after.book.count()

@@ -72,7 +72,7 @@ async fn add(
         .map(|credential| format!("{} ({})", credential.label, credential.hint))
         .collect();
     let text = format!(
-        "Channel {} to {} is added, with the credentials {}.\n`trunkline channel test {}` tries them.",
+        "Channel {} to {} added with the credentials {}.\n`trunkline channel test {}` tests them.",
         channel.name,
         channel.provider,
         hints.join(", "),
@@ -92,10 +92,7 @@ pub(super) async fn create(
     let providers = providers(config)?;
     let provider = known_provider(&providers, &wish.provider)?;
     if provider.base_url.is_none() && wish.base_url.is_none() {
-        bail!(
-            "provider {} has no address of its own: add --base-url",
-            provider.name
-        );
+        bail!("provider {} has no base URL: add --base-url", provider.name);
     }
     let cost = wish.cost_file.as_deref().map(cost_of).transpose()?;
     let keyring = keyring::open(config)?;
@@ -177,7 +174,7 @@ async fn drain(
     let advice = "`trunkline channel list` shows the state; it is safe to repeat this";
     let was = database::finish(tx, done, advice).await?;
     let text = if was == state {
-        format!("Channel {name} is {state} already; nothing was done.")
+        format!("Channel {name} is already {state}; nothing was changed.")
     } else {
         format!("Channel {name} is {state}; it was {was}.")
     };
@@ -198,7 +195,7 @@ async fn resume(database: &Database, name: &str, output: &Output) -> anyhow::Res
     let advice = "`trunkline channel list` shows the credentials; it is safe to repeat this";
     let labels = database::finish(tx, done, advice).await?;
     let text = if labels.is_empty() {
-        format!("No credential of channel {name} is paused; nothing was done.")
+        format!("No credential of channel {name} is paused; nothing was changed.")
     } else {
         format!("Back in use on channel {name}: {}.", labels.join(", "))
     };

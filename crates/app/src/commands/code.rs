@@ -38,7 +38,7 @@ pub(super) async fn create(
     let mut tx = database.begin().await?;
     let done = write(&mut tx, wish, &batch, (&texts, now)).await;
     let advice =
-        format!("take them back with `trunkline code revoke --batch {batch}` and make others");
+        format!("revoke them with `trunkline code revoke --batch {batch}` and create others");
     database::finish(tx, done, &advice).await?;
     let (amount, wallet) = (wish.amount, purse(wish.wallet).word());
     let lines: Vec<String> = texts
@@ -77,7 +77,7 @@ async fn write(
         Expiry::At(moment) => moment,
     });
     if expires_at.is_some_and(|at| at <= now) {
-        bail!("--expires lies in the past: such codes would be worth nothing");
+        bail!("--expires is in the past");
     }
     for (id, text) in texts {
         let new = NewCode {
@@ -91,7 +91,7 @@ async fn write(
         };
         redemption_codes::create(tx, &new)
             .await
-            .context("no code was made")?;
+            .context("no code was created")?;
     }
     Ok(())
 }
@@ -143,8 +143,8 @@ pub(super) async fn revoke(
 ) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
     let done = redemption_codes::revoke(&mut tx, wish.id, wish.batch.as_deref()).await;
-    let done = done.context("no code was taken back");
-    let advice = "repeat it: what was taken back stays so";
+    let done = done.context("no code was revoked");
+    let advice = "the command can be repeated safely";
     let count = database::finish(tx, done, advice).await?;
     if count == 0 {
         bail!(
@@ -152,7 +152,7 @@ pub(super) async fn revoke(
              `trunkline code list` shows them"
         );
     }
-    let text = format!("{count} codes were taken back.");
+    let text = format!("{count} codes revoked.");
     output.success(&text, &json!({ "ok": true, "revoked": count }));
     Ok(())
 }

@@ -311,7 +311,7 @@ fn folder(ephemeral: bool) -> anyhow::Result<Folder> {
         std::env::current_dir()?.join(FOLDER)
     };
     std::fs::create_dir_all(&path)
-        .with_context(|| format!("cannot make the directory {}", path.display()))?;
+        .with_context(|| format!("cannot create the directory {}", path.display()))?;
     Ok(Folder { path, ephemeral })
 }
 

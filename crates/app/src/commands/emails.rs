@@ -19,7 +19,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
     let unsent = emails::unsent(&mut session, LIST_MAX).await;
     drop(session);
     database::close(&database).await;
-    let unsent = unsent.context("the letters cannot be read")?;
+    let unsent = unsent.context("cannot read emails")?;
     let mut cells = Vec::new();
     let mut rows: Vec<Value> = Vec::new();
     for letter in &unsent {
@@ -30,7 +30,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
             letter.state.word().to_owned(),
             times::short(letter.expires_at),
             link.clone()
-                .unwrap_or_else(|| "(another keyring sealed it)".to_owned()),
+                .unwrap_or_else(|| "(sealed by another keyring)".to_owned()),
         ]);
         rows.push(json!({
             "id": letter.id,
@@ -44,13 +44,11 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
         }));
     }
     let text = if cells.is_empty() {
-        "No letter waits to be passed on.".to_owned()
+        "No unsent emails.".to_owned()
     } else {
         let heads = ["kind", "to", "state", "until", "link"];
         let shown = table::aligned(&heads, &[], &cells);
-        format!(
-            "{shown}\n\nA link is as good as a password: pass it on to its owner and to nobody else."
-        )
+        format!("{shown}\n\nA link is as good as a password: share it only with its recipient.")
     };
     output.success(&text, &json!({ "ok": true, "emails": rows }));
     Ok(())

@@ -109,7 +109,7 @@ pub(super) fn policy_words(key: &Key) -> String {
         list("regions", &fields.regions),
         limit("requests/min", fields.requests_per_minute),
         limit("tokens/min", fields.tokens_per_minute),
-        limit("at once", fields.concurrent_calls),
+        limit("concurrent", fields.concurrent_calls),
         switch("strict", fields.strict),
         fields
             .fit_to_balance

@@ -41,7 +41,7 @@ pub(super) async fn run(wish: InitArguments, output: &Output) -> anyhow::Result<
         Some(config) => {
             folders(&paths, &mut progress)?;
             let text = format!(
-                "{} stays as it is; the address is {}",
+                "{} is unchanged; the address is {}",
                 paths.config.display(),
                 config.edge.public_url
             );
@@ -203,7 +203,7 @@ async fn service(
     let runner = start::runner(paths);
     if runner == Runner::Background && !wish.start {
         let text = format!(
-            "it does not run; start it with\n{}",
+            "not running; start it with\n{}",
             start::command(paths, &wish.user)
         );
         progress.there("service", &text);
@@ -230,18 +230,21 @@ async fn summary(
         }
         (true, Service::Stopped) => {
             next.push(
-                "the service prints the link that makes you its operator when it starts".to_owned(),
+                "on start the service prints a link that creates the operator account".to_owned(),
             );
             None
         }
         (false, _) => {
-            next.push("`trunkline operator link` prints a link that makes an operator".to_owned());
+            next.push(
+                "`trunkline operator link` prints a link that creates an operator account"
+                    .to_owned(),
+            );
             None
         }
     };
     if let (Some(_), Some(email)) = (&operator_link, &first.operator) {
         next.push(format!(
-            "open the set-up link and choose a password for {email}"
+            "open the setup link and choose a password for {email}"
         ));
     }
     let listen = config.edge.listen;

@@ -27,16 +27,16 @@ pub(super) async fn create(
     let secret = random::bytes()?;
     let mut tx = database.begin().await?;
     let done = create_in(&mut tx, wish, &secret).await;
-    let advice = "if `trunkline key list` shows the key, revoke it and make another";
+    let advice = "if `trunkline key list` shows the key, revoke it and create another";
     let CreatedKey { key, plain } = database::finish(tx, done, advice).await?;
     let words = format::policy_words(&key);
     let may = if words.is_empty() {
-        "everything the account may"
+        "everything the account can use"
     } else {
         &words
     };
     let text = format!(
-        "Key {} of account {} ({}), allowed: {may}\n\n  {}\n\nThis is the only time it is shown: only a hash of it is kept.",
+        "Key {} of account {} ({}), allowed: {may}\n\n  {}\n\nIt is shown only once; only its hash is stored.",
         key.id,
         key.account,
         key.name,
@@ -98,7 +98,7 @@ fn asked(wish: CreateKey, now: Timestamp) -> PolicyFields {
 
 fn too_deep(error: DbError) -> anyhow::Error {
     if error.constraint() == Some(DEPTH_CONSTRAINT) {
-        return anyhow::anyhow!("the parent is itself too many keys down; name one higher up");
+        return anyhow::anyhow!("the parent key is nested too deeply; choose one higher up");
     }
     error.into()
 }
@@ -127,7 +127,7 @@ pub(super) async fn revoke(database: &Database, key: i64, output: &Output) -> an
         format!("Key {key} is revoked.")
     } else {
         let below = others.join(", ");
-        format!("Key {key} is revoked, and with it the keys below it: {below}.")
+        format!("Key {key} is revoked, with its child keys: {below}.")
     };
     output.success(&text, &json!({ "ok": true, "revoked": numbers }));
     Ok(())
@@ -156,7 +156,7 @@ pub(super) async fn list(
     let cells: Vec<Vec<String>> = found.iter().map(|key| cells(key, now, &budgets)).collect();
     let mut text = if cells.is_empty() {
         format!(
-            "Account {account} has no keys here; `trunkline key create {account} --name NAME` makes one."
+            "Account {account} has no keys here; `trunkline key create {account} --name NAME` creates one."
         )
     } else {
         let heads = ["id", "key", "name", "state", "parent", "allowed", "budgets"];

@@ -22,10 +22,10 @@ pub(super) async fn rotate(
     let mut tx = database.begin().await?;
     let done = keys::rotate(&mut tx, KeyId::new(key), &secret, overlap).await;
     let done = done.map_err(anyhow::Error::from);
-    let advice = "if callers with the key are refused, rotate it again";
+    let advice = "if calls with the key are rejected, rotate it again";
     let rotated = database::finish(tx, done, advice).await?;
     let text = format!(
-        "Key {key} ({}) has another secret:\n\n  {}\n\nThis is the only time it is shown. The one it had is good for {overlap} seconds.",
+        "Key {key} ({}) has a new secret:\n\n  {}\n\nIt is shown only once. The previous secret stays valid for {overlap} seconds.",
         rotated.key.name,
         rotated.plain.reveal()
     );
@@ -70,12 +70,12 @@ pub(super) async fn delete(database: &Database, key: i64, output: &Output) -> an
         RevokeAnswer::Done { keys } => keys,
         RevokeAnswer::Before => Vec::new(),
         RevokeAnswer::UnknownKey => {
-            bail!("there is no key {key}; `trunkline key list ACCOUNT` shows the numbers")
+            bail!("key {key} not found; `trunkline key list ACCOUNT` lists the ids")
         }
     };
     let numbers: Vec<i64> = revoked.iter().map(|key| key.number()).collect();
     let text = format!(
-        "Key {key} is deleted; {} keys were revoked with that, itself included.",
+        "Key {key} deleted; {} keys revoked, including its child keys.",
         numbers.len()
     );
     output.success(&text, &json!({ "ok": true, "revoked": numbers }));

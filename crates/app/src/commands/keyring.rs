@@ -65,7 +65,11 @@ pub(super) fn rotate(config: &Config, drop_previous: bool, output: &Output) -> a
     let generations = rotated.document.generations();
     let retired = rotated.retired.map_or_else(
         || "No generation was dropped.".to_owned(),
-        |id| format!("Generation {id} was dropped: what only it sealed cannot be opened any more."),
+        |id| {
+            format!(
+                "Generation {id} was dropped: data sealed only by it can no longer be decrypted."
+            )
+        },
     );
     let text = format!(
         "{place}\nGeneration {} seals from now on; generation {} is still readable.\n{retired}",
@@ -102,7 +106,7 @@ pub(super) fn show(config: &Config, output: &Output) -> anyhow::Result<()> {
     lines.extend(
         generations
             .previous
-            .map(|previous| line("previous, only opens", previous)),
+            .map(|previous| line("previous, decrypts only", previous)),
     );
     output.success(
         &lines.join("\n"),
@@ -122,7 +126,7 @@ fn read(config: &Config) -> anyhow::Result<Document> {
         KeyringPlace::Text(text) => Box::new(TextSource::new(text.clone())),
     };
     Document::from_source(source.as_ref())
-        .context("the keyring cannot be read; `trunkline keyring generate` makes one")
+        .context("the keyring cannot be read; `trunkline keyring generate` creates one")
 }
 
 fn listed(generations: Generations) -> Value {

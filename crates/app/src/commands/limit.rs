@@ -12,7 +12,7 @@ use crate::cli::{AccountLimits, LimitOf, RateArguments, ScopeWord, SetLimit};
 use crate::output::Output;
 use crate::table;
 
-const REPEAT: &str = "a limit that was set and not printed does no harm: repeat the command";
+const REPEAT: &str = "the command can be repeated safely";
 
 /// Sets a limit of a model or a platform.
 pub(super) async fn set(
@@ -46,9 +46,9 @@ pub(super) async fn remove(
     let done = limits::remove(&mut tx, account, (scope(of.scope), &of.name)).await;
     let gone = database::finish(tx, done.map_err(Into::into), REPEAT).await?;
     if !gone {
-        bail!("there is no such limit; `trunkline limit list` shows those that are");
+        bail!("limit not found; `trunkline limit list` lists all limits");
     }
-    output.success("The limit is gone.", &json!({ "ok": true }));
+    output.success("Limit removed.", &json!({ "ok": true }));
     Ok(())
 }
 
@@ -79,10 +79,10 @@ pub(super) async fn list(database: &Database, output: &Output) -> anyhow::Result
         "name",
         "requests/min",
         "tokens/min",
-        "at once",
+        "concurrent",
     ];
     let text = if cells.is_empty() {
-        "There are no limits of models or platforms.".to_owned()
+        "There are no limits on models or platforms.".to_owned()
     } else {
         table::aligned(&heads, &[3, 4, 5], &cells)
     };
@@ -135,9 +135,9 @@ fn whose(limit: &RateLimit) -> String {
 
 fn told(rates: &Rates) -> String {
     let parts = [
-        (rates.requests_per_minute, "requests a minute"),
-        (rates.tokens_per_minute, "tokens a minute"),
-        (rates.concurrent_calls, "calls at once"),
+        (rates.requests_per_minute, "requests per minute"),
+        (rates.tokens_per_minute, "tokens per minute"),
+        (rates.concurrent_calls, "concurrent calls"),
     ];
     let parts = parts
         .into_iter()

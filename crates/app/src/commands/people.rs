@@ -43,7 +43,7 @@ async fn setup_link(people: &Database, settings: &ConsoleSettings) -> anyhow::Re
     let done = done.await;
     tx.finish(done)
         .await
-        .context("cannot write a set-up link")?;
+        .context("cannot create a setup link")?;
     Ok(settings.link("setup", token.text.reveal()))
 }
 
@@ -84,11 +84,11 @@ pub(super) async fn invite(
     };
     let mut tx = people.begin().await?;
     let done = invite_in(&mut tx, &new).await;
-    let advice = "an invitation that was written and not printed does no harm: repeat the command";
+    let advice = "the command can be repeated safely";
     let name = database::finish(tx, done, advice).await?;
     let link = settings.link("invitation", token.text.reveal());
     let text = format!(
-        "{email} may become {} of account {account} ({name}). Pass this on; it is good once, for a week:\n\n  {link}",
+        "Invitation for {email} as {} of account {account} ({name}). Share this link; it works once, for a week:\n\n  {link}",
         new.role.word()
     );
     let object = json!({
@@ -108,7 +108,7 @@ async fn invite_in(tx: &mut Tx, new: &NewInvitation<'_>) -> anyhow::Result<Strin
         && people::member(tx, new.account, person.id).await?.is_some()
     {
         bail!(
-            "{} is a member of account {} already",
+            "{} is already a member of account {}",
             new.email,
             new.account
         );

@@ -46,7 +46,7 @@ pub(super) async fn run(
     node.stop(config.drain_times).await;
     if replaced {
         bail!(
-            "another process has registered as node {:?}; give each running node a name of its own (node.name)",
+            "another process has registered as node {:?}; give each running node its own name (node.name)",
             config.node.as_str()
         );
     }
@@ -134,7 +134,7 @@ fn greet(config: &Config, (node, link): (&Node, Option<&str>), output: &Output) 
     );
     if let Some(link) = link {
         text.push_str(&format!(
-            "\nNobody runs this house yet. Open this within a day to become its operator:\n\n  {link}\n"
+            "\nNo operator account exists yet. Open this link within 24 hours to create one:\n\n  {link}\n"
         ));
     }
     let object = json!({

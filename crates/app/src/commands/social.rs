@@ -67,10 +67,10 @@ async fn pause(
     let done = cell_pauses::pause(&mut tx, platform, capability, reason, PausedBy::Operator).await;
     let is_new = finish(tx, done).await?;
     let text = if is_new {
-        format!("{} is paused: calls are answered 503.", cell.model)
+        format!("{} is paused: calls return 503.", cell.model)
     } else {
         format!(
-            "{} is paused already; its first reason stays and nothing was done.",
+            "{} is already paused; its first reason is kept and nothing was changed.",
             cell.model
         )
     };
@@ -99,9 +99,9 @@ async fn resume(
         Err(unknown) => return Err(unknown),
     };
     let text = if is_new {
-        format!("{model} is not paused any more.")
+        format!("{model} resumed.")
     } else {
-        format!("{model} is not paused; nothing was done.")
+        format!("{model} is not paused; nothing was changed.")
     };
     output.success(&text, &told(&model, "resumed", is_new));
     Ok(())

@@ -26,7 +26,7 @@ pub(super) async fn run(
     // Money moves into the partition of its day; the job that makes them may not be running here.
     partitions::ensure(database)
         .await
-        .context("the ledger's partitions of the coming days cannot be made")?;
+        .context("cannot create the ledger's partitions")?;
     let request = random::request(database::now(database).await?)?;
     let top_up = checked(arguments, request)?;
     let event = top_up.event.clone();
@@ -50,7 +50,7 @@ pub(super) async fn run(
     let text = if now {
         format!("Booked {amount} USD into the {wallet} wallet of account {account}, event {event}.")
     } else {
-        format!("Event {event} was booked before; nothing was done.")
+        format!("Event {event} was already booked; nothing was changed.")
     };
     let object = json!({
         "ok": true,

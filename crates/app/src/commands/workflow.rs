@@ -63,7 +63,7 @@ pub(super) async fn import(
 async fn imported(database: &Database, came: Workflow, output: &Output) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
     let done = workflows::import(&mut tx, came).await;
-    let done = done.context("the record was not kept");
+    let done = done.context("the record was not stored");
     let advice = "repeat the command: the same record twice is one version";
     let imported = database::finish(tx, done, advice).await?;
     let (version, how) = (&imported.version, imported.how);
@@ -75,9 +75,9 @@ async fn imported(database: &Database, came: Workflow, output: &Output) -> anyho
     );
     let told = match how {
         Transition::First | Transition::Kept => format!("is kept: {standing}"),
-        Transition::Same => format!("is the newest version already: {standing}"),
+        Transition::Same => format!("is already the newest version: {standing}"),
         Transition::FellBack => {
-            format!("is kept with another meaning, so it fell back: {standing}")
+            format!("is stored; its meaning changed, so its status was reset: {standing}")
         }
     };
     let text = format!(
@@ -106,7 +106,7 @@ pub(super) async fn list(
     let rows: Vec<Vec<String>> = versions.iter().map(cells).collect();
     let heads = ["slug", "title", "contract", "binding", "runs", "version"];
     let text = if rows.is_empty() {
-        "There are no workflows here; `trunkline workflow import FILE` makes one.".to_owned()
+        "There are no workflows here; `trunkline workflow import FILE` imports one.".to_owned()
     } else {
         table::aligned(&heads, &[5], &rows)
     };

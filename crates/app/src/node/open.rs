@@ -24,7 +24,7 @@ pub(super) async fn ledger(
     name: &NodeId,
 ) -> anyhow::Result<(Ledger, LedgerTasks)> {
     let made = partitions::ensure(data).await;
-    made.context("cannot make the ledger's partitions")?;
+    made.context("cannot create the ledger's partitions")?;
     let opened = Ledger::open(data.clone(), name, LedgerSettings::default());
     opened.await.context("cannot register this node")
 }

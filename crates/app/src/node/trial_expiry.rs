@@ -23,7 +23,7 @@ pub(super) async fn run(data: Database, mut stop: watch::Receiver<bool>) {
             Ok(true) => Duration::ZERO,
             Err(error) => {
                 let error = format!("{error:#}");
-                tracing::warn!(error, "trial credit that is over could not be taken back");
+                tracing::warn!(error, "trial expiry failed; retrying");
                 AWAY
             }
         };
@@ -52,6 +52,6 @@ async fn take_in(tx: &mut Tx) -> anyhow::Result<bool> {
     };
     let taken = accounts::expire_trial(tx, &over).await?;
     trial_grants::end(tx, &grant, taken).await?;
-    tracing::info!(account = %grant.account, taken_usd = %taken, "trial credit is over");
+    tracing::info!(account = %grant.account, taken_usd = %taken, "trial credit expired");
     Ok(true)
 }

@@ -162,10 +162,7 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
     let mut ada = Browser::at(&serving);
     ada.sign_up("ada@example.com");
     let letter = smtp.letter_to("ada@example.com").await;
-    assert_eq!(
-        letter.header("subject"),
-        "Confirm your address for The House"
-    );
+    assert_eq!(letter.header("subject"), "Verify your email for The House");
     let host = serving.console.clone().unwrap();
     assert!(
         letter.link().starts_with(&format!("http://{host}/verify#")),

@@ -90,5 +90,5 @@ async fn the_letters_of_a_house_without_mail_are_none_at_first() {
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
     let shown = desk.json(&["emails"]);
     assert_eq!(shown["emails"], serde_json::json!([]));
-    assert!(desk.run(&["emails"]).out.contains("No letter waits"));
+    assert!(desk.run(&["emails"]).out.contains("No unsent emails"));
 }

@@ -11,7 +11,7 @@ async fn limits_are_set_listed_and_removed_and_wrong_ones_are_explained() {
     let set = desk.json(&["account", "limits", &id, "--rpm", "50"]);
     assert_eq!(set["limits"]["requests_per_minute"], json!(50));
     let said = desk.run(&["account", "limits", &id, "--concurrent", "4"]);
-    assert!(said.out.contains("4 calls at once"), "{said:?}");
+    assert!(said.out.contains("4 concurrent calls"), "{said:?}");
     let kept = desk
         .db
         .ask("SELECT concat(requests_per_minute, '/', concurrent_calls) FROM app.account")

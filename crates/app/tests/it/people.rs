@@ -158,7 +158,7 @@ async fn an_operator_invites_to_any_account_by_a_link() {
     assert_eq!(status, 200, "{session}");
     assert_eq!(session["account"]["id"], account);
     let again = desk.refused(&words);
-    assert!(again.contains("is a member of account"), "{again}");
+    assert!(again.contains("is already a member of account"), "{again}");
     let nobody = desk.refused(&["account", "invite", "999999", "x@example.com"]);
     assert!(
         nobody.contains("there is no open account 999999"),

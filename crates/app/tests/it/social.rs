@@ -46,7 +46,7 @@ async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
     let paused = desk.json(&[&words[..], &["--reason", "a dispute"]].concat());
     assert_eq!(paused["done_now"], true);
     let again = desk.run(&[&words[..], &["--reason", "another"]].concat());
-    assert!(again.out.contains("its first reason stays"), "{again:?}");
+    assert!(again.out.contains("its first reason is kept"), "{again:?}");
     let listed = desk.json(&["social", "list", "--platform", "douyin"]);
     assert_eq!(cells(&listed).len(), 6);
     let search = one(&listed, "social-douyin-search");
@@ -255,7 +255,7 @@ async fn a_person_is_asked_once_and_anything_but_yes_writes_nothing() {
     }
     let screen = at_a_terminal(&desk, "y\n");
     assert_eq!(screen.matches("where that stands").count(), 1, "{screen}");
-    assert!(screen.contains("cells have a price now"), "{screen}");
+    assert!(screen.contains("cells now have a price"), "{screen}");
     let listed = desk.json(&["social", "list"]);
     assert_eq!(number(&listed["available"]), cells(&listed).len());
 }

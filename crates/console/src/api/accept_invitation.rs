@@ -137,12 +137,12 @@ async fn join(tx: &mut Tx, found: &Invitation, taker: Invitee) -> Result<PersonI
     tracing::info!(
         person.id = person.number(),
         account.id = found.account.number(),
-        "an invitation was taken"
+        "invitation accepted"
     );
     Ok(person)
 }
 
 fn missing_password() -> ApiError {
-    let text = "is needed: your password, or a new one of 10 to 200 characters";
+    let text = "is required: your password, or a new one of 10 to 200 characters";
     ApiError::invalid_param("password", text)
 }

@@ -47,7 +47,7 @@ pub(super) async fn open(
     JsonBody(body): JsonBody<DevSessionBody>,
 ) -> Result<Response, ApiError> {
     let Some((expected, account)) = offered(&shared, &caller) else {
-        return Err(ApiError::new(ErrorCode::NotFound, "there is nothing here"));
+        return Err(ApiError::new(ErrorCode::NotFound, "not found"));
     };
     if tokens::hash_of(body.token.reveal()) != Some(expected) {
         return Err(ApiError::token_invalid());
@@ -95,6 +95,6 @@ async fn make_operator(tx: &mut Tx, account: AccountId) -> Result<PersonId, ApiE
         }
     };
     people::add_member(tx, account, person, Role::Owner).await?;
-    tracing::info!("an operator was made by the link of `trunkline dev`");
+    tracing::info!("operator created by the link of `trunkline dev`");
     Ok(person)
 }

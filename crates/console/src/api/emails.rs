@@ -121,7 +121,7 @@ fn shown(shared: &Shared, letter: &emails::Email) -> Option<EmailView> {
         .ok()
         .and_then(|bytes| Content::of_bytes(bytes.reveal()));
     let Some(content) = content else {
-        tracing::error!(letter = %letter.id, "a letter cannot be read: another keyring sealed it");
+        tracing::error!(letter = %letter.id, "email cannot be decrypted: sealed by another keyring");
         return None;
     };
     Some(EmailView {

@@ -134,7 +134,8 @@ async fn write(
     if let Some(person) = person
         && people::member(tx, new.account, person.id).await?.is_some()
     {
-        let text = "this person is a member already; their role can be changed. Nothing was done";
+        let text =
+            "this person is already a member; change their role instead. Nothing was changed";
         return Err(ApiError::new(ErrorCode::Conflict, text));
     }
     people::invite(tx, new).await?;
@@ -143,8 +144,8 @@ async fn write(
     let all = people::count_members(tx, new.account).await?;
     if all > MEMBERS_MAX || open >= OPEN_INVITATIONS_MAX {
         let text = format!(
-            "an organisation has at most {MEMBERS_MAX} members, those who are invited included, and \
-             fewer than {OPEN_INVITATIONS_MAX} open invitations. Nothing was done"
+            "an organisation can have at most {MEMBERS_MAX} members, including invited ones, and \
+             fewer than {OPEN_INVITATIONS_MAX} open invitations. Nothing was changed"
         );
         return Err(ApiError::new(ErrorCode::Conflict, text));
     }

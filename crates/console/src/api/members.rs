@@ -150,7 +150,7 @@ pub(super) fn may_touch<const N: usize>(
     if !concerns_owners || own.role == Role::Owner {
         return Ok(());
     }
-    let text = "only an owner makes, changes or removes owners. Nothing was done";
+    let text = "only an owner can add, change or remove owners. Nothing was changed";
     Err(ApiError::new(ErrorCode::RoleNotAllowed, text))
 }
 
@@ -159,8 +159,8 @@ fn of_change(changed: Changed) -> Result<(), ApiError> {
         Changed::Done => Ok(()),
         Changed::Unknown => Err(unknown()),
         Changed::LastOwner => {
-            let text = "this is the last owner of the organisation; make somebody else an owner \
-                        first. Nothing was done";
+            let text = "this is the last owner of the organisation; make another member an owner \
+                        first. Nothing was changed";
             Err(ApiError::new(ErrorCode::Conflict, text))
         }
     }

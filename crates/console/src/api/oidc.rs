@@ -310,7 +310,7 @@ async fn person(
             account
         }
     };
-    tracing::info!(person.id = person.number(), %account, "somebody came through a provider");
+    tracing::info!(person.id = person.number(), %account, "sign-in through provider succeeded");
     Ok(Ok((person, Some(account))))
 }
 
@@ -386,7 +386,7 @@ fn found(address: &str) -> Response {
 }
 
 fn sorry(why: SignInFailure) -> Response {
-    tracing::info!(why = why.word(), "nobody was signed in through a provider");
+    tracing::info!(why = why.word(), "sign-in through provider failed");
     found(&format!("/sign-in?error={}", why.word()))
 }
 

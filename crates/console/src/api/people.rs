@@ -116,7 +116,7 @@ impl NewSession {
             agent: &caller.agent,
         };
         people::sign_in(tx, &new).await?;
-        tracing::info!(person.id = person.number(), "somebody signed in");
+        tracing::info!(person.id = person.number(), "sign-in succeeded");
         Ok(Self { token })
     }
 }
@@ -193,8 +193,8 @@ async fn count(shared: &Shared, tried: LoginAttempt<'_>) -> Result<Allowed, ApiE
 
 /// One text for a wrong password, an unknown address and a locked one.
 pub(crate) fn sign_in_failed() -> ApiError {
-    let text = "the address or the password is wrong, or there were too many tries; after five wrong \
-                ones the address rests for some minutes";
+    let text = "wrong email or password, or too many attempts; after five failed attempts the address \
+                is locked for some minutes";
     ApiError::new(ErrorCode::SignInFailed, text)
 }
 

@@ -79,7 +79,7 @@ pub(super) async fn change_password(
     let mut tx = shared.people.begin().await?;
     let changed = renewed(&mut tx, own.person, &hash, Some(own.id)).await;
     tx.finish(changed).await?;
-    tracing::info!(person.id = own.person.number(), "a password was changed");
+    tracing::info!(person.id = own.person.number(), "password changed");
     Ok(done())
 }
 

@@ -110,7 +110,7 @@ fn write(gateway: &dyn GatewayPort, viewer: &Viewer, filter: &Filter) -> Result<
         data: records.collect(),
     };
     let body = serde_json::to_vec(&pricing).map_err(|error| {
-        tracing::error!(%error, "the catalog could not be written");
+        tracing::error!(%error, "catalog serialization failed");
         ApiError::unavailable()
     })?;
     Ok(Bytes::from(body))

@@ -122,12 +122,12 @@ async fn redeem_in(
     match accounts::top_up(tx, &top_up).await? {
         TopUpAnswer::Done | TopUpAnswer::Before => {}
         TopUpAnswer::Different | TopUpAnswer::Refused => {
-            tracing::error!(code = %code.id, "a code that is open could not be booked");
+            tracing::error!(code = %code.id, "redemption failed: the ledger rejected the credit of an open code");
             return Err(ApiError::unavailable());
         }
     }
     redemption_codes::redeem(tx, code.id, account).await?;
-    tracing::info!(code = %code.id, %account, "a code was redeemed");
+    tracing::info!(code = %code.id, %account, "redemption code redeemed");
     Ok(code)
 }
 
@@ -141,7 +141,8 @@ async fn balance(shared: &Shared, account: AccountId) -> Result<BalanceView, Api
 
 /// One text for a code that is unknown, used, over or taken back.
 fn code_invalid() -> ApiError {
-    let text = "this code is not good: it is mistyped, was used, is over, or never was. Nothing was booked";
+    let text =
+        "invalid redemption code: it is mistyped, already used or expired. Nothing was credited";
     ApiError {
         param: Some("code"),
         ..ApiError::new(ErrorCode::CodeInvalid, text)

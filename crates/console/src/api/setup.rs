@@ -84,7 +84,7 @@ pub(super) async fn setup(
     };
     let done = done.await;
     let opened = tx.finish(done).await?;
-    tracing::info!("an operator was made by the set-up link");
+    tracing::info!("operator created by the setup link");
     session::answer(&shared, &opened.token).await
 }
 

@@ -171,11 +171,9 @@ fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), ApiError> {
         SignUp::Open => return Ok(()),
         SignUp::Invitation if is_invited => return Ok(()),
         SignUp::Invitation => {
-            "an invitation is needed to sign up here: open its link, or ask for one. Nothing was done"
+            "sign-up requires an invitation: open its link, or ask for one. Nothing was changed"
         }
-        SignUp::Closed => {
-            "nobody can sign up here by themselves; ask the operator. Nothing was done"
-        }
+        SignUp::Closed => "sign-up is closed; ask the operator for an account. Nothing was changed",
     };
     Err(ApiError::new(ErrorCode::SignUpClosed, text))
 }
@@ -262,8 +260,8 @@ async fn join(
         };
         let person = people::create_person(&mut tx, &new).await?;
         let person = person.ok_or_else(|| {
-            let text = "this address has a person already: sign in, then open the invitation's link. \
-                        Nothing was done";
+            let text = "this email already has an account: sign in, then open the invitation link. \
+                        Nothing was changed";
             ApiError::new(ErrorCode::Conflict, text)
         })?;
         if !people::accept(&mut tx, invitation.id, person).await? {
@@ -305,7 +303,7 @@ async fn prove(
     let account =
         organisations::create(tx, shared.random.as_ref(), (&sign_up.organisation, person)).await?;
     trial_credit::grant_trial(shared, tx, account, &sign_up.email).await?;
-    tracing::info!(person.id = person.number(), %account, "somebody signed up");
+    tracing::info!(person.id = person.number(), %account, "sign-up completed");
     NewSession::write(shared, tx, (person, Some(account)), (caller, headers)).await
 }
 

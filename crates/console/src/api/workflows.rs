@@ -144,7 +144,7 @@ pub(super) async fn one(
     let mut session = shared.data.session().await?;
     let found = workflows::find(&mut session, &slug).await?;
     let version = found.ok_or_else(|| {
-        let text = format!("there is no workflow {slug:?}; see GET /api/workflows");
+        let text = format!("workflow {slug:?} not found; see GET /api/workflows");
         ApiError::new(ErrorCode::NotFound, text)
     })?;
     reply::json(&headers, &WorkflowDetail::of(version))

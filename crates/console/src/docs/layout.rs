@@ -62,11 +62,11 @@ impl Layout<'_> {
             format!("<h2>Perhaps you meant</h2><ul>{links}</ul>")
         };
         let main = format!(
-            "<p class=\"crumb\">404</p><h1>There is no such page</h1>\
+            "<p class=\"crumb\">404</p><h1>Page not found</h1>\
              <p class=\"lead\">The address may be old or mistyped. The list has every page there is, and the \
              search looks into all of them.</p><article>{meant}<p><a href=\"/docs\">Start of the documentation</a></p></article>"
         );
-        self.whole("No such page", "There is no such page.", None, &main, &[])
+        self.whole("Page not found", "Page not found.", None, &main, &[])
     }
 
     fn whole(

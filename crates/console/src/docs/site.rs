@@ -55,7 +55,7 @@ impl Site {
             match Head::read(source.slug, source.text) {
                 Ok((head, body)) => drafts.push((head, body.to_owned())),
                 // A test reads all heads, so this is for whoever breaks one while writing.
-                Err(problem) => tracing::error!(problem, "a page of the documentation is left out"),
+                Err(problem) => tracing::error!(problem, "documentation page skipped"),
             }
         }
         drafts.push((api_head(), api_text(&described)));

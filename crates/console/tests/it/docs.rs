@@ -124,7 +124,7 @@ async fn what_is_not_there_is_404_with_help_and_what_is_nearly_there_leads_on() 
         let got = desk.get(path).await;
         assert_eq!(got.status, 404, "{path}");
         let html = String::from_utf8(got.body.to_vec()).unwrap();
-        assert!(html.contains("There is no such page"), "{path}");
+        assert!(html.contains("Page not found"), "{path}");
         // What was asked for is nowhere in the answer, whatever it holds.
         assert!(!html.contains("no-such-page"), "{path}");
     }

@@ -27,7 +27,7 @@ async fn a_letter_is_sent_once_and_what_it_said_is_gone() {
         ("mail@house.example", "ada@example.com")
     );
     assert_eq!(mail.header("message-id"), format!("<{id}@house.example>"));
-    assert_eq!(mail.header("subject"), "Confirm your address for The House");
+    assert_eq!(mail.header("subject"), "Verify your email for The House");
     assert_eq!(mail.header("auto-submitted"), "auto-generated");
     assert_eq!(mail.token(), CANARY);
     assert!(mail.html().contains(CANARY), "{}", mail.html());

@@ -64,7 +64,7 @@ pub(super) async fn run(
     text.extend(weeks.iter().map(|(name, week)| week_text(name, week)));
     text.extend(below.iter().map(BelowCost::text));
     if names.is_empty() {
-        text.push("Nothing would be other.".to_owned());
+        text.push("No differences.".to_owned());
     }
     let weeks: Vec<Value> = weeks
         .iter()

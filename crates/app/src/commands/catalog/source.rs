@@ -55,10 +55,7 @@ fn read_files(named: &[PathBuf]) -> anyhow::Result<Document> {
             .map_err(anyhow::Error::msg)
             .with_context(|| format!("{shown} is not a catalog"))?;
         if let Err(twice) = whole.merge(part) {
-            bail!(
-                "{shown} says differently what another file says: {}",
-                twice.join(", ")
-            );
+            bail!("{shown} contradicts another file: {}", twice.join(", "));
         }
     }
     Ok(whole)

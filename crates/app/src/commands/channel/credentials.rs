@@ -79,7 +79,7 @@ pub(super) fn read(
 pub(super) fn read_proxy(keyring: &Keyring, channel: &str, file: &Path) -> anyhow::Result<Vec<u8>> {
     let text = read_file(file, PROXY_MAX_BYTES).context("the proxy's file cannot be read")?;
     let text = Secret::new(text.reveal().trim().to_owned());
-    Proxy::read(&text).context("the proxy's file is not as it should be")?;
+    Proxy::read(&text).context("the proxy's file is invalid")?;
     let context = proxy_context(channel);
     let sealed = keyring.seal(
         Purpose::Credentials,

@@ -125,7 +125,7 @@ impl Place<'_> {
         let mut answer = self.client.send(call).await?;
         found.status = Some(answer.status.as_u16());
         if !answer.status.is_success() {
-            anyhow::bail!("the upstream said {}", answer.status.as_u16());
+            anyhow::bail!("the upstream returned {}", answer.status.as_u16());
         }
         let body = answer.whole(MAX_ANSWER_BYTES).await?;
         // Azure lists what could be deployed, and a channel's models are deployments.
@@ -149,7 +149,7 @@ impl Place<'_> {
                 (name, secret.reveal().to_owned())
             }
             Auth::SigV4(_) | Auth::GoogleServiceAccount | Auth::KlingToken => {
-                bail!("such a credential cannot be tried yet: it is made for each call")
+                bail!("this kind of credential cannot be tested: it is derived for each call")
             }
         };
         let mut value = HeaderValue::from_str(&text).context("the credential as a header")?;
@@ -167,7 +167,7 @@ fn models_address(channel: &Channel, provider: &Provider) -> anyhow::Result<Uri>
     let base = channel.base_url.as_ref().or(provider.base_url.as_ref());
     let base = base.with_context(|| {
         format!(
-            "neither the channel nor provider {} says where it is",
+            "neither the channel nor provider {} has a base URL",
             provider.name
         )
     })?;
@@ -175,14 +175,11 @@ fn models_address(channel: &Channel, provider: &Provider) -> anyhow::Result<Uri>
         Addressing::Plain => "/models".to_owned(),
         Addressing::Azure { api_version } => format!("/openai/models?api-version={api_version}"),
         Addressing::Bedrock | Addressing::Vertex => {
-            bail!(
-                "{} has no list of models that could be asked for",
-                provider.name
-            )
+            bail!("{} has no endpoint that lists models", provider.name)
         }
     };
     let address = format!("{base}{list}").parse();
-    address.with_context(|| format!("{base} is not an address"))
+    address.with_context(|| format!("{base} is not a URL"))
 }
 
 /// The ids of a list of models in the form of OpenAI, which the others have taken over.
@@ -221,10 +218,10 @@ fn told(all: &[Found], channel: &Channel) -> String {
         .map(|found| {
             let result = match (&found.problem, &found.models) {
                 (Some(problem), _) => problem.clone(),
-                (None, None) => "answers, without a list of models".to_owned(),
+                (None, None) => "responds, without a list of models".to_owned(),
                 (None, Some(listed)) => match missing(found, channel).as_slice() {
                     [] => format!("answers, {} models", listed.len()),
-                    names => format!("answers, but does not list {}", names.join(", ")),
+                    names => format!("responds, but does not list {}", names.join(", ")),
                 },
             };
             vec![found.label.clone(), found.hint.clone(), result]

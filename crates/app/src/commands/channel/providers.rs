@@ -30,7 +30,7 @@ fn cells(provider: &Provider) -> Vec<String> {
     let address = provider.base_url.as_deref();
     vec![
         provider.name.clone(),
-        address.unwrap_or("(the channel says)").to_owned(),
+        address.unwrap_or("(set by the channel)").to_owned(),
         provider.auth.words(),
         formats(provider).join(" "),
         quirks(provider).join(" "),

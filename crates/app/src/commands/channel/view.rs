@@ -133,7 +133,9 @@ fn credential_words(credential: &Credential, now: Timestamp) -> String {
     let state = match (&credential.paused_reason, credential.cool_until) {
         _ if credential.disabled => " disabled".to_owned(),
         (Some(reason), _) => format!(" paused: {reason}"),
-        (None, Some(until)) if now < until => format!(" cools until {}", times::short(until)),
+        (None, Some(until)) if now < until => {
+            format!(" cooling down until {}", times::short(until))
+        }
         (None, Some(_) | None) => String::new(),
     };
     format!("{} {}{state}", credential.label, credential.hint)

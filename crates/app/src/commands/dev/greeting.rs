@@ -46,7 +46,7 @@ impl Greeting<'_> {
         let Self { base_url, key, .. } = self;
         let console = match (&self.console_link, &self.setup_link) {
             (Some(link), _) => format!("{link} (opens signed in)"),
-            (None, Some(link)) => format!("{link} (makes you its operator, once)"),
+            (None, Some(link)) => format!("{link} (creates the operator account, once)"),
             (None, None) => self.dash_url.clone(),
         };
         let vendors = self.vendors();

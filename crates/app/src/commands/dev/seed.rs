@@ -50,7 +50,7 @@ pub(super) async fn plant(console: &Database, ground: &Ground<'_>) -> anyhow::Re
     let done = plant_in(&mut tx, ground).await;
     tx.finish(done)
         .await
-        .context("cannot make a customer and a channel")
+        .context("cannot create a customer and a channel")
 }
 
 async fn plant_in(tx: &mut trunkline_db::Tx, ground: &Ground<'_>) -> anyhow::Result<Seeded> {

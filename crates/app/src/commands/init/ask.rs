@@ -67,7 +67,7 @@ impl<'a> Questions<'a> {
             .collect();
         if !self.is_asked && !missing.is_empty() {
             bail!(
-                "this is no terminal where questions could be asked; add {}",
+                "not a terminal, so no questions can be asked; add {}",
                 missing.join("; ")
             );
         }
@@ -185,7 +185,7 @@ impl<'a> Questions<'a> {
                 Err(problem) => say(&format!("{problem}\n")),
             }
         }
-        bail!("there was no answer that could be used; {option} gives it as an option");
+        bail!("no usable answer; use {option}");
     }
 }
 

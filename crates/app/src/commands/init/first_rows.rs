@@ -207,7 +207,7 @@ async fn connect(
         .map(|one| one.hint.as_str())
         .collect();
     let text = format!(
-        "added channel {} with the key that ends in {}, sealed by the keyring; `trunkline channel test {}` tries it",
+        "added channel {} with the key that ends in {}, sealed by the keyring; `trunkline channel test {}` tests it",
         made.name,
         hints.join(", "),
         made.name
@@ -226,7 +226,7 @@ async fn account(
     // Money moves into the partition of its day; the job that makes them is not running yet.
     partitions::ensure(console)
         .await
-        .context("the ledger's partitions of the coming days cannot be made")?;
+        .context("cannot create the ledger's partitions")?;
     let mut tx = console.begin().await?;
     let done = account_in(&mut tx, email, credit).await;
     let advice = "run this again: it finds what was written";

@@ -118,7 +118,7 @@ fn login_sql(password: &str) -> String {
 
 async fn port() -> anyhow::Result<u16> {
     let port = psql("SHOW port;").await?;
-    port.parse().context("PostgreSQL did not tell its port")
+    port.parse().context("PostgreSQL did not report its port")
 }
 
 async fn look() -> anyhow::Result<Found> {

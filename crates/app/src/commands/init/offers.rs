@@ -104,7 +104,7 @@ fn of_names(starter: &Document, named: &[Pair]) -> anyhow::Result<BTreeMap<Strin
     for Pair(public, theirs) in named {
         starter.models.get(public).with_context(|| {
             format!(
-                "the starter catalog has no model {public:?}; `trunkline catalog import` sells models of your own"
+                "the starter catalog has no model {public:?}; `trunkline catalog import` adds your own models"
             )
         })?;
         if models.insert(public.clone(), theirs.clone()).is_some() {

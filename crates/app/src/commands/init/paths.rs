@@ -236,7 +236,7 @@ fn give(path: &Path, owner: Option<Owner>) -> anyhow::Result<()> {
 }
 
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
-    std::path::absolute(path).with_context(|| format!("{} is no path", path.display()))
+    std::path::absolute(path).with_context(|| format!("{} is not a path", path.display()))
 }
 
 #[cfg(test)]

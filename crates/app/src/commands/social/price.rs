@@ -54,7 +54,7 @@ pub(super) async fn run(
         let done = write(console, &suggested).await?;
         let (change, models) = (done.after.revision, done.models);
         let said =
-            format!("{table}Change {change} of the catalog: {models} cells have a price now.");
+            format!("{table}Change {change} of the catalog: {models} cells now have a price.");
         output.success(&said, &object(&suggested, Some(&done)));
     } else {
         let said = format!("{table}Nothing was written; --yes writes these prices.");

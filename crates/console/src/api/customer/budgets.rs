@@ -68,7 +68,7 @@ pub(super) async fn write(
         let Some(zone) = zone else { continue };
         let known = time_zones::is_known(tx, zone).await;
         if !known.map_err(query::unwritten)? {
-            let text = "a time zone is an IANA name such as Europe/Berlin";
+            let text = "must be an IANA time zone such as Europe/Berlin";
             return Err(ApiError::invalid_param(PARAM, text));
         }
     }
@@ -79,7 +79,10 @@ pub(super) async fn write(
         let zone = zone.unwrap_or(DEFAULT_ZONE);
         let set = accounts::set_budget(tx, account, Some(key), period.ledger(), zone, limit).await;
         if !set.map_err(query::unwritten)? {
-            tracing::error!(key.id = key.number(), "the ledger does not know a key");
+            tracing::error!(
+                key.id = key.number(),
+                "setting key budgets failed: key missing in the ledger"
+            );
             return Err(ApiError::unavailable());
         }
     }
@@ -93,16 +96,16 @@ impl CheckedBudgets {
         let mut wished: Vec<(BudgetPeriod, Option<String>, Money)> = Vec::new();
         for budget in asked {
             if wished.iter().any(|(period, _, _)| *period == budget.period) {
-                let text = "each period stands once at most";
+                let text = "each period may appear at most once";
                 return Err(ApiError::invalid_param(PARAM, text));
             }
             let zone = budget.timezone.clone();
             if budget.period == BudgetPeriod::Total && zone.is_some() {
-                let text = "a total has no days to count; leave `timezone` out";
+                let text = "a total budget has no time zone; omit `timezone`";
                 return Err(ApiError::invalid_param(PARAM, text));
             }
             if zone.as_ref().is_some_and(|zone| zone.len() > MAX_ZONE) {
-                let text = "a time zone is an IANA name such as Europe/Berlin";
+                let text = "must be an IANA time zone such as Europe/Berlin";
                 return Err(ApiError::invalid_param(PARAM, text));
             }
             let limit = query::usd(PARAM, &budget.limit_usd)?;
@@ -127,7 +130,7 @@ impl CheckedBudgets {
                 && asked.is_some_and(|asked| asked != stands.timezone)
             {
                 let text = format!(
-                    "the {word} budget counts by {} and keeps that; take it away first, then set it anew",
+                    "the {word} budget uses time zone {}, which cannot be changed; remove the budget, then set it again",
                     stands.timezone
                 );
                 return Err(ApiError::invalid_param(PARAM, text));

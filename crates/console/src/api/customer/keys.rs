@@ -193,7 +193,7 @@ pub(super) async fn change(
     own.require(Right::KeysWrite)?;
     let key = own_key(&shared, &own, id).await?;
     if body.name.is_none() && body.expires_at.is_none() {
-        let text = "nothing to change: write `name` or `expires_at`";
+        let text = "nothing to change: set `name` or `expires_at`";
         return Err(ApiError::new(ErrorCode::Invalid, text));
     }
     let ends = body.expires_at.map(|at| {
@@ -340,7 +340,10 @@ pub(super) async fn create(
     let made = keys::create(tx, new, secret).await.map_err(create_fault)?;
     let known = accounts::register_key(tx, new.account, made.key.id, None).await;
     if !known.map_err(query::unwritten)? {
-        tracing::error!(key.id = made.key.id.number(), "the ledger took no key");
+        tracing::error!(
+            key.id = made.key.id.number(),
+            "key creation failed: the ledger rejected the key"
+        );
         return Err(ApiError::unavailable());
     }
     Ok(made)
@@ -392,7 +395,7 @@ async fn with_secret(
 }
 
 fn unknown() -> ApiError {
-    let text = "this organisation has no such key";
+    let text = "key not found in this organisation";
     ApiError::new(ErrorCode::NotFound, text)
 }
 

@@ -210,7 +210,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn unknown() -> ApiError {
-    let text = "this organisation has no finished call of that id";
+    let text = "no completed call with this id in this organisation";
     ApiError::new(ErrorCode::NotFound, text)
 }
 

@@ -123,7 +123,7 @@ fn ended(word: &str) -> Result<OutcomeFilter, ApiError> {
     };
     known.ok_or_else(|| {
         let words = Outcome::ALL.map(Outcome::word).join(", ");
-        let text = format!("is {FAILED}, {CHARGED} or one of {words}");
+        let text = format!("must be {FAILED}, {CHARGED} or one of {words}");
         ApiError::invalid_param("outcome", text)
     })
 }

@@ -104,8 +104,8 @@ async fn made_or_rotated(
 fn check_on(key: &Key, now: Timestamp) -> Result<(), ApiError> {
     match key.state(now) {
         KeyState::Disabled => {
-            let text = "the key of your playground is switched off; whoever may write keys can switch it \
-                        on again. Nothing was done";
+            let text = "your playground key is disabled; a member with the right keys.write can enable it. \
+                        Nothing was changed";
             Err(ApiError::new(ErrorCode::Conflict, text))
         }
         KeyState::Live | KeyState::Expired | KeyState::Revoked => Ok(()),

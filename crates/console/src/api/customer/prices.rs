@@ -50,7 +50,7 @@ pub(super) async fn lines(
         Ok(book) => book,
         Err(HistoryError::Db(error)) => return Err(error.into()),
         Err(error @ (HistoryError::Book(_) | HistoryError::Unreadable { .. })) => {
-            tracing::warn!(%error, catalog.revision = number, "past prices cannot be read");
+            tracing::warn!(%error, catalog.revision = number, "loading past prices failed");
             return Ok(None);
         }
     };

@@ -54,7 +54,7 @@ pub(super) fn key(asked: Option<i64>) -> Result<Option<KeyId>, ApiError> {
     match asked {
         None => Ok(None),
         Some(number) if number > 0 => Ok(Some(KeyId::new(number))),
-        Some(_) => Err(ApiError::invalid_param("key", "is the number of a key")),
+        Some(_) => Err(ApiError::invalid_param("key", "must be a key id")),
     }
 }
 
@@ -114,18 +114,17 @@ pub(super) fn id(
 pub(super) fn unwritten(error: DbError) -> ApiError {
     match error {
         DbError::UnknownCommit(_) => {
-            tracing::warn!(%error, "the console does not know whether it wrote");
-            let text = "it is not known whether this was done: our books could not be heard; load the page \
-                        again and look before you do it once more";
+            tracing::warn!(%error, "commit outcome unknown");
+            let text = "the outcome of this change is unknown because the database connection was lost; reload \
+                        the page and check before you retry";
             ApiError::new(ErrorCode::Unavailable, text)
         }
         DbError::Unavailable(_)
         | DbError::Conflict(_)
         | DbError::Refused { .. }
         | DbError::Bug(_) => {
-            tracing::warn!(%error, "the console could not write");
-            let text = "this could not be done right now because our books cannot be reached; nothing \
-                        was changed, try again";
+            tracing::warn!(%error, "database write failed");
+            let text = "the database is temporarily unavailable; nothing was changed, try again";
             ApiError::new(ErrorCode::Unavailable, text)
         }
     }

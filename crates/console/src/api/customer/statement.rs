@@ -213,8 +213,7 @@ pub(super) async fn table(
         };
         wanted.after = Some(next);
     }
-    let words =
-        format!("these are more lines than a table holds ({MAX_TABLE_LINES}); ask for fewer days");
+    let words = format!("the export would exceed {MAX_TABLE_LINES} rows; choose fewer days");
     Err(ApiError::invalid_param("from", words))
 }
 
@@ -227,7 +226,8 @@ fn cursor(next: &Next) -> String {
 }
 
 fn next_of(text: &str) -> Result<Next, ApiError> {
-    let wrong = || ApiError::invalid_param("after", "is the `next` of the page before");
+    let wrong =
+        || ApiError::invalid_param("after", "must be the `next` value of the previous page");
     let mut parts = text.split('.');
     let (Some(first), Some(second)) = (parts.next(), parts.next()) else {
         return Err(wrong());

@@ -119,11 +119,12 @@ pub(super) async fn cancel(
     match shared.gateway.stop_task(&task).await {
         Some(true) => {}
         Some(false) => {
-            let text = "this task cannot be cancelled any more; it goes on, and what it costs stays as it is";
+            let text =
+                "this task can no longer be cancelled; it continues and is charged as quoted";
             return Err(ApiError::new(ErrorCode::Conflict, text));
         }
         None => {
-            let text = "it is not known whether this task was stopped; look at it again in a moment. It is \
+            let text = "the outcome of the cancellation is unknown; check the task again in a moment. It is \
                         charged only if it is delivered";
             return Err(ApiError::new(ErrorCode::Unavailable, text));
         }
@@ -190,6 +191,6 @@ async fn find(shared: &Shared, account: AccountId, id: uuid::Uuid) -> Result<Tas
 }
 
 fn unknown() -> ApiError {
-    let text = "this organisation has no such task";
+    let text = "task not found in this organisation";
     ApiError::new(ErrorCode::NotFound, text)
 }

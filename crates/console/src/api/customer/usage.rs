@@ -156,8 +156,8 @@ pub(super) async fn table(
         let found = usage_report::read(&shared.data, &seen, by, after.as_ref(), MAX_LINES).await?;
         if found.count > MAX_TABLE_LINES {
             let words = format!(
-                "this would be {} lines and a table has {MAX_TABLE_LINES} at most; ask for fewer days, for \
-                 one key or model, or leave words out",
+                "the export would have {} rows, the maximum is {MAX_TABLE_LINES}; choose fewer days, one key \
+                 or model, or fewer groups",
                 found.count
             );
             return Err(ApiError::invalid_param("group_by", words));
@@ -208,7 +208,7 @@ async fn read(
 
 fn grouping(words: Option<&str>) -> Result<Grouping, ApiError> {
     let by = Grouping::parse(words.unwrap_or("day")).filter(|by| !by.group);
-    by.ok_or_else(|| ApiError::invalid_param("group_by", format!("is a list of {GROUPS}")))
+    by.ok_or_else(|| ApiError::invalid_param("group_by", format!("must be a list of {GROUPS}")))
 }
 
 async fn names_of(

@@ -72,7 +72,7 @@ pub(super) async fn set_low_balance_threshold(
         .map(|text| query::usd("threshold_usd", text))
         .transpose()?;
     if mark == Some(Money::ZERO) {
-        let text = "must be more than nothing; null means that nobody is told";
+        let text = "must be greater than zero; use null to disable the alert";
         return Err(ApiError::invalid_param("threshold_usd", text));
     }
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;

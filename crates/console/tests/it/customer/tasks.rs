@@ -278,7 +278,7 @@ async fn stopping_a_task_says_what_became_of_it_and_of_its_money() {
     *town.stall.stops.lock().unwrap() = None;
     let unknown = cancel().await.error(503, "temporarily_unavailable");
     assert!(
-        unknown["message"].as_str().unwrap().contains("not known"),
+        unknown["message"].as_str().unwrap().contains("unknown"),
         "{unknown}"
     );
     *town.stall.stops.lock().unwrap() = Some(true);
