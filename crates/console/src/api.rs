@@ -118,7 +118,7 @@ fn routes() -> OpenApiRouter<Shared> {
 pub(crate) fn router(parts: Parts) -> Router {
     let (router, described) = routes().split_for_parts();
     let paths = described.paths.paths.keys();
-    // What belongs to somebody is not for who only knows a wrong address.
+    // Private paths are not listed to a caller of an unknown path.
     let public: Vec<&str> = paths
         .map(String::as_str)
         .filter(|path| is_public(path))

@@ -19,7 +19,7 @@ use crate::json_body::{Caller, JsonBody};
 use crate::settings::Mode;
 use crate::tokens;
 
-/// The operator whom the link makes where there is none. Nobody can send mail there.
+/// Address of the operator that the link creates if there is none. It cannot receive mail.
 const EMAIL: &str = "developer@localhost";
 const NAME: &str = "Developer";
 

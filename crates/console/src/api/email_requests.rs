@@ -104,7 +104,7 @@ pub(super) async fn forgot(
 ) -> Result<Response, ApiError> {
     let ready = Instant::now().checked_add(EVEN);
     from_network(&shared, &caller).await?;
-    // What is no address is nobody's.
+    // An invalid address has no account.
     if let Ok(email) = people::check_email("email", &body.email)
         && attempt_counters::take(&shared.people, Attempt::EmailToAddress, email.as_bytes()).await?
     {

@@ -58,7 +58,7 @@ pub(crate) struct CallbackQuery {
     state: Option<String>,
 }
 
-/// Why nobody was signed in, as the sign-in page is told.
+/// Why the sign-in failed, as shown on the sign-in page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SignInFailure {
     /// The way was begun in another browser, was used, or took too long.
@@ -73,9 +73,9 @@ enum SignInFailure {
     DomainNotAllowed,
     /// An account has this address and has never verified it.
     AddressUnproved,
-    /// Nobody here is meant, and nobody new is let in.
+    /// No account matches, and sign-up through the provider is closed.
     NoPerson,
-    /// The proof is not fresh, or is somebody else's.
+    /// The authentication is too old, or of another user.
     ProofNotFresh,
 }
 
@@ -276,7 +276,7 @@ async fn person(
     }
     if let Some(person) = people::by_email(tx, email).await? {
         return Ok(match person.email_verified_at {
-            // Whoever made this person may not own the address: it must be proved here first.
+            // The account's creator may not own the address: it must be verified here first.
             None => Err(SignInFailure::AddressUnproved),
             Some(_) if is_welcome(&person) => Ok((person.id, None)),
             Some(_) => Err(SignInFailure::NoPerson),
@@ -357,7 +357,7 @@ fn is_of(email: &str, domains: &[String]) -> bool {
     domains.is_empty() || domain.is_some_and(|own| domains.iter().any(|domain| domain == own))
 }
 
-/// What a provider calls somebody, as far as a name may be; else the beginning of the address.
+/// The provider's name of the user, truncated; else the local part of the address.
 fn name_of(identity: &Identity, email: &str) -> String {
     let told = identity.name.as_deref().unwrap_or_default();
     let told: String = told

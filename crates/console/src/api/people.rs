@@ -169,7 +169,7 @@ pub(crate) async fn person_of(
             let mut session = shared.people.session().await?;
             people::by_email(&mut session, &email).await?
         }
-        // What is no address is nobody's.
+        // An invalid address has no account.
         Err(_) => None,
     };
     let person = person.filter(|person| person.disabled_at.is_none());

@@ -1,5 +1,5 @@
 //! Redemption codes: what one is worth goes into a wallet, once. Whatever is wrong with a code, the answer is
-//! the same, so that nobody learns which codes there are.
+//! the same, so that a caller cannot probe for codes.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};

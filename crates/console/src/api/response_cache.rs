@@ -34,7 +34,7 @@ pub(super) struct CacheKey {
 
 impl ResponseCache {
     /// The kept answer, or a new one, which is kept. Ten thousand records are written in a good part
-    /// of a second, so that is done where nobody waits for it.
+    /// of a second, so that runs on a blocking thread.
     pub(super) async fn get_or_make(
         &self,
         key: CacheKey,

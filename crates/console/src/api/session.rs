@@ -112,11 +112,11 @@ pub(crate) struct InstanceInfo {
 #[serde(rename_all = "lowercase")]
 #[schema(as = SignUp)]
 pub(crate) enum SignUpName {
-    /// Nobody but operators.
+    /// Only operators create accounts.
     Closed,
     /// Who was invited to.
     Invitation,
-    /// Everybody.
+    /// Open to all.
     Open,
 }
 
@@ -324,7 +324,7 @@ pub(super) async fn accounts_of(
 // === impl Session ===
 
 impl Session {
-    /// What a person, or nobody, is told.
+    /// The session response, with or without a user.
     pub(super) async fn of(shared: &Shared, sign_in: Option<SignIn>) -> Result<Self, ApiError> {
         let mut database = shared.people.session().await?;
         let needs_setup = !people::has_operator(&mut database).await?;

@@ -128,7 +128,7 @@ impl Operator<'_> {
         Ok(person)
     }
 
-    /// The seeded account of `dev` while it is nobody's, else a new one.
+    /// The seeded account of `dev` while it has no owner, else a new one.
     async fn organisation(
         &self,
         shared: &Shared,

@@ -31,7 +31,7 @@ use crate::trial_credit;
 
 /// How long a link that proves an address is good.
 pub(super) const VERIFY_SECONDS: i64 = 48 * 3_600;
-/// No answer comes earlier, so that nobody learns from it what was written.
+/// Minimum response time, so that timing does not reveal whether the address is known.
 pub(super) const EVEN: Duration = Duration::from_millis(400);
 /// After so long who asked too often may ask again, at the latest.
 const HOUR_SECONDS: i64 = 3_600;
@@ -222,7 +222,7 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
             (LetterKind::Verify, link)
         }
     };
-    // A stranger's words do not go to an address that is somebody's.
+    // Text of an unverified caller is not emailed to an existing user.
     let name = known.map_or_else(|| arrival.name.clone(), |person| person.name);
     let letter = OutgoingEmail {
         kind,

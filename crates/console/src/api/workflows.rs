@@ -20,7 +20,7 @@ use crate::reply;
 
 /// Largest page; one more is asked for, to know whether there is a next one.
 const MAX_PAGE: u32 = 100;
-/// Workflows on a page when nobody says how many.
+/// Default page size.
 const DEFAULT_PAGE: u32 = 50;
 
 /// Which page.

@@ -36,7 +36,7 @@ pub(crate) enum OutcomeName {
     NoResult,
     /// Our process died.
     Interrupted,
-    /// Nobody resolved it in its time.
+    /// Not settled in time.
     Expired,
     /// We stopped before it was done.
     Drained,

@@ -1,4 +1,4 @@
-//! `/api/keys`: the organisation's keys. Whoever may write keys makes, changes and deletes them; a secret
+//! `/api/keys`: the organisation's keys. Members with keys.write create, change and delete them; a secret
 //! is made and shown only to who gave the password lately, and shown once.
 #![expect(
     unused_qualifications,
@@ -31,7 +31,7 @@ use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
 
-/// Keys of a page where nobody says how many.
+/// Default page size.
 const USUAL_PAGE: u32 = 50;
 const MOST_PER_PAGE: u32 = 200;
 /// Before its birth no key has calls; clocks of nodes differ by less than this.

@@ -20,7 +20,7 @@ use crate::error::ApiError;
 use crate::session::MemberSession;
 use crate::times::rfc3339;
 
-/// Calls of a page where nobody says how many.
+/// Default page size.
 const USUAL_PAGE: u32 = 50;
 const FAILED: &str = "failed";
 const CHARGED: &str = "charged";

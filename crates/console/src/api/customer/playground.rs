@@ -20,7 +20,7 @@ use crate::times::rfc3339;
 const LIFE_SECONDS: i64 = 2 * 3_600;
 /// Longest name of a key.
 const MAX_NAME: usize = 100;
-/// What a page needs no key for: whoever takes this one must not be able to make others.
+/// Endpoints the playground key must not use: a stolen one must not create other keys.
 const NOT_FOR_PAGES: [&str; 3] = ["keys", "aliases", "webhooks"];
 
 /// A key for the playground.

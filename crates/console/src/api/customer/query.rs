@@ -110,7 +110,7 @@ pub(super) fn id(
     Ok(id.0)
 }
 
-/// The fault of a change that the database did not confirm.
+/// The error of a change that the database did not confirm.
 pub(super) fn unwritten(error: DbError) -> ApiError {
     match error {
         DbError::UnknownCommit(_) => {

@@ -25,7 +25,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::session::MemberSession;
 use crate::times::rfc3339;
 
-/// Lines of a page where nobody says how many.
+/// Default page size.
 const USUAL_PAGE: u32 = 50;
 const MOST_PER_PAGE: u32 = 200;
 /// Most lines of one table.

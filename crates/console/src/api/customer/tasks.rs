@@ -20,7 +20,7 @@ use crate::api::Shared;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::session::{MemberSession, Right};
 
-/// Tasks of a page where nobody says how many.
+/// Default page size.
 const USUAL_PAGE: u32 = 20;
 const MOST_PER_PAGE: u32 = 100;
 

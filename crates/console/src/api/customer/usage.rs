@@ -252,7 +252,7 @@ impl UsageLine {
 
     fn of(by: Grouping, line: &ReportRow, names: &Names) -> Self {
         let place = &line.group_key;
-        // Calls without a key are nobody's.
+        // Calls without a key have no key name.
         let key = (place.key != 0).then(|| KeyId::new(place.key));
         Self {
             day: by.day.then(|| place.day.to_string()),

@@ -17,7 +17,7 @@ use crate::session::{MemberSession, Right};
 use crate::times::rfc3339;
 
 /// What money to try things out pays for.
-const TRIAL_BUYS: &str = "every model; social data is paid for with topped-up money";
+const TRIAL_BUYS: &str = "all models; social data requires paid credit";
 
 /// The wallets of the organisation.
 #[derive(Debug, Serialize, ToSchema)]
