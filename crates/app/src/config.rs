@@ -69,7 +69,7 @@ pub(crate) struct Config {
     pub(crate) mail: Option<MailSettings>,
     /// Where requests are counted over nodes; none to count in this process.
     pub(crate) redis: Option<Redis>,
-    /// What keys may do where nobody says otherwise.
+    /// Default limits of keys.
     pub(crate) limits: LimitSettings,
     pub(crate) events: Events,
 }

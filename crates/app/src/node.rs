@@ -33,7 +33,7 @@ use self::listeners::{Addresses, ConsoleDeps, Listeners};
 use crate::commands::first_link;
 use crate::config::Roles;
 
-/// A node that is silent for so long is buried by its peers.
+/// A node without a heartbeat for this long is considered dead by its peers.
 const DEAD_AFTER: Duration = Duration::from_secs(120);
 const SWEEP_EVERY: Duration = Duration::from_secs(15);
 const PARTITIONS_EVERY: Duration = Duration::from_secs(3_600);
@@ -58,7 +58,7 @@ pub(crate) struct NodeConfig {
     pub(crate) console: SocketAddr,
     pub(crate) console_settings: ConsoleSettings,
     pub(crate) admin: SocketAddr,
-    /// How letters are sent; none to keep them for the operator.
+    /// Mail server; none to keep emails for the operator.
     pub(crate) mail: Option<MailSettings>,
     pub(crate) telemetry: Option<TelemetrySettings>,
     /// The way of events between nodes; none to read their table alone.
@@ -67,7 +67,7 @@ pub(crate) struct NodeConfig {
     pub(crate) redis: Option<RedisSettings>,
 }
 
-/// How long a node takes to go.
+/// Times of a graceful shutdown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrainTimes {
     /// From the word that it is not ready any more to its last new call.
@@ -191,7 +191,7 @@ impl Node {
         }
     }
 
-    /// Waits until this node's next life has begun elsewhere; then nothing it says counts.
+    /// Waits until another process has registered this node's next epoch; then its writes are rejected.
     pub(crate) async fn replaced(&self) {
         let mut replaced = self.replaced.clone();
         // The task that would tell is gone only when the node is.
@@ -217,8 +217,8 @@ impl Node {
         self.stop_traces.send_replace(true);
         while self.traces.join_next().await.is_some() {}
         drop(self.gateway);
-        let last_words = self.ledger_tasks.finish();
-        if tokio::time::timeout(drain, last_words).await.is_err() {
+        let flushed = self.ledger_tasks.finish();
+        if tokio::time::timeout(drain, flushed).await.is_err() {
             tracing::error!(
                 "ledger did not flush before shutdown; open holds will be voided at the node's next start"
             );
@@ -238,7 +238,7 @@ fn start_keeping(
     stop: &watch::Receiver<bool>,
 ) {
     tasks.spawn(data.clone().listen(stop.clone()));
-    tasks.spawn(keep_house(data.clone(), author, stop.clone()));
+    tasks.spawn(run_maintenance(data.clone(), author, stop.clone()));
     tasks.spawn(gateway.clone().run_health_exchange(stop.clone()));
     tasks.spawn(trunkline_gateway::run_event_hub(
         gateway.clone(),
@@ -249,7 +249,7 @@ fn start_keeping(
     }
 }
 
-/// Follows keys, channels and the catalog; tells when this node's next life has begun elsewhere.
+/// Refreshes keys, channels and the catalog; reports when another process took this node's name.
 fn keep_fresh(
     tasks: &mut JoinSet<()>,
     gateway: &Arc<Services>,
@@ -296,8 +296,8 @@ fn start_jobs(
     ));
 }
 
-/// The jobs of every node: whoever comes first does them.
-async fn keep_house(data: Database, author: NodeEpoch, mut stop: watch::Receiver<bool>) {
+/// Maintenance on every node: recovery of holds, partitions, route health cleanup.
+async fn run_maintenance(data: Database, author: NodeEpoch, mut stop: watch::Receiver<bool>) {
     let mut sweep = tokio::time::interval(SWEEP_EVERY);
     let mut partition = tokio::time::interval(PARTITIONS_EVERY);
     loop {

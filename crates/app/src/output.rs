@@ -17,7 +17,7 @@ impl Output {
         Self { json }
     }
 
-    /// Whether a program reads it, whom nobody can ask anything.
+    /// Whether a program reads the output, so that no question can be asked.
     pub(crate) const fn is_for_programs(&self) -> bool {
         self.json
     }

@@ -16,7 +16,7 @@ const GROUPS: [&str; 2] = ["default", "vip"];
 /// Where published prices stand, and the day they were read.
 const PUBLISHED: &str = "published price list of the social data endpoints, section 4.2";
 const PUBLISHED_ON: &str = "2026-11-15";
-/// What stands for a source where nobody publishes a price.
+/// Source of a price that is not published.
 const OWN: &str = "the operator's own price list";
 /// Pico-USD, in which records are written, in a nano-USD.
 const PICO_IN_NANO: i64 = 1_000;

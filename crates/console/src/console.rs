@@ -81,7 +81,7 @@ impl Console {
     }
 
     /// Sweeps away sign-ins, links and tries that are over, until the word `stop` changes.
-    pub async fn keep_house(self, mut stop: watch::Receiver<bool>) {
+    pub async fn run_cleanup(self, mut stop: watch::Receiver<bool>) {
         let mut sweep = tokio::time::interval(SWEEP_EVERY);
         loop {
             tokio::select! {
@@ -100,7 +100,7 @@ impl Console {
     }
 
     /// Whether a path is one of the console's, where it shares its address with others. `/healthz` is
-    /// not: whoever owns the address tells of its health.
+    /// not: the listener that owns the address reports its health.
     #[must_use]
     pub fn owns(path: &str) -> bool {
         path == "/openapi.json"
@@ -119,7 +119,7 @@ impl Console {
         self.middleware.answer(request.map(Body::new), peer).await
     }
 
-    /// The same with the whole body in memory, for an address that is somebody else's.
+    /// The same with a buffered body, for a shared listener.
     pub async fn answer_whole<B>(&self, request: Request<B>, peer: IpAddr) -> Response<Bytes>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,

@@ -1,5 +1,4 @@
-//! Letters as the console writes them: sealed, in the transaction that makes them necessary. Who carries
-//! them is another's business.
+//! Queues emails: sealed, in the transaction that causes them. The mail worker delivers them.
 
 use trunkline_db::Tx;
 use trunkline_keyring::{Binding, Purpose};
@@ -9,7 +8,7 @@ use trunkline_types::{RANDOM_BYTES, Timestamp, uuid_v7};
 use crate::api::Shared;
 use crate::error::ApiError;
 
-/// A letter to write.
+/// An email to queue.
 pub(crate) struct OutgoingEmail<'a> {
     pub(crate) kind: Kind,
     /// To which address.
@@ -19,7 +18,7 @@ pub(crate) struct OutgoingEmail<'a> {
     pub(crate) expires_at: Timestamp,
 }
 
-/// Writes it. With no mail server it is kept for the operator.
+/// Queues it. Without a mail server it stays for the operator.
 pub(crate) async fn write(
     shared: &Shared,
     tx: &mut Tx,

@@ -1,5 +1,5 @@
-//! What can go wrong at the console, in the house's shape of errors. A handler returns a [`ApiError`];
-//! the front, which knows the request's id, writes its body.
+//! API errors of the console. A handler returns an [`ApiError`]; the middleware, which knows the
+//! request id, writes its body.
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -10,7 +10,7 @@ use trunkline_store::FieldError;
 use trunkline_types::RequestId;
 use utoipa::ToSchema;
 
-/// Which row of the error table.
+/// Code in the error table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorCode {
     /// A parameter is wrong.
@@ -23,7 +23,7 @@ pub(crate) enum ErrorCode {
     MethodNotAllowed,
     /// The body is too large.
     TooLarge,
-    /// Nobody is signed in on this device.
+    /// Not signed in on this device.
     NotSignedIn,
     /// The address or the password is wrong, or there were too many tries.
     SignInFailed,
@@ -39,7 +39,7 @@ pub(crate) enum ErrorCode {
     TokenInvalid,
     /// It cannot be done as things stand.
     Conflict,
-    /// Nobody may sign up, or an invitation is needed.
+    /// Sign-up is closed, or requires an invitation.
     SignUpClosed,
     /// A redemption code that is unknown, used, over or taken back.
     CodeInvalid,
@@ -196,12 +196,12 @@ impl ApiError {
         }
     }
 
-    /// Something that is not there, or is somebody else's: nobody is told which.
+    /// Not found, or of another organisation: the response does not tell which.
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("{what} not found"))
     }
 
-    /// A link that is unknown, used or over: nobody is told which.
+    /// A link that is unknown, used or expired: the response does not tell which.
     pub(crate) fn token_invalid() -> Self {
         let text = "this link has expired or was already used; request a new one";
         Self::new(ErrorCode::TokenInvalid, text)

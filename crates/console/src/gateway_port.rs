@@ -1,4 +1,4 @@
-//! What the console is told of what is sold. Who tells it is the process that serves it.
+//! The console's port to the gateway: catalog, routes, cells, keys and tasks. The app implements it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::api::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::session::MemberSession;
 
-/// What is sold, now.
+/// What the console needs of the gateway.
 pub trait GatewayPort: Send + Sync {
     /// The catalog.
     fn book(&self) -> Arc<Book>;
@@ -28,20 +28,20 @@ pub trait GatewayPort: Send + Sync {
     /// Changes whenever an answer made of the others could.
     fn stamp(&self) -> u64;
 
-    /// Whose eyes a request has, by the key that it brings.
+    /// The viewer of a request, by its key.
     fn viewer(&self, headers: &HeaderMap) -> Viewer;
 
-    /// Takes over what was just written of keys, so that it counts here at once.
+    /// Reloads changed keys, so that a change takes effect here immediately.
     fn refresh_keys(&self) -> BoxFuture<'_, ()>;
 
-    /// Looks at a task, closely for its prompt and settings. None if that cannot be done now.
+    /// Inspects a task, `closely` with its prompt and settings. None if that is unavailable.
     fn inspect_task<'a>(
         &'a self,
         task: &'a Task,
         closely: bool,
     ) -> BoxFuture<'a, Option<TaskInspection>>;
 
-    /// Stops a task where that is certain; false if it goes on. None if nobody can tell now.
+    /// Cancels a task; false if it continues. None if the outcome is unknown.
     fn stop_task<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Option<bool>>;
 }
 
@@ -66,7 +66,7 @@ pub struct TaskInspection {
     pub link: Option<FileLink>,
     /// What kind of file.
     pub content_type: String,
-    /// How far it may be in percent, where nobody tells.
+    /// Estimated progress in percent, if the provider reports none.
     pub guess: Option<u8>,
     /// What was asked for; none when it was forgotten.
     pub prompt: Option<String>,
@@ -81,16 +81,16 @@ pub struct TaskInspection {
 pub struct SocialCell {
     /// The cell.
     pub cell: Arc<Cell>,
-    /// Whether somebody has taken it off sale.
+    /// Whether it is paused.
     pub is_paused: bool,
 }
 
-/// Whose eyes.
+/// For whom the catalog is rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Viewer {
     /// No key was brought.
     Stranger,
-    /// A key that opens the door.
+    /// A valid key.
     Customer {
         /// The group whose prices apply; none for the first automatic one that sells a model.
         group: Option<String>,
@@ -102,7 +102,7 @@ pub enum Viewer {
 }
 
 impl Viewer {
-    /// Whose eyes a request has; a key that is not known is refused.
+    /// The viewer of a request; an unknown key is rejected.
     pub(crate) fn of(gateway: &dyn GatewayPort, headers: &HeaderMap) -> Result<Self, ApiError> {
         match gateway.viewer(headers) {
             Self::Unknown => {
@@ -132,7 +132,7 @@ impl Viewer {
     }
 
     /// What one call of a cell costs in the viewer's group; none where it has no price there. Which
-    /// models a key may use changes no price, and nobody calls a cell who has not paid in.
+    /// models a key may use changes no price, and only paid accounts can call a cell.
     pub(crate) fn call_price(&self, book: &Book, model: &str) -> Option<Money> {
         let choice = match self {
             Self::Stranger if book.model(model)?.entry().login_required => return None,
@@ -166,7 +166,7 @@ impl Viewer {
         book.offer(model, choice).ok().map(|(group, _)| group)
     }
 
-    /// Tells answers for different eyes apart.
+    /// Cache key of the viewer.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stranger => "stranger".to_owned(),

@@ -1,4 +1,4 @@
-//! What holds for every request, whatever it asks for: bounds, a time, an id, headers, one log line.
+//! For every request: size limits, a timeout, a request id, headers, one log line.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::console::{Callers, RequestIds};
 use crate::error::{ApiError, ErrorCode};
 use crate::json_body::{CallerAddress, MAX_BODY_BYTES, too_large};
 
-/// Longest query. A page needs a hundred bytes, a provider of sign-ins that sends somebody back thousands.
+/// Longest query. A page needs a hundred bytes, the callback of an identity provider thousands.
 const MAX_QUERY_BYTES: usize = 8_192;
 /// From the head to the answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
     ),
 ];
 
-/// On what everybody may know: any origin may read it, and nothing is kept without asking again.
+/// On public responses: any origin may read them, caches must revalidate.
 const PUBLIC_HEADERS: [(HeaderName, &str); 4] = [
     (CACHE_CONTROL, "no-cache"),
     (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
@@ -52,7 +52,7 @@ const PUBLIC_HEADERS: [(HeaderName, &str); 4] = [
     ),
 ];
 
-/// On what belongs to somebody: our own pages read it, and nobody keeps it.
+/// On private responses: only the console's pages read them, caches must not store them.
 const PRIVATE_HEADERS: [(HeaderName, &str); 2] = [
     (CACHE_CONTROL, "no-store"),
     (
@@ -61,10 +61,10 @@ const PRIVATE_HEADERS: [(HeaderName, &str); 2] = [
     ),
 ];
 
-/// Paths below `/api` that everybody may read from anywhere.
+/// Public paths below `/api`.
 const PUBLIC_PATHS: [&str; 3] = ["/api/pricing", "/api/social/catalog", "/api/workflows"];
 
-/// Whether everybody may read a path from anywhere; what is not is somebody's.
+/// Whether a path is public; all others are private to a session.
 pub(crate) fn is_public(path: &str) -> bool {
     let below = |known: &str| {
         let rest = path.strip_prefix(known);
@@ -73,7 +73,7 @@ pub(crate) fn is_public(path: &str) -> bool {
     !path.starts_with("/api/") || PUBLIC_PATHS.into_iter().any(below)
 }
 
-/// Stands before the routes.
+/// Wraps the router.
 pub(crate) struct Middleware {
     router: Router,
     request_ids: RequestIds,

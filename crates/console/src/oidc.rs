@@ -34,7 +34,7 @@ const WAIT: Deadlines = Deadlines {
 const BELIEVED: Duration = Duration::from_secs(3_600);
 /// What is younger is not fetched anew for a key that is not among it.
 const YOUNG: Duration = Duration::from_secs(60);
-/// Signatures that anybody can check. Never `none`, and never one made with our own secret.
+/// Asymmetric signatures only. Never `none`, and never one made with our own secret.
 const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
@@ -77,7 +77,7 @@ pub(crate) struct AuthorizationRequest<'a> {
     pub(crate) verifier: &'a Secret,
 }
 
-/// Who somebody is, in a provider's words that were proved to be its own.
+/// A verified identity from a provider.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) issuer: String,
@@ -89,7 +89,7 @@ pub(crate) struct Identity {
     pub(crate) proved_at: Option<i64>,
 }
 
-/// Why nobody is known.
+/// Why a provider sign-in failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OidcError {
     /// The provider cannot be asked, or answers nonsense.

@@ -24,9 +24,9 @@ const SALT_BYTES: usize = 16;
 const AT_ONCE: usize = 4;
 /// Who waits longer is told to come back.
 const WAIT: Duration = Duration::from_secs(5);
-/// The first ones that anybody tries, of those that are long enough.
+/// The most common passwords that are long enough.
 const COMMON: &str = include_str!("passwords.txt");
-/// A hash of nothing anybody types, for addresses that nobody has: it takes as long as a real one.
+/// Dummy hash for unknown addresses, so that a check takes as long as for a known one.
 const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$\
                        AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 

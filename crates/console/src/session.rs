@@ -37,7 +37,7 @@ pub(crate) enum Right {
     AccountWrite,
 }
 
-/// A person who is signed in and looks at an organisation of theirs.
+/// A signed-in user with a selected organisation.
 #[derive(Debug, Clone)]
 pub(crate) struct MemberSession {
     pub(crate) person: PersonId,
@@ -51,7 +51,7 @@ pub(crate) struct MemberSession {
     pub(crate) now: Timestamp,
 }
 
-/// A person who is signed in, whether they have an organisation or not.
+/// A signed-in user, with or without an organisation.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthenticatedUser(pub(crate) SignIn);
 
@@ -68,7 +68,7 @@ impl Right {
         Self::AccountWrite,
     ];
 
-    /// Whether a role has it. Everybody reads.
+    /// Whether a role has it. Every role can read.
     pub(crate) const fn is_of(self, role: Role) -> bool {
         match role {
             Role::Owner | Role::Admin => true,
@@ -84,7 +84,7 @@ impl Right {
 // === impl MemberSession ===
 
 impl MemberSession {
-    /// Refuses who has no such right.
+    /// Rejects a member without this right.
     pub(crate) fn require(&self, right: Right) -> Result<(), ApiError> {
         if right.is_of(self.role) {
             return Ok(());
@@ -96,12 +96,12 @@ impl MemberSession {
         Err(ApiError::new(ErrorCode::RoleNotAllowed, text))
     }
 
-    /// Refuses who has not given the password lately: money and secrets need it.
+    /// Rejects a session without a recent password check: billing and secrets need it.
     pub(crate) fn require_step_up(&self) -> Result<(), ApiError> {
         require_step_up(self.stepped_up_until, self.now)
     }
 
-    /// Who asks, where strangers may ask too.
+    /// The session of a public endpoint, if there is one.
     pub(crate) async fn peek(
         shared: &Shared,
         headers: &HeaderMap,
@@ -142,12 +142,12 @@ impl FromRequestParts<Shared> for MemberSession {
 // === impl AuthenticatedUser ===
 
 impl AuthenticatedUser {
-    /// Refuses who has not given the password lately.
+    /// Rejects a session without a recent password check.
     pub(crate) fn require_step_up(&self) -> Result<(), ApiError> {
         require_step_up(self.0.stepped_up_until, self.0.now)
     }
 
-    /// Refuses who does not run the house, as if there were nothing.
+    /// Rejects users who are not operators with 404.
     pub(crate) fn require_operator(&self) -> Result<(), ApiError> {
         require_operator(self.0.is_operator)
     }
@@ -162,7 +162,7 @@ impl FromRequestParts<Shared> for AuthenticatedUser {
     }
 }
 
-/// The fault of who is not signed in (any more).
+/// The error of a request without a valid session.
 pub(crate) fn not_signed_in() -> ApiError {
     let text =
         "not signed in, or the session has expired; sign in and try again. Nothing was changed";

@@ -6,7 +6,7 @@ use trunkline_types::{AccountId, Money, Secret};
 /// The console's settings.
 #[derive(Debug, Clone)]
 pub struct ConsoleSettings {
-    /// What the house is called.
+    /// Display name of the instance.
     pub name: String,
     /// Where people open it, such as `https://console.example.com`; no path, no slash at its end.
     pub dash_url: String,
@@ -34,11 +34,11 @@ pub struct ConsoleSettings {
 /// Sign-up policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignUp {
-    /// Nobody but operators.
+    /// Only operators create accounts.
     Closed,
     /// Who was invited to.
     Invitation,
-    /// Everybody.
+    /// Open to all.
     Open,
 }
 
@@ -68,7 +68,7 @@ pub struct Provider {
     pub scopes: Vec<String>,
     /// The only domains whose addresses may sign in; empty for all.
     pub allowed_domains: Vec<String>,
-    /// Whether somebody whom nobody knows is let in, with an organisation of their own.
+    /// Whether unknown users are signed up, with their own organisation.
     pub makes_people: bool,
 }
 

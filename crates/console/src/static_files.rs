@@ -43,7 +43,7 @@ const MONTHS: &str = "public, max-age=31536000, immutable";
 /// Ways to send less, the best first.
 const PACKED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
-/// What was built; nothing, if nobody did.
+/// The built pages; empty if they were not built.
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]

@@ -1,4 +1,4 @@
-//! Credit for trying out, given once to a verified address, and the ids of such movements.
+//! Trial credit, granted once per verified address, and the ids of such transactions.
 
 use trunkline_db::{Tx, database_now};
 use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
@@ -11,7 +11,7 @@ use crate::error::ApiError;
 /// Who says that credit was given, in the ledger.
 const TRIAL_PROVIDER: &str = "trial";
 
-/// Gives credit for trying out, if the house gives any and the address was given none before.
+/// Grants trial credit if it is configured and the address has not received it before.
 pub(crate) async fn grant_trial(
     shared: &Shared,
     tx: &mut Tx,

@@ -1,5 +1,4 @@
-//! Copies of events on their way to other nodes. Any node carries them; a loop that found some looks
-//! again at once.
+//! Event relay: any node publishes pending event copies; a loop that found some polls again immediately.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How often it is counted what waits.
 const COUNT: Duration = Duration::from_secs(5);
 
-/// Carries copies until it is told to stop.
+/// Relays event copies until it is stopped.
 pub async fn run(
     gateway: Arc<Services>,
     notifications: Notifications,

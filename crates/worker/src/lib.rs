@@ -1,11 +1,11 @@
-//! Jobs that somebody must do, whoever comes first. Each is idempotent: what was done before is found
-//! done, and who dies in the middle is followed by another.
+//! Background jobs. Every worker node runs all of them; each is idempotent, and a node that fails in the
+//! middle of a job is followed by another.
 //!
-//! - [`events`]: copies that are to be carried to other nodes.
-//! - [`mail`]: letters to people.
-//! - [`video`]: tasks that are to be sent, asked for, fetched.
-//! - [`webhooks`]: messages to addresses of customers.
-//! - [`retention`]: what is kept for a while and no longer.
+//! - [`events`]: relays event copies to other nodes.
+//! - [`mail`]: delivers emails.
+//! - [`video`]: submits, polls and downloads video tasks.
+//! - [`webhooks`]: delivers webhook messages.
+//! - [`retention`]: deletes expired data.
 #![cfg_attr(
     not(test),
     deny(

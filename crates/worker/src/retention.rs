@@ -1,4 +1,4 @@
-//! What is kept for a while: prompts of tasks that ended, events, files, and answers of calls with a name.
+//! Retention: deletes expired prompts, events, files and stored responses of idempotent calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ const EVERY: Duration = Duration::from_secs(600);
 /// The same for answers, some of which live for two minutes.
 const ANSWERS_EVERY: Duration = Duration::from_secs(30);
 
-/// Forgets what is too old until it is told to stop.
+/// Deletes expired data until it is stopped.
 pub async fn run(gateway: Arc<Services>, mut stop: watch::Receiver<bool>) {
     let mut pause = tokio::time::interval(EVERY);
     let mut often = tokio::time::interval(ANSWERS_EVERY);
     loop {
         tokio::select! {
-            _ = pause.tick() => tidy(&gateway).await,
+            _ = pause.tick() => purge(&gateway).await,
             _ = often.tick() => {
                 if let Err(error) = trunkline_gateway::purge_stored_responses(&gateway).await {
                     tracing::warn!(%error, "deleting expired stored responses failed");
@@ -28,7 +28,7 @@ pub async fn run(gateway: Arc<Services>, mut stop: watch::Receiver<bool>) {
     }
 }
 
-async fn tidy(gateway: &Services) {
+async fn purge(gateway: &Services) {
     match trunkline_gateway::purge_prompts(gateway).await {
         Ok(0) => {}
         Ok(tasks) => tracing::info!(tasks_count = tasks, "deleted prompts of old tasks"),

@@ -11,7 +11,7 @@ pub(crate) const AT_ONCE: PollInterval = always(Duration::ZERO);
 /// After the database did not answer.
 pub(crate) const AWAY: PollInterval = always(Duration::from_secs(1));
 
-/// So long, whatever is heard.
+/// A fixed interval, regardless of notifications.
 const fn always(pause: Duration) -> PollInterval {
     PollInterval {
         min: pause,
@@ -20,7 +20,7 @@ const fn always(pause: Duration) -> PollInterval {
     }
 }
 
-/// As often as `look` while nobody listens; otherwise until something is written, or becomes due.
+/// Polls every `look` without notifications; otherwise waits for a notification or the next due time.
 pub(crate) fn until(look: Duration, next: Result<Option<Duration>, DbError>) -> PollInterval {
     let next = match next {
         Ok(next) => next.unwrap_or(FALLBACK),

@@ -1,4 +1,4 @@
-//! Messages to webhooks: one loop that sends what is due, and one that keeps their lists in order.
+//! Webhook delivery: one loop that delivers due messages, one that runs maintenance.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::waiting::{AT_ONCE, AWAY, until};
 
 /// Between two looks at a list.
 const LOOK: Duration = Duration::from_millis(250);
-/// Between two rounds of keeping order. While somebody listens, an idle one is rare.
+/// Interval of maintenance. Rare while notifications are received.
 const KEEP: PollInterval = PollInterval {
     min: Duration::from_secs(2),
     polling: Duration::from_secs(2),
     listening: Duration::from_secs(20),
 };
 
-/// Sends until it is told to stop.
+/// Delivers due messages until it is stopped.
 pub async fn run(
     gateway: Arc<Services>,
     notifications: Notifications,
@@ -41,7 +41,7 @@ pub async fn run(
     }
 }
 
-/// Keeps order until it is told to stop.
+/// Runs maintenance until it is stopped.
 pub async fn keep(
     gateway: Arc<Services>,
     notifications: Notifications,

@@ -32,7 +32,7 @@ Examples:
         id: i64,
     },
 
-    /// Invite somebody to the organisation at the console; prints the link.
+    /// Invite a person to the organisation; prints the link.
     #[command(
         after_help = "The link is good once, for a week, for that address; an open invitation to it is replaced. The
 database login needs the role trunkline_console.

@@ -34,7 +34,7 @@ Examples:
         files: Vec<PathBuf>,
     },
 
-    /// List the vendors' prices that nobody has read for long, the oldest first.
+    /// List vendor prices that were not checked for a long time, oldest first.
     #[command(
         after_help = "Files are read as by lint. To mend a price, read its source again and change the day in
 read_on, and the number if it is another.

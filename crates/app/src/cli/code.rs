@@ -36,7 +36,7 @@ Examples:
         limit: i64,
     },
 
-    /// Take back a code that nobody has redeemed, or all such codes of a batch.
+    /// Revoke an unredeemed code, or all unredeemed codes of a batch.
     #[command(after_help = "What was redeemed stays redeemed.
 
 Examples:

@@ -30,7 +30,7 @@ Example:
     )]
     Pause(PauseCell),
 
-    /// Sell a cell again, whoever paused it.
+    /// Resume a paused cell.
     #[command(
         after_help = "A node pauses a cell by itself when the data source does not have its path any more; `social events`
 tells which. A cell without a price stays paused: see `social price`.
@@ -70,7 +70,7 @@ pub(crate) struct PauseCell {
     pub(crate) platform: String,
     /// The capability: search, post, user, comments, user-posts or trending.
     pub(crate) capability: String,
-    /// Why, for whoever reads the list.
+    /// Reason, shown in the list.
     #[arg(long)]
     pub(crate) reason: String,
 }

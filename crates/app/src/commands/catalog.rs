@@ -148,7 +148,7 @@ fn repriced(before: &Book, wish: &SetPrice, prices: &Faces) -> anyhow::Result<En
             (&mut tier.standard, &mut tier.paid)
         }
     };
-    // A column for those who have paid in begins as what everybody pays.
+    // The price column of paid accounts starts as the general price.
     let column = if wish.paid {
         paid.get_or_insert_with(|| standard.clone())
     } else {

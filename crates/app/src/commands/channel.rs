@@ -83,7 +83,7 @@ async fn add(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds a channel. A credential that somebody has typed comes with its label, beside those of the wish.
+/// Adds a channel. A typed credential comes with its label, beside those of the options.
 pub(super) async fn create(
     config: &Config,
     database: &Database,
@@ -206,7 +206,7 @@ async fn resume(database: &Database, name: &str, output: &Output) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Gives back the state before. A channel that is off stays off: that was somebody's other decision.
+/// Restores the previous state. A channel that is off stays off: that was a separate decision.
 async fn set_state(tx: &mut Tx, name: &str, state: ChannelState) -> anyhow::Result<ChannelState> {
     let channel = channels::find(tx, name).await?;
     let channel = channel.ok_or_else(|| unknown(name))?;

@@ -67,7 +67,7 @@ async fn check_schema(database: &Database) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ends a transaction. Where nobody knows whether it was committed, the advice says how to find out.
+/// Ends a transaction. If the commit outcome is unknown, the advice says how to find out.
 pub(super) async fn finish<T>(tx: Tx, done: anyhow::Result<T>, advice: &str) -> anyhow::Result<T> {
     tx.finish(done)
         .await

@@ -151,7 +151,7 @@ fn keep(paths: &Paths, url: &Secret, progress: &mut Progress<'_>) -> anyhow::Res
 
 fn keyring(paths: &Paths, config: &Config, progress: &mut Progress<'_>) -> anyhow::Result<()> {
     let file = paths.keyring.display();
-    // A configuration that somebody has written may name another file.
+    // An existing configuration may name another file.
     let is_ours = matches!(&config.keyring, crate::config::KeyringPlace::File(path) if *path == paths.keyring);
     if is_ours && paths.make_keyring()? {
         let text = format!(
@@ -184,7 +184,7 @@ enum Service {
     Running,
     /// It takes calls now.
     Started,
-    /// Somebody else is to start it.
+    /// The operator starts it.
     Stopped,
 }
 

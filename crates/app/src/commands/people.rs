@@ -31,7 +31,7 @@ pub(crate) async fn first_link(
     setup_link(people, settings).await.map(Some)
 }
 
-/// A link that makes somebody an operator, or gives one a new password.
+/// A link that creates an operator or resets an operator's password.
 async fn setup_link(people: &Database, settings: &ConsoleSettings) -> anyhow::Result<String> {
     let token = Token::fresh(&SystemRandom)?;
     let mut tx = people.begin().await?;

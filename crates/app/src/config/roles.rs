@@ -5,7 +5,7 @@
 pub(crate) enum Role {
     /// Answers customers' calls.
     Edge,
-    /// Does the jobs that somebody must do.
+    /// Runs background jobs.
     Worker,
     /// Serves the console.
     Console,

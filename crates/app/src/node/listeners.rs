@@ -21,7 +21,7 @@ use trunkline_store::Network;
 use trunkline_store::tasks::Task;
 use trunkline_upstream::Client;
 
-/// Addresses that are ours, before anybody is served there.
+/// Bound listeners, before they serve.
 pub(super) struct Listeners {
     /// None if no calls are answered here.
     door: Option<BoundListener>,
@@ -137,7 +137,7 @@ impl ConsoleDeps {
             gateway: Arc::new(ConsoleGateway(gateway.clone())),
             request_ids: Arc::new(move || ids.request_id()),
         });
-        tasks.spawn(console.clone().keep_house(stop.clone()));
+        tasks.spawn(console.clone().run_cleanup(stop.clone()));
         console
     }
 }

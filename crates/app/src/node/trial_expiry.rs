@@ -1,5 +1,5 @@
-//! Credit for trying out that is over: what is left goes back. Whoever comes first does it, each grant in one
-//! transaction with its mark, so that who dies in the middle has done nothing and who comes second finds it done.
+//! Expiry of trial credit: takes back what is left. Every node runs it; each grant is one transaction, so a
+//! node that fails in the middle has changed nothing and a second node finds it done.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) async fn run(data: Database, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// False if no grant is over that nobody else is at.
+/// False if no expired grant is unclaimed.
 async fn take_next(data: &Database) -> anyhow::Result<bool> {
     let mut tx = data.begin().await?;
     let done = take_in(&mut tx).await;

@@ -16,7 +16,7 @@ fn the_starter_sells_exactly_the_cells_with_a_published_price_at_it() {
     let document = starter().unwrap();
     let cells = builtin().unwrap();
     let (mut priced, mut unpriced) = (0, 0);
-    // Those of the specification; whoever adds a platform adds to them.
+    // Those of the specification; a new platform adds to them.
     let named = |cell: &&std::sync::Arc<Cell>| {
         let number: u32 = cell.platform.label.trim_start_matches('P').parse().unwrap();
         number <= 20

@@ -1,4 +1,4 @@
-//! Links between documents. In the house they lead from file to file; here from page to page.
+//! Links between documents: from file to file in the repository, from page to page here.
 
 /// Where a link leads.
 #[derive(Debug, PartialEq, Eq)]

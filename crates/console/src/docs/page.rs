@@ -3,7 +3,7 @@
 use super::markdown::{self, Rendered};
 use super::{DocsSettings, links};
 
-/// Everything below this line of a document is for those who build the house.
+/// Everything below this line of a document is for developers of Trunkline.
 const FOR_BUILDERS: &str = "<!-- for builders -->";
 
 /// Where a page stands in the list of all.

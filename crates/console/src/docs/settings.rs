@@ -2,7 +2,7 @@
 
 use crate::settings::ConsoleSettings;
 
-/// What the pages are told of the house they stand in.
+/// Instance settings shown in the pages.
 #[derive(Debug, Clone)]
 pub(crate) struct DocsSettings {
     /// Where calls go, without a path, such as `https://api.example.com`.

@@ -54,7 +54,7 @@ impl Site {
         for source in SOURCES {
             match Head::read(source.slug, source.text) {
                 Ok((head, body)) => drafts.push((head, body.to_owned())),
-                // A test reads all heads, so this is for whoever breaks one while writing.
+                // A test reads all heads, so this happens only while a page is edited.
                 Err(problem) => tracing::error!(problem, "documentation page skipped"),
             }
         }

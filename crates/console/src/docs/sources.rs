@@ -1,7 +1,7 @@
 //! Which pages there are. A page of `docs/site` is written for this place; the others are documents of
 //! the house that customers and operators read too. Those say where they stop being for them.
 
-/// A page as it lies in the house.
+/// A source file of a page.
 pub(super) struct Source {
     /// Its name in the address.
     pub(super) slug: &'static str,

@@ -1,4 +1,4 @@
-//! `trunkline catalog diff`: what an import would change, seen before anybody pays it.
+//! `trunkline catalog diff`: what an import would change.
 
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use trunkline_upstream::Providers;
 use crate::cli::{DatabaseChoice, InitArguments, read_database};
 use crate::output::Output;
 
-/// How often somebody may mistype an answer.
+/// Attempts to answer a question.
 const TRIES: usize = 5;
 /// The address of an installation that is reached from this machine alone.
 const LOCAL_URL: &str = "http://127.0.0.1:8080";
@@ -38,7 +38,7 @@ pub(super) struct Questions<'a> {
 // === impl Questions ===
 
 impl<'a> Questions<'a> {
-    /// Nobody is asked where no terminal is, nor where a program reads the answer.
+    /// No questions are asked without a terminal, nor where a program reads the output.
     pub(super) fn new(wish: &'a InitArguments, output: &Output) -> Self {
         let is_asked = io::stdin().is_terminal() && !wish.key_stdin && !output.is_for_programs();
         Self {

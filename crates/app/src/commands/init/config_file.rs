@@ -31,7 +31,7 @@ fn is_local(url: &url::Url) -> bool {
     url.scheme() == "http" && matches!(url.host_str(), Some("127.0.0.1" | "localhost"))
 }
 
-/// Whether somebody else has to speak TLS in front of it.
+/// Whether a proxy has to terminate TLS in front of it.
 pub(super) fn needs_proxy(public_url: &str, listen: SocketAddr) -> bool {
     public_url.starts_with("https://") && listen.ip().is_loopback()
 }

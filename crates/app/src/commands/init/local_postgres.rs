@@ -66,7 +66,7 @@ pub(super) fn address(port: u16) -> anyhow::Result<Secret> {
     )))
 }
 
-/// Refuses where somebody has such a login or database: their password and contents are not ours.
+/// Rejects an existing login or database: its password and contents are not ours.
 pub(super) async fn must_be_free() -> anyhow::Result<()> {
     let found = look().await?;
     if found.has_login || found.has_database {

@@ -111,7 +111,7 @@ impl Paths {
 
     fn write_beside(&self, text: &str) -> anyhow::Result<(PathBuf, Config)> {
         let beside = self.config.with_extension("toml.new");
-        // Left by a run that was stopped in between; nobody else writes that name.
+        // Left by an interrupted run; no other program writes that name.
         drop(std::fs::remove_file(&beside));
         self.write(&beside, SERVICE_READS, text)?;
         match load(Some(&beside), &[]) {

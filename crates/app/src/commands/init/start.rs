@@ -34,7 +34,7 @@ const HEAD_BYTES: usize = 64;
 pub(super) enum Runner {
     /// The unit of the package.
     Systemd,
-    /// Nobody: it is a process of its own.
+    /// None: it is a process of its own.
     Background,
 }
 

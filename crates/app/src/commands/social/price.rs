@@ -100,7 +100,7 @@ fn decided(
     })
 }
 
-/// All of them as one change. A cell that somebody priced meanwhile keeps that price.
+/// All of them as one change. A cell that was priced meanwhile keeps that price.
 async fn write(console: &Database, suggested: &[Suggestion<'_>]) -> anyhow::Result<Published> {
     let note = format!("social price --suggest: {} cells", suggested.len());
     // What is wrong shows on the catalog as it is then; in that case nothing is changed.
