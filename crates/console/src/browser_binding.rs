@@ -16,7 +16,6 @@ const PLAIN: &str = "trunkline-browser";
 /// As long as a letter's link, and a little more.
 const LIFE_SECONDS: i64 = 3 * 86_400;
 
-/// A browser.
 pub(crate) struct Browser {
     pub(crate) hash: TokenHash,
     /// What it is to keep, if it had nothing.

@@ -79,7 +79,6 @@ pub struct TaskInspection {
 /// A cell of social data as it stands.
 #[derive(Debug, Clone)]
 pub struct SocialCell {
-    /// The cell.
     pub cell: Arc<Cell>,
     /// Whether it is paused.
     pub is_paused: bool,

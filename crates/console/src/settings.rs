@@ -75,7 +75,6 @@ pub struct Provider {
 /// Trial credit of new organisations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// Amount.
     pub amount: Money,
     /// Validity in days.
     pub days: u32,
@@ -125,7 +124,6 @@ impl ConsoleSettings {
 // === impl SignUp, Mode ===
 
 impl SignUp {
-    /// Its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -140,7 +138,6 @@ impl SignUp {
 }
 
 impl Mode {
-    /// Its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -22,7 +22,6 @@ pub struct Token {
 // === impl Token ===
 
 impl Token {
-    /// A fresh one.
     pub fn fresh(random: &dyn RandomSource) -> Result<Self, RandomError> {
         let mut bytes = [0; TOKEN_BYTES];
         random.fill(&mut bytes)?;

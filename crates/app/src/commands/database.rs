@@ -21,7 +21,6 @@ pub(super) fn url(config: &Config) -> anyhow::Result<&Secret> {
     )
 }
 
-/// Opens it.
 pub(super) async fn open(config: &Config, role: Role) -> anyhow::Result<Database> {
     let own = config.console.database_url.as_ref();
     let url = match own.filter(|_| role == Role::Console) {

@@ -9,7 +9,6 @@ use trunkline_types::{Money, Timestamp};
 
 use crate::times;
 
-/// An account.
 pub(super) fn account(account: &Account, balance: &Balance) -> Value {
     json!({
         "id": account.id,
@@ -34,7 +33,6 @@ pub(super) fn balance(balance: &Balance) -> Value {
     })
 }
 
-/// A budget.
 pub(super) fn budget(budget: &Budget) -> Value {
     json!({
         "key": budget.key.map(|key| key.number()),

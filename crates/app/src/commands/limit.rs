@@ -35,7 +35,6 @@ pub(super) async fn set(
     Ok(())
 }
 
-/// Removes one.
 pub(super) async fn remove(
     database: &Database,
     of: &LimitOf,
@@ -52,7 +51,6 @@ pub(super) async fn remove(
     Ok(())
 }
 
-/// Lists all.
 pub(super) async fn list(database: &Database, output: &Output) -> anyhow::Result<()> {
     let mut session = database.session().await?;
     let all = limits::list(&mut session).await?;

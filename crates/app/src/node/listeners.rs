@@ -31,7 +31,6 @@ pub(super) struct Listeners {
 
 /// Where the console answers.
 enum ConsoleAt {
-    /// Nowhere.
     Nowhere,
     /// At the edge's address.
     Edge,
