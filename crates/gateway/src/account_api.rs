@@ -23,7 +23,7 @@ pub use keys::refresh_keys;
 
 /// Which room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum Resource {
     /// `/v1/keys`: keys of the account, and keys below the caller's own.
     Keys,
     /// `/v1/aliases`: the account's own names for models.
@@ -38,7 +38,7 @@ pub(crate) enum Room {
 
 /// Somebody at a desk. The method is one that the path takes.
 #[derive(Debug)]
-pub(crate) struct Visit<'a> {
+pub(crate) struct ApiRequest<'a> {
     pub(crate) caller: Caller,
     pub(crate) method: Method,
     /// What stands behind the room's name, part by part.
@@ -52,22 +52,22 @@ pub(crate) struct Visit<'a> {
 /// Leads a visitor to the room.
 pub(crate) async fn dispatch(
     services: &Arc<Services>,
-    room: Room,
-    visit: Visit<'_>,
+    room: Resource,
+    visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(room.word())?;
     match room {
-        Room::Keys => keys::handle(services, visit).await,
-        Room::Aliases => aliases::handle(services, visit).await,
-        Room::Events => events::handle(services, visit).await,
-        Room::Webhooks => webhooks::handle(services, visit).await,
-        Room::Report => usage::handle(services, visit).await,
+        Resource::Keys => keys::handle(services, visit).await,
+        Resource::Aliases => aliases::handle(services, visit).await,
+        Resource::Events => events::handle(services, visit).await,
+        Resource::Webhooks => webhooks::handle(services, visit).await,
+        Resource::Report => usage::handle(services, visit).await,
     }
 }
 
 // === impl Room ===
 
-impl Room {
+impl Resource {
     /// The word that opens it in a key's list of endpoints.
     pub(crate) const fn word(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use trunkline_types::{EndpointType, RequestId, Secret, Timestamp};
 use trunkline_upstream::{Credential as UpstreamCredential, Deadlines, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
-use crate::format_selection::spoken_as;
+use crate::format_selection::provider_format;
 use crate::metrics::{Histogram, LabelledCounter};
 
 /// What channels of a data source speak.
@@ -250,7 +250,7 @@ impl Channel {
             .get(&row.provider)
             .ok_or("its provider is unknown")?
             .clone();
-        let talks = |format: &Format| provider.speaks(spoken_as(*format));
+        let talks = |format: &Format| provider.speaks(provider_format(*format));
         let makes = MADE.iter().any(|endpoint| provider.serves(*endpoint));
         let looks = provider
             .formats
@@ -375,7 +375,7 @@ impl Channel {
     }
 
     /// The upstream answered.
-    pub(crate) fn went_well(&self) {
+    pub(crate) fn record_success(&self) {
         self.health.faults.store(0, Ordering::Relaxed);
     }
 

@@ -20,14 +20,14 @@ const REFUND_PAUSE: Duration = Duration::from_millis(500);
 const REFUND_FOR: Duration = Duration::from_secs(600);
 
 /// The way to a body, and a look at the connection it goes to.
-pub(crate) struct Out {
+pub(crate) struct AckedSender {
     pub(crate) pieces: mpsc::Sender<AckedChunk>,
     pub(crate) watch: PeerWatch,
     /// A reader who takes nothing for so long has gone.
     pub(crate) patience: Duration,
 }
 
-impl Out {
+impl AckedSender {
     /// Hands over one piece. False if nobody took its first byte.
     pub(crate) async fn hand(&self, bytes: Bytes) -> bool {
         if self.watch.has_left().await {
@@ -63,7 +63,7 @@ pub(crate) async fn send_acked(
     *response.body_mut() = ResponseBody::Acked(AckedBody::whole(coming, length));
     let sent = response.headers_mut();
     sent.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    let out = Out {
+    let out = AckedSender {
         pieces,
         watch: context.watch.clone(),
         patience: services.settings.reader_wait,

@@ -200,7 +200,7 @@ impl Edge {
             };
             let (shared, stop) = (Arc::clone(&self.shared), stop.clone());
             self.connections.spawn(async move {
-                shared.greet(stream, peer, stop).await;
+                shared.handshake(stream, peer, stop).await;
                 drop(permit);
             });
         }
@@ -214,7 +214,7 @@ impl Edge {
 
 impl Shared {
     /// Shakes hands, if the listener speaks TLS.
-    async fn greet(
+    async fn handshake(
         self: Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,

@@ -17,7 +17,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::settings::EventSettings;
 
 pub(crate) use self::cursor::{Cursor, Side};
-pub(crate) use self::frames::Told;
+pub(crate) use self::frames::SseFrame;
 
 /// Hints that a reader of an account, or of the house, may be behind.
 const ACCOUNT_QUEUE: usize = 32;
@@ -29,18 +29,18 @@ const FULL_SECONDS: u64 = 5;
 
 /// What readers are told.
 #[derive(Debug, Clone)]
-pub(crate) enum News {
+pub(crate) enum Notification {
     /// The next event.
-    Event(Arc<Told>),
+    Event(Arc<SseFrame>),
     /// There are events up to this number: look at the table.
     Look(i64),
     /// Live news.
-    Channel(Arc<Told>),
+    Channel(Arc<SseFrame>),
 }
 
 /// Why a reader is sent away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Farewell {
+pub(crate) enum CloseReason {
     /// This node stops.
     Stopping,
     /// The key is over, or the account closed.
@@ -62,7 +62,7 @@ pub(crate) enum CopyStatus {
 
 /// All who follow.
 pub(crate) struct Hub {
-    rooms: Mutex<JobSlots>,
+    rooms: Mutex<Subscribers>,
     pub(crate) reads: Semaphore,
     /// A key was revoked somewhere.
     pub(crate) revoked: Notify,
@@ -89,22 +89,22 @@ pub(crate) struct Counts {
 }
 
 #[derive(Default)]
-struct JobSlots {
-    of_accounts: HashMap<AccountId, Room>,
-    seats: HashMap<u64, Seated>,
+struct Subscribers {
+    of_accounts: HashMap<AccountId, AccountSubscribers>,
+    seats: HashMap<u64, Connection>,
     next: u64,
 }
 
-struct Room {
+struct AccountSubscribers {
     /// The newest number that readers were told of; none if nothing is known yet.
     last: Option<i64>,
-    hints: broadcast::Sender<News>,
+    hints: broadcast::Sender<Notification>,
     readers: usize,
 }
 
-struct Seated {
+struct Connection {
     key: KeyHash,
-    away: oneshot::Sender<Farewell>,
+    away: oneshot::Sender<CloseReason>,
 }
 
 /// A seat among those who follow; given back when dropped.
@@ -115,10 +115,10 @@ pub(crate) struct ConnectionPermit {
 }
 
 /// What a reader hears.
-pub(crate) struct Hears {
-    pub(crate) account: broadcast::Receiver<News>,
-    pub(crate) house: broadcast::Receiver<News>,
-    pub(crate) away: oneshot::Receiver<Farewell>,
+pub(crate) struct Subscriber {
+    pub(crate) account: broadcast::Receiver<Notification>,
+    pub(crate) house: broadcast::Receiver<Notification>,
+    pub(crate) away: oneshot::Receiver<CloseReason>,
 }
 
 // === impl Hub ===
@@ -139,7 +139,7 @@ impl Hub {
         account: AccountId,
         key: KeyHash,
         settings: &EventSettings,
-    ) -> Result<(ConnectionPermit, Hears), ApiError> {
+    ) -> Result<(ConnectionPermit, Subscriber), ApiError> {
         let mut rooms = self.lock();
         if rooms.seats.len() >= settings.max_connections {
             return Err(full(
@@ -158,8 +158,8 @@ impl Hub {
         let (send, away) = oneshot::channel();
         let number = rooms.next;
         rooms.next = number.wrapping_add(1);
-        rooms.seats.insert(number, Seated { key, away: send });
-        let hears = Hears {
+        rooms.seats.insert(number, Connection { key, away: send });
+        let hears = Subscriber {
             account: rooms.join(account, ACCOUNT_QUEUE),
             house: rooms.join(SYSTEM_ACCOUNT, HOUSE_QUEUE),
             away,
@@ -183,14 +183,14 @@ impl Hub {
     pub(crate) fn standing(&self, account: AccountId, seq: i64) -> CopyStatus {
         match self.lock().of_accounts.get(&account) {
             None => CopyStatus::Nobody,
-            Some(Room { last: None, .. }) => CopyStatus::Jump(None),
-            Some(Room {
+            Some(AccountSubscribers { last: None, .. }) => CopyStatus::Jump(None),
+            Some(AccountSubscribers {
                 last: Some(last), ..
             }) if seq <= *last => CopyStatus::Old,
-            Some(Room {
+            Some(AccountSubscribers {
                 last: Some(last), ..
             }) if last.checked_add(1) == Some(seq) => CopyStatus::Next,
-            Some(Room { last, .. }) => CopyStatus::Jump(*last),
+            Some(AccountSubscribers { last, .. }) => CopyStatus::Jump(*last),
         }
     }
 
@@ -199,7 +199,7 @@ impl Hub {
     }
 
     /// Tells the readers of an account, who then know all up to this number.
-    pub(crate) fn tell(&self, account: AccountId, last: i64, news: Vec<News>) {
+    pub(crate) fn tell(&self, account: AccountId, last: i64, news: Vec<Notification>) {
         let mut rooms = self.lock();
         let Some(room) = rooms.of_accounts.get_mut(&account) else {
             return;
@@ -212,15 +212,15 @@ impl Hub {
     }
 
     /// Tells live news to whoever is here.
-    pub(crate) fn tell_live(&self, account: AccountId, told: Told) {
+    pub(crate) fn tell_live(&self, account: AccountId, told: SseFrame) {
         let rooms = self.lock();
         if let Some(room) = rooms.of_accounts.get(&account) {
-            drop(room.hints.send(News::Channel(Arc::new(told))));
+            drop(room.hints.send(Notification::Channel(Arc::new(told))));
         }
     }
 
     /// Sends away whose key is not good any more, or everybody.
-    pub(crate) fn send_away(&self, why: Farewell, is_over: impl Fn(&KeyHash) -> bool) {
+    pub(crate) fn send_away(&self, why: CloseReason, is_over: impl Fn(&KeyHash) -> bool) {
         let mut rooms = self.lock();
         let over = rooms.seats.extract_if(|_, seated| is_over(&seated.key));
         for (_, seated) in over {
@@ -235,20 +235,23 @@ impl Hub {
         (rooms.seats.len(), rooms.of_accounts.len())
     }
 
-    fn lock(&self) -> MutexGuard<'_, JobSlots> {
+    fn lock(&self) -> MutexGuard<'_, Subscribers> {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Rooms ===
 
-impl JobSlots {
-    fn join(&mut self, account: AccountId, queue: usize) -> broadcast::Receiver<News> {
-        let room = self.of_accounts.entry(account).or_insert_with(|| Room {
-            last: None,
-            hints: broadcast::channel(queue).0,
-            readers: 0,
-        });
+impl Subscribers {
+    fn join(&mut self, account: AccountId, queue: usize) -> broadcast::Receiver<Notification> {
+        let room = self
+            .of_accounts
+            .entry(account)
+            .or_insert_with(|| AccountSubscribers {
+                last: None,
+                hints: broadcast::channel(queue).0,
+                readers: 0,
+            });
         room.readers = room.readers.saturating_add(1);
         room.hints.subscribe()
     }

@@ -14,7 +14,7 @@ mod reader;
 mod relay;
 mod subscription;
 
-pub(crate) use params::{Asked, Begin, wrong};
+pub(crate) use params::{Begin, EventQuery, wrong};
 pub(crate) use payloads::{Change as CatalogNews, catalog_events};
 pub(crate) use reader::{QUEUE, Reader};
 pub use relay::{RelayError, measure_outbox, purge_events, relay_events};

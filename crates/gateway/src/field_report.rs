@@ -29,7 +29,7 @@ const AUTO_TIER: &str = "auto";
 
 /// What reading the fields came to.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct FieldReport {
     /// What there is to say about them.
     pub(crate) report: FieldReport,
     /// Those that the price depends on, as they are sent.
@@ -45,10 +45,10 @@ pub(crate) fn read(
     sale: &Sale,
     endpoint: Endpoint,
     request: &Request,
-) -> Result<Reading, ApiError> {
+) -> Result<FieldReport, ApiError> {
     let entry = sale.model.entry();
     check_endpoint(entry, endpoint, request)?;
-    let mut reading = Reading::default();
+    let mut reading = FieldReport::default();
     for name in request.fields() {
         if request.field(name) == Some(b"null") {
             reading.nothing(entry, request, name);
@@ -77,7 +77,7 @@ pub(crate) fn is_capped(entry: &Entry, request: &Request) -> bool {
 }
 
 /// What strict mode says of a field that would not do what it seems to.
-pub(crate) fn trapped(note: &FieldNote) -> ApiError {
+pub(crate) fn strict_violation(note: &FieldNote) -> ApiError {
     let what = match note.fate {
         FieldTreatment::Ignored => "has no effect",
         FieldTreatment::Rewritten => "would be changed",
@@ -158,7 +158,7 @@ fn invalid(field: &str, text: String) -> ApiError {
     ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(field)
 }
 
-impl Reading {
+impl FieldReport {
     /// Null says as much as nothing: nobody is told of it, but who does not know the field gets none.
     fn nothing(&mut self, entry: &Entry, request: &Request, name: &str) {
         let refused = match entry.parameters.get(request.chat_name_of(name)) {

@@ -78,7 +78,7 @@ const NEAR: [(Format, [(Format, &str); 3]); 4] = [
 
 /// The format to ask in, of those that a provider speaks; none if it holds no conversations.
 pub(crate) fn choose(caller: Format, spoken: &[Spoken]) -> Option<Format> {
-    let speaks = |format: Format| spoken.contains(&spoken_as(format));
+    let speaks = |format: Format| spoken.contains(&provider_format(format));
     if speaks(caller) {
         return Some(caller);
     }
@@ -88,7 +88,7 @@ pub(crate) fn choose(caller: Format, spoken: &[Spoken]) -> Option<Format> {
 }
 
 /// The word of providers for a format.
-pub(crate) const fn spoken_as(format: Format) -> Spoken {
+pub(crate) const fn provider_format(format: Format) -> Spoken {
     match format {
         Format::OpenaiChat => Spoken::OpenaiChat,
         Format::ClaudeMessages => Spoken::ClaudeMessages,
@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn the_callers_own_format_goes_first_and_every_other_is_reachable() {
         for caller in Format::ALL {
-            let all = Format::ALL.map(spoken_as);
+            let all = Format::ALL.map(provider_format);
             assert_eq!(choose(caller, &all), Some(caller));
             for other in Format::ALL {
-                assert_eq!(choose(caller, &[spoken_as(other)]), Some(other));
+                assert_eq!(choose(caller, &[provider_format(other)]), Some(other));
             }
             assert_eq!(choose(caller, &[Spoken::OpenaiImages]), None);
             let near = NEAR.iter().find(|(from, _)| *from == caller).unwrap();

@@ -11,12 +11,12 @@ const SECONDS_PER_MINUTE: u64 = 60;
 
 /// The tightest limit of each kind that a request was under.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Shown {
+pub(crate) struct RateLimitHeaders {
     requests: Option<CounterState>,
     tokens: Option<CounterState>,
 }
 
-impl Shown {
+impl RateLimitHeaders {
     pub(crate) fn of<'a>(
         standings: impl Iterator<Item = (&'a CounterCost, &'a CounterState)>,
     ) -> Self {

@@ -20,7 +20,7 @@ use crate::in_flight::InFlightPermit;
 use crate::model_alias;
 use crate::priced_call::{Hold, Offer, Price, PricedCall, Pricing};
 use crate::quote_lock;
-use crate::rate_limit::Load;
+use crate::rate_limit::Cost;
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{NotHeld, Reservation, Shortfall, insufficient_funds};
 use crate::response::Responder;
@@ -135,8 +135,8 @@ pub(crate) trait PricedOperation: Sized + Send + 'static {
     }
 
     /// What it takes of the rate limits.
-    fn load(&self) -> Load<'_> {
-        Load::Model(&self.call().model, None)
+    fn load(&self) -> Cost<'_> {
+        Cost::Model(&self.call().model, None)
     }
 
     /// Refuses what costs more than the caller allows.

@@ -14,7 +14,7 @@ use trunkline_types::{Money, RequestId, Timestamp, Units, Usage};
 use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
-use crate::field_report::trapped;
+use crate::field_report::strict_violation;
 use crate::headers::is_strict;
 use crate::idempotency::IdempotencyKey;
 use crate::request_context::RequestContext;
@@ -106,7 +106,7 @@ impl PricedCall {
         } = pricing;
         let strict = is_strict(headers) || caller.key.policy.fields().strict;
         if strict && let Some(note) = terms.report.first_pitfall() {
-            return Err(trapped(note));
+            return Err(strict_violation(note));
         }
         let class = match caller.account.topped_up_at {
             Some(_) => PriceClass::Paid,
@@ -168,7 +168,7 @@ impl PricedCall {
     /// What a vendor cannot be told; in strict mode the caller decides about that.
     pub(crate) fn strict_violation(&self, notes: &[FieldNote]) -> Option<ApiError> {
         let trap = notes.iter().find(|note| self.strict && note.is_pitfall());
-        trap.map(trapped)
+        trap.map(strict_violation)
     }
 
     /// What the ledger is asked to hold.

@@ -11,7 +11,7 @@ use trunkline_types::Defect;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
-use crate::limit_headers::{Shown, seconds};
+use crate::limit_headers::{RateLimitHeaders, seconds};
 use crate::limit_rules::positive;
 use crate::request_context::RequestContext;
 use crate::services::Services;
@@ -25,7 +25,7 @@ const READS: &str = "reads";
 
 /// What a request asks for, for its limits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Load<'a> {
+pub(crate) enum Cost<'a> {
     /// A call to a model: how many tokens it brings, where it is billed by them.
     Model(&'a str, Option<u64>),
     /// A page of social data from a platform.
@@ -42,7 +42,7 @@ pub(crate) async fn check(
     services: &Services,
     context: &RequestContext,
     caller: &Caller,
-    load: Load<'_>,
+    load: Cost<'_>,
 ) -> Result<(), ApiError> {
     let tag = CounterGroup::new(ACCOUNT, caller.account.id.number());
     match services
@@ -51,18 +51,18 @@ pub(crate) async fn check(
         .await
     {
         Ok(grant) => {
-            context.limited(Shown::of(grant.states()), Some(grant));
+            context.limited(RateLimitHeaders::of(grant.states()), Some(grant));
             Ok(())
         }
         Err(refused) => {
             let standings = refused.costs.iter().zip(&refused.states);
-            context.limited(Shown::of(standings), None);
+            context.limited(RateLimitHeaders::of(standings), None);
             Err(over(&refused, caller))
         }
     }
 }
 
-fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<CounterCost> {
+fn limit_costs(services: &Services, caller: &Caller, load: Cost<'_>) -> Vec<CounterCost> {
     let mut wants = Wants(Vec::with_capacity(8));
     let defaults = &services.settings.limits;
     let above = services.key_table.above(&caller.key);
@@ -76,21 +76,21 @@ fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<Coun
         let which = ScopeId::Number(key.number());
         let fields = policy.fields();
         match load {
-            Load::Poll => wants.add(
+            Cost::Poll => wants.add(
                 POLLS,
                 &which,
                 Counted::Requests,
                 defaults.polls_per_minute,
                 1,
             ),
-            Load::Read => wants.add(
+            Cost::Read => wants.add(
                 READS,
                 &which,
                 Counted::Requests,
                 defaults.reads_per_minute,
                 1,
             ),
-            Load::Model(..) | Load::Platform(_) => {
+            Cost::Model(..) | Cost::Platform(_) => {
                 let of = |limit: Option<i64>, usual| limit.and_then(positive).or(usual);
                 let most = Limits {
                     requests: of(
@@ -105,9 +105,9 @@ fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<Coun
         }
     }
     let (scope, name) = match load {
-        Load::Poll | Load::Read => return wants.0,
-        Load::Model(name, _) => (Scope::Model, name),
-        Load::Platform(name) => (Scope::Platform, name),
+        Cost::Poll | Cost::Read => return wants.0,
+        Cost::Model(name, _) => (Scope::Model, name),
+        Cost::Platform(name) => (Scope::Platform, name),
     };
     let account = caller.account.id;
     let rates = Limits::of(&caller.account.rates);
@@ -125,7 +125,7 @@ fn limit_costs(services: &Services, caller: &Caller, load: Load<'_>) -> Vec<Coun
 
 // === impl Load ===
 
-impl Load<'_> {
+impl Cost<'_> {
     /// A question that costs nothing. Whoever waits for a task asks often, and has a limit of its own for
     /// that.
     pub(crate) const fn question(of_tasks: bool) -> Self {

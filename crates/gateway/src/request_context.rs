@@ -20,7 +20,7 @@ use crate::attempt::Attempt;
 use crate::caller::Caller;
 use crate::channel_permit::ChannelPermit;
 use crate::error::ApiError;
-use crate::limit_headers::Shown;
+use crate::limit_headers::RateLimitHeaders;
 use crate::response::{LedgerLatency, Responder, Response, micros};
 use crate::services::{CompletedCall, Services};
 use crate::socket::PeerWatch;
@@ -78,7 +78,7 @@ struct RequestFacts {
     finishes: Vec<&'static str>,
     /// Its part of the limits, held as long as the request lives.
     granted: Option<Grant>,
-    limits: Option<Shown>,
+    limits: Option<RateLimitHeaders>,
     /// Its place at the channel that was asked last.
     seat: Option<ChannelPermit>,
 }
@@ -164,7 +164,7 @@ impl RequestContext {
     }
 
     /// What of its limits it got, and what is told of them.
-    pub(crate) fn limited(&self, shown: Shown, granted: Option<Grant>) {
+    pub(crate) fn limited(&self, shown: RateLimitHeaders, granted: Option<Grant>) {
         let mut facts = self.facts();
         facts.limits = Some(shown);
         facts.granted = granted;

@@ -21,7 +21,7 @@ const NOT_FOUND: &str = "previous_response_not_found";
 
 /// What an id says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct SealedResponseId {
     /// The channel that has it.
     #[serde(rename = "c")]
     pub(crate) channel: i64,
@@ -46,7 +46,7 @@ pub(crate) struct Kept {
 pub(crate) fn seal_response(
     services: &Services,
     account: AccountId,
-    kept: &Kept,
+    kept: &SealedResponseId,
 ) -> Option<String> {
     let plain = serde_json::to_vec(kept).ok()?;
     let binding = Binding::of_account(account, CONTEXT);
@@ -58,7 +58,11 @@ pub(crate) fn seal_response(
 }
 
 /// What an id says, if it is this account's.
-pub(crate) fn open_response(services: &Services, account: AccountId, id: &str) -> Option<Kept> {
+pub(crate) fn open_response(
+    services: &Services,
+    account: AccountId,
+    id: &str,
+) -> Option<SealedResponseId> {
     let binding = Binding::of_account(account, CONTEXT);
     let plain = services.keyring.open_id(&binding, PREFIX, id).ok()?;
     serde_json::from_slice(plain.reveal()).ok()
@@ -69,7 +73,7 @@ pub(crate) fn continuation(
     services: &Services,
     account: AccountId,
     id: &str,
-) -> Result<Kept, ApiError> {
+) -> Result<SealedResponseId, ApiError> {
     let kept = open_response(services, account, id).ok_or_else(|| {
         not_found("no response of this account has this id; send the conversation in `input`")
     })?;

@@ -6,7 +6,7 @@ use trunkline_upstream::{Outgoing as Sent, SendError, UpstreamResponse};
 use trunkline_wire::Format;
 
 use crate::channels::{Channel, ChannelCredential};
-use crate::format_selection::spoken_as;
+use crate::format_selection::provider_format;
 use crate::services::Services;
 
 const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
@@ -42,7 +42,7 @@ pub(crate) fn headers(channel: &Channel, to: Format, stream: bool) -> HeaderMap 
     headers.insert(ACCEPT, HeaderValue::from_static(accept));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-    for (name, value) in channel.provider.format_headers(spoken_as(to)) {
+    for (name, value) in channel.provider.format_headers(provider_format(to)) {
         headers.insert(name, value);
     }
     headers

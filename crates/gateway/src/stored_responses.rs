@@ -16,7 +16,7 @@ use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::upstream_refusal;
 use crate::response::{self, Response};
-use crate::response_id::{self, Kept};
+use crate::response_id::{self, SealedResponseId};
 use crate::sending::{self, headers};
 use crate::services::Services;
 
@@ -73,7 +73,7 @@ pub(crate) async fn handle(
 async fn ask_channel(
     services: &Services,
     channel: &Channel,
-    kept: &Kept,
+    kept: &SealedResponseId,
     task: Task,
     query: Option<&str>,
 ) -> Result<UpstreamResponse, ApiError> {
@@ -130,7 +130,7 @@ async fn ask_channel(
 fn public_body(
     services: &Services,
     caller: &Caller,
-    (kept, id): (&Kept, &str),
+    (kept, id): (&SealedResponseId, &str),
     channel: &Channel,
     (task, body): (Task, &Bytes),
 ) -> Bytes {
@@ -155,7 +155,7 @@ fn public_body(
     });
     // The one before is kept in the same place; it held no more than this one does.
     let previous = text("previous_response_id").and_then(|upstream| {
-        let before = Kept {
+        let before = SealedResponseId {
             upstream,
             ..kept.clone()
         };

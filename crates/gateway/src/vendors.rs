@@ -23,20 +23,20 @@ use crate::services::Services;
 const MAX_ANSWER_BYTES: usize = 4_000_000;
 
 /// A body with its type.
-pub(crate) struct Sending {
+pub(crate) struct VendorBody {
     pub(crate) payload: Payload,
     pub(crate) content_type: Option<HeaderValue>,
 }
 
 /// An answer that was read whole.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct VendorResponse {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<u64>,
     pub(crate) body: Bytes,
 }
 
-impl Heard {
+impl VendorResponse {
     /// Reads an answer whole.
     pub(crate) async fn read(mut answer: UpstreamResponse, most: usize) -> Result<Self, SendError> {
         let seconds = answer.headers.get(RETRY_AFTER);
@@ -82,10 +82,10 @@ pub(crate) async fn call_json(
     channel: &Channel,
     credential: &ChannelCredential,
     call: &VendorRequest,
-) -> Result<Heard, SendError> {
+) -> Result<VendorResponse, SendError> {
     let wait = services.settings.video.call_wait;
     let answer = open(services, channel, credential, call, wait).await?;
-    Heard::read(answer, MAX_ANSWER_BYTES).await
+    VendorResponse::read(answer, MAX_ANSWER_BYTES).await
 }
 
 /// Asks, and leaves the body to the caller.
@@ -97,7 +97,7 @@ pub(crate) async fn open(
     wait: Duration,
 ) -> Result<UpstreamResponse, SendError> {
     let json = HeaderValue::from_static("application/json");
-    let sending = Sending {
+    let sending = VendorBody {
         payload: call
             .body
             .clone()
@@ -114,7 +114,7 @@ pub(crate) async fn send(
     services: &Services,
     (channel, credential): (&Channel, &ChannelCredential),
     call: &VendorRequest,
-    sending: Sending,
+    sending: VendorBody,
     deadlines: Deadlines,
 ) -> Result<UpstreamResponse, SendError> {
     let unsent = || SendError::NotSent("the address cannot be written".to_owned());

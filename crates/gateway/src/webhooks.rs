@@ -13,7 +13,7 @@ mod message;
 pub(crate) mod task_webhook;
 
 pub(crate) use binding::SealedFor;
-pub(crate) use delivery::{Message, Outcome, Receiver, Trouble};
+pub(crate) use delivery::{DeliveryError, Message, Outcome, Receiver};
 pub use jobs::{claim_webhooks, maintain_webhooks, next_webhook};
 pub(crate) use message::Secret;
 pub(crate) use task_webhook::write_task_webhook;

@@ -8,7 +8,7 @@ use trunkline_catalog::{Book, GroupChoice};
 use trunkline_db::DbError;
 use trunkline_store::accounts::{self, AliasError};
 
-use super::Visit;
+use super::ApiRequest;
 use super::keys;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
@@ -19,17 +19,20 @@ use crate::services::Services;
 /// What is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+struct SetAlias {
     model: String,
 }
 
-pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+pub(super) async fn handle(
+    services: &Services,
+    visit: ApiRequest<'_>,
+) -> Result<Response, ApiError> {
     let caller = &visit.caller;
     let name = visit.rest.first().map(|name| plain(name));
     match (name, &visit.method) {
         (None, _) => Ok(answer(StatusCode::OK, &list(caller))),
         (Some(name), &Method::PUT) => {
-            let wish: Wish = super::read_body(&visit.body)?;
+            let wish: SetAlias = super::read_body(&visit.body)?;
             check_alias(services, caller, &name, &wish.model)?;
             write_alias(services, caller, &name, Some(&wish.model)).await?;
             Ok(answer(StatusCode::OK, &shown(&name, &wish.model)))

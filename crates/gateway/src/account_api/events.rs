@@ -8,20 +8,20 @@ use tokio::sync::mpsc;
 use trunkline_db::events::{self, SYSTEM_ACCOUNT};
 use trunkline_types::AccountId;
 
-use super::Visit;
+use super::ApiRequest;
 use crate::error::ApiError;
 use crate::event_hub::Cursor;
-use crate::events::{Asked, Begin, QUEUE, Reader, WORD, wrong};
+use crate::events::{Begin, EventQuery, QUEUE, Reader, WORD, wrong};
 use crate::response::{self, Response};
 use crate::services::Services;
 
 pub(super) async fn handle(
     services: &Arc<Services>,
-    visit: Visit<'_>,
+    visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
     services.in_flight.check_open()?;
-    let asked = Asked::read(visit.headers, visit.query)?;
+    let asked = EventQuery::read(visit.headers, visit.query)?;
     if visit.method == Method::HEAD {
         let mut answered = response::events(mpsc::channel(1).1);
         *answered.body_mut() = response::ResponseBody::Whole(None);

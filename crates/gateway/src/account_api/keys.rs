@@ -12,8 +12,8 @@ use trunkline_store::accounts::Account;
 use trunkline_store::keys::{self, ChangeKeyError, CreateKeyError, Key, NewKey, SECRET_BYTES};
 use trunkline_types::{ApiKey, KeyId, Timestamp};
 
-use self::params::{Change, Page, Wish, overlap};
-use super::Visit;
+use self::params::{Change, CreateKey, Page, overlap};
+use super::ApiRequest;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::{Response, json as answer};
@@ -28,7 +28,10 @@ enum Refused {
     Db(DbError),
 }
 
-pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+pub(super) async fn handle(
+    services: &Services,
+    visit: ApiRequest<'_>,
+) -> Result<Response, ApiError> {
     match visit.rest.as_slice() {
         [] if visit.method == Method::POST => create_key(services, &visit).await,
         [] => list_keys(services, &visit).await,
@@ -51,9 +54,9 @@ pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Resp
 }
 
 /// `POST /v1/keys`: a key below the caller's, with its cap, in one transaction.
-async fn create_key(services: &Services, visit: &Visit<'_>) -> Result<Response, ApiError> {
+async fn create_key(services: &Services, visit: &ApiRequest<'_>) -> Result<Response, ApiError> {
     let caller = &visit.caller;
-    let wish = Wish::read(&visit.body, services.now())?;
+    let wish = CreateKey::read(&visit.body, services.now())?;
     let secret = random_secret(services)?;
     let mut tx = services.data.begin().await?;
     let done = made_in(&mut tx, caller, &wish, &secret).await;
@@ -69,7 +72,7 @@ async fn create_key(services: &Services, visit: &Visit<'_>) -> Result<Response, 
     Ok(answer(StatusCode::CREATED, &body))
 }
 
-async fn list_keys(services: &Services, visit: &Visit<'_>) -> Result<Response, ApiError> {
+async fn list_keys(services: &Services, visit: &ApiRequest<'_>) -> Result<Response, ApiError> {
     let caller = &visit.caller;
     let page = Page::read(visit.query)?;
     let mut session = services.data.session().await?;
@@ -100,7 +103,7 @@ async fn show_key(services: &Services, caller: &Caller, id: KeyId) -> Result<Res
 
 async fn change_key(
     services: &Services,
-    visit: &Visit<'_>,
+    visit: &ApiRequest<'_>,
     (id, own): (KeyId, bool),
 ) -> Result<Response, ApiError> {
     check_other(own)?;
@@ -135,7 +138,7 @@ async fn changed_key(
 
 async fn rotate_key(
     services: &Services,
-    visit: &Visit<'_>,
+    visit: &ApiRequest<'_>,
     id: KeyId,
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&visit.body)?;
@@ -151,7 +154,7 @@ async fn rotate_key(
 
 async fn delete_key(
     services: &Services,
-    visit: &Visit<'_>,
+    visit: &ApiRequest<'_>,
     id: KeyId,
 ) -> Result<Response, ApiError> {
     let by = format!("key {}", visit.caller.key.id);
@@ -216,7 +219,7 @@ fn random_secret(services: &Services) -> Result<[u8; SECRET_BYTES], ApiError> {
 async fn made_in(
     tx: &mut Tx,
     caller: &Caller,
-    wish: &Wish,
+    wish: &CreateKey,
     secret: &[u8; SECRET_BYTES],
 ) -> Result<(Key, ApiKey), Refused> {
     let (account, parent) = (caller.account.id, caller.key.id);

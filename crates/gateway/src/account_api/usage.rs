@@ -19,8 +19,8 @@ use trunkline_ledger::usage_report::{
     self, CallsQuery, GroupKey, MAX_LINES, ReportRow, UsageFilter, UtcDay,
 };
 
-use self::params::{Asked, Detail, Shape};
-use super::Visit;
+use self::params::{Detail, Shape, UsageQuery};
+use super::ApiRequest;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::{FilePiece, Response, ResponseBody, bytes_of, json as answer};
@@ -39,10 +39,10 @@ const JSON_LINES: &str = "application/x-ndjson";
 
 pub(super) async fn handle(
     services: &Arc<Services>,
-    visit: Visit<'_>,
+    visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
-    let asked = Asked::read(visit.query, visit.headers)?;
+    let asked = UsageQuery::read(visit.query, visit.headers)?;
     let seen = visibility(services, &visit.caller, &asked).await?;
     match (asked.detail, asked.shape) {
         (Detail::Sums, Shape::Json) => totals(services, &seen, &asked).await,
@@ -63,7 +63,7 @@ pub(super) async fn handle(
 async fn visibility(
     services: &Services,
     caller: &Caller,
-    asked: &Asked,
+    asked: &UsageQuery,
 ) -> Result<UsageFilter, ApiError> {
     let to = match asked.to {
         Some(day) => day,
@@ -88,7 +88,7 @@ async fn visibility(
 async fn totals(
     services: &Services,
     seen: &UsageFilter,
-    asked: &Asked,
+    asked: &UsageQuery,
 ) -> Result<Response, ApiError> {
     let more = asked.limit.saturating_add(1);
     let (by, after) = (asked.by, asked.after.as_ref());
@@ -107,7 +107,7 @@ async fn totals(
 async fn call_lines(
     services: &Services,
     seen: UsageFilter,
-    asked: &Asked,
+    asked: &UsageQuery,
     shape: Shape,
 ) -> Result<Response, ApiError> {
     let wanted = CallsQuery {
@@ -129,7 +129,7 @@ async fn call_lines(
 async fn csv_file(
     services: &Arc<Services>,
     seen: UsageFilter,
-    asked: Asked,
+    asked: UsageQuery,
     head_only: bool,
 ) -> Result<Response, ApiError> {
     let first = usage_report::read(&services.data, &seen, asked.by, None, MAX_LINES).await;
@@ -160,7 +160,7 @@ async fn csv_file(
 /// Without the word `End` the file breaks off.
 async fn write_csv(
     services: &Services,
-    (seen, asked): (UsageFilter, Asked),
+    (seen, asked): (UsageFilter, UsageQuery),
     mut lines: Vec<ReportRow>,
     pieces: mpsc::Sender<FilePiece>,
 ) {

@@ -11,21 +11,24 @@ use trunkline_store::webhooks::{self, Changes, Kind as HookKind, NewWebhook, Web
 use trunkline_upstream::safe_fetch::FetchError;
 use uuid::Uuid;
 
-use self::params::{Asked, overlap_of};
+use self::params::{WebhookParams, overlap_of};
 use self::view::{shown, webhook_name, webhook_of};
-use super::Visit;
+use super::ApiRequest;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::{Response, json as answer};
 use crate::services::Services;
-use crate::webhooks::{Receiver, SealedFor, Trouble, binding, delivery};
+use crate::webhooks::{DeliveryError, Receiver, SealedFor, binding, delivery};
 
 /// The room's word in policies.
 const WORD: &str = "webhooks";
 /// The name by which the entry for single tasks is also known.
 const TASKS: &str = "tasks";
 
-pub(super) async fn handle(services: &Services, visit: Visit<'_>) -> Result<Response, ApiError> {
+pub(super) async fn handle(
+    services: &Services,
+    visit: ApiRequest<'_>,
+) -> Result<Response, ApiError> {
     let caller = &visit.caller;
     caller.check_endpoint(WORD)?;
     match (&visit.method, visit.rest.as_slice()) {
@@ -55,7 +58,7 @@ async fn create_webhook(
     caller: &Caller,
     body: &[u8],
 ) -> Result<Response, ApiError> {
-    let asked = Asked::read(body)?;
+    let asked = WebhookParams::read(body)?;
     let url = asked.url.ok_or_else(|| {
         let text = "`url` is missing; say where messages are to be sent";
         ApiError::new(ErrorCode::Invalid("missing_parameter"), text).at("url")
@@ -108,7 +111,7 @@ async fn change_webhook(
     body: &[u8],
 ) -> Result<Response, ApiError> {
     let hook = endpoint_of_caller(services, caller, name).await?;
-    let asked = Asked::read(body)?;
+    let asked = WebhookParams::read(body)?;
     let url = match &asked.url {
         Some(url) => {
             check_url(services, url).await?;
@@ -214,7 +217,7 @@ async fn test_webhook(
         "webhook": webhook_name(hook.id),
         "delivered": outcome.trouble.is_none(),
         "status": outcome.status,
-        "error": outcome.trouble.map(Trouble::word),
+        "error": outcome.trouble.map(DeliveryError::word),
         "took_ms": took,
     });
     Ok(answer(StatusCode::OK, &body))

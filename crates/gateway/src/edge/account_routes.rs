@@ -8,7 +8,7 @@ use http::{Method, Request};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 
-use crate::account_api::{self, Room, Visit};
+use crate::account_api::{self, ApiRequest, Resource};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::Response;
@@ -19,23 +19,23 @@ const MAX_BYTES: usize = 65_536;
 
 /// One of these paths: the room, and what stands behind its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Desk<'a> {
-    pub(super) room: Room,
+pub(super) struct AccountRoute<'a> {
+    pub(super) room: Resource,
     pub(super) rest: &'a str,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> AccountRoute<'a> {
     /// The desk of a path.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let below = path.strip_prefix("/v1/")?;
         let (name, rest) = below.split_once('/').unwrap_or((below, ""));
         let room = match name {
-            "keys" => Room::Keys,
-            "aliases" => Room::Aliases,
-            "events" => Room::Events,
-            "webhooks" => Room::Webhooks,
+            "keys" => Resource::Keys,
+            "aliases" => Resource::Aliases,
+            "events" => Resource::Events,
+            "webhooks" => Resource::Webhooks,
             // What stands behind the name is one call, and has a door of its own.
-            "usage" if rest.is_empty() => Room::Report,
+            "usage" if rest.is_empty() => Resource::Report,
             _ => return None,
         };
         let desk = Self { room, rest };
@@ -55,15 +55,22 @@ impl<'a> Desk<'a> {
             .filter(|part| !part.is_empty())
             .collect();
         match (self.room, parts.as_slice()) {
-            (Room::Keys | Room::Webhooks, []) => Some(LIST),
-            (Room::Keys | Room::Webhooks, [_]) => Some(ONE),
-            (Room::Keys, [_, "rotate" | "disable" | "enable"]) => Some(WRITE),
-            (Room::Webhooks, [_, "deliveries"]) => Some(READ),
-            (Room::Webhooks, [_, "rotate" | "test" | "resume"]) => Some(WRITE),
-            (Room::Webhooks, [_, "deliveries", _, "replay"]) => Some(WRITE),
-            (Room::Aliases, []) | (Room::Report | Room::Events, []) => Some(READ),
-            (Room::Aliases, [_]) => Some(NAMED),
-            (Room::Keys | Room::Webhooks | Room::Aliases | Room::Report | Room::Events, _) => None,
+            (Resource::Keys | Resource::Webhooks, []) => Some(LIST),
+            (Resource::Keys | Resource::Webhooks, [_]) => Some(ONE),
+            (Resource::Keys, [_, "rotate" | "disable" | "enable"]) => Some(WRITE),
+            (Resource::Webhooks, [_, "deliveries"]) => Some(READ),
+            (Resource::Webhooks, [_, "rotate" | "test" | "resume"]) => Some(WRITE),
+            (Resource::Webhooks, [_, "deliveries", _, "replay"]) => Some(WRITE),
+            (Resource::Aliases, []) | (Resource::Report | Resource::Events, []) => Some(READ),
+            (Resource::Aliases, [_]) => Some(NAMED),
+            (
+                Resource::Keys
+                | Resource::Webhooks
+                | Resource::Aliases
+                | Resource::Report
+                | Resource::Events,
+                _,
+            ) => None,
         }
     }
 }
@@ -72,14 +79,14 @@ impl<'a> Desk<'a> {
 pub(super) async fn answer(
     services: &Arc<Services>,
     caller: Caller,
-    (desk, request): (Desk<'_>, Request<Incoming>),
+    (desk, request): (AccountRoute<'_>, Request<Incoming>),
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     let body = match head.method {
         Method::POST | Method::PATCH | Method::PUT => read(services, body).await?,
         _ => Bytes::new(),
     };
-    let visit = Visit {
+    let visit = ApiRequest {
         caller,
         method: head.method,
         rest: desk

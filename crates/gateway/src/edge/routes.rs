@@ -12,7 +12,7 @@ use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, PathParams};
 
-use super::account_routes::{self, Desk};
+use super::account_routes::{self, AccountRoute};
 use crate::authenticate;
 use crate::body;
 use crate::caller::Caller;
@@ -31,7 +31,7 @@ use crate::operations::social::{Social, SocialRoute, pages};
 use crate::operations::video::{Shape, cancel, content, views};
 use crate::pipeline::handle;
 use crate::quote_endpoint;
-use crate::rate_limit::{self, Load};
+use crate::rate_limit::{self, Cost};
 use crate::request_context::RequestContext;
 use crate::response::{self, Response};
 use crate::self_info;
@@ -52,7 +52,7 @@ enum Route<'a> {
     /// Videos: make one, or list them.
     Videos,
     /// Where customers look after themselves.
-    Account(Desk<'a>),
+    Account(AccountRoute<'a>),
     /// A signed link.
     Media,
     /// `/v1` stands twice, the commonest mistake in a base URL.
@@ -142,7 +142,7 @@ pub(super) async fn answer(
         }
         Route::Account(desk) => {
             let caller = known(services, context, &request)?;
-            rate_limit::check(services, context, &caller, Load::Read).await?;
+            rate_limit::check(services, context, &caller, Cost::Read).await?;
             Box::pin(account_routes::answer(services, caller, (desk, request))).await
         }
     }
@@ -212,7 +212,7 @@ async fn free_body(
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
     let caller = known(services, context, &request)?;
-    rate_limit::check(services, context, &caller, Load::Read).await?;
+    rate_limit::check(services, context, &caller, Cost::Read).await?;
     let Received {
         headers,
         body,
@@ -240,7 +240,7 @@ async fn read(
 ) -> Result<Response, ApiError> {
     let caller = known(services, context, request)?;
     let of_tasks = matches!(what, Read::Videos | Read::Video(..) | Read::VideoContent(_));
-    let load = Load::question(of_tasks && request.method() != Method::DELETE);
+    let load = Cost::question(of_tasks && request.method() != Method::DELETE);
     rate_limit::check(services, context, &caller, load).await?;
     let (headers, query) = (request.headers(), request.uri().query());
     match what {
@@ -328,7 +328,7 @@ fn match_route(path: &str) -> Route<'_> {
                 Route::Media
             } else if let Some(request) = below("/v1/usage/") {
                 Route::Read(Read::Usage(request))
-            } else if let Some(desk) = Desk::of(other) {
+            } else if let Some(desk) = AccountRoute::of(other) {
                 Route::Account(desk)
             } else {
                 Route::Unknown

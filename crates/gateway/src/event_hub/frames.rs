@@ -23,7 +23,7 @@ const GAP: &str = "stream.gap";
 
 /// An event or news as it is told.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct SseFrame {
     /// Its number; 0 for news, which has none.
     pub(crate) seq: i64,
     pub(crate) topic: String,
@@ -33,7 +33,7 @@ pub(crate) struct Told {
 
 // === impl Told ===
 
-impl Told {
+impl SseFrame {
     pub(crate) fn of_event(event: &Event) -> Self {
         let facts = RequestFacts {
             id: Some(event.id),
@@ -89,7 +89,7 @@ struct RequestFacts<'a> {
 }
 
 impl RequestFacts<'_> {
-    fn told(&self, body: &Value) -> Told {
+    fn told(&self, body: &Value) -> SseFrame {
         let mut data = Map::new();
         let mut put = |key: &str, value: Value| {
             data.insert(key.to_owned(), value);
@@ -110,7 +110,7 @@ impl RequestFacts<'_> {
             data.entry(key.as_str()).or_insert_with(|| value.clone());
         }
         let frame = format!("event: {}\ndata: {}\n\n", self.topic, Value::Object(data));
-        Told {
+        SseFrame {
             seq: self.seq.unwrap_or(0),
             topic: self.topic.to_owned(),
             task: self.task,
@@ -151,7 +151,7 @@ mod tests {
             account: 9,
             house: 4,
         };
-        let frame = Told::of_event(&event).at(cursor);
+        let frame = SseFrame::of_event(&event).at(cursor);
         let text = std::str::from_utf8(&frame).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "id: a9-h4");

@@ -32,7 +32,7 @@ pub(crate) struct Filter {
 
 /// A request that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct EventQuery {
     pub(crate) begin: Begin,
     pub(crate) filter: Filter,
 }
@@ -50,7 +50,7 @@ impl Filter {
 
 // === impl Asked ===
 
-impl Asked {
+impl EventQuery {
     /// Reads the query and the header. The query's word counts where both name a place.
     pub(crate) fn read(headers: &HeaderMap, query: Option<&str>) -> Result<Self, ApiError> {
         let mut begin = match headers.get(LAST_EVENT_ID) {
@@ -122,12 +122,12 @@ mod tests {
 
     use super::*;
 
-    fn asked(header: Option<&str>, query: &str) -> Result<Asked, String> {
+    fn asked(header: Option<&str>, query: &str) -> Result<EventQuery, String> {
         let mut headers = HeaderMap::new();
         if let Some(value) = header {
             headers.insert(LAST_EVENT_ID, HeaderValue::from_str(value).unwrap());
         }
-        Asked::read(&headers, Some(query)).map_err(|fault| fault.param.unwrap())
+        EventQuery::read(&headers, Some(query)).map_err(|fault| fault.param.unwrap())
     }
 
     #[test]

@@ -8,7 +8,7 @@ use trunkline_store::tasks::Task;
 use trunkline_types::{Money, Topic};
 use uuid::Uuid;
 
-use crate::event_hub::Told;
+use crate::event_hub::SseFrame;
 use crate::services::Services;
 
 /// Models that one event names; the rest are counted.
@@ -79,7 +79,7 @@ pub(crate) fn publish_progress(services: &Services, task: &Task, progress: i16) 
     };
     services
         .event_hub
-        .tell_live(task.account, Told::of_news(&news));
+        .tell_live(task.account, SseFrame::of_news(&news));
     let bus = services.bus.clone();
     services.tasks.spawn(async move { bus.notify(&news).await });
 }

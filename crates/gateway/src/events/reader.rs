@@ -15,7 +15,7 @@ use trunkline_types::AccountId;
 
 use super::params::Filter;
 use crate::event_hub::{
-    ConnectionPermit, Counts, Cursor, Farewell, Hears, News, Side, Told, frames,
+    CloseReason, ConnectionPermit, Counts, Cursor, Notification, Side, SseFrame, Subscriber, frames,
 };
 use crate::services::Services;
 
@@ -69,8 +69,8 @@ impl Reader {
 
     /// Follows until the connection or its right to be here ends. What was missed before `newest` is
     /// read first.
-    pub(crate) async fn run(mut self, hears: Hears, newest: Cursor) {
-        let Hears {
+    pub(crate) async fn run(mut self, hears: Subscriber, newest: Cursor) {
+        let Subscriber {
             mut account,
             mut house,
             away,
@@ -98,8 +98,8 @@ impl Reader {
             }
         };
         let words = match farewell {
-            Some(Farewell::Stopping) => frames::STOPPING,
-            Some(Farewell::KeyOver) => frames::KEY_OVER,
+            Some(CloseReason::Stopping) => frames::STOPPING,
+            Some(CloseReason::KeyOver) => frames::KEY_OVER,
             None => return,
         };
         let words = Bytes::from_static(words.as_bytes());
@@ -118,17 +118,21 @@ impl Reader {
         self.show_place().await
     }
 
-    async fn hear(&mut self, side: Side, news: Result<News, RecvError>) -> Result<(), Gone> {
+    async fn hear(
+        &mut self,
+        side: Side,
+        news: Result<Notification, RecvError>,
+    ) -> Result<(), Gone> {
         let at = self.cursor.of(side);
         match news {
-            Ok(News::Event(told)) if told.seq <= at => Ok(()),
-            Ok(News::Event(told)) if at.checked_add(1) == Some(told.seq) => {
+            Ok(Notification::Event(told)) if told.seq <= at => Ok(()),
+            Ok(Notification::Event(told)) if at.checked_add(1) == Some(told.seq) => {
                 self.tell(side, &told).await
             }
-            Ok(News::Event(_)) => self.catch_up(side).await,
-            Ok(News::Look(newest)) if newest <= at => Ok(()),
-            Ok(News::Look(_)) => self.catch_up(side).await,
-            Ok(News::Channel(told)) => {
+            Ok(Notification::Event(_)) => self.catch_up(side).await,
+            Ok(Notification::Look(newest)) if newest <= at => Ok(()),
+            Ok(Notification::Look(_)) => self.catch_up(side).await,
+            Ok(Notification::Channel(told)) => {
                 if self.filter.lets(&told.topic, told.task) {
                     self.send(told.without_place()).await?;
                 }
@@ -167,7 +171,7 @@ impl Reader {
             let is_all = page.events.len() < usize::try_from(PAGE_ROWS).unwrap_or(usize::MAX);
             for event in &page.events {
                 self.bridge(side, event.seq.saturating_sub(1)).await?;
-                self.tell(side, &Told::of_event(event)).await?;
+                self.tell(side, &SseFrame::of_event(event)).await?;
             }
             if is_all {
                 return self.bridge(side, page.newest).await;
@@ -195,7 +199,7 @@ impl Reader {
         self.send(frames::gap(side, gone, self.cursor)).await
     }
 
-    async fn tell(&mut self, side: Side, told: &Told) -> Result<(), Gone> {
+    async fn tell(&mut self, side: Side, told: &SseFrame) -> Result<(), Gone> {
         self.cursor.set(side, told.seq);
         if !self.filter.lets(&told.topic, told.task) {
             return Ok(());

@@ -12,7 +12,7 @@ use trunkline_db::{DbError, events};
 use trunkline_store::keys::KeyHash;
 use trunkline_types::{AccountId, Topic};
 
-use crate::event_hub::{CopyStatus, Counts, Farewell, News, Told};
+use crate::event_hub::{CloseReason, CopyStatus, Counts, Notification, SseFrame};
 use crate::key_table::{Found, KeyStatus};
 use crate::services::Services;
 
@@ -87,7 +87,7 @@ async fn on_message(services: &Services, heard: Incoming) {
         Incoming::Live(news) => {
             services
                 .event_hub
-                .tell_live(news.account(), Told::of_news(&news));
+                .tell_live(news.account(), SseFrame::of_news(&news));
         }
         Incoming::Event(parcel) => {
             Counts::add(&services.event_hub.counts.copies, 1);
@@ -115,7 +115,7 @@ async fn take_message(services: &Services, parcel: &RawEvent) {
     match hub.standing(parcel.account, copy.seq) {
         CopyStatus::Nobody | CopyStatus::Old => {}
         CopyStatus::Next => {
-            let told = News::Event(Arc::new(Told::of_copy(&copy)));
+            let told = Notification::Event(Arc::new(SseFrame::of_copy(&copy)));
             hub.tell(parcel.account, copy.seq, vec![told]);
         }
         CopyStatus::Jump(last) => {
@@ -160,7 +160,7 @@ async fn deliver(
 ) -> Result<(), DbError> {
     let few = last.filter(|last| newest.saturating_sub(*last) <= BURST);
     let Some(last) = few else {
-        let look = vec![News::Look(newest)];
+        let look = vec![Notification::Look(newest)];
         services.event_hub.tell(account, newest, look);
         return Ok(());
     };
@@ -169,16 +169,16 @@ async fn deliver(
     let mut session = services.data.session().await?;
     let page = events::page(&mut session, account, last, rows).await?;
     drop(session);
-    let mut news: Vec<News> = Vec::with_capacity(page.events.len());
+    let mut news: Vec<Notification> = Vec::with_capacity(page.events.len());
     let mut known = last;
     for event in &page.events {
         known = event.seq;
-        news.push(News::Event(Arc::new(Told::of_event(event))));
+        news.push(Notification::Event(Arc::new(SseFrame::of_event(event))));
     }
     // More than a page, or something forgotten: each reader finds out for itself.
     if known < page.newest {
         known = page.newest;
-        news.push(News::Look(page.newest));
+        news.push(Notification::Look(page.newest));
     }
     services.event_hub.tell(account, known, news);
     Ok(())
@@ -192,13 +192,15 @@ async fn watch_readers(services: &Services, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
             _ = stop.changed() => {
-                services.event_hub.send_away(Farewell::Stopping, |_| true);
+                services.event_hub.send_away(CloseReason::Stopping, |_| true);
                 return;
             }
             _ = tick.tick() => {}
         }
         if services.is_draining() {
-            services.event_hub.send_away(Farewell::Stopping, |_| true);
+            services
+                .event_hub
+                .send_away(CloseReason::Stopping, |_| true);
         } else if looked.is_none_or(|at| at.elapsed() >= KEYS) {
             looked = Some(Instant::now());
             check_readers(services);
@@ -233,7 +235,7 @@ fn check_readers(services: &Services) {
             Found::TooOld => false,
         }
     };
-    services.event_hub.send_away(Farewell::KeyOver, is_over);
+    services.event_hub.send_away(CloseReason::KeyOver, is_over);
 }
 
 /// Open connections that follow events, for tests and figures.

@@ -44,14 +44,14 @@ pub(crate) struct Outcome {
     /// What came back, if anything did.
     pub(crate) status: Option<u16>,
     /// Why it was not taken; none if it was.
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) trouble: Option<DeliveryError>,
     /// When the receiver wants to be asked again.
     pub(crate) retry_after: Option<Duration>,
 }
 
 /// Why a message was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum DeliveryError {
     /// A status that is neither success nor one of the next two.
     Status,
     /// It is somewhere else; nobody goes there.
@@ -82,7 +82,7 @@ pub(crate) enum Trouble {
     Unreadable,
 }
 
-impl Trouble {
+impl DeliveryError {
     /// The word that customers and counters see.
     pub(crate) const fn word(self) -> &'static str {
         match self {
@@ -127,7 +127,7 @@ impl Trouble {
 }
 
 impl Outcome {
-    pub(super) const fn failed(trouble: Trouble) -> Self {
+    pub(super) const fn failed(trouble: DeliveryError) -> Self {
         Self {
             status: None,
             trouble: Some(trouble),
@@ -138,9 +138,9 @@ impl Outcome {
     fn of(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Self {
         let trouble = match status {
             status if status.is_success() => None,
-            StatusCode::GONE => Some(Trouble::Gone),
-            status if status.is_redirection() => Some(Trouble::Redirect),
-            _ => Some(Trouble::Status),
+            StatusCode::GONE => Some(DeliveryError::Gone),
+            status if status.is_redirection() => Some(DeliveryError::Redirect),
+            _ => Some(DeliveryError::Status),
         };
         Self {
             status: Some(status.as_u16()),
@@ -166,11 +166,11 @@ pub(crate) async fn send(services: &Services, to: Receiver<'_>, message: Message
         .collect();
     let (Some(url), Some(secrets)) = (url, secrets) else {
         tracing::error!(webhook.id = %to.webhook, "a webhook cannot be opened with these keys");
-        return Outcome::failed(Trouble::Unreadable);
+        return Outcome::failed(DeliveryError::Unreadable);
     };
     let now = services.now();
     let Some(headers) = headers(message.id, now, &message.body, &secrets) else {
-        return Outcome::failed(Trouble::Unreadable);
+        return Outcome::failed(DeliveryError::Unreadable);
     };
     let within = services.settings.webhooks.wait;
     let ask = FetchRequest {
@@ -185,7 +185,7 @@ pub(crate) async fn send(services: &Services, to: Receiver<'_>, message: Message
             hear_out(answer).await;
             outcome
         }
-        Err(error) => Outcome::failed(Trouble::of(error)),
+        Err(error) => Outcome::failed(DeliveryError::of(error)),
     }
 }
 
@@ -242,14 +242,14 @@ mod tests {
             assert_eq!(outcome(status, "5").retry_after, None, "{status}");
         }
         for (status, trouble) in [
-            (301, Trouble::Redirect),
-            (304, Trouble::Redirect),
-            (308, Trouble::Redirect),
-            (400, Trouble::Status),
-            (404, Trouble::Status),
-            (410, Trouble::Gone),
-            (429, Trouble::Status),
-            (500, Trouble::Status),
+            (301, DeliveryError::Redirect),
+            (304, DeliveryError::Redirect),
+            (308, DeliveryError::Redirect),
+            (400, DeliveryError::Status),
+            (404, DeliveryError::Status),
+            (410, DeliveryError::Gone),
+            (429, DeliveryError::Status),
+            (500, DeliveryError::Status),
         ] {
             assert_eq!(outcome(status, "5").trouble, Some(trouble), "{status}");
         }

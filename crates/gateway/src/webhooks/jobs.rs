@@ -11,7 +11,7 @@ use trunkline_store::webhooks::{self, AfterFailure, ClaimLimit, Claimed, Failure
 use super::backoff::wait_after;
 use super::delivery;
 use super::message::body;
-use super::{Message, Outcome, Receiver, SealedFor, Trouble};
+use super::{DeliveryError, Message, Outcome, Receiver, SealedFor};
 use crate::services::Services;
 
 /// Rows taken at once.
@@ -22,13 +22,13 @@ const PIECE: i64 = 1_000;
 const WRITE_PAUSE: Duration = Duration::from_millis(200);
 
 /// A message that is on its way. Dropping it, however that comes about, makes room for the next.
-struct OnTheWay {
+struct InDelivery {
     services: Arc<Services>,
     one: InFlight,
     _permit: OwnedSemaphorePermit,
 }
 
-impl OnTheWay {
+impl InDelivery {
     fn new(services: Arc<Services>, one: InFlight, permit: OwnedSemaphorePermit) -> Self {
         services.webhooks.busy().push(one);
         Self {
@@ -39,7 +39,7 @@ impl OnTheWay {
     }
 }
 
-impl Drop for OnTheWay {
+impl Drop for InDelivery {
     fn drop(&mut self) {
         self.services.webhooks.is_back(self.one);
     }
@@ -82,7 +82,7 @@ pub async fn claim_webhooks(services: &Arc<Services>) -> Result<usize, DbError> 
             webhook: claimed.webhook,
             account: claimed.account,
         };
-        let place = OnTheWay::new(Arc::clone(services), one, permit);
+        let place = InDelivery::new(Arc::clone(services), one, permit);
         let late = u64::try_from(claimed.late_millis).unwrap_or(0);
         let lag = &services.metrics.webhook_lag;
         lag.took(Duration::from_millis(late));
@@ -136,7 +136,7 @@ async fn attempt(services: &Services, claimed: &Claimed) -> Outcome {
         (Kind::Tasks, None) | (Kind::Endpoint, _) => SealedFor::Url(claimed.webhook),
     };
     let (Some(facts), Some(url)) = (claimed.body.clone(), claimed.url.as_deref()) else {
-        return Outcome::failed(Trouble::Forgotten);
+        return Outcome::failed(DeliveryError::Forgotten);
     };
     let to = Receiver {
         webhook: claimed.webhook,
@@ -172,14 +172,14 @@ async fn write_outcome(
     // Without chance the waits are the plain ones.
     services.fill_random(&mut chance);
     let [chance] = chance;
-    let gone = trouble == Trouble::Gone;
+    let gone = trouble == DeliveryError::Gone;
     let failure = Failure {
         status: outcome.status,
         error: trouble.word(),
         wait: wait_after(claimed.tries, chance, outcome.retry_after),
         gone,
         // A task's address is nobody's to resume.
-        hopeless: trouble == Trouble::Forgotten || gone && claimed.kind == Kind::Tasks,
+        hopeless: trouble == DeliveryError::Forgotten || gone && claimed.kind == Kind::Tasks,
     };
     let patience = services.settings.webhooks.patience;
     match webhooks::failed(&mut tx, claimed, failure, patience).await? {
@@ -196,7 +196,7 @@ async fn write_outcome(
 
 /// Neither the address nor the host is told: they are the customer's.
 fn count_failure(services: &Services, claimed: &Claimed, outcome: Outcome, after: AfterFailure) {
-    let why = outcome.trouble.map_or("", Trouble::word);
+    let why = outcome.trouble.map_or("", DeliveryError::word);
     services.metrics.webhook_troubles.add(why);
     delivery::count(
         services,

@@ -18,7 +18,7 @@ const USUAL_PAGE: u32 = 100;
 const MAX_LIFE_SECONDS: i64 = 36_500 * 86_400;
 
 /// A key to make.
-pub(super) struct Wish {
+pub(super) struct CreateKey {
     pub(super) name: String,
     pub(super) policy: Policy,
     pub(super) cap: Option<Money>,
@@ -79,7 +79,7 @@ fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<i64>>, D:
 
 // === impl Wish ===
 
-impl Wish {
+impl CreateKey {
     pub(super) fn read(body: &Bytes, now: Timestamp) -> Result<Self, ApiError> {
         let body: NewBody = read_body(body)?;
         let ends = end_of(body.expires_in_seconds, body.expires_at.map(Some), now)?;

@@ -37,7 +37,7 @@ pub(super) enum Shape {
 
 /// A query that holds.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct UsageQuery {
     pub(super) from: Option<UtcDay>,
     pub(super) to: Option<UtcDay>,
     pub(super) by: Grouping,
@@ -68,7 +68,7 @@ struct Raw {
 
 // === impl Asked ===
 
-impl Asked {
+impl UsageQuery {
     pub(super) fn read(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ApiError> {
         let raw = Raw::read(query.unwrap_or_default())?;
         let detail = match raw.detail.as_deref() {
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     fn fault(query: &str) -> ApiError {
-        Asked::read(Some(query), &HeaderMap::new()).expect_err(query)
+        UsageQuery::read(Some(query), &HeaderMap::new()).expect_err(query)
     }
 
     #[test]
@@ -268,7 +268,8 @@ mod tests {
 
     #[test]
     fn a_key_in_the_query_is_who_asks_and_not_what_is_asked_for() {
-        let asked = Asked::read(Some("key=sk-tl-secret&model=a%2Bb+c"), &HeaderMap::new()).unwrap();
+        let asked =
+            UsageQuery::read(Some("key=sk-tl-secret&model=a%2Bb+c"), &HeaderMap::new()).unwrap();
         assert_eq!((asked.key, asked.model.as_deref()), (None, Some("a+b c")));
     }
 
@@ -289,7 +290,7 @@ mod tests {
     fn a_client_that_accepts_csv_gets_it_unless_it_says_otherwise() {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, "text/html, Text/CSV;q=0.9".parse().unwrap());
-        let shape = |query| Asked::read(query, &headers).unwrap().shape;
+        let shape = |query| UsageQuery::read(query, &headers).unwrap().shape;
         assert_eq!(shape(None), Shape::Csv);
         assert_eq!(shape(Some("format=json")), Shape::Json);
     }

@@ -15,13 +15,13 @@ const MAX_OVERLAP_SECONDS: u64 = 604_800;
 
 /// Fields of a webhook that were given; the inner none is a `null`, which takes them away.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct WebhookParams {
     pub(super) url: Option<String>,
     pub(super) topics: Option<Option<Vec<String>>>,
     pub(super) description: Option<Option<String>>,
 }
 
-impl Asked {
+impl WebhookParams {
     pub(super) fn read(body: &[u8]) -> Result<Self, ApiError> {
         let mut asked = Self::default();
         for (name, value) in object(body)? {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn code(body: &str) -> String {
-        Asked::read(body.as_bytes())
+        WebhookParams::read(body.as_bytes())
             .unwrap_err()
             .kind
             .code()
@@ -157,17 +157,20 @@ mod tests {
 
     #[test]
     fn what_is_left_out_stays_and_null_takes_away() {
-        let asked = Asked::read(br#"{"topics": null, "description": ""}"#).unwrap();
+        let asked = WebhookParams::read(br#"{"topics": null, "description": ""}"#).unwrap();
         assert_eq!(asked.url, None);
         assert_eq!(asked.topics, Some(None));
         assert_eq!(asked.description, Some(None));
-        assert_eq!(Asked::read(b"{}").unwrap(), Asked::default());
+        assert_eq!(
+            WebhookParams::read(b"{}").unwrap(),
+            WebhookParams::default()
+        );
     }
 
     #[test]
     fn topics_are_words_of_the_list_that_are_kept() {
         let body = br#"{"topics": ["task.completed", "task.failed", "task.completed"]}"#;
-        let asked = Asked::read(body).unwrap();
+        let asked = WebhookParams::read(body).unwrap();
         let kept = ["task.completed", "task.failed"].map(str::to_owned);
         assert_eq!(asked.topics, Some(Some(kept.to_vec())));
         for body in [
@@ -186,7 +189,7 @@ mod tests {
             assert_eq!(code(body), "invalid_request", "{body}");
         }
         let long = format!(r#"{{"description": "{}"}}"#, "ü".repeat(MAX_DESCRIPTION));
-        assert!(Asked::read(long.as_bytes()).is_ok());
+        assert!(WebhookParams::read(long.as_bytes()).is_ok());
         let longer = long.replace("\"}", "ü\"}");
         assert_eq!(code(&longer), "invalid_request");
         assert_eq!(code(r#"{"uri": "a"}"#), "unknown_parameter");

@@ -21,11 +21,11 @@ use crate::failover::{Exhausted, Served};
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::priced_call::PricedCall;
-use crate::rate_limit::Load;
+use crate::rate_limit::Cost;
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{NotHeld, Reservation, Shortfall};
 use crate::response::Responder;
-use crate::response_id::{self, Kept, PREFIX};
+use crate::response_id::{self, PREFIX, SealedResponseId};
 use crate::scrub::without_secrets;
 use crate::services::Services;
 
@@ -71,8 +71,8 @@ impl PricedOperation for Quoted {
         self.request.facts.stream
     }
 
-    fn load(&self) -> Load<'_> {
-        Load::Model(self.request.model(), Some(self.request.input_estimate))
+    fn load(&self) -> Cost<'_> {
+        Cost::Model(self.request.model(), Some(self.request.input_estimate))
     }
 
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
@@ -272,7 +272,7 @@ impl Quoted {
         if self.format() != Format::OpenaiResponses {
             return None;
         }
-        let kept = Kept {
+        let kept = SealedResponseId {
             channel: upstream.channel.row.id.number(),
             credential: upstream.credential,
             upstream: id.to_owned(),

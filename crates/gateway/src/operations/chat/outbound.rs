@@ -12,8 +12,8 @@ use trunkline_wire::{CapName, Format, Outgoing, patch_at, scan, write_request};
 
 use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
-use crate::field_report::trapped;
-use crate::format_selection::{choose, spoken_as};
+use crate::field_report::strict_violation;
+use crate::format_selection::{choose, provider_format};
 
 use super::quote::Quoted;
 use crate::services::Services;
@@ -87,13 +87,15 @@ impl Quoted {
         }
         let notes = prepared.notes.all().iter();
         match notes.map(told).find(Told::is_pitfall) {
-            Some(note) if self.call.strict => Err(trapped(&note)),
+            Some(note) if self.call.strict => Err(strict_violation(&note)),
             Some(_) | None => Ok(prepared),
         }
     }
 
     fn same(&self, to: Format, channel: &Channel) -> OutboundRequest {
-        let rules = channel.provider.body_rules(spoken_as(to), Task::Generate);
+        let rules = channel
+            .provider
+            .body_rules(provider_format(to), Task::Generate);
         let mut without = self.drop_fields.clone();
         without.extend(rules.without.iter().map(|field| (*field).to_owned()));
         let mut with = self.set_fields.clone();
@@ -186,7 +188,9 @@ impl Quoted {
             no_stream_options: channel.provider.has(Quirk::NoStreamOptions),
         };
         let written = write_request(to, conversation, &target);
-        let rules = channel.provider.body_rules(spoken_as(to), Task::Generate);
+        let rules = channel
+            .provider
+            .body_rules(provider_format(to), Task::Generate);
         Ok(OutboundRequest {
             body: Bytes::from(ruled(written.body, rules)),
             to,

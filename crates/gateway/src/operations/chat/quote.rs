@@ -9,9 +9,9 @@ use trunkline_wire::{Format, Request, RequestError};
 
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, ErrorCode};
-use crate::field_report::{self, Reading};
+use crate::field_report::{self, FieldReport};
 use crate::priced_call::{Price, PricedCall, Pricing, Terms};
-use crate::response_id::Kept;
+use crate::response_id::SealedResponseId;
 
 /// A tight hold has a quarter more than the fair guess at the input, and what stands around it.
 const TIGHT_MARGIN: u64 = 4;
@@ -23,7 +23,7 @@ pub(crate) struct Quoted {
     pub(crate) endpoint: Endpoint,
     pub(crate) request: Request,
     /// The response that it continues.
-    pub(crate) continues: Option<Kept>,
+    pub(crate) continues: Option<SealedResponseId>,
     /// What of the caller's headers an upstream of the same format is told.
     pub(crate) forwarded: HeaderMap,
     /// Gemini: a stream is one JSON array in pieces, and not events.
@@ -50,7 +50,7 @@ pub(crate) struct Quoted {
 pub(crate) struct Turn {
     pub(crate) endpoint: Endpoint,
     pub(crate) request: Request,
-    pub(crate) continues: Option<Kept>,
+    pub(crate) continues: Option<SealedResponseId>,
     pub(crate) as_json_array: bool,
     /// Output tokens that a stream holds money for ahead.
     pub(crate) tranche: u64,
@@ -66,7 +66,7 @@ impl Quoted {
             as_json_array,
             tranche,
         } = turn;
-        let Reading {
+        let FieldReport {
             report,
             attributes,
             without,

@@ -53,7 +53,7 @@ pub(crate) struct Relay {
     /// Pieces that go out together, and their bytes.
     pub(super) gathered: Vec<Bytes>,
     pub(super) gathered_bytes: usize,
-    pub(super) patience: Patience,
+    pub(super) patience: IdleTimer,
     /// What is kept of it for when its call comes again.
     pub(super) record: Option<StoredResponse>,
     /// The reader has gone, or takes nothing.
@@ -65,7 +65,7 @@ pub(crate) struct Relay {
 }
 
 /// What a silence asks for.
-pub(super) enum Silence {
+pub(super) enum IdleEvent {
     /// A sign of life.
     Heartbeat,
     /// The end.
@@ -73,7 +73,7 @@ pub(super) enum Silence {
 }
 
 /// The one clock of a stream: to set and unset one for each event costs as much as to read the event.
-pub(super) struct Patience {
+pub(super) struct IdleTimer {
     overdue: IdleDeadline,
     heard: Instant,
     spoken: Instant,
@@ -82,7 +82,7 @@ pub(super) struct Patience {
 
 // === impl Patience ===
 
-impl Patience {
+impl IdleTimer {
     pub(super) fn with(answer: &UpstreamResponse) -> Self {
         let now = Instant::now();
         let mut patience = Self {
@@ -102,12 +102,12 @@ impl Patience {
     }
 
     /// Waits until a silence is too long. May be dropped at any time.
-    pub(super) async fn end(&mut self) -> Silence {
+    pub(super) async fn end(&mut self) -> IdleEvent {
         loop {
             self.alarm.as_mut().await;
             let now = Instant::now();
             if now >= self.overdue.at(self.heard) {
-                return Silence::Overdue;
+                return IdleEvent::Overdue;
             }
             let silent = now.saturating_duration_since(self.spoken) >= HEARTBEAT;
             if silent {
@@ -115,7 +115,7 @@ impl Patience {
             }
             self.set();
             if silent {
-                return Silence::Heartbeat;
+                return IdleEvent::Heartbeat;
             }
         }
     }

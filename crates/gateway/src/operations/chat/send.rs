@@ -7,7 +7,7 @@ use trunkline_upstream::{Ask, Outgoing, SendError, UpstreamResponse};
 
 use super::{OutboundRequest, Quoted};
 use crate::failover::To;
-use crate::format_selection::spoken_as;
+use crate::format_selection::provider_format;
 use crate::sending::{headers, send_as};
 use crate::services::Services;
 
@@ -24,7 +24,7 @@ pub(super) async fn send(
     } = to;
     let facts = &quoted.request.facts;
     let ask = Ask {
-        format: spoken_as(prepared.to),
+        format: provider_format(prepared.to),
         task: quoted.endpoint.task(),
         model: channel.upstream_model(&facts.model),
         stream: facts.stream,

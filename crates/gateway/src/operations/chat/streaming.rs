@@ -15,7 +15,7 @@ use trunkline_wire::{Frame, FrameKind, Frames, UpstreamError, heartbeat};
 
 use super::buffered::blamed;
 use super::execution::{Answering, ChatRelayed, failed, failure_of};
-use super::relay::{End, Patience, Relay, Silence, end_of, next_frame, ready_frame};
+use super::relay::{End, IdleEvent, IdleTimer, Relay, end_of, next_frame, ready_frame};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::Exhausted;
 use crate::idempotency::StoredResponse;
@@ -87,7 +87,7 @@ impl Answering<'_> {
             list: quoted.as_json_array.then(ArrayFrames::default),
             gathered: Vec::new(),
             gathered_bytes: 0,
-            patience: Patience::with(answer),
+            patience: IdleTimer::with(answer),
             record: None,
             gone: false,
             ending: None,
@@ -152,7 +152,7 @@ impl Answering<'_> {
                 return RelayEnd::Failed(relayed, exhausted);
             }
         };
-        self.upstream.channel.went_well();
+        self.upstream.channel.record_success();
         let channel = Arc::clone(&self.upstream.channel);
         RelayEnd::Charge(relayed, channel, outcome)
     }
@@ -261,8 +261,8 @@ impl Answering<'_> {
             };
             match next {
                 Ok(next) => return next.map_err(|error| end_of(&error)),
-                Err(Silence::Overdue) => return Err(end_of(&BodyError::Stalled)),
-                Err(Silence::Heartbeat) => {
+                Err(IdleEvent::Overdue) => return Err(end_of(&BodyError::Stalled)),
+                Err(IdleEvent::Heartbeat) => {
                     if !relay
                         .send(Bytes::from_static(heartbeat(relay.follow.caller())))
                         .await
@@ -333,7 +333,7 @@ impl Answering<'_> {
 async fn first_frame(
     answer: &mut UpstreamResponse,
     frames: &mut Frames,
-    patience: &mut Patience,
+    patience: &mut IdleTimer,
     mut responder: Option<&mut Responder>,
 ) -> Option<Result<Option<Frame>, BodyError>> {
     loop {
@@ -347,9 +347,9 @@ async fn first_frame(
         tokio::select! {
             first = next_frame(answer, frames) => return Some(first),
             silence = patience.end() => match silence {
-                Silence::Overdue => return Some(Err(BodyError::Stalled)),
+                IdleEvent::Overdue => return Some(Err(BodyError::Stalled)),
                 // There is no stream yet that could show a sign of life.
-                Silence::Heartbeat => {}
+                IdleEvent::Heartbeat => {}
             },
             () = closed => return None,
         }

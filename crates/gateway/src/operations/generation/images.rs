@@ -40,7 +40,7 @@ use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
 use crate::response::Responder;
 use crate::services::Services;
-use crate::vendors::Heard;
+use crate::vendors::VendorResponse;
 
 /// Tokens that the usage row of a call shows, for accounting alone.
 const PROMPT_TOKENS: u64 = 1;
@@ -207,7 +207,7 @@ impl Attempts for ImagesExecution {
         let heard = match sent.await {
             Ok(answer) => {
                 log.answered(answer.status);
-                Heard::read(answer, settings.max_answer_bytes).await
+                VendorResponse::read(answer, settings.max_answer_bytes).await
             }
             Err(error) => Err(error),
         };
@@ -217,7 +217,7 @@ impl Attempts for ImagesExecution {
         };
         match (protocol.decode)(&self.ask, &heard.said()) {
             Ok(drawn) => {
-                to.channel.went_well();
+                to.channel.record_success();
                 Classified::Accepted((drawn, written))
             }
             Err(trouble) => classified(services, trouble),

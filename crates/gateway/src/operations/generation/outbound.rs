@@ -12,7 +12,7 @@ use trunkline_upstream::{Deadlines, Payload, SendError, UpstreamResponse};
 use crate::failover::To;
 use crate::services::Services;
 use crate::uploads::Upload;
-use crate::vendors::{self, Sending};
+use crate::vendors::{self, VendorBody};
 
 /// Pieces of an upload under way.
 const PIECES: usize = 4;
@@ -42,7 +42,7 @@ pub(super) async fn send(
         None => {
             let json = HeaderValue::from_static("application/json");
             let body = request.body.clone();
-            Sending {
+            VendorBody {
                 content_type: body.is_some().then_some(json),
                 payload: body.map_or_else(Bytes::new, Bytes::from).into(),
             }
@@ -65,7 +65,7 @@ fn multipart_form(
     parts: &[Part],
     upload: Option<&Upload>,
     id: RequestId,
-) -> Result<Sending, SendError> {
+) -> Result<VendorBody, SendError> {
     let unsent = |why: &str| SendError::NotSent(why.to_owned());
     // Nothing a caller sends can know it: half of it is random, and new for each call.
     let boundary = format!("trunkline-{}", id.uuid().simple());
@@ -100,7 +100,7 @@ fn multipart_form(
             stream_upload(services, before.freeze(), upload, after.freeze())
         }
     };
-    Ok(Sending {
+    Ok(VendorBody {
         payload,
         content_type: Some(content_type),
     })

@@ -39,7 +39,7 @@ use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
 use crate::response::Responder;
 use crate::services::Services;
-use crate::vendors::Heard;
+use crate::vendors::VendorResponse;
 
 /// Largest answer of a vendor that is read.
 const MAX_ANSWER_BYTES: usize = 16_000_000;
@@ -191,7 +191,7 @@ impl Attempts for TranscriptionExecution {
         });
         match turned.map_err(SpeechError::lost) {
             Ok(shown) => {
-                to.channel.went_well();
+                to.channel.record_success();
                 for note in written.notes {
                     self.priced.call.report.add(note);
                 }
@@ -320,7 +320,7 @@ impl TranscriptionExecution {
                     if stage == Stage::Begun {
                         log.answered(answer.status);
                     }
-                    Heard::read(answer, MAX_ANSWER_BYTES).await
+                    VendorResponse::read(answer, MAX_ANSWER_BYTES).await
                 }
                 Err(error) => Err(error),
             };

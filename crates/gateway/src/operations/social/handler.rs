@@ -18,7 +18,7 @@ use crate::headers::MAX_COST_HEADER;
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::priced_call::PricedCall;
-use crate::rate_limit::Load;
+use crate::rate_limit::Cost;
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{NotHeld, Reservation, insufficient_funds};
 use crate::response::{Responder, bytes_of, set_cost, set_warnings};
@@ -46,8 +46,8 @@ impl PricedOperation for SocialExecution {
         &mut self.call
     }
 
-    fn load(&self) -> Load<'_> {
-        Load::Platform(&self.asked.cell.platform.key)
+    fn load(&self) -> Cost<'_> {
+        Cost::Platform(&self.asked.cell.platform.key)
     }
 
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {

@@ -17,7 +17,7 @@ use trunkline_types::Money;
 use super::page_limits::Bounds;
 use super::request::{self, Social, SocialExecution, SocialRoute};
 use crate::authenticate::authenticate;
-use crate::delivery::Out;
+use crate::delivery::AckedSender;
 use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};
 use crate::operation::Operation;
@@ -52,7 +52,7 @@ enum Stop {
 
 /// Where a page goes.
 pub(crate) struct PageSink {
-    out: Arc<Out>,
+    out: Arc<AckedSender>,
     opening: Arc<Opening>,
     number: u64,
     done: oneshot::Sender<PaidPage>,
@@ -116,7 +116,7 @@ async fn turn_pages(
     responder: Responder,
 ) {
     let (pieces, coming) = mpsc::channel(1);
-    let out = Arc::new(Out {
+    let out = Arc::new(AckedSender {
         pieces,
         watch: context.watch.clone(),
         patience: services.settings.reader_wait,
@@ -158,7 +158,7 @@ async fn page(
     services: &Services,
     execution: &mut SocialExecution,
     context: &RequestContext,
-    (out, opening): (&Arc<Out>, &Arc<Opening>),
+    (out, opening): (&Arc<AckedSender>, &Arc<Opening>),
     before: u64,
 ) -> PageEnd {
     let mut tries = 0_u32;
@@ -275,7 +275,7 @@ fn line(execution: &SocialExecution, found: &Data, charged: Money, number: u64) 
 
 /// A page behind the first could not be had. One that is empty is how platforms that count their pages
 /// say that there are no more.
-async fn broken(out: &Out, sofar: &Sofar, fault: ApiError, asked: &CheckedQuery) {
+async fn broken(out: &AckedSender, sofar: &Sofar, fault: ApiError, asked: &CheckedQuery) {
     let (stop, following) = if fault.kind == ErrorCode::SocialNoResult {
         (Stop::End, None)
     } else {
@@ -285,7 +285,7 @@ async fn broken(out: &Out, sofar: &Sofar, fault: ApiError, asked: &CheckedQuery)
 }
 
 /// The last line: how many pages there were, what they cost, why there are no more, and how to go on.
-async fn end(out: &Out, sofar: &Sofar, stop: Stop, following: Option<&CheckedQuery>) {
+async fn end(out: &AckedSender, sofar: &Sofar, stop: Stop, following: Option<&CheckedQuery>) {
     let (reason, fault) = match stop {
         Stop::End => ("end", None),
         Stop::Repeated => ("repeated_page", None),

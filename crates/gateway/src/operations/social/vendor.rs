@@ -93,7 +93,7 @@ impl Attempts for SocialExecution {
         match send(services, to, &outbound.errand).await {
             Ok(answer) => {
                 log.answered(answer.status);
-                to.channel.went_well();
+                to.channel.record_success();
                 classify_source(services, &self.asked.cell, answer).await
             }
             Err(error) => Classified::Lost(error),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use trunkline_blobs::{ContentType, MediaPath, ObjectPath, PATH_RANDOM_BYTES, sign};
 
-use self::brackets::Misplaced;
+use self::brackets::BracketError;
 use super::content::LinkSigner;
 use super::request::VideoBody;
 use crate::caller::Caller;
@@ -96,10 +96,10 @@ fn value_of(name: &str, text: &str) -> Result<Value, ApiError> {
     }
 }
 
-fn misplaced(name: &str, why: Misplaced) -> ApiError {
+fn misplaced(name: &str, why: BracketError) -> ApiError {
     let text = match why {
-        Misplaced::Twice => "a field stands twice in the form",
-        Misplaced::Name => {
+        BracketError::Twice => "a field stands twice in the form",
+        BracketError::Name => {
             "the name of a field of the form leads nowhere; `metadata` may be one field of JSON"
         }
     };

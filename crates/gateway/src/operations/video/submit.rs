@@ -217,7 +217,7 @@ impl Submission<'_> {
         let task = &self.accepted.task;
         match submitted {
             Submitted::Accepted { id } => {
-                to.channel.went_well();
+                to.channel.record_success();
                 let sending = on_taken(services, task, to.channel, &id).await?;
                 Ok(Classified::Accepted(Ok(sending)))
             }

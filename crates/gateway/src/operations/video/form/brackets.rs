@@ -11,7 +11,7 @@ const MAX_ENTRIES: usize = 64;
 
 /// Why a field cannot be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Misplaced {
+pub(super) enum BracketError {
     /// It is there already, or stands where another kind of field does.
     Twice,
     /// Its name leads nowhere.
@@ -28,11 +28,11 @@ pub(super) fn place(
     fields: &mut Map<String, Value>,
     name: &str,
     value: Value,
-) -> Result<(), Misplaced> {
+) -> Result<(), BracketError> {
     let Some((first, rest)) = name.split_once('[') else {
         return put(fields, name, value);
     };
-    let inside = rest.strip_suffix(']').ok_or(Misplaced::Name)?;
+    let inside = rest.strip_suffix(']').ok_or(BracketError::Name)?;
     let mut path: Vec<&str> = inside.split("][").collect();
     // `images[]` ends with a step that has no name.
     let is_entry = path.last().is_some_and(|step| step.is_empty());
@@ -41,7 +41,7 @@ pub(super) fn place(
     }
     let legal = |step: &str| !step.is_empty() && !step.contains(['[', ']']);
     if path.len() > MAX_DEPTH || !legal(first) || !path.iter().all(|step| legal(step)) {
-        return Err(Misplaced::Name);
+        return Err(BracketError::Name);
     }
     let last = path.pop();
     let mut at = fields;
@@ -70,21 +70,21 @@ pub(super) fn value_of(text: &str) -> Value {
     }
 }
 
-fn put(fields: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), Misplaced> {
+fn put(fields: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), BracketError> {
     if fields.contains_key(name) {
-        return Err(Misplaced::Twice);
+        return Err(BracketError::Twice);
     }
     fields.insert(name.to_owned(), value);
     Ok(())
 }
 
-fn append(fields: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), Misplaced> {
+fn append(fields: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), BracketError> {
     let list = fields
         .entry(name)
         .or_insert_with(|| Value::Array(Vec::new()));
-    let list = list.as_array_mut().ok_or(Misplaced::Twice)?;
+    let list = list.as_array_mut().ok_or(BracketError::Twice)?;
     if list.len() >= MAX_ENTRIES {
-        return Err(Misplaced::Name);
+        return Err(BracketError::Name);
     }
     list.push(value);
     Ok(())
@@ -93,11 +93,11 @@ fn append(fields: &mut Map<String, Value>, name: &str, value: Value) -> Result<(
 fn inner<'a>(
     fields: &'a mut Map<String, Value>,
     name: &str,
-) -> Result<&'a mut Map<String, Value>, Misplaced> {
+) -> Result<&'a mut Map<String, Value>, BracketError> {
     let object = fields
         .entry(name)
         .or_insert_with(|| Value::Object(Map::new()));
-    object.as_object_mut().ok_or(Misplaced::Twice)
+    object.as_object_mut().ok_or(BracketError::Twice)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn placed(names: &[&str]) -> Result<Value, Misplaced> {
+    fn placed(names: &[&str]) -> Result<Value, BracketError> {
         let mut fields = Map::new();
         for (number, name) in names.iter().enumerate() {
             place(&mut fields, name, json!(number))?;
@@ -132,15 +132,15 @@ mod tests {
     #[test]
     fn what_stands_twice_or_leads_nowhere_is_refused() {
         for (names, why) in [
-            (&["a", "a"] as &[&str], Misplaced::Twice),
-            (&["a", "a[b]"], Misplaced::Twice),
-            (&["a[b]", "a[]"], Misplaced::Twice),
-            (&["a[b]", "a[b]"], Misplaced::Twice),
-            (&["a[b"], Misplaced::Name),
-            (&["[b]"], Misplaced::Name),
-            (&["a[][b]"], Misplaced::Name),
-            (&["a[b]c"], Misplaced::Name),
-            (&["a[1][2][3][4][5][6][7][8][9]"], Misplaced::Name),
+            (&["a", "a"] as &[&str], BracketError::Twice),
+            (&["a", "a[b]"], BracketError::Twice),
+            (&["a[b]", "a[]"], BracketError::Twice),
+            (&["a[b]", "a[b]"], BracketError::Twice),
+            (&["a[b"], BracketError::Name),
+            (&["[b]"], BracketError::Name),
+            (&["a[][b]"], BracketError::Name),
+            (&["a[b]c"], BracketError::Name),
+            (&["a[1][2][3][4][5][6][7][8][9]"], BracketError::Name),
         ] {
             assert_eq!(placed(names), Err(why), "{names:?}");
         }
