@@ -1,21 +1,21 @@
-//! Things at once: what this node holds, and what it may hold by its lease. Pure.
+//! Concurrency counter: what this node holds, and what its lease allows. Pure.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::local::{Decision, Source};
+use crate::decision::{Decision, Source};
 use crate::redis::{RedisReply, RedisRequest};
 use crate::settings::RECHECK;
 
 /// What somebody who found no seat is told to wait: concurrency come back at any moment.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// One counter of things at once.
+/// A concurrency counter.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyCounter {
     in_use: u64,
-    /// The most in use since the lease was last looked at.
+    /// Peak since the lease was last renewed.
     peak: u64,
     /// What Redis lets this node hold.
     leased: u64,
@@ -74,7 +74,7 @@ impl ConcurrencyCounter {
         }
     }
 
-    /// What Redis should hear although nobody waits: that this node lives, and what it needs no more.
+    /// What to report to Redis without a waiting caller: a renewed lease, or unneeded concurrency.
     pub(crate) fn due(
         &mut self,
         limit: u64,
@@ -92,7 +92,7 @@ impl ConcurrencyCounter {
         if !spare && (!old || needed == 0) {
             return None;
         }
-        // Lowered first: what is on its way back is taken by nobody.
+        // Lowered first, so that what is being returned is not used.
         self.leased = self.leased.min(needed);
         Some(RedisRequest::Concurrency {
             limit,
@@ -118,7 +118,7 @@ impl ConcurrencyCounter {
         self.in_use == 0 && self.leased(now) == 0
     }
 
-    /// A lease that is over is nothing.
+    /// An expired lease allows nothing.
     fn leased(&self, now: Instant) -> u64 {
         match self.until {
             Some(until) if now < until => self.leased,

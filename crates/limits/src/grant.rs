@@ -1,27 +1,16 @@
-//! What a caller gets: its part of every limit, or the word that one of them is used up.
+//! Result of taking limits: a grant, or the limit that was exceeded.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::decision::CounterState;
 use crate::key::{CounterCost, CounterGroup, CounterKind};
-use crate::limits::Limits;
+use crate::node_counters::NodeCounters;
 
-/// Where a counter stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CounterState {
-    /// What it may reach in its window.
-    pub limit: u64,
-    /// What is left of that, as far as this node knows.
-    pub remaining: u64,
-    /// Until the window is over.
-    pub resets_in: Duration,
-    /// Which window that is.
-    pub(crate) turn: u64,
-}
-
-/// Parts of limits that were taken. What is held at once goes back when this is dropped.
+/// Limits that a call has taken. Concurrency is released when this is dropped.
 #[derive(Debug)]
 pub struct Grant {
-    limits: Limits,
+    counters: Arc<NodeCounters>,
     group: CounterGroup,
     costs: Vec<CounterCost>,
     states: Vec<CounterState>,
@@ -29,16 +18,16 @@ pub struct Grant {
     is_released: bool,
 }
 
-/// A limit is used up. Nothing was taken of any.
+/// A limit is exceeded. Nothing was taken from any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitExceeded {
-    /// Which of the costs it was.
+    /// Index of the exceeded cost.
     pub index: usize,
-    /// When it may succeed.
+    /// When a retry may succeed.
     pub retry_after: Duration,
-    /// What was wanted.
+    /// The requested costs.
     pub costs: Vec<CounterCost>,
-    /// Where each of them stands.
+    /// The state of each counter.
     pub states: Vec<CounterState>,
 }
 
@@ -46,13 +35,13 @@ pub struct LimitExceeded {
 
 impl Grant {
     pub(crate) const fn new(
-        limits: Limits,
+        counters: Arc<NodeCounters>,
         group: CounterGroup,
         costs: Vec<CounterCost>,
         states: Vec<CounterState>,
     ) -> Self {
         Self {
-            limits,
+            counters,
             group,
             costs,
             states,
@@ -65,20 +54,19 @@ impl Grant {
         &self.costs
     }
 
-    /// What was wanted and where each counter stood then.
+    /// The costs and the states of their counters when taken.
     pub fn states(&self) -> impl Iterator<Item = (&CounterCost, &CounterState)> {
         self.costs.iter().zip(&self.states)
     }
 
-    /// So many tokens were really used. More than was taken is counted in the same window, less goes
-    /// back into it; the first word counts.
+    /// Corrects the tokens to what was really used, in the same window. Only the first call counts.
     pub fn used(&mut self, tokens: u64) {
         if std::mem::replace(&mut self.is_settled, true) {
             return;
         }
         for (cost, state) in self.costs.iter().zip(&self.states) {
             match cost.key.kind {
-                CounterKind::Tokens => self.limits.correct(self.group, cost, state.turn, tokens),
+                CounterKind::Tokens => self.counters.correct(self.group, cost, state.turn, tokens),
                 CounterKind::Requests | CounterKind::Concurrent => {}
             }
         }
@@ -86,14 +74,14 @@ impl Grant {
 }
 
 impl Grant {
-    /// Gives back what is held at once, before the rest is over.
+    /// Releases the concurrency before the grant is dropped.
     pub fn release(&mut self) {
         if std::mem::replace(&mut self.is_released, true) {
             return;
         }
         for cost in &self.costs {
             match cost.key.kind {
-                CounterKind::Concurrent => self.limits.give_back(self.group, cost),
+                CounterKind::Concurrent => self.counters.give_back(self.group, cost),
                 CounterKind::Requests | CounterKind::Tokens => {}
             }
         }

@@ -1,27 +1,28 @@
-//! What is counted: names that cost nothing to make, and become a text only on their way to Redis.
+//! Keys of counters: cheap values that are formatted only for Redis.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Whose counters these are. All counters of one call have one group, and so one place in a cluster.
+/// Group of counters. All counters of one call are in one group, and so in one slot of a Redis
+/// cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CounterGroup {
     word: &'static str,
     number: i64,
 }
 
-/// What a counter is about, within its group.
+/// Key of a counter within its group.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CounterKey {
-    /// The sort of thing: a key, a model.
+    /// What is limited: a key, a model.
     pub scope: &'static str,
-    /// Which one.
+    /// Its id.
     pub id: ScopeId,
     /// What of it is counted.
     pub kind: CounterKind,
 }
 
-/// Which of its scope.
+/// Id within the scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ScopeId {
     /// By number.
@@ -37,16 +38,16 @@ pub enum CounterKind {
     Requests,
     /// Tokens in a window.
     Tokens,
-    /// Things at once.
+    /// Concurrent calls.
     Concurrent,
 }
 
-/// So much of one counter.
+/// Cost of a call on one counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterCost {
     /// Which counter.
     pub key: CounterKey,
-    /// What it may reach.
+    /// The limit.
     pub limit: u64,
     /// How much is wanted.
     pub amount: u64,
@@ -61,7 +62,7 @@ impl CounterGroup {
         Self { word, number }
     }
 
-    /// What spreads groups over shards: neighbours are in different ones.
+    /// Hash that spreads groups over shards.
     pub(crate) fn spread(self) -> u64 {
         let word = u64::try_from(self.word.len()).unwrap_or(0);
         self.number
@@ -81,7 +82,7 @@ impl fmt::Display for CounterGroup {
 // === impl CounterKey ===
 
 impl CounterKey {
-    /// The counter's key in Redis. Only what stands in braces decides about its place in a cluster.
+    /// The counter's key in Redis. The part in braces decides the cluster slot.
     pub(crate) fn key(&self, group: CounterGroup) -> String {
         let kind = match self.kind {
             CounterKind::Requests => "requests",
@@ -98,8 +99,8 @@ impl CounterKey {
 // === impl CounterCost ===
 
 impl CounterCost {
-    /// What is taken at admission. More than the whole limit is never there: such a call takes all of a
-    /// fresh window, and the rest is counted when it is known.
+    /// What is taken at admission. A cost above the limit takes all of a fresh window, and the rest
+    /// is counted when the usage is known.
     pub(crate) fn taken(&self) -> u64 {
         self.amount.min(self.limit).max(1)
     }

@@ -1,12 +1,14 @@
-//! Counters that may be forgotten: how many requests and tokens in a minute, how many calls at once.
+//! Rate and concurrency limits: requests and tokens per minute, concurrent calls. The counters may
+//! be lost.
 //!
-//! In this process alone, or over all nodes by Redis; the first is also what remains when Redis is away.
-//! Nothing here knows accounts, prices or HTTP: a limit is a name and a number.
+//! Counted in this process alone, or over all nodes in Redis; the first is also the fallback while
+//! Redis is unavailable. This crate must not know accounts, prices or HTTP: a limit is a key and a
+//! number.
 //!
-//! A node draws *slices* of a window from Redis by one script and spends them in memory, so most calls
-//! wait for nobody. Never more than the limit is given out in one window over all nodes; what a node has
-//! drawn and not spent, at most one slice of each counter, may be lost to the others. `docs/limits.md`
-//! tells it all.
+//! A node draws *slices* of a window from Redis by one script and spends them in memory, so most
+//! calls do not wait. Never more than the limit is granted in one window over all nodes; what a
+//! node has drawn and not spent, at most one slice of each counter, is unavailable to the others.
+//! See `docs/limits.md`.
 #![cfg_attr(
     not(test),
     deny(
@@ -19,16 +21,19 @@
 )]
 
 mod concurrency;
+mod decision;
 mod grant;
 mod key;
 mod limits;
 mod local;
+mod node_counters;
 mod redis;
 mod settings;
 mod sync;
 mod window;
 
-pub use grant::{CounterState, Grant, LimitExceeded};
+pub use decision::CounterState;
+pub use grant::{Grant, LimitExceeded};
 pub use key::{CounterCost, CounterGroup, CounterKey, CounterKind, ScopeId};
 pub use limits::{Counts, Limits, LimitsError, Mode};
 pub use settings::RedisSettings;

@@ -1,4 +1,4 @@
-//! The counters of one node, as the rest of the house sees them.
+//! Public API of the rate limits of one node.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,82 +7,64 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
+use crate::decision::Source;
 use crate::grant::{Grant, LimitExceeded};
 use crate::key::{CounterCost, CounterGroup};
-use crate::local::{LocalCounters, Source, TakeResult};
+use crate::local::{LocalCounters, TakeResult};
+use crate::node_counters::NodeCounters;
 use crate::redis::{RedisClient, Unavailable};
 use crate::settings::{RedisSettings, WINDOW};
 use crate::sync::SyncTask;
 
-/// Slices that wait to be drawn ahead; with more, the next caller draws by itself.
-const AHEAD_QUEUE: usize = 1_024;
+/// Prefetches that may queue; with more, the next caller draws by itself.
+const PREFETCH_QUEUE: usize = 1_024;
 
-/// The counters of one node. Clones are the same.
+/// The rate limits of one node. Clones share them.
 #[derive(Clone)]
 pub struct Limits {
-    pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) table: LocalCounters,
-    pub(crate) redis: Option<RedisClient>,
-    /// Nodes that live, this one included.
-    nodes: AtomicU64,
-    /// Decided here although Redis should have been asked.
-    decided_locally: AtomicU64,
-    ahead: mpsc::Sender<SyncCommand>,
-}
-
-/// Something that Redis should be told while nobody waits.
-#[derive(Debug)]
-pub(crate) enum SyncCommand {
-    /// A slice runs low.
-    Draw(CounterGroup, CounterCost),
-    /// More was used than was taken.
-    Sync(CounterGroup),
+    inner: Arc<NodeCounters>,
 }
 
 /// How limits are counted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// In this process; there is no Redis.
+    /// In this process; no Redis is configured.
     Local,
     /// Over all nodes.
     Shared,
-    /// In this process, by its share: Redis is away or slow.
+    /// In this process, by its share: Redis is unavailable or slow.
     Fallback,
 }
 
-/// What has been counted about the counting.
+/// Counters of the rate limiter itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Questions to Redis.
+    /// Requests to Redis.
     pub asked: u64,
-    /// Questions that were not answered, or not in time.
+    /// Requests to Redis that failed or timed out.
     pub failed: u64,
-    /// Decisions by this node's share although there is a Redis.
+    /// Decisions by this node's share although Redis is configured.
     pub decided_locally: u64,
     /// Counters in memory.
     pub counters: usize,
-    /// Nodes that limits are shared among when Redis is away.
+    /// Nodes that share the limits while Redis is unavailable.
     pub nodes: u64,
 }
 
 /// Why Redis cannot be used at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {
-    /// The text is no address. It is not repeated: it may hold a password.
-    #[error("the address of Redis must be like redis://127.0.0.1:6379")]
+    /// Not a URL. The text is not repeated: it may contain a password.
+    #[error("the Redis URL must be like redis://127.0.0.1:6379")]
     Address,
 }
 
 // === impl Mode ===
 
 impl Mode {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Local, Self::Shared, Self::Fallback];
 
-    /// Its word in metrics.
+    /// Its label in metrics.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -112,40 +94,30 @@ impl Limits {
     /// Counted in this process alone.
     #[must_use]
     pub fn local() -> Self {
-        // Nobody listens: without Redis there is nothing to tell.
-        let (ahead, _) = mpsc::channel(1);
-        Self::new(LocalCounters::new(WINDOW, WINDOW), None, ahead)
-    }
-
-    /// Counted over all nodes. Nothing is asked before the sync runs.
-    pub fn redis(settings: RedisSettings) -> Result<(Self, SyncTask), LimitsError> {
-        let table = LocalCounters::new(settings.window, settings.lease);
-        let redis = RedisClient::new(settings).map_err(|_| LimitsError::Address)?;
-        let (ahead, commands) = mpsc::channel(AHEAD_QUEUE);
-        let limits = Self::new(table, Some(redis), ahead);
-        let sync = SyncTask::new(limits.clone(), commands);
-        Ok((limits, sync))
-    }
-
-    fn new(
-        table: LocalCounters,
-        redis: Option<RedisClient>,
-        ahead: mpsc::Sender<SyncCommand>,
-    ) -> Self {
+        // Without Redis there is no sync task.
+        let (commands, _) = mpsc::channel(1);
         Self {
-            inner: Arc::new(Inner {
-                table,
-                redis,
-                nodes: AtomicU64::new(1),
-                decided_locally: AtomicU64::new(0),
-                ahead,
-            }),
+            inner: Arc::new(NodeCounters::new(
+                LocalCounters::new(WINDOW, WINDOW),
+                None,
+                commands,
+            )),
         }
     }
 
-    /// How many nodes live, this one included.
+    /// Counted over all nodes. Redis is not used before the sync task runs.
+    pub fn redis(settings: RedisSettings) -> Result<(Self, SyncTask), LimitsError> {
+        let local = LocalCounters::new(settings.window, settings.lease);
+        let redis = RedisClient::new(settings).map_err(|_| LimitsError::Address)?;
+        let (sender, commands) = mpsc::channel(PREFETCH_QUEUE);
+        let inner = Arc::new(NodeCounters::new(local, Some(redis), sender));
+        let sync = SyncTask::new(Arc::clone(&inner), commands);
+        Ok((Self { inner }, sync))
+    }
+
+    /// Sets the number of live nodes, this one included.
     pub fn set_nodes(&self, nodes: u64) {
-        self.inner.nodes.store(nodes.max(1), Ordering::Relaxed);
+        self.inner.set_nodes(nodes);
     }
 
     /// How limits are counted now.
@@ -158,7 +130,7 @@ impl Limits {
         }
     }
 
-    /// What has been counted.
+    /// Counters of the rate limiter itself.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let inner = &self.inner;
@@ -168,13 +140,13 @@ impl Limits {
             asked: redis.map_or(0, |redis| of(&redis.asked)),
             failed: redis.map_or(0, |redis| of(&redis.failed)),
             decided_locally: of(&inner.decided_locally),
-            counters: inner.table.count(),
-            nodes: self.nodes(),
+            counters: inner.local.count(),
+            nodes: self.inner.nodes(),
         }
     }
 
-    /// Takes a part of every limit, or of none. Waits only when this node has no slice: for its turn
-    /// and for an answer of Redis, for each no longer than the timeout.
+    /// Takes from every limit, or from none. Waits only when this node has no slice: for its turn and for
+    /// Redis, for each no longer than the timeout.
     pub async fn take(
         &self,
         group: CounterGroup,
@@ -185,7 +157,7 @@ impl Limits {
             return self.take_share(group, costs);
         };
         let tried = match inner
-            .table
+            .local
             .try_take(group, &costs, Source::Shared, Instant::now())
         {
             TakeResult::Short(_) => match self.draw_and_take(redis, group, &costs).await {
@@ -195,7 +167,7 @@ impl Limits {
             other @ (TakeResult::Taken(_) | TakeResult::Refused(..)) => other,
         };
         let taken = self.decided(group, costs, tried)?;
-        self.draw_ahead(group, &taken);
+        self.inner.prefetch(group, taken.costs());
         Ok(taken)
     }
 
@@ -209,8 +181,8 @@ impl Limits {
         if inner.redis.is_some() {
             inner.decided_locally.fetch_add(1, Ordering::Relaxed);
         }
-        let source = Source::Share(self.nodes());
-        let tried = inner.table.try_take(group, &costs, source, Instant::now());
+        let source = Source::Share(self.inner.nodes());
+        let tried = inner.local.try_take(group, &costs, source, Instant::now());
         self.decided(group, costs, tried)
     }
 
@@ -221,74 +193,53 @@ impl Limits {
         tried: TakeResult,
     ) -> Result<Grant, LimitExceeded> {
         match tried {
-            TakeResult::Taken(states) => Ok(Grant::new(self.clone(), group, costs, states)),
+            TakeResult::Taken(states) => {
+                Ok(Grant::new(Arc::clone(&self.inner), group, costs, states))
+            }
             TakeResult::Refused(which, retry_after, states) => Err(LimitExceeded {
                 index: which,
                 retry_after,
                 costs,
                 states,
             }),
-            // A share is decided without asking, and whoever asked has an answer.
-            TakeResult::Short(_) => Ok(Grant::new(self.clone(), group, Vec::new(), Vec::new())),
+            // A share never asks Redis, and a caller that asked has an answer.
+            TakeResult::Short(_) => Ok(Grant::new(
+                Arc::clone(&self.inner),
+                group,
+                Vec::new(),
+                Vec::new(),
+            )),
         }
     }
 
-    /// Asks Redis until there is enough, it says that there is not, or the time is over.
+    /// Asks Redis until there is enough, it refuses, or the timeout passes.
     ///
-    /// Only a question that Redis left unanswered for the whole timeout speaks against Redis. A timeout
-    /// around all of this would end such a question before its own does, and every call would wait anew.
+    /// Only a request without a response for the whole timeout marks Redis unavailable. A timeout around all
+    /// of this would end such a request before its own does, and every call would wait again.
     async fn draw_and_take(
         &self,
         redis: &RedisClient,
         group: CounterGroup,
         costs: &[CounterCost],
     ) -> Result<TakeResult, Unavailable> {
-        let table = &self.inner.table;
-        let gate = table.gate(group);
+        let local = &self.inner.local;
+        let gate = local.gate(group);
         let began = Instant::now();
         let Ok(_turn) = timeout(redis.timeout(), gate.lock()).await else {
             return Err(Unavailable);
         };
         loop {
             // The call before this one may have drawn enough for both.
-            match table.try_take(group, costs, Source::Shared, Instant::now()) {
+            match local.try_take(group, costs, Source::Shared, Instant::now()) {
                 TakeResult::Short(_) if began.elapsed() >= redis.timeout() => {
                     return Err(Unavailable);
                 }
                 TakeResult::Short(asks) => {
-                    let (answers, sent) = redis.ask(group, &asks, self.nodes()).await?;
-                    table.apply(group, &asks, &answers, sent, Instant::now());
+                    let (answers, sent) = redis.ask(group, &asks, self.inner.nodes()).await?;
+                    local.apply(group, &asks, &answers, sent, Instant::now());
                 }
                 other @ (TakeResult::Taken(_) | TakeResult::Refused(..)) => return Ok(other),
             }
         }
-    }
-
-    fn draw_ahead(&self, group: CounterGroup, taken: &Grant) {
-        let inner = &self.inner;
-        for cost in inner.table.run_low(group, taken.costs()) {
-            if let Err(refused) = inner.ahead.try_send(SyncCommand::Draw(group, cost)) {
-                // The next caller draws by itself.
-                if let SyncCommand::Draw(group, cost) = refused.into_inner() {
-                    inner.table.is_drawn(group, &cost);
-                }
-            }
-        }
-    }
-
-    pub(crate) fn correct(&self, group: CounterGroup, cost: &CounterCost, turn: u64, used: u64) {
-        let told = self.inner.table.correct(group, cost, turn, used);
-        if told && self.inner.redis.is_some() {
-            // If nobody listens now, the sync finds it at its next look.
-            drop(self.inner.ahead.try_send(SyncCommand::Sync(group)));
-        }
-    }
-
-    pub(crate) fn give_back(&self, group: CounterGroup, cost: &CounterCost) {
-        self.inner.table.give_back(group, cost);
-    }
-
-    pub(crate) fn nodes(&self) -> u64 {
-        self.inner.nodes.load(Ordering::Relaxed).max(1)
     }
 }

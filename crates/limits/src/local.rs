@@ -1,5 +1,5 @@
-//! All counters of this node. Those of one group are behind one lock, so that a call takes its part of
-//! every limit or of none.
+//! The counters of this node in memory. Those of one group share a lock, so that a call takes from
+//! every limit or from none.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::concurrency::ConcurrencyCounter;
-use crate::grant::CounterState;
+use crate::decision::{CounterState, Decision, Source};
 use crate::key::{CounterCost, CounterGroup, CounterKey, CounterKind};
 use crate::redis::{RedisReply, RedisRequest};
 use crate::window::Window;
@@ -17,33 +17,14 @@ const SHARDS: usize = 64;
 /// A shard is swept when it has doubled, and not below this.
 const SWEEP_FROM: usize = 64;
 
-/// How a decision is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// By what Redis gave.
-    Shared,
-    /// By this node's share: one of so many nodes.
-    Share(u64),
-}
-
-/// Whether there is enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
-    Yes,
-    /// Not before so long.
-    No(Duration),
-    /// Redis knows.
-    AskRedis,
-}
-
-/// What a look at all counters of a call came to.
+/// Result of taking all counters of a call.
 #[derive(Debug)]
 pub(crate) enum TakeResult {
     /// All was taken.
     Taken(Vec<CounterState>),
     /// One is used up: which, and for how long.
     Refused(usize, Duration, Vec<CounterState>),
-    /// Redis must be asked for these.
+    /// Redis must be asked for these counters.
     Short(Vec<(CounterKey, RedisRequest)>),
 }
 
@@ -67,7 +48,7 @@ struct Shard {
 #[derive(Debug, Default)]
 struct Group {
     counters: HashMap<CounterKey, Counter>,
-    /// Whoever holds it speaks with Redis about this group.
+    /// Serialises requests to Redis for this group.
     gate: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -82,18 +63,6 @@ struct Counter {
 enum State {
     Window(Window),
     Concurrency(ConcurrencyCounter),
-}
-
-// === impl Source ===
-
-impl Source {
-    /// The part of a limit that a node may give out by itself.
-    pub(crate) fn share(self, limit: u64) -> u64 {
-        match self {
-            Self::Shared => limit,
-            Self::Share(nodes) => limit.checked_div(nodes).unwrap_or(limit).max(1),
-        }
-    }
 }
 
 // === impl LocalCounters ===
@@ -123,7 +92,7 @@ impl LocalCounters {
         for (which, cost) in costs.iter().enumerate() {
             match shard.counter(group, cost, now).has(cost, source, now) {
                 Decision::Yes => {}
-                // The longest wait is the one that is true.
+                // The longest wait decides.
                 Decision::No(wait) => match refused {
                     Some((_, longest)) if longest >= wait => {}
                     Some(_) | None => refused = Some((which, wait)),
@@ -148,7 +117,7 @@ impl LocalCounters {
         TakeResult::Taken(shard.states(group, costs, source, now))
     }
 
-    /// Which of these should be drawn ahead. Each is named once.
+    /// Counters whose next slice should be prefetched. Each is returned once.
     pub(crate) fn run_low(&self, group: CounterGroup, costs: &[CounterCost]) -> Vec<CounterCost> {
         let Some(mut shard) = self.shard(group) else {
             return Vec::new();
@@ -169,7 +138,7 @@ impl LocalCounters {
         low
     }
 
-    /// What is asked to draw a slice ahead: one more than there is.
+    /// The request that prefetches a slice.
     pub(crate) fn ask_ahead(
         &self,
         group: CounterGroup,
@@ -188,7 +157,7 @@ impl LocalCounters {
         }
     }
 
-    /// Nobody draws ahead any more.
+    /// Marks a prefetch as done.
     pub(crate) fn is_drawn(&self, group: CounterGroup, cost: &CounterCost) {
         let Some(mut shard) = self.shard(group) else {
             return;
@@ -200,7 +169,7 @@ impl LocalCounters {
         }
     }
 
-    /// What Redis said.
+    /// Applies the replies of Redis.
     pub(crate) fn apply(
         &self,
         group: CounterGroup,
@@ -226,7 +195,7 @@ impl LocalCounters {
         }
     }
 
-    /// What was taken turns out to have been another amount. True if Redis should hear of it.
+    /// Corrects a taken amount. True if Redis must be informed.
     pub(crate) fn correct(
         &self,
         group: CounterGroup,
@@ -256,7 +225,7 @@ impl LocalCounters {
         }
     }
 
-    /// What Redis should hear although nobody waits, of one group.
+    /// What is due to be reported to Redis for one group.
     pub(crate) fn due(&self, group: CounterGroup, now: Instant) -> Vec<(CounterKey, RedisRequest)> {
         let Some(mut shard) = self.shard(group) else {
             return Vec::new();
@@ -285,14 +254,14 @@ impl LocalCounters {
         groups
     }
 
-    /// Forgets what is over.
+    /// Removes unused counters.
     pub(crate) fn sweep(&self, now: Instant) {
         for shard in &self.shards {
             locked(shard).sweep(now);
         }
     }
 
-    /// Whoever holds it speaks with Redis about this group.
+    /// Serialises requests to Redis for this group.
     pub(crate) fn gate(&self, group: CounterGroup) -> Arc<tokio::sync::Mutex<()>> {
         let Some(mut shard) = self.shard(group) else {
             return Arc::default();
@@ -360,7 +329,7 @@ impl Shard {
         for group in self.groups.values_mut() {
             group.counters.retain(|_, counter| !counter.is_over(now));
         }
-        // A gate that somebody holds stays, or two would speak at once.
+        // A gate in use stays, or two requests for a group could run at once.
         self.groups
             .retain(|_, group| !group.counters.is_empty() || Arc::strong_count(&group.gate) > 1);
         let counts = self.groups.values().map(|group| group.counters.len());

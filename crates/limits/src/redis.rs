@@ -1,5 +1,5 @@
-//! Redis: one script, asked within a bounded time. Whoever finds it slow or gone says so, and nobody
-//! asks again before the sync has apply it answer in time.
+//! Redis client: one script with a timeout. After a timeout or an error Redis counts as unavailable
+//! until the sync task reaches it again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -17,7 +17,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// Values that the script answers for each key.
 const ANSWER_VALUES: usize = 5;
 
-/// What Redis is asked of one counter.
+/// Request for one counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RedisRequest {
     /// A part of a window.
@@ -35,7 +35,7 @@ pub(crate) enum RedisRequest {
         /// How long it still lasts; nothing if the node is in none.
         ends_in: Duration,
     },
-    /// Things at once.
+    /// Concurrent calls.
     Concurrency {
         limit: u64,
         need: u64,
@@ -45,7 +45,7 @@ pub(crate) enum RedisRequest {
     },
 }
 
-/// What Redis says of one counter.
+/// Reply for one counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RedisReply {
     /// Of a window: the slice. Of concurrency: all that this node may hold.
@@ -61,7 +61,7 @@ pub(crate) struct RedisReply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unavailable;
 
-/// The way to Redis.
+/// Connection to Redis.
 pub(crate) struct RedisClient {
     client: Client,
     script: Script,
@@ -143,7 +143,7 @@ impl RedisClient {
         self.settings.timeout
     }
 
-    /// Whether it is worth asking.
+    /// Whether Redis is available.
     pub(crate) fn is_up(&self) -> bool {
         self.is_up.load(Ordering::Relaxed)
     }
@@ -180,11 +180,11 @@ impl RedisClient {
                 let answers: Option<Vec<RedisReply>> = answers.collect();
                 match answers.filter(|answers| answers.len() == asks.len()) {
                     Some(answers) => Ok((answers, sent)),
-                    None => Err(self.lost("it answered something else")),
+                    None => Err(self.lost("unexpected reply")),
                 }
             }
             Ok(Err(error)) => Err(self.lost(&error.to_string())),
-            Err(_) => Err(self.lost("it did not answer in time")),
+            Err(_) => Err(self.lost("timeout")),
         }
     }
 
@@ -193,11 +193,11 @@ impl RedisClient {
         link.clone()
     }
 
-    /// Nobody asks until it has answered the sync.
+    /// Marks Redis unavailable until the sync task reaches it again.
     fn lost(&self, why: &str) -> Unavailable {
         self.failed.fetch_add(1, Ordering::Relaxed);
         if self.is_up.swap(false, Ordering::Relaxed) {
-            tracing::warn!(why, "Redis is left alone; limits are counted here");
+            tracing::warn!(why, "rate limits: Redis unavailable; counting locally");
         }
         self.set_link(None);
         Unavailable
@@ -208,7 +208,7 @@ impl RedisClient {
         *held = link;
     }
 
-    /// Tries to reach it. True if it answers in time.
+    /// Connects and loads the script. True if Redis responds in time.
     pub(crate) async fn reach(&self) -> bool {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_WITHIN))
@@ -219,14 +219,14 @@ impl RedisClient {
         let Ok(Ok(mut link)) = timeout(CONNECT_WITHIN, connecting).await else {
             return false;
         };
-        // The script is brought along, so that the first call needs one question and not three.
+        // The script is loaded here, so that the first call needs one round trip and not three.
         let loaded = timeout(self.settings.timeout, self.script.load_async(&mut link));
         if !matches!(loaded.await, Ok(Ok(_))) {
             return false;
         }
         self.set_link(Some(link));
         self.is_up.store(true, Ordering::Relaxed);
-        tracing::info!("limits are counted over all nodes, by Redis");
+        tracing::info!("rate limits: connected to Redis; counting over all nodes");
         true
     }
 }

@@ -1,10 +1,10 @@
-//! How Redis is asked.
+//! Settings of the Redis client.
 
 use std::time::Duration;
 
 use trunkline_types::Secret;
 
-/// How Redis is asked. The times are settings so that tests need not wait for minutes.
+/// Settings of the Redis client. The times are settings so that tests need not wait for minutes.
 #[derive(Debug, Clone)]
 pub struct RedisSettings {
     /// Where it is, with its login.
@@ -15,7 +15,7 @@ pub struct RedisSettings {
     pub timeout: Duration,
     /// How long a window of requests or tokens is.
     pub window: Duration,
-    /// After so long the calls at once of a silent node are nobody's.
+    /// Lease of a node's concurrency; a failed node's calls stop counting after it.
     pub lease: Duration,
 }
 
@@ -23,9 +23,9 @@ pub struct RedisSettings {
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 /// A slice is at most this part of what is left, divided by the nodes.
 pub(crate) const SLICES: u64 = 8;
-/// A counter that Redis refused is not asked for again before this has passed.
+/// A counter that Redis refused is not requested again before this has passed.
 pub(crate) const RECHECK: Duration = Duration::from_millis(100);
-/// What a slice that nobody uses has to wait before it goes back.
+/// An unused slice is returned after this long.
 pub(crate) const IDLE: Duration = Duration::from_secs(2);
 
 impl RedisSettings {

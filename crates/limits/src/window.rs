@@ -1,17 +1,16 @@
-//! Requests or tokens in a window: what this node has drawn of it, and what it has spent. Pure.
+//! Window counter of requests or tokens: what this node has drawn, and what it has spent. Pure.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::grant::CounterState;
-use crate::local::{Decision, Source};
+use crate::decision::{CounterState, Decision, Source};
 use crate::redis::{RedisReply, RedisRequest};
 use crate::settings::{IDLE, RECHECK};
 
-/// A slice smaller than this is not drawn ahead: the window is nearly empty, and every part is wanted.
+/// A slice smaller than this is not prefetched: the window is nearly empty.
 const AHEAD_FROM: u64 = 8;
-/// A window that is over so soon is not told to a Redis that has forgotten it.
+/// A window that ends this soon is not restored in a Redis that lost it.
 const TOO_SHORT: Duration = Duration::from_millis(500);
 
 /// One counter of one window.
@@ -19,9 +18,9 @@ const TOO_SHORT: Duration = Duration::from_millis(500);
 pub(crate) struct Window {
     /// When the window is over; none if none was begun.
     ends: Option<Instant>,
-    /// Redis' name of it; 0 if Redis does not know it.
+    /// Redis' id of the window; 0 if unknown to Redis.
     mark: u64,
-    /// Counts windows, so that what is told late is not counted in the wrong one.
+    /// Number of the window, so that a late correction is not counted in the wrong one.
     turn: u64,
     /// Drawn and not spent.
     left: u64,
@@ -29,13 +28,13 @@ pub(crate) struct Window {
     spent: u64,
     /// Spent, and not known to Redis.
     owed: u64,
-    /// What Redis had left when it last spoke.
+    /// What was left in Redis at its last reply.
     shared: u64,
     /// The last slice.
     slice: u64,
     refused_until: Option<Instant>,
     used: Instant,
-    /// A slice is being drawn ahead.
+    /// A prefetch is running.
     pub(crate) ahead: bool,
 }
 
@@ -58,7 +57,7 @@ impl Window {
         }
     }
 
-    /// A window that is over is forgotten.
+    /// Resets a window that has ended.
     pub(crate) fn roll(&mut self, now: Instant) {
         if self.ends.is_some_and(|ends| ends <= now) {
             let turn = self.turn.wrapping_add(1);
@@ -106,9 +105,9 @@ impl Window {
         }
     }
 
-    /// What was taken turns out to have been more, or less. True if Redis should hear of it.
+    /// Corrects a taken amount. True if Redis must be informed.
     pub(crate) fn correct(&mut self, turn: u64, taken: u64, used: u64) -> bool {
-        // What belongs to a window that is over changes nothing any more.
+        // A correction of an ended window is ignored.
         if turn != self.turn {
             return false;
         }
@@ -129,7 +128,7 @@ impl Window {
         false
     }
 
-    /// What Redis is asked, so that so much is there.
+    /// The request for so much.
     pub(crate) fn ask(&self, (limit, amount): (u64, u64), now: Instant) -> RedisRequest {
         RedisRequest::Window {
             limit,
@@ -142,7 +141,7 @@ impl Window {
         }
     }
 
-    /// What Redis is asked for the next slice.
+    /// The request for the next slice.
     pub(crate) fn ask_more(&self, limit: u64, now: Instant) -> RedisRequest {
         self.ask((limit, self.left.saturating_add(1)), now)
     }
@@ -153,7 +152,7 @@ impl Window {
         !self.ahead && self.slice >= AHEAD_FROM && self.shared > 0 && low
     }
 
-    /// What Redis should hear although nobody waits: what is owed, and a slice that nobody uses.
+    /// What to report to Redis without a waiting caller: what is owed, and an unused slice.
     pub(crate) fn due(&mut self, limit: u64, now: Instant) -> Option<RedisRequest> {
         self.roll(now);
         let idle = now.saturating_duration_since(self.used) >= IDLE;
@@ -161,7 +160,7 @@ impl Window {
         if give == 0 && self.owed == 0 {
             return None;
         }
-        // Taken out first: what is on its way back is spent by nobody.
+        // Removed first, so that what is being returned is not spent.
         self.left = self.left.saturating_sub(give);
         Some(RedisRequest::Window {
             limit,
@@ -174,10 +173,10 @@ impl Window {
         })
     }
 
-    /// What Redis said to a question that was sent then.
+    /// Applies Redis' reply to a request that was sent then.
     pub(crate) fn apply(&mut self, answer: &RedisReply, owed: u64, sent: Instant, now: Instant) {
         if self.mark != 0 && self.mark != answer.mark {
-            // Another window than the one we were in: what we had of that one is gone with it.
+            // Another window than the local one: its slice is gone with it.
             self.turn = self.turn.wrapping_add(1);
             (self.left, self.spent, self.owed) = (0, 0, owed);
         }
@@ -188,12 +187,12 @@ impl Window {
         if answer.granted > 0 {
             self.slice = answer.granted;
         }
-        // From when it was asked, not from when it was apply: never later than Redis' own end.
+        // From when it was sent, not received: never later than Redis' own end.
         self.ends = sent.checked_add(answer.ends_in);
         self.refused_until = answer.refused.then(|| now.checked_add(RECHECK)).flatten();
     }
 
-    /// What a caller is told.
+    /// The state for the client.
     pub(crate) fn state(&self, limit: u64, source: Source, now: Instant) -> CounterState {
         let remaining = match source {
             Source::Shared => self.shared.saturating_add(self.left),
@@ -214,7 +213,7 @@ impl Window {
         self.ends.is_none_or(|ends| ends <= now) && !self.ahead
     }
 
-    /// Whether Redis has just said that there is less than this.
+    /// Whether Redis has just refused this much.
     fn is_known_empty(&self, amount: u64, now: Instant) -> bool {
         let recent = self.refused_until.is_some_and(|until| now < until);
         recent && amount > self.shared.saturating_add(self.left)
@@ -225,7 +224,7 @@ impl Window {
         ends.saturating_duration_since(now)
     }
 
-    /// How much longer the window lasts that Redis is to be reminded of; nothing if it is not worth it.
+    /// How much longer the window lasts that Redis may have to restore; zero if too short.
     fn known_for(&self, now: Instant) -> Duration {
         let left = self.ends_in(now);
         if self.mark == 0 || left < TOO_SHORT {
