@@ -13,9 +13,6 @@ use crate::{
 
 mod text;
 
-/// Longest text of a document; two generations take about 500 bytes.
-pub const MAX_DOCUMENT_BYTES: usize = 4_096;
-
 /// Bytes of a root key.
 const ROOT_KEY_BYTES: usize = 32;
 

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::{GenerationId, MAX_DOCUMENT_BYTES, MAX_PREFIX_BYTES, RandomError};
+use crate::bounds::{MAX_DOCUMENT_BYTES, MAX_PREFIX_BYTES};
+use crate::{GenerationId, RandomError};
 
 /// Why a token was not opened or a signature not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

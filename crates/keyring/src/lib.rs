@@ -29,6 +29,7 @@
 )]
 
 mod binding;
+mod bounds;
 mod document;
 mod error;
 mod file;
@@ -43,7 +44,8 @@ mod source;
 mod token;
 
 pub use binding::{Binding, MAX_CONTEXT_BYTES};
-pub use document::{Document, MAX_DOCUMENT_BYTES, Rotated};
+pub use bounds::{MAX_DOCUMENT_BYTES, MAX_PREFIX_BYTES};
+pub use document::{Document, Rotated};
 pub use error::{DocumentError, OpenError, SealError, SourceError};
 pub use file::FileSource;
 pub use generation::{Generation, GenerationId, Generations};
@@ -53,7 +55,7 @@ pub use random::{RandomError, RandomSource, SystemRandom};
 pub use seal_rows::MAX_PLAINTEXT_BYTES;
 pub use signatures::MAX_SIGNED_BYTES;
 pub use source::{RootKeySource, TextSource};
-pub use token::{MAX_PREFIX_BYTES, MAX_TEXT_PLAINTEXT_BYTES};
+pub use token::MAX_TEXT_PLAINTEXT_BYTES;
 
 #[cfg(test)]
 mod tests;

@@ -6,12 +6,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::bounds::MAX_PREFIX_BYTES;
 use crate::{GenerationId, OpenError, SealError};
 
 /// Longest plaintext of a token in text form: as text it still fits a cookie and a header.
 pub const MAX_TEXT_PLAINTEXT_BYTES: usize = 2_048;
-/// Longest prefix of a token in text form.
-pub const MAX_PREFIX_BYTES: usize = 16;
 
 /// Bytes of a header: format and generation.
 pub(crate) const HEADER_BYTES: usize = 3;

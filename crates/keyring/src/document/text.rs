@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use trunkline_types::{Secret, SecretBytes, Timestamp};
 
-use super::{Document, MAX_DOCUMENT_BYTES, RootKey, moment_of_seconds};
+use super::{Document, RootKey, moment_of_seconds};
+use crate::bounds::MAX_DOCUMENT_BYTES;
 use crate::{DocumentError, GenerationId};
 
 const VERSION: u32 = 1;
