@@ -1,4 +1,4 @@
-//! From a database URL to connection options, without losing a word and without printing one.
+//! Parses a database URL into connection options, strictly and without printing it.
 //!
 //! sqlx ignores parameters it does not know and writes them, values included, to the log. A
 //! misspelt `sslmode` would quietly mean an open connection and a misspelt `password` a password in
@@ -53,7 +53,7 @@ pub(crate) fn options(
     let plain = plain_options(url)?.application_name(&settings.application_name);
     match settings.pooler {
         Pooler::PgBouncer => Ok(plain),
-        // Later words win over earlier ones, so nothing in the URL or in PGOPTIONS undoes these.
+        // Later options override earlier ones, so nothing in the URL or in PGOPTIONS undoes these.
         Pooler::Direct => Ok(plain.options([
             ("role", role.name().to_owned()),
             ("statement_timeout", millis(settings.statement_timeout)),

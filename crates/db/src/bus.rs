@@ -1,12 +1,12 @@
-//! Copies of events on their way between nodes. The table in PostgreSQL is the truth; what is lost here
-//! is read there.
+//! Event bus between nodes: copies of events, and live notifications. `app.event` in PostgreSQL is
+//! authoritative; a lost copy is read from the table.
 //!
-//! - [`Bus::carry`] brings copies of written events to JetStream, each once, and says which are there.
-//! - [`Bus::tell`] says live news that nobody keeps.
-//! - [`Bus::listen`] hears both, of all accounts, with one subscription each.
+//! - [`Bus::publish`] publishes copies of written events to JetStream, each once, and returns which were acknowledged.
+//! - [`Bus::notify`] publishes live notifications, which are not stored.
+//! - [`Bus::subscribe`] receives both, of all accounts, with one subscription each.
 //!
-//! Without NATS nothing is heard and every copy counts as carried: nodes look at the table. A way that is
-//! away behaves the same for whoever listens, and keeps its copies waiting.
+//! Without NATS nothing is received and every copy counts as published: nodes read the table. While
+//! NATS is down subscribers see the same, and copies wait in the outbox.
 mod error;
 mod message;
 mod nats;
@@ -23,7 +23,7 @@ pub use subscriber::{Incoming, RawEvent, Subscriber};
 
 use nats::Nats;
 
-/// The way between nodes. Clones are the same.
+/// The event bus. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Bus(Transport);
 
@@ -34,32 +34,32 @@ enum Transport {
     Nats(Arc<Nats>),
 }
 
-/// How the way is.
+/// Connection state of the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// There is none: nodes look at the table.
+    /// No NATS is configured: nodes read the table.
     Local,
-    /// It is there.
+    /// Connected.
     Up,
-    /// It should be there and is not.
+    /// Disconnected.
     Down,
 }
 
 impl Bus {
-    /// No way: this process reads the table.
+    /// Without NATS: this process reads the table.
     #[must_use]
     pub fn local() -> Self {
         Self::default()
     }
 
-    /// By NATS. It need not be there yet: the way opens when it comes.
+    /// Through NATS, which need not be reachable yet.
     pub async fn nats(settings: NatsSettings) -> Result<Self, BusError> {
-        // Large and done once; in a box it costs its callers nothing.
+        // A large future that runs once; boxed, it does not grow its callers.
         let nats = Box::pin(Nats::open(settings)).await?;
         Ok(Self(Transport::Nats(Arc::new(nats))))
     }
 
-    /// How the way is now.
+    /// The current connection state.
     #[must_use]
     pub fn health(&self) -> Health {
         match &self.0 {
@@ -69,8 +69,8 @@ impl Bus {
         }
     }
 
-    /// Brings copies to where everybody hears them. Tells of each, in their order, whether it has
-    /// arrived. One that was carried before is there already and is not doubled.
+    /// Publishes copies. Returns for each, in order, whether it was acknowledged. A copy that was
+    /// published before is not duplicated.
     pub async fn publish(&self, copies: &[EventCopy]) -> Result<Vec<bool>, BusError> {
         match &self.0 {
             Transport::Local => Ok(vec![true; copies.len()]),
@@ -78,7 +78,7 @@ impl Bus {
         }
     }
 
-    /// Says news to the other nodes, if they can be reached now. Nobody keeps it.
+    /// Publishes a live notification to the other nodes, if connected. It is not stored.
     pub async fn notify(&self, news: &LiveNotification) {
         match &self.0 {
             Transport::Local => {}
@@ -86,7 +86,7 @@ impl Bus {
         }
     }
 
-    /// How many copies are stored; none where nobody stores any.
+    /// How many copies the stream holds; none without NATS.
     pub async fn stored(&self) -> Result<Option<u64>, BusError> {
         match &self.0 {
             Transport::Local => Ok(None),
@@ -94,7 +94,7 @@ impl Bus {
         }
     }
 
-    /// Hears every copy, and the live news of other nodes, from now on.
+    /// Subscribes to every copy, and to live notifications of other nodes.
     pub async fn subscribe(&self) -> Result<Subscriber, BusError> {
         match &self.0 {
             Transport::Local => Ok(Subscriber::disconnected()),

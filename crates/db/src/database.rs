@@ -37,7 +37,8 @@ pub async fn connect(
     Ok(open(options, role, settings))
 }
 
-/// Opens a pool without a word to the database, for a process that must start while it is away.
+/// Opens a pool without connecting, for a process that must start while the database is
+/// unavailable.
 ///
 /// A role that is not given shows itself later, as connections that never come.
 pub fn connect_lazily(
@@ -99,8 +100,8 @@ impl Database {
         self.acquire().await.map(Session::new)
     }
 
-    /// A pool of its own to the same database, for somebody who says few statements all the time: it has
-    /// so many connections and keeps them, and its statements are planned once, by keys (`plans.rs`).
+    /// A separate pool to the same database, for a caller that repeats few statements: it keeps its
+    /// connections, and its statements are planned once, by keys (`plans.rs`).
     #[must_use]
     pub fn by_keys(&self, connections: u32) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
@@ -145,14 +146,13 @@ impl Database {
         &self.settings
     }
 
-    /// Connections that are open, and how many of them nobody uses.
+    /// Open connections, and how many of them are idle.
     #[must_use]
     pub fn connections(&self) -> (u32, usize) {
         (self.pool.size(), self.pool.num_idle())
     }
 
-    /// Lets nobody in any more and waits for the connections that are out, no longer than the limit
-    /// on their way back.
+    /// Closes the pool and waits for its connections, no longer than the limit of their return.
     pub async fn close(&self) -> Result<(), DbError> {
         let limit = self.settings.answer_timeout;
         match tokio::time::timeout(limit, self.pool.close()).await {

@@ -1,9 +1,10 @@
-//! What went wrong, in the five words that callers act on.
+//! Database errors, in the five classes that callers act on.
 //!
 //! A caller answers 503 to [`DbError::Unavailable`], tries the whole transaction again on
 //! [`DbError::Conflict`] and, with the same ids, on [`DbError::UnknownCommit`]; it translates
-//! [`DbError::Refused`] into its own words, and [`DbError::Bug`] is ours to mend. Nothing here knows
-//! HTTP. A cause carries PostgreSQL's first line and code, never the detail lines, which quote rows.
+//! [`DbError::Refused`] into its own error, and [`DbError::Bug`] is a defect of this program.
+//! Nothing here knows HTTP. A cause carries PostgreSQL's first line and code, never the detail
+//! lines, which quote rows.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,13 +12,13 @@ use std::time::Duration;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
-/// What a failed word with the database means to the caller.
+/// What a database error means to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DbError {
-    /// The database cannot serve us now. Nothing was committed.
+    /// The database is unavailable. Nothing was committed.
     #[error("the database is unavailable: {0}")]
     Unavailable(Cause),
-    /// Somebody else was in the way. Nothing was committed; try the transaction again.
+    /// Another transaction conflicted. Nothing was committed; retry the transaction.
     #[error("another transaction was in the way: {0}")]
     Conflict(Cause),
     /// The connection was lost while a commit was under way: it may have happened or not. Repeat
@@ -32,7 +33,7 @@ pub enum DbError {
         /// What PostgreSQL said.
         cause: Cause,
     },
-    /// We said something wrong. Nothing was committed.
+    /// A defect in our SQL or settings. Nothing was committed.
     #[error("a mistake in our own SQL or settings: {0}")]
     Bug(Cause),
 }
@@ -46,7 +47,8 @@ pub struct Cause {
     pub text: String,
 }
 
-/// Waits for `work`, but no longer than `limit`: a frozen server or a cut cable gives no sign.
+/// Waits for `work`, but no longer than `limit`: a frozen server or a broken network gives no
+/// error.
 ///
 /// A statement that was given up on leaves its connection in the middle of an answer; drop the
 /// [`Tx`](crate::Tx) or [`Session`](crate::Session) and it is cleaned or closed.
@@ -64,8 +66,8 @@ pub async fn within<T>(
 
 impl DbError {
     /// The error of a statement that commits by itself: of `COMMIT`, or of a lone statement outside
-    /// a transaction. Where a lost connection means "unavailable" elsewhere, here it means that
-    /// nobody knows.
+    /// a transaction. Where a lost connection means "unavailable" elsewhere, here the outcome is
+    /// unknown.
     #[must_use]
     pub fn of_commit(error: sqlx::Error) -> Self {
         if let sqlx::Error::Database(said) = &error

@@ -1,7 +1,7 @@
-//! What happened to an account, numbered without holes and written with its cause.
+//! Events of accounts, numbered without gaps and written in the transaction of their cause.
 //!
-//! The table is the truth; [`crate::outbox`] gets a copy of each for whoever carries it on. What a
-//! topic's body says is its writers' business.
+//! The table is authoritative; [`crate::outbox`] gets a copy of each to publish. Writers define the
+//! bodies of their topics.
 
 use serde_json::Value;
 use sqlx::types::Json;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{DbError, Tx, from_sql_time};
 
-/// The account of events that concern everybody.
+/// The system account, whose events go to all accounts.
 pub const SYSTEM_ACCOUNT: AccountId = AccountId::new(0);
 /// Most rows of one page.
 pub const PAGE_MAX_ROWS: u32 = 1_000;
@@ -22,10 +22,10 @@ pub const KEPT_DAYS: i32 = 7;
 /// An event to write.
 #[derive(Debug, Clone)]
 pub struct NewEvent {
-    /// A UUID v7 that the caller made, or one that names its cause: a second event of the same id is
-    /// refused while the first waits to be carried.
+    /// A UUID v7 that the caller made, or one that names its cause: a second event of the same id
+    /// is refused while the first waits in the outbox.
     pub id: Uuid,
-    /// To whom; [`SYSTEM_ACCOUNT`] for everybody.
+    /// The account; [`SYSTEM_ACCOUNT`] for all accounts.
     pub account: AccountId,
     /// What about.
     pub topic: Topic,
@@ -64,8 +64,8 @@ type Row = (
     OffsetDateTime,
 );
 
-/// Writes events in the transaction that makes them true. Who writes for one of these accounts next
-/// waits until this transaction ends, so do it last; the accounts of the ledger are locked before.
+/// Writes events in the transaction of their cause. Later writers for the same accounts wait until
+/// this transaction ends, so call it last; accounts of the ledger are locked before.
 pub async fn append(tx: &mut Tx, events: &[NewEvent]) -> Result<(), DbError> {
     if events.is_empty() || Defect::LostEvent.is_on() {
         return Ok(());
@@ -111,7 +111,7 @@ pub async fn after(
     Ok(rows.into_iter().map(Event::from_row).collect())
 }
 
-/// Events of an account after a number, and its newest number, as one look saw both.
+/// Events of an account after a number, and its newest number, from one snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     /// The newest number; 0 if there never was an event.
@@ -194,7 +194,7 @@ pub async fn make_partitions(tx: &mut Tx, days_ahead: i32) -> Result<i32, DbErro
     Ok(made)
 }
 
-/// Forgets the days that are older than [`KEPT_DAYS`]; tells how many.
+/// Drops the partitions older than [`KEPT_DAYS`]; returns how many.
 pub async fn drop_old_partitions(tx: &mut Tx) -> Result<i32, DbError> {
     let gone = sqlx::query_scalar(
         "SELECT app.drop_event_partitions((app.now() AT TIME ZONE 'UTC')::date - $1)",

@@ -1,9 +1,9 @@
-//! The way to PostgreSQL: pools under a role, transactions that know whether they were committed,
-//! the clock in SQL, revisions, events, the outbox and the migrations.
+//! Access to PostgreSQL: pools under a role, transactions that know whether they were committed,
+//! the clock in SQL, revisions, events, the outbox and the migrations; and the [`bus`] that carries
+//! copies of events over NATS.
 //!
-//! This crate knows how to talk to the database, not what is said: no table of the product except
-//! the ones in this list, no price, no HTTP status. It reads no environment of its own; the address
-//! comes in as a [`terms::Secret`](trunkline_types::Secret).
+//! This crate must not know tables of the product except the ones in this list, prices or HTTP. It
+//! reads no environment; the URL comes in as a [`Secret`](trunkline_types::Secret).
 #![cfg_attr(
     not(test),
     deny(

@@ -212,7 +212,7 @@ fn pending(there: &[(i64, Vec<u8>)]) -> Result<Vec<&'static Migration>, MigrateE
     }
 }
 
-/// What was applied, oldest first; nothing where the house has not been built yet.
+/// Applied migrations, oldest first; empty for a new database.
 async fn applied(connection: &mut PgConnection) -> Result<Vec<(i64, Vec<u8>)>, DbError> {
     let built: bool = sqlx::query_scalar(
         "SELECT EXISTS (

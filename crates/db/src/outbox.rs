@@ -1,8 +1,8 @@
-//! Copies of events on their way out: [`crate::events::append`] writes them with their cause; they are
-//! carried later, at least once, and taken away.
+//! Outbox: [`crate::events::append`] writes copies of events with their cause; they are published
+//! later, at least once, and deleted.
 //!
-//! This room does not know NATS, webhooks or what an event means. Several carriers may claim at once
-//! and never hold the same row; a carrier that dies gives its rows back by its transaction's end.
+//! Several publishers may claim concurrently and never hold the same row; the rows of a failed
+//! publisher are released with its transaction.
 
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -16,7 +16,7 @@ use crate::{DbError, Tx, from_sql_time};
 /// Most rows that one call claims or takes away.
 pub const BATCH_MAX_ROWS: u32 = 1_000;
 
-/// A copy that waits to be carried.
+/// An unpublished event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// The id it was written with.
@@ -35,7 +35,7 @@ pub struct Event {
 
 type Row = (Uuid, String, Option<i64>, i64, Json<Value>, OffsetDateTime);
 
-/// The oldest unpublished events that nobody else holds, held until this transaction ends.
+/// The oldest unpublished events that no other publisher holds, locked until this transaction ends.
 ///
 /// Oldest by id, that is, mostly by the clocks of the nodes that made them; who needs the order within
 /// an account goes by `seq`.
@@ -54,7 +54,7 @@ pub async fn claim(tx: &mut Tx, limit: u32) -> Result<Vec<Event>, DbError> {
     Ok(rows.into_iter().map(Event::from_row).collect())
 }
 
-/// Takes claimed events away that were carried, and tells how many.
+/// Deletes published events; returns how many.
 pub async fn remove(tx: &mut Tx, ids: &[Uuid]) -> Result<u64, DbError> {
     let done = sqlx::query("DELETE FROM app.outbox WHERE id = ANY($1)")
         .bind(ids)
@@ -63,7 +63,7 @@ pub async fn remove(tx: &mut Tx, ids: &[Uuid]) -> Result<u64, DbError> {
     Ok(done.rows_affected())
 }
 
-/// Takes away events that nobody will carry, the oldest first, and tells how many.
+/// Deletes events that will not be published, the oldest first; returns how many.
 pub async fn discard(connection: &mut PgConnection, limit: u32) -> Result<u64, DbError> {
     let done = sqlx::query(
         "DELETE FROM app.outbox WHERE id IN (
@@ -79,8 +79,8 @@ pub async fn discard(connection: &mut PgConnection, limit: u32) -> Result<u64, D
     Ok(done.rows_affected())
 }
 
-/// Takes away events that have waited for so many days, and tells how many: whoever was away for so
-/// long reads what the table of events has kept.
+/// Deletes events that have waited for so many days; returns how many. Consumers that were down for
+/// so long read the event table.
 pub async fn expire(connection: &mut PgConnection, days: i32, limit: u32) -> Result<u64, DbError> {
     let done = sqlx::query(
         "DELETE FROM app.outbox WHERE id IN (
@@ -98,7 +98,7 @@ pub async fn expire(connection: &mut PgConnection, days: i32, limit: u32) -> Res
     Ok(done.rows_affected())
 }
 
-/// What waits to be carried.
+/// Backlog of the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waiting {
     /// How many, as far as they are counted.

@@ -1,4 +1,4 @@
-//! A connection on loan from the pool, and its way back, which must end.
+//! A pooled connection, and its bounded return to the pool.
 //!
 //! sqlx gives a connection back by asking the server for a sign of life, and waits for it without a
 //! limit. When the server's machine has vanished that wait is a quarter of an hour, the pool's places
@@ -15,13 +15,14 @@ use tokio::runtime::Handle;
 
 use crate::{DbError, Tx};
 
-/// A connection on loan. Dropping it gives it back.
+/// A pooled connection. Dropping it returns it to the pool.
 pub(crate) struct PooledConnection {
     pub(crate) connection: PoolConnection<Postgres>,
     pub(crate) answer_timeout: Duration,
     /// What opens a transaction here.
     pub(crate) begin: &'static str,
-    /// A transaction may be open on the server, or an answer half read: not fit for anybody else.
+    /// A transaction may be open on the server, or a response half read: it must not return to the
+    /// pool.
     pub(crate) unfit: bool,
 }
 
@@ -51,7 +52,7 @@ impl PooledConnection {
 impl Drop for PooledConnection {
     fn drop(&mut self) {
         let Ok(runtime) = Handle::try_current() else {
-            // Without a runtime nobody can say goodbye; a way back that is not taken closes.
+            // Without a runtime it cannot be returned; dropping the future closes it.
             drop(self.connection.return_to_pool());
             return;
         };

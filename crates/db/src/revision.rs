@@ -1,4 +1,4 @@
-//! Numbers that readers follow: "what is newer than the one I have seen?".
+//! Revisions: numbers by which followers read changes.
 //!
 //! They come from a counter row and never from a sequence; the migration that makes the table tells
 //! why. What a topic means is its users' business.
@@ -7,8 +7,8 @@ use sqlx::PgConnection;
 
 use crate::{DbError, Tx};
 
-/// Takes the topic's next number. Whoever wants the one after it waits until this transaction ends,
-/// so do it late; several topics in alphabetical order.
+/// Takes the topic's next revision. Other writers of the topic wait until this transaction ends, so
+/// call it late; several topics in alphabetical order.
 pub async fn bump(tx: &mut Tx, topic: &str) -> Result<i64, DbError> {
     let value = sqlx::query_scalar(
         "INSERT INTO app.revision AS r (topic, value) VALUES ($1, 1)

@@ -1,9 +1,9 @@
-//! A transaction that tells the truth about its end.
+//! A transaction with a reliable result of its commit.
 //!
 //! Three things that sqlx's own does not do. It says `Ok` to a commit only when the server has
 //! committed: PostgreSQL answers `COMMIT` with a friendly `ROLLBACK` when a statement has failed
-//! before, and sqlx does not look. It says [`DbError::UnknownCommit`] when nobody can know. And it
-//! never waits for ever.
+//! before, and sqlx does not look. It returns [`DbError::UnknownCommit`] when the outcome is
+//! unknown. And it never waits for ever.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -17,7 +17,7 @@ use crate::pooled_connection::{PooledConnection, Session};
 /// (25P02), or where there is no transaction any more (25P01), it raises, and nothing is committed.
 const COMMIT: &str = "SAVEPOINT still_good; COMMIT";
 
-/// An open transaction. Read committed, as all of the house's.
+/// An open transaction, read committed.
 ///
 /// End it with [`Tx::commit`], [`Tx::rollback`] or [`Tx::finish`]. One that is dropped is rolled back
 /// by closing its connection, which is right when a caller has gone and dear when it happens often.

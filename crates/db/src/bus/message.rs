@@ -1,13 +1,13 @@
-//! What goes over the way.
+//! Messages of the bus.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
-/// What the subjects of events begin with; the account follows, 0 for the house.
+/// Subject prefix of events; the account follows, 0 for the system account.
 pub(crate) const EVENTS: &str = "trunkline.events.";
-/// The same of live news.
+/// Subject prefix of live notifications.
 pub(crate) const LIVE: &str = "trunkline.live.";
 
 /// The copy of an event that was written.
@@ -15,32 +15,30 @@ pub(crate) const LIVE: &str = "trunkline.live.";
 pub struct EventCopy {
     /// The event's id.
     pub id: Uuid,
-    /// The number of the account; 0 is the house.
+    /// The account's number; 0 is the system account.
     pub account: i64,
     /// Its number among the account's.
     pub seq: i64,
-    /// The word of its topic.
+    /// Its topic.
     pub topic: String,
-    /// The task it is about.
     pub task: Option<Uuid>,
     /// When it was written, in microseconds since the epoch.
     pub created_at_micros: i64,
-    /// The rest.
+    /// The event's body.
     pub body: Value,
 }
 
-/// News that nobody keeps and nobody counts.
+/// A live notification: neither stored nor numbered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LiveNotification {
     /// The number of the account.
     pub account: i64,
-    /// The word of its topic.
+    /// Its topic.
     pub topic: String,
-    /// The task it is about.
     pub task: Option<Uuid>,
-    /// When it was said, in microseconds since the epoch.
+    /// When it was sent, in microseconds since the epoch.
     pub created_at_micros: i64,
-    /// The rest.
+    /// The event's body.
     pub body: Value,
 }
 
@@ -59,7 +57,7 @@ impl EventCopy {
         Timestamp::from_micros(self.created_at_micros)
     }
 
-    /// Names it for ever, whoever carries it and however often.
+    /// The message id, the same at every attempt, by which JetStream removes duplicates.
     pub(crate) fn message_id(&self) -> String {
         format!("{}.{}", self.account, self.seq)
     }

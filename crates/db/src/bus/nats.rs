@@ -1,9 +1,9 @@
-//! The way by NATS.
+//! The bus over NATS.
 //!
-//! Copies are stored by JetStream, for whoever outside wants all of them; nodes hear them by a plain
-//! subscription on the same subjects. A consumer of the stream would be state on one server of the
-//! cluster, to be elected and made again when that server dies; a plain subscription goes with the
-//! connection to the next server, and what was said in between is found by its number in the table.
+//! JetStream stores the copies for external consumers; nodes receive them by a plain subscription
+//! on the same subjects. A JetStream consumer would be state on one server of the cluster, to be
+//! elected and recreated when that server fails; a plain subscription moves with the connection to
+//! the next server, and events missed in between are found by their numbers in the table.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,32 +23,31 @@ use super::subscriber::{FROM_HEADER, Subscriber, TOPIC_HEADER};
 
 /// The stream of all events.
 pub const STREAM: &str = "TRUNKLINE_EVENTS";
-/// What it keeps at most. The oldest go first: the stream is not the truth.
+/// Limits of the stream. The oldest messages are discarded: the table is authoritative.
 const MAX_AGE: Duration = Duration::from_secs(7 * 86_400);
 const MAX_MESSAGES: i64 = 20_000_000;
 const MAX_MESSAGE_BYTES: i32 = 131_072;
-/// A copy that is carried twice within this time is stored once.
+/// Window in which JetStream removes duplicates.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(600);
-/// Longest wait for one answer.
+/// Timeout of one request.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// Copies that may be under way at once.
-const MAX_UNDER_WAY: usize = 2_000;
-/// Messages that wait in this process to be looked at; more are lost, and found by their numbers.
-const MAX_UNHEARD: usize = 65_536;
-/// Between two signs of life; three that are missed end the connection.
+/// Copies in flight at once.
+const MAX_IN_FLIGHT: usize = 2_000;
+/// Messages queued in this process; more are dropped, and found by their numbers in the table.
+const MAX_QUEUED: usize = 65_536;
+/// Ping interval; three missed pongs end the connection.
 const PING: Duration = Duration::from_secs(5);
-/// Between two attempts to come back, at most.
+/// Longest pause between reconnects.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 const PAUSE_STEP: Duration = Duration::from_millis(100);
 
 /// How NATS is used.
 #[derive(Debug, Clone)]
 pub struct NatsSettings {
-    /// Where.
     pub servers: Servers,
-    /// On how many servers of the cluster the stream lies.
+    /// Replicas of the stream.
     pub replicas: usize,
-    /// Tells this process from others; anything that no other has.
+    /// Unique name of this process.
     pub own_name: String,
 }
 
@@ -56,7 +55,7 @@ pub(crate) struct Nats {
     client: Client,
     stream: Context,
     settings: NatsSettings,
-    /// Whether the stream was seen since it last failed.
+    /// Whether the stream is known to exist.
     is_made: AtomicBool,
 }
 
@@ -70,7 +69,7 @@ impl Nats {
             .connection_timeout(ANSWER_WAIT)
             .request_timeout(Some(ANSWER_WAIT))
             .ping_interval(PING)
-            .subscription_capacity(MAX_UNHEARD)
+            .subscription_capacity(MAX_QUEUED)
             .reconnect_delay_callback(|attempts| {
                 let steps = u32::try_from(attempts).unwrap_or(u32::MAX);
                 PAUSE_STEP.saturating_mul(steps).min(MAX_PAUSE)
@@ -85,7 +84,7 @@ impl Nats {
         let stream = ContextBuilder::new()
             .timeout(ANSWER_WAIT)
             .ack_timeout(ANSWER_WAIT)
-            .max_ack_inflight(MAX_UNDER_WAY)
+            .max_ack_inflight(MAX_IN_FLIGHT)
             .backpressure_on_inflight(true)
             .build(client.clone());
         Ok(Self {
@@ -100,7 +99,7 @@ impl Nats {
         self.client.connection_state() == State::Connected
     }
 
-    /// All are sent before the first answer is waited for.
+    /// All copies are sent before the first acknowledgement is awaited.
     pub(crate) async fn publish(&self, copies: &[EventCopy]) -> Result<Vec<bool>, BusError> {
         if !self.is_up() {
             return Err(BusError::Unavailable("the connection is lost".to_owned()));
@@ -122,9 +121,9 @@ impl Nats {
         let answers = join_all(sent.into_iter().map(IntoFuture::into_future)).await;
         let arrived: Vec<bool> = answers.iter().map(Result::is_ok).collect();
         if let Some(error) = answers.into_iter().find_map(Result::err) {
-            // The stream may be gone; it is looked for before the next copy.
+            // The stream may be gone; it is checked before the next copy.
             self.is_made.store(false, Ordering::Relaxed);
-            tracing::warn!(%error, "a copy of an event was not taken");
+            tracing::warn!(%error, "NATS publish: event copy not acknowledged");
         }
         Ok(arrived)
     }
@@ -162,7 +161,7 @@ impl Nats {
     }
 
     pub(crate) async fn notify(&self, news: &LiveNotification) {
-        // What waits for a connection would be old when it comes.
+        // A notification that waits for a connection would be stale.
         if !self.is_up() {
             return;
         }
@@ -177,8 +176,8 @@ impl Nats {
             .publish_with_headers(subject, headers, bytes.into());
         match tokio::time::timeout(ANSWER_WAIT, said).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "live news was not told"),
-            Err(_) => tracing::debug!("live news was not told in time"),
+            Ok(Err(error)) => tracing::debug!(%error, "NATS publish: live notification not sent"),
+            Err(_) => tracing::debug!("NATS publish: live notification timed out"),
         }
     }
 
@@ -211,15 +210,17 @@ impl std::fmt::Debug for Nats {
 
 fn note(event: &Event) {
     match event {
-        Event::Connected => tracing::info!("NATS is there"),
-        Event::Disconnected => tracing::warn!("NATS is away; events are read from their table"),
-        Event::SlowConsumer(_) => {
-            tracing::warn!("copies of events were dropped; they are read from their table");
+        Event::Connected => tracing::info!("NATS: connected"),
+        Event::Disconnected => {
+            tracing::warn!("NATS: disconnected; events are read from their table")
         }
-        Event::ServerError(error) => tracing::warn!(%error, "NATS complains"),
-        Event::ClientError(error) => tracing::warn!(%error, "the way to NATS is broken"),
+        Event::SlowConsumer(_) => {
+            tracing::warn!("NATS: slow consumer; dropped event copies are read from their table");
+        }
+        Event::ServerError(error) => tracing::warn!(%error, "NATS: server error"),
+        Event::ClientError(error) => tracing::warn!(%error, "NATS: client error"),
         Event::LameDuckMode | Event::Draining | Event::Closed => {
-            tracing::info!(%event, "NATS is closing");
+            tracing::info!(%event, "NATS: connection closing");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where NATS is. The address may hold a login, so it is taken apart at once and never repeated.
+//! NATS server URLs. They may contain a login, so they are parsed at once and never repeated.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is heard.
+//! Subscriptions of the bus.
 
 use async_nats::Message;
 use bytes::Bytes;
@@ -8,31 +8,31 @@ use trunkline_types::AccountId;
 use super::error::BusError;
 use super::message::{EVENTS, EventCopy, LIVE, LiveNotification, account_of};
 
-/// Says of which topic a message is, so that it need not be opened to know.
+/// Header with the topic, so that a message need not be decoded to filter it.
 pub(crate) const TOPIC_HEADER: &str = "Trunkline-Topic";
-/// Says who said it.
+/// Header with the sending process.
 pub(crate) const FROM_HEADER: &str = "Trunkline-From";
 
-/// Something that came.
+/// A received message.
 #[derive(Debug)]
 pub enum Incoming {
-    /// The copy of an event.
+    /// A copy of an event.
     Event(RawEvent),
-    /// News.
+    /// A live notification.
     Live(LiveNotification),
 }
 
-/// A copy that is not opened yet: most are for accounts that nobody here follows.
+/// A copy that is not decoded yet: most are for accounts without a subscriber on this node.
 #[derive(Debug, Clone)]
 pub struct RawEvent {
     /// Whose it is.
     pub account: AccountId,
-    /// The word of its topic, where it says so.
+    /// Its topic, if the message has the header.
     pub topic: Option<String>,
     bytes: Bytes,
 }
 
-/// What hears.
+/// NATS subscription for event copies and live notifications.
 #[derive(Debug)]
 pub struct Subscriber(Option<Open>);
 
@@ -46,7 +46,7 @@ struct Open {
 // === impl RawEvent ===
 
 impl RawEvent {
-    /// What is in it.
+    /// Decodes it.
     pub fn decode(&self) -> Result<EventCopy, BusError> {
         let copy: EventCopy = serde_json::from_slice(&self.bytes)?;
         Ok(copy)
@@ -68,25 +68,25 @@ impl Subscriber {
         Self(Some(Open { events, live, own }))
     }
 
-    /// The next thing; none if nothing will ever come from here again. Where there is no way it waits
-    /// for ever. May be dropped at any time without losing anything.
+    /// The next message; none after the subscription ended. Without NATS it never resolves. Cancel
+    /// safe.
     pub async fn next(&mut self) -> Option<Incoming> {
         let Some(open) = &mut self.0 else {
             return std::future::pending().await;
         };
         loop {
-            let heard = tokio::select! {
-                message = open.events.next() => parcel(message?),
+            let incoming = tokio::select! {
+                message = open.events.next() => event(message?),
                 message = open.live.next() => live(&message?, &open.own),
             };
-            if let Some(heard) = heard {
-                return Some(heard);
+            if let Some(incoming) = incoming {
+                return Some(incoming);
             }
         }
     }
 }
 
-fn parcel(message: Message) -> Option<Incoming> {
+fn event(message: Message) -> Option<Incoming> {
     let account = account_of(&message.subject, EVENTS)?;
     let topic = header(&message, TOPIC_HEADER).map(str::to_owned);
     Some(Incoming::Event(RawEvent {
@@ -96,14 +96,14 @@ fn parcel(message: Message) -> Option<Incoming> {
     }))
 }
 
-/// News of others; one's own was told at home already.
+/// Live notifications of other processes; its own were delivered locally.
 fn live(message: &Message, own: &str) -> Option<Incoming> {
     if header(message, FROM_HEADER) == Some(own) {
         return None;
     }
     let account = account_of(&message.subject, LIVE)?;
-    let news: LiveNotification = serde_json::from_slice(&message.payload).ok()?;
-    (news.account() == account).then_some(Incoming::Live(news))
+    let notification: LiveNotification = serde_json::from_slice(&message.payload).ok()?;
+    (notification.account() == account).then_some(Incoming::Live(notification))
 }
 
 fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {
