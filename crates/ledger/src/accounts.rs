@@ -1,4 +1,5 @@
-//! The desk: what people and payment providers do with money and accounts, one transaction each.
+//! Accounts, budgets, keys and payments: what people and payment providers change, one transaction
+//! each.
 
 mod payments;
 mod trial_expiry;
@@ -20,7 +21,7 @@ pub use payments::{adjust, top_up};
 pub use trial_expiry::{ExpiredTrial, TRIAL_EXPIRED, expire_trial};
 pub use types::{AccountKind, Adjust, AdjustAnswer, Balance, Period, TopUp, TopUpAnswer, Wallet};
 
-/// Makes an account without money.
+/// Creates an account with empty wallets.
 pub async fn create_account(tx: &mut Tx, kind: AccountKind) -> Result<AccountId, DbError> {
     let row = sqlx::query("INSERT INTO ledger.account (kind) VALUES ($1) RETURNING id")
         .bind(kind.word())
@@ -57,7 +58,7 @@ pub async fn balance(database: &Database, account: AccountId) -> Result<Option<B
     }))
 }
 
-/// Whether the money of these accounts is real; those that do not exist are left out.
+/// The kinds of these accounts; unknown ones are omitted.
 pub async fn kinds(
     database: &Database,
     accounts: &[AccountId],
@@ -78,7 +79,7 @@ pub async fn kinds(
     kinds.collect()
 }
 
-/// How long the day of the daily numbers still is, by the database's clock.
+/// Time until the daily capacities reset (midnight UTC), by the database's clock.
 pub async fn until_midnight(database: &Database) -> Result<Duration, DbError> {
     let mut session = database.session().await?;
     let row = sqlx::query(
@@ -91,8 +92,8 @@ pub async fn until_midnight(database: &Database) -> Result<Duration, DbError> {
     Ok(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
-/// Tells the ledger of a key, under its parent where it has one. The parent must be of the same
-/// account. False if it is not.
+/// Registers a key with the ledger, under its parent where it has one. The parent must be of the
+/// same account. False if it is not.
 pub async fn register_key(
     tx: &mut Tx,
     account: AccountId,
@@ -114,8 +115,8 @@ pub async fn register_key(
     Ok(done.rows_affected() == 1)
 }
 
-/// Caps what a key that was told of in the same transaction may ever spend. It has no budget yet, so
-/// nothing is changed, and whoever may add one needs no right to change others.
+/// Sets the total budget of a key that was registered in the same transaction. The key has no
+/// budget yet, so the caller needs the right to insert a budget, not to change one.
 pub async fn cap_new_key(
     tx: &mut Tx,
     account: AccountId,
@@ -129,9 +130,9 @@ pub async fn cap_new_key(
     Ok(())
 }
 
-/// Sets what an account (no key) or a key may spend in a period. None takes the limit away. The time
-/// zone counts from the next budget on: a running one keeps its own. False if there is no such
-/// account or key.
+/// Sets what an account (no key) or a key may spend in a period. None takes the limit away. The
+/// time zone counts from the next budget on: an existing budget keeps its own. False if there is no
+/// such account or key.
 pub async fn set_budget(
     tx: &mut Tx,
     account: AccountId,
@@ -180,7 +181,7 @@ pub async fn set_budget(
     .fetch_one(&mut **tx)
     .await?;
     let id: i64 = row.try_get("id")?;
-    // Stretches that exist follow the new limit; what is used already is not taken away.
+    // Existing periods follow the new limit, but never drop below what is used.
     sqlx::query("UPDATE ledger.budget_period SET cap = greatest($2, used) WHERE budget_id = $1")
         .bind(id)
         .bind(limit.nanos())
@@ -189,8 +190,8 @@ pub async fn set_budget(
     Ok(true)
 }
 
-/// Sets the balance below which an account is told so; none for never. An account that is below it
-/// already is told at once. False if there is no such account.
+/// Sets the threshold of the low-balance event; none disables it. An account that is below it
+/// already gets the event in this transaction. False if there is no such account.
 pub async fn set_low_balance(
     tx: &mut Tx,
     account: AccountId,
@@ -202,7 +203,7 @@ pub async fn set_low_balance(
     };
     let posted = balance.paid_posted.saturating_add(balance.trial_posted);
     let low = mark.is_some_and(|mark| posted < mark.nanos());
-    // The old mark's word counts for nothing under another mark, and none is owed without one.
+    // A changed threshold resets the flag, so that the event is sent for the new one.
     sqlx::query(
         "UPDATE ledger.account SET low_balance_nanos = $2,
              balance_low = balance_low AND $3 AND low_balance_nanos IS NOT DISTINCT FROM $2

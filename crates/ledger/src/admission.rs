@@ -1,5 +1,5 @@
-//! Who gets what: the decisions of the verbs as pure functions over what the rows said while they
-//! were locked. The simulator in `tests/` drives these same functions.
+//! Admission: whether wallets, budgets and daily capacity cover an amount, as pure functions over
+//! the locked rows. The model test in `tests/` drives the same functions.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct WalletBalances {
     pub topped_up: bool,
 }
 
-/// One window of one budget.
+/// One period of one budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetWindow {
     /// The budget's id.
@@ -33,18 +33,18 @@ pub struct BudgetWindow {
     pub used: i64,
 }
 
-/// Names a window of a budget: its id, and its start in microseconds since the epoch (the lowest
-/// number for a window without a start).
+/// A period of a budget: the budget's id, and the period's start in microseconds since the epoch
+/// (`i64::MIN` for a total budget).
 pub type BudgetWindowId = (i64, i64);
 
-/// All rows that a batch may take from. Taking changes it, so later words see earlier ones.
+/// The rows that a batch may take from. Taking changes them, so later operations see earlier ones.
 #[derive(Debug, Clone, Default)]
 pub struct BatchState {
     /// Accounts by id.
     pub balances: BTreeMap<AccountId, WalletBalances>,
-    /// Stretches of budgets.
+    /// Budget periods.
     pub windows: BTreeMap<BudgetWindowId, BudgetWindow>,
-    /// Places left today, by name.
+    /// Capacity left today, by name.
     pub capacity_left: BTreeMap<String, i64>,
 }
 
@@ -57,14 +57,14 @@ pub struct WalletSplit {
     pub trial: i64,
 }
 
-/// Why nothing was taken.
+/// Why a reservation was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
-    /// Too little: what stands in the way, what would fit, what is held by others.
+    /// Insufficient: by what, the largest amount that would fit, what other calls hold.
     TooLittle(Shortage, i64, i64),
     /// Paid money only, and the account never topped up.
     NeverToppedUp,
-    /// No capacity left today.
+    /// The daily capacity is used up.
     CapacityReached,
     /// The account is not there.
     UnknownPayer,
@@ -73,7 +73,7 @@ pub enum Rejection {
 // === impl WalletBalances ===
 
 impl WalletBalances {
-    /// Free in the trial and the paid wallet, as far as the wallets may pay.
+    /// What is free in the trial and the paid wallet, as far as they may be used.
     fn room(&self, wallets: Wallets) -> (i64, i64) {
         let free = |posted: i64, held: i64| posted.saturating_sub(held).max(0);
         let trial = match wallets {
@@ -91,7 +91,6 @@ impl WalletBalances {
 // === impl WalletSplit ===
 
 impl WalletSplit {
-    /// Both together.
     #[must_use]
     pub const fn total(self) -> i64 {
         self.paid.saturating_add(self.trial)
@@ -101,8 +100,8 @@ impl WalletSplit {
 // === impl BatchState ===
 
 impl BatchState {
-    /// Takes an amount out of an account's wallets and all the given windows, or nothing at all. Less
-    /// than nothing is nothing.
+    /// Takes an amount from an account's wallets and all given budget windows, or nothing at all. A
+    /// negative amount counts as zero.
     pub fn take(
         &mut self,
         account: AccountId,
@@ -147,7 +146,7 @@ impl BatchState {
         Ok(split)
     }
 
-    /// The window with the least room: its budget and the room.
+    /// The window with the least left: its budget and what is left.
     fn tightest(&self, windows: &[BudgetWindowId]) -> Option<(i64, i64)> {
         let rooms = windows.iter().filter_map(|id| self.windows.get(id));
         let room = |window: &BudgetWindow| window.limit.saturating_sub(window.used).max(0);
@@ -178,8 +177,8 @@ impl BatchState {
     }
 }
 
-/// How a charge falls on the split of its hold: trial money first, never more than was held. The
-/// third number is what was used and could not be charged.
+/// Splits a charge over the wallets of its hold: trial money first, never more than was held. The
+/// second value is what could not be charged.
 #[must_use]
 pub fn charge(amount: i64, held: WalletSplit) -> (WalletSplit, i64) {
     let wanted = amount.max(0);
@@ -189,7 +188,7 @@ pub fn charge(amount: i64, held: WalletSplit) -> (WalletSplit, i64) {
     (split, wanted.saturating_sub(split.total()))
 }
 
-/// How money goes back: each leg to its own wallet, paid money first, never more than was charged.
+/// Splits a refund: each part to its own wallet, paid money first, never more than was charged.
 #[must_use]
 pub fn refund_split(amount: Option<i64>, charged: WalletSplit) -> WalletSplit {
     let wanted = amount.unwrap_or(i64::MAX).max(0);
@@ -198,7 +197,7 @@ pub fn refund_split(amount: Option<i64>, charged: WalletSplit) -> WalletSplit {
     WalletSplit { paid, trial }
 }
 
-/// An amount as the tables keep it.
+/// An amount in nano-USD, as the tables store it.
 #[must_use]
 pub const fn money(nanos: i64) -> Money {
     Money::from_nanos(nanos)

@@ -1,18 +1,17 @@
-//! The audit: one SQL view per thing that must never be, all of them expected to be empty.
+//! The audit: one SQL view per invariant; every view must be empty.
 //!
-//! The views are in `migrations/` so that an operator can read and query them; this file only asks
-//! each one and counts.
+//! The views are in `migrations/` so that an operator can read and query them; this file queries
+//! each one.
 
 use sqlx::Row as _;
 use trunkline_db::{Database, DbError};
 
-/// Rows of one view that are shown at most; the count is of all.
+/// Rows of one view that are returned at most; the count is of all.
 pub const MAX_ROWS_SHOWN: i64 = 20;
 
 /// One view that is not empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
-    /// The view, `schema.name`.
     pub view: String,
     /// What it means, from the view's comment.
     pub meaning: String,
@@ -25,17 +24,17 @@ pub struct Violation {
 /// What an audit found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The views that were asked.
+    /// The views that were queried.
     pub views: Vec<String>,
     /// Those that are not empty.
     pub violations: Vec<Violation>,
 }
 
-/// Asks every view named `audit_…` in one read-only snapshot.
+/// Queries every view named `audit_…` in one read-only snapshot.
 pub async fn run(database: &Database) -> Result<Report, DbError> {
     let mut tx = database.begin().await?;
     let done = ask_all(&mut tx).await;
-    // Nothing was written; the snapshot is let go either way.
+    // Nothing was written; the snapshot is released either way.
     drop(tx.rollback().await);
     done
 }
@@ -72,7 +71,7 @@ async fn ask(
     view: &str,
     meaning: String,
 ) -> Result<Option<Violation>, DbError> {
-    // The name comes from the catalog of the database itself and is made of plain words.
+    // The name comes from the database's own catalog and needs no quoting.
     let text = format!(
         "WITH found AS MATERIALIZED (SELECT * FROM {view})
          SELECT (SELECT count(*) FROM found) AS total, to_jsonb(f) AS row FROM found AS f LIMIT {MAX_ROWS_SHOWN}"

@@ -1,5 +1,5 @@
-//! Many words in one transaction. The order of a batch is this page: who speaks, which accounts are
-//! locked, then each kind of word in one statement.
+//! Applies a batch of ledger operations in one transaction: check the node's epoch, lock the
+//! accounts, then one statement per kind of operation.
 
 mod extend;
 mod load;
@@ -22,19 +22,19 @@ use crate::recovery::NodeEpoch;
 use notifications::{LowBalanceThreshold, LowBalanceThresholds, Notifications};
 pub(crate) use settle_void::{Resolution, resolve};
 
-/// Why a batch did nothing.
+/// Why a batch was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
-    /// The node has begun another life since; this process must stop.
+    /// The node has registered a newer epoch; this process must stop.
     #[error("this process was replaced: its epoch is over")]
     StaleEpoch,
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
 }
 
-/// Says all words in an open transaction, in the name of a node, and returns their answers in the
-/// same order. Nothing is final before the caller commits.
+/// Applies all operations in an open transaction under a node's epoch and returns their answers in
+/// the same order. The caller commits.
 pub async fn run_in(
     tx: &mut Tx,
     node_epoch: &NodeEpoch,
@@ -51,7 +51,7 @@ pub async fn run_in(
         ..BatchState::default()
     };
     let mut results = BatchResults::default();
-    // Reservations first: they are waited for before anything is sent on, the rest after.
+    // Reservations first: calls wait for them before anything is sent upstream.
     reserve::reserve(tx, node_epoch, ops, &mut state, &mut results).await?;
     extend::extend(tx, ops, &mut state, &mut results).await?;
     settle_void::settle_and_void(tx, node_epoch, ops, &mut results).await?;
@@ -61,7 +61,8 @@ pub async fn run_in(
     Ok(results.answers.into_values().collect())
 }
 
-/// Gives back in the name of nobody: refunds are keyed by their call and right in any life.
+/// Applies refunds without checking an epoch: they are keyed by their request id and correct under
+/// any.
 pub(crate) async fn refund_in(tx: &mut Tx, refunds: &[Op]) -> Result<(), DbError> {
     let locked = lock_accounts(tx, refunds.iter().map(Op::account).collect()).await?;
     let refunds: Vec<&Op> = refunds.iter().collect();
@@ -70,20 +71,20 @@ pub(crate) async fn refund_in(tx: &mut Tx, refunds: &[Op]) -> Result<(), DbError
     results.notifications.write(tx, &locked.thresholds).await
 }
 
-/// Answers by the place of the word in the batch.
+/// Answers by the operation's index in the batch.
 type Answers = BTreeMap<usize, Answer>;
 
-/// What a batch has said so far, and what it will have to tell of.
+/// Answers of a batch so far, and the events to write at its end.
 #[derive(Default)]
 struct BatchResults {
     answers: Answers,
     notifications: Notifications,
 }
 
-/// Accounts under lock, as their rows were then.
+/// Locked accounts, as their rows were when locked.
 pub(crate) struct Locked {
     pub(crate) balances: BTreeMap<AccountId, WalletBalances>,
-    /// Of those that want to be told of a low balance.
+    /// Of the accounts with a low-balance threshold.
     pub(crate) thresholds: LowBalanceThresholds,
 }
 

@@ -1,10 +1,11 @@
-//! Words of many calls in shared commits. While one batch commits, the next one gathers; there is no
-//! timer, so a lone call waits for nobody and a thousand calls wait for one commit.
+//! Batches the operations of many calls into shared commits. While one batch commits, the next one
+//! fills; there is no timer, so a single call waits for its own commit and a thousand calls share
+//! one.
 //!
-//! A batch that may or may not have been committed is said again: every word is keyed by its request
-//! id, so the second saying finds the first. A word that the database will not have is found by
-//! halving and answered alone. A caller that has gone away is not charged: what it had asked for is
-//! taken back.
+//! A batch whose commit outcome is unknown is retried: every operation is keyed by its request id,
+//! so the retry finds what was applied. An operation that the database refuses is isolated by
+//! halving the batch and answered alone. A caller that stopped waiting is not charged: its
+//! operation is compensated.
 
 mod compensation;
 mod lane;
@@ -27,17 +28,17 @@ use crate::recovery::{NodeEpoch, register};
 use compensation::Waiter;
 use lane::{Job, Lane};
 
-/// Words in one transaction at most.
+/// Operations in one transaction at most.
 pub const MAX_BATCH: usize = 1_024;
 
-/// How the batcher behaves.
+/// Settings of the batcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerSettings {
-    /// Transactions at once; an account always goes through the same lane.
+    /// Concurrent transactions; an account always uses the same lane.
     pub lanes: usize,
-    /// Words in one transaction at most, up to [`MAX_BATCH`].
+    /// Operations in one transaction at most, up to [`MAX_BATCH`].
     pub max_batch: usize,
-    /// Words that may wait per lane; more are refused at once.
+    /// Operations that may queue per lane; more are refused.
     pub queue: usize,
     /// Longest wait for the answer to a reservation or an extension.
     pub admission_wait: Duration,
@@ -45,28 +46,28 @@ pub struct LedgerSettings {
     pub settlement_wait: Duration,
 }
 
-/// Why a word has no answer.
+/// Why an operation has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
-    /// The database is away or too slow. What was asked for is not done, or will be taken back.
+    /// The database is unavailable or too slow. The operation was not applied, or will be
+    /// compensated.
     #[error("the ledger cannot be reached")]
     Unavailable,
-    /// This process was replaced by its node's next life and must stop.
+    /// The node registered a newer epoch; this process must stop.
     #[error("this process was replaced: its epoch is over")]
     StaleEpoch,
-    /// The database refuses this word alone; the text is for the log.
+    /// The database refuses this operation; the text is for the log.
     #[error("the ledger refused: {0}")]
     Rejected(String),
 }
 
-/// How many words and commits there were.
+/// Counters of commits and operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchCounts {
-    /// Commits.
     pub batches: u64,
-    /// Words in them.
+    /// Operations in them.
     pub operations: u64,
-    /// Batches said again because nobody knew whether they were committed.
+    /// Batches retried because the outcome of their commit was unknown.
     pub retried: u64,
 }
 
@@ -90,8 +91,7 @@ pub(crate) struct Counters {
     retried: AtomicU64,
 }
 
-/// The tasks that carry the words, and their connections. Wait for it at shutdown, after dropping every
-/// [`Ledger`].
+/// The lanes' tasks and their connections. Await it at shutdown, after dropping every [`Ledger`].
 #[must_use]
 pub struct LedgerTasks {
     lanes: JoinSet<()>,
@@ -115,7 +115,7 @@ impl Default for LedgerSettings {
 // === impl Ledger ===
 
 impl Ledger {
-    /// Begins the node's next life, voids what its last one left open, and starts the lanes.
+    /// Registers the node's next epoch, voids the open holds of earlier ones, and starts the lanes.
     pub async fn open(
         database: Database,
         node: &NodeId,
@@ -125,7 +125,7 @@ impl Ledger {
         Ok(Self::with_epoch(database, node_epoch, settings))
     }
 
-    /// Starts the lanes in the name of an node_epoch who is registered.
+    /// Starts the lanes under a registered epoch.
     pub fn with_epoch(
         database: Database,
         node_epoch: NodeEpoch,
@@ -134,7 +134,7 @@ impl Ledger {
         let counts = Arc::new(Counters::default());
         let count = settings.lanes.max(1);
         // Not from the common pool: a lane that gets another connection each time plans each of its
-        // statements anew, and waits behind whoever else needs one.
+        // statements anew, and waits behind other users of the pool.
         let database = database.by_keys(u32::try_from(count).unwrap_or(u32::MAX));
         let mut tasks = JoinSet::new();
         let mut lanes = Vec::new();
@@ -162,13 +162,13 @@ impl Ledger {
         (Self { inner }, tasks)
     }
 
-    /// In whose name this ledger moves money.
+    /// The node and epoch under which this ledger writes.
     #[must_use]
     pub fn node_epoch(&self) -> &NodeEpoch {
         &self.inner.node_epoch
     }
 
-    /// How many words and commits there were.
+    /// Counters of commits and operations.
     #[must_use]
     pub fn counts(&self) -> BatchCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -216,12 +216,12 @@ impl Ledger {
         self.resolve(Op::Settle(Box::new(settle))).await
     }
 
-    /// Lets a hold go.
+    /// Voids a hold.
     pub async fn void(&self, void: Void) -> Result<SettleAnswer, LedgerError> {
         self.resolve(Op::Void(Box::new(void))).await
     }
 
-    /// Gives back what was charged.
+    /// Refunds a charge.
     pub async fn refund(&self, refund: Refund) -> Result<RefundAnswer, LedgerError> {
         match self
             .submit(Op::Refund(refund), self.inner.settings.settlement_wait)
@@ -235,7 +235,7 @@ impl Ledger {
         }
     }
 
-    /// Notes a loss.
+    /// Writes off a loss.
     pub async fn write_off(&self, write_off: WriteOff) -> Result<(), LedgerError> {
         self.submit(Op::WriteOff(write_off), self.inner.settings.settlement_wait)
             .await
@@ -252,8 +252,8 @@ impl Ledger {
         }
     }
 
-    /// Hands a word to its account's lane and waits. Whoever stops waiting drops the receiver, and
-    /// that is how the lane knows.
+    /// Submits an operation to its account's lane and waits. A caller that stops waiting drops the
+    /// receiver, which the lane notices.
     async fn submit(&self, op: Op, wait: Duration) -> Result<Answer, LedgerError> {
         let lanes = i64::try_from(self.inner.lanes.len()).unwrap_or(1);
         let place = op.account().number().checked_rem_euclid(lanes).unwrap_or(0);
@@ -275,7 +275,8 @@ impl Ledger {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(LedgerError::Unavailable),
             Err(_) => {
-                // An answer that came in this very moment counts: the lane believes that it was heard.
+                // An answer that arrived at this moment counts: the lane believes that it was
+                // delivered.
                 waiter.answer.close();
                 let late = waiter.answer.try_recv();
                 late.unwrap_or(Err(LedgerError::Unavailable))
@@ -287,11 +288,11 @@ impl Ledger {
 // === impl LedgerTasks ===
 
 impl LedgerTasks {
-    /// Waits until every lane has said what it was given. The lanes end when the last [`Ledger`] is
+    /// Waits until every lane has applied its queue. The lanes end when the last [`Ledger`] is
     /// dropped.
     pub async fn finish(mut self) {
         while self.lanes.join_next().await.is_some() {}
-        // What cannot be closed in time is gone with the process.
+        // Connections that do not close in time end with the process.
         drop(self.database.close().await);
     }
 }
@@ -310,7 +311,7 @@ impl Counters {
     }
 }
 
-/// An answer of another kind would be a mistake of ours; it is told, not hidden.
+/// An answer of another kind would be a bug of this crate.
 fn mixed_up<T>(answer: &Answer) -> Result<T, LedgerError> {
     Err(LedgerError::Rejected(format!(
         "the answer is of another kind: {answer:?}"

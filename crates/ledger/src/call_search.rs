@@ -1,8 +1,8 @@
-//! Single calls of an account, found by what people remember of them, newest first. Reading only.
+//! Searches single calls of an account by filters, newest first. Read-only.
 //!
-//! A page is bounded in three ways: in calls shown, in days looked at (`walk`), and in rows looked at.
-//! One filter is followed by an index where there is one (`asked`); the others are tried on each row
-//! that it leads to. A page that ends early says how far it looked, and where the next one goes on.
+//! A page is bounded in three ways: calls returned, days scanned (`day_scan`), and rows scanned.
+//! One filter is served by an index where there is one (`query`); the others are applied to each
+//! row. A page that ends early reports how far it scanned and where the next one continues.
 
 mod detail;
 mod query;
@@ -22,15 +22,14 @@ pub use detail::{Attempt, CallDetail, Charged, Transfer, charges, detail, transf
 
 /// Most calls of one page.
 pub const MAX_PAGE: u32 = 200;
-/// Rows that one statement looks at. A page has at most five of them.
+/// Rows that one statement scans. A page runs at most five statements.
 pub const MAX_SCANNED_ROWS: u32 = 5_000;
-/// From here on a call is dear: there is an index of such calls. One US cent.
+/// Calls from this charge on are indexed as expensive. One US cent.
 pub const EXPENSIVE: Money = Money::from_nanos(10_000_000);
 
-/// Which calls. What is none does not narrow.
+/// Filters of a search. None does not filter.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Whose.
     pub account: AccountId,
     /// Those made with this key.
     pub key: Option<KeyId>,
@@ -65,7 +64,7 @@ pub enum OutcomeFilter {
     Charged,
 }
 
-/// The first digits of a request id, as a range of ids.
+/// The prefix of a request id, as a range of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdPrefix {
     first: Uuid,
@@ -75,7 +74,6 @@ pub struct IdPrefix {
 /// A call that is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Names it.
     pub request: RequestId,
     /// The key used.
     pub key: Option<KeyId>,
@@ -91,17 +89,17 @@ pub struct Call {
     pub output_units: i64,
     /// Codes of warnings given to the caller.
     pub warnings: Vec<String>,
-    /// We counted because the upstream did not tell.
+    /// Usage was estimated because the upstream did not report it.
     pub estimated: bool,
     /// Charged to the paid wallet.
     pub paid: Money,
     /// Charged to the trial wallet.
     pub trial: Money,
-    /// Given back of it since.
+    /// Refunded of it since.
     pub refunded: Money,
     /// When it was admitted, by the database's clock.
     pub opened_at: Timestamp,
-    /// When it was charged or let go.
+    /// When it was settled or voided.
     pub settled_at: Timestamp,
 }
 
@@ -112,7 +110,7 @@ pub struct Page {
     pub calls: Vec<Call>,
     /// Where the next page goes on; none if there is nothing more.
     pub next: Option<RequestId>,
-    /// How far this page looked, if that is what ended it.
+    /// How far this page scanned, if a scan limit ended it.
     pub searched_to: Option<Timestamp>,
 }
 
@@ -136,11 +134,12 @@ async fn pages(
     let mut scan = DayScan::through(search.ids(lifetime));
     let mut calls: Vec<Call> = Vec::new();
     while let Some(step) = scan.step() {
-        // One more than is shown tells whether there is more.
+        // One more than is returned shows whether there are more.
         let wanted = most.saturating_add(1).saturating_sub(calls.len());
         let rows = query::statement(search, step, wanted)
             .build()
-            // Planned anew each time, with the ids known: tables of other days are not even opened.
+            // Planned each time with the ids known, so that partitions of other days are not
+            // opened.
             .persistent(false)
             .fetch_all(&mut *connection)
             .await?;
@@ -172,7 +171,7 @@ async fn pages(
     })
 }
 
-/// What went back of each call. Looked up by primary key, in the tables of the page's own days.
+/// Adds the refunds of each call, by primary key, in the partitions of the page's days.
 async fn add_refunds(connection: &mut PgConnection, calls: &mut [Call]) -> Result<(), DbError> {
     let charged = calls.iter().filter(|call| call.charged() > Money::ZERO);
     let ids: Vec<Uuid> = charged.map(|call| call.request.uuid()).collect();
@@ -184,7 +183,7 @@ async fn add_refunds(connection: &mut PgConnection, calls: &mut [Call]) -> Resul
     Ok(())
 }
 
-/// What went back of each of some requests; those without are left out.
+/// Refunds of some requests; requests without are omitted.
 pub(crate) async fn refunds_of(
     connection: &mut PgConnection,
     ids: &[Uuid],
@@ -297,7 +296,7 @@ impl Page {
         }
     }
 
-    /// Looked at so far that it was enough for one page.
+    /// A scan limit ended the page at this id.
     fn ended_at(calls: Vec<Call>, id: Uuid) -> Self {
         Self {
             calls,
@@ -353,7 +352,7 @@ fn outcome_of(row: &PgRow) -> Result<Outcome, DbError> {
     Outcome::of(&word).ok_or_else(unknown)
 }
 
-/// Numbers by name, as the table keeps them.
+/// Counts by name, as the table stores them.
 fn counts_of(value: &Value) -> Vec<(String, u64)> {
     let pairs = value.as_object().into_iter().flatten();
     let read = |(name, count): (&String, &Value)| Some((name.clone(), count.as_u64()?));

@@ -7,7 +7,7 @@ use trunkline_db::DbError;
 use trunkline_types::{AccountId, RequestId};
 use uuid::Uuid;
 
-/// A column's value, or the error that says which column.
+/// A column's value, or an error that names the column.
 pub(crate) fn column<'r, T>(row: &'r PgRow, name: &str) -> Result<T, DbError>
 where
     T: sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
@@ -24,8 +24,8 @@ pub(crate) fn account_of(row: &PgRow) -> Result<AccountId, DbError> {
     column(row, "account_id").map(AccountId::new)
 }
 
-/// The start or end of a stretch. `infinity` has no [`OffsetDateTime`], so stretches without a start
-/// travel as microseconds, as PostgreSQL itself counts them.
+/// The start or end of a budget period. `infinity` has no [`OffsetDateTime`], so boundaries are
+/// passed as microseconds, as PostgreSQL itself counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PeriodBoundary(pub(crate) i64);
 

@@ -1,7 +1,7 @@
-//! Walks through the days of an account, newest first, and ends early. Tables are cut into days by
-//! request ids; a statement that names the ids it looks at opens no other day's table, however many
-//! there are. Each stretch is twice as long as the one before, so that a busy account is answered by
-//! its last two days and a quiet one by few statements.
+//! Scans the daily partitions of an account, newest first, with an early end. Tables are
+//! partitioned by request id; a statement that bounds its ids opens no other partition, however
+//! many there are. Each range is twice as long as the one before, so that a busy account is
+//! answered by its last two days and a quiet one by few statements.
 
 use sqlx::PgConnection;
 use time::OffsetDateTime;
@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::columns::column;
 
-/// Days of the first stretch.
+/// Days of the first range.
 const FIRST_DAYS: i64 = 2;
-/// Days of the longest; 62 days in all are looked at for one page.
+/// Days of the longest range; one page scans 62 days in all.
 const LONGEST_DAYS: i64 = 32;
 const SECONDS_A_DAY: i64 = 86_400;
 
@@ -24,7 +24,7 @@ pub(crate) struct IdRange {
     pub(crate) to: Uuid,
 }
 
-/// What is left of a scan.
+/// The rest of a scan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DayScan {
     whole: IdRange,
@@ -70,7 +70,7 @@ impl AccountLifetime {
         }))
     }
 
-    /// All ids that calls of it can have. A node's clock may be off; a day is more than any is.
+    /// All ids that its calls can have, with a day of tolerance for the clocks of nodes.
     pub(crate) fn ids(&self) -> IdRange {
         IdRange {
             from: first_id(self.began_at.plus_seconds(-SECONDS_A_DAY)),
@@ -101,7 +101,7 @@ impl DayScan {
         }
     }
 
-    /// The next stretch back in time; none at the end, or when it was far enough for one page.
+    /// The next range back in time; none at the end, or when one page has scanned enough.
     pub(crate) fn step(&mut self) -> Option<IdRange> {
         if self.rest().is_none() || self.days > LONGEST_DAYS {
             return None;
@@ -117,7 +117,7 @@ impl DayScan {
         Some(step)
     }
 
-    /// Where another page goes on: before this id. None if everything was looked at.
+    /// Where the next page continues: before this id. None if everything was scanned.
     pub(crate) fn rest(&self) -> Option<Uuid> {
         (self.whole.from < self.whole.to).then_some(self.whole.to)
     }

@@ -1,9 +1,9 @@
-//! Every movement of an account's money, newest first: one entry for each wallet that it touched.
-//! Reading only. All entries together are the balance.
+//! Journal of an account's money, newest first: one entry for each wallet that a transfer touched.
+//! Read-only. The sum of all entries is the balance.
 //!
-//! JournalPage are in the order of their request ids, as those of a statement are: a refund stands beside
-//! the call it gives back. Charges are read from the calls, everything else from the transfers; both
-//! are read in bounded steps (`walk`) and laid together here.
+//! Entries are in the order of their request ids, like those of a statement: a refund is next to
+//! its call. Charges are read from `ledger.usage`, everything else from `ledger.transfer`; both are
+//! read in bounded ranges (`day_scan`) and merged here.
 
 mod read;
 
@@ -32,13 +32,12 @@ pub const CODES: &str = "code";
 pub enum EntryKind {
     /// A call was charged.
     Charge,
-    /// All that was left of a charge went back.
+    /// The rest of a charge was refunded.
     Refund,
-    /// The difference to a lower price went back.
+    /// The difference to a lower price was refunded.
     SettlementAdjustment,
-    /// A charge went back because the result never reached its caller.
+    /// A charge was refunded because the result was not delivered.
     Undelivered,
-    /// A payment.
     TopUp,
     /// Money to try things out.
     TrialGrant,
@@ -53,7 +52,6 @@ pub enum EntryKind {
 /// Which entries. What is none does not narrow.
 #[derive(Debug, Clone)]
 pub struct JournalQuery {
-    /// Whose.
     pub account: AccountId,
     /// JournalPage of this kind.
     pub kind: Option<EntryKind>,
@@ -67,7 +65,7 @@ pub struct JournalQuery {
     pub limit: u32,
 }
 
-/// Names a entry, and says where it stands.
+/// Identifies an entry, and orders it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryId {
     /// The call or the movement.
@@ -81,7 +79,6 @@ pub struct EntryId {
 /// One movement of one wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalEntry {
-    /// Names it.
     pub id: EntryId,
     /// When it was booked, by the database's clock.
     pub at: Timestamp,
@@ -107,7 +104,7 @@ pub struct JournalPage {
 pub enum Next {
     /// After this entry.
     After(EntryId),
-    /// Before this id: so far was looked.
+    /// Before this id: so far the page scanned.
     Before(Uuid),
 }
 
@@ -148,7 +145,6 @@ pub async fn read(database: &Database, query: &JournalQuery) -> Result<JournalPa
 // === impl EntryKind ===
 
 impl EntryKind {
-    /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Charge,
         Self::Refund,
@@ -161,7 +157,6 @@ impl EntryKind {
         Self::TrialExpiry,
     ];
 
-    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -177,7 +172,7 @@ impl EntryKind {
         }
     }
 
-    /// The kind of a word; none if it is no word of the list.
+    /// The kind of a name; none if it is unknown.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
@@ -187,7 +182,7 @@ impl EntryKind {
 // === impl EntryId ===
 
 impl EntryId {
-    /// Newest first; what came back stands above what was taken.
+    /// Newest first; a refund comes before its charge.
     const fn place(&self) -> (Reverse<RequestId>, Reverse<EntryKind>, i16) {
         let (request, kind) = (Reverse(self.request), Reverse(self.kind));
         (request, kind, self.wallet.leg())
@@ -259,7 +254,7 @@ impl Part {
     }
 }
 
-/// The moment to which a page looked that goes on before a request.
+/// The time to which a page scanned that continues before an id.
 #[must_use]
 pub fn searched_to(next: &Next) -> Option<Timestamp> {
     match next {

@@ -1,12 +1,12 @@
 //! The only writer of money and usage.
 //!
-//! Callers speak eight words: reserve, extend, settle, void, refund, write off (through the
-//! [`Ledger`], which commits the words of many calls together), top up and adjust (at the
-//! [`accounts`]). Every word is keyed by a request id and may be said twice. Decisions are pure functions
-//! in [`admission`]; what must never happen is forbidden by the tables themselves
-//! (`migrations/*_ledger.sql`), and `trunkline audit` looks for it anyway.
+//! There are eight operations: reserve, extend, settle, void, refund, write off (through the
+//! [`Ledger`], which commits the operations of many calls together), top up and adjust (in
+//! [`accounts`]). Every operation is keyed by a request id and idempotent. Admission is decided by
+//! pure functions in [`admission`]; the tables' constraints enforce the invariants
+//! (`migrations/*_ledger.sql`), and `trunkline audit` checks them.
 //!
-//! This crate must not know HTTP, formats, upstreams or prices: it is told amounts.
+//! This crate must not know HTTP, formats, upstreams or prices: callers pass amounts.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,4 +1,4 @@
-//! The words callers speak, and the answers. Plain values.
+//! Ledger operations and their answers. Plain values.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use uuid::Uuid;
 
 pub(crate) use crate::outcome::Outcome;
 
-/// Who a hold belongs to, and so who may let it go.
+/// The owner of a hold, which decides who may resolve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// One call; dies with its node.
+    /// One call; its hold is voided when its node fails.
     Request,
     /// A job that outlives every node.
     Task(Uuid),
-    /// A long connection with many responses; dies with its node.
+    /// A long connection with many responses; its hold is voided when its node fails.
     Connection(Uuid),
 }
 
@@ -33,7 +33,6 @@ pub enum Wallets {
 pub struct Reserve {
     /// Names the call for ever.
     pub request: RequestId,
-    /// Who pays.
     pub account: AccountId,
     /// The key used, whose budgets and whose parents' budgets are taken.
     pub key: Option<KeyId>,
@@ -51,27 +50,25 @@ pub struct Reserve {
     pub group: String,
     /// The prices' version.
     pub price_version: [u8; 32],
-    /// After this long an open hold is nobody's.
+    /// An open hold expires after this long.
     pub lifetime: Duration,
-    /// A place out of a daily number, for all accounts together.
+    /// A claim on a daily capacity that all accounts share.
     pub capacity: Option<CapacityClaim>,
-    /// The client's own name for the call.
+    /// The client's idempotency key.
     pub idempotency: Option<Idempotency>,
 }
 
-/// One place out of a daily number.
+/// A claim of one call on a daily capacity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapacityClaim {
-    /// Of what.
     pub name: String,
     /// How many there are in a day.
     pub cap: i64,
 }
 
-/// A client's key for "this is the same call".
+/// A client's idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idempotency {
-    /// The key.
     pub key: String,
     /// SHA-256 of the body.
     pub body_hash: [u8; 32],
@@ -89,7 +86,7 @@ pub enum ReserveAnswer {
     },
     /// There is too little.
     TooLittle {
-        /// What stands in the way.
+        /// What is insufficient.
         by: Shortage,
         /// The most that would have been held.
         fits: Money,
@@ -100,7 +97,7 @@ pub enum ReserveAnswer {
     NeverToppedUp,
     /// The day's number is used up.
     CapacityReached,
-    /// The client's key names another call.
+    /// The idempotency key belongs to another call.
     SameKey {
         /// That call.
         request: RequestId,
@@ -127,9 +124,7 @@ pub enum Shortage {
 /// Raises an open hold to a total.
 #[derive(Debug, Clone)]
 pub struct Extend {
-    /// The call.
     pub request: RequestId,
-    /// Who pays.
     pub account: AccountId,
     /// What the hold shall be in all.
     pub total: Money,
@@ -147,7 +142,7 @@ pub enum ExtendAnswer {
     },
     /// There is too little; the hold is as it was.
     TooLittle {
-        /// What stands in the way.
+        /// What is insufficient.
         by: Shortage,
         /// The largest total that would fit.
         fits: Money,
@@ -163,9 +158,8 @@ pub struct Detail {
     pub units: Units,
     /// All that was measured.
     pub measured: Usage,
-    /// We counted because the upstream did not tell.
+    /// Usage was estimated because the upstream did not report it.
     pub estimated: bool,
-    /// The price tier.
     pub tier: Option<String>,
     /// What the upstream bills us, where known.
     pub cost: Option<Money>,
@@ -177,46 +171,39 @@ pub struct Detail {
     pub outcome: Outcome,
 }
 
-/// Charges an open hold and gives back the rest.
+/// Charges an open hold and releases the rest.
 #[derive(Debug, Clone)]
 pub struct Settle {
-    /// The call.
     pub request: RequestId,
-    /// Who pays.
     pub account: AccountId,
-    /// The price.
     pub amount: Money,
-    /// The usage row.
     pub detail: Detail,
-    /// What becomes of the charge when nobody waits for its answer any more.
+    /// What happens to the charge if the caller stops waiting for its answer.
     pub on_caller_gone: OnCallerGone,
 }
 
-/// What becomes of a charge whose answer nobody hears.
+/// What happens to a charge whose answer was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnCallerGone {
-    /// It is taken back: the result is only handed over once the charge is known.
+    /// It is refunded: the result is delivered only once the charge is confirmed.
     Refund,
-    /// It stands: the result is the customer's whoever is there, as a task's is. Any node may charge a
-    /// task, so a charge that is found may be another's, and must not be taken back.
+    /// It is kept: the result of a task is delivered without a waiting caller. Any node may charge
+    /// a task, so a charge that exists may be another node's and must not be refunded.
     Keep,
 }
 
-/// Gives back an open hold; nothing is charged.
+/// Releases an open hold; nothing is charged.
 #[derive(Debug, Clone)]
 pub struct Void {
-    /// The call.
     pub request: RequestId,
     /// Who would have paid.
     pub account: AccountId,
-    /// The usage row.
     pub detail: Detail,
 }
 
 /// What a settlement or a void was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettleAnswer {
-    /// Done now.
     Done {
         /// Charged to the paid wallet.
         paid: Money,
@@ -236,26 +223,23 @@ pub enum SettleAnswer {
     NoHold,
 }
 
-/// Why money goes back after a charge.
+/// Why a charge is refunded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundKind {
-    /// The work failed after it had been charged: all of it goes back.
+    /// The work failed after the charge: refund all of it.
     Refund,
-    /// It turned out cheaper than the charge: the difference goes back.
+    /// The price turned out lower than the charge: refund the difference.
     SettlementAdjustment,
-    /// It was charged and never handed over: all of it goes back, and with it the call's place of the
-    /// day and its client's key, as if it had not been.
+    /// The result was charged and never delivered: refund all of it, and free the call's daily
+    /// capacity and idempotency key.
     Undelivered,
 }
 
-/// Gives back what was charged.
+/// Refunds a charge.
 #[derive(Debug, Clone)]
 pub struct Refund {
-    /// The call.
     pub request: RequestId,
-    /// Who paid.
     pub account: AccountId,
-    /// Why.
     pub kind: RefundKind,
     /// At most so much; none for all that is left of the charge.
     pub amount: Option<Money>,
@@ -264,27 +248,24 @@ pub struct Refund {
 /// What a refund was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefundAnswer {
-    /// Given back now.
     Done {
         /// To the paid wallet.
         paid: Money,
         /// To the trial wallet.
         trial: Money,
     },
-    /// It was given back before.
+    /// It was refunded before.
     Before,
     /// Nothing was charged.
     NothingCharged,
 }
 
-/// Notes a loss of the operator's.
+/// Writes off a loss of the operator.
 #[derive(Debug, Clone)]
 pub struct WriteOff {
-    /// The call.
     pub request: RequestId,
     /// Whose call it was.
     pub account: AccountId,
-    /// Why.
     pub reason: WriteOffReason,
     /// What the customer would have paid.
     pub sale: Option<Money>,
@@ -295,11 +276,11 @@ pub struct WriteOff {
 /// Why a loss is the operator's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOffReason {
-    /// Our process died.
+    /// The process of the node ended.
     Crash,
-    /// Nobody resolved the hold in its time.
+    /// The hold was not resolved before its deadline.
     Expired,
-    /// We stopped before it was done.
+    /// The node drained before it was done.
     Drain,
     /// The charge could not be written in time.
     DatabaseAway,
@@ -307,11 +288,11 @@ pub enum WriteOffReason {
     Overrun,
     /// A result came after the refund.
     LateResult,
-    /// Nobody knows whether the upstream did the work.
+    /// It is unknown whether the upstream did the work.
     UnknownOutcome,
 }
 
-/// One word of a batch.
+/// One operation of a batch.
 #[derive(Debug, Clone)]
 pub enum Op {
     /// See [`Reserve`].
@@ -328,7 +309,7 @@ pub enum Op {
     WriteOff(WriteOff),
 }
 
-/// The answer to one word.
+/// The answer to one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// To [`Op::Reserve`].
@@ -346,7 +327,7 @@ pub enum Answer {
 // === impl Op ===
 
 impl Op {
-    /// The account whose row orders this word.
+    /// The account whose lock orders this operation.
     #[must_use]
     pub fn account(&self) -> AccountId {
         match self {
@@ -363,7 +344,6 @@ impl Op {
 // === impl Owner ===
 
 impl Owner {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -386,7 +366,6 @@ impl Owner {
 // === impl RefundKind ===
 
 impl RefundKind {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -400,7 +379,6 @@ impl RefundKind {
 // === impl WriteOffReason ===
 
 impl WriteOffReason {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

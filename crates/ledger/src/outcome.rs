@@ -1,13 +1,13 @@
-//! How a call ended: a closed list of words, and which of them mean that nothing was delivered.
+//! Outcomes of calls, and which of them mean that nothing was delivered.
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Answered in full.
     Complete,
-    /// The client left while the answer was coming.
+    /// The client disconnected during the response.
     ClientGone,
-    /// The money ran out while the answer was coming.
+    /// The balance ran out during the response.
     BalanceExhausted,
     /// A task was taken by the upstream.
     Accepted,
@@ -19,22 +19,21 @@ pub enum Outcome {
     UpstreamTimeout,
     /// There was nothing to deliver.
     NoResult,
-    /// Our process died.
+    /// The process of the node ended.
     Interrupted,
-    /// Nobody resolved the hold in its time.
+    /// The hold was not resolved before its deadline.
     Expired,
-    /// We stopped before it was done.
+    /// The node drained before it was done.
     Drained,
-    /// We could not write the charge in time.
+    /// The charge could not be written in time.
     DatabaseAway,
-    /// The caller took it back.
+    /// The caller cancelled.
     Cancelled,
 }
 
 // === impl Outcome ===
 
 impl Outcome {
-    /// All of them.
     pub const ALL: [Self; 13] = [
         Self::Complete,
         Self::ClientGone,
@@ -51,7 +50,6 @@ impl Outcome {
         Self::Cancelled,
     ];
 
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -71,14 +69,14 @@ impl Outcome {
         }
     }
 
-    /// The outcome of a word; none if it is no word of the list.
+    /// The outcome of a name; none if it is unknown.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.word() == word)
     }
 
     /// Whether it delivered nothing, and so cost nothing. The partial index of failed calls and the
-    /// sums of days draw the same line; a test holds them together.
+    /// daily sums use the same definition; a test compares them.
     #[must_use]
     pub const fn is_failed(self) -> bool {
         match self {

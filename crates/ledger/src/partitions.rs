@@ -1,12 +1,13 @@
-//! Days of hold, usage and transfer, made before they are needed; sums of days, forgotten when they are old.
+//! Daily partitions of hold, usage and transfer, created in advance; retention of the daily usage
+//! sums.
 
 use trunkline_db::{Database, DbError, Tx, events};
 
-/// Days that are made in advance. The audit raises the alarm when fewer than half of them are left.
+/// Days created in advance. The audit reports when fewer than half of them are left.
 pub const DAYS_AHEAD: i32 = 7;
-/// Days that sums of usage are kept.
+/// Retention of the daily usage sums, in days.
 pub const USAGE_DAYS_KEPT: i32 = 400;
-/// Rows of such sums that are forgotten at once. The job comes every hour: more than ever are written.
+/// Rows of such sums that one run deletes. The job runs every hour, which is more than are written.
 const FORGOTTEN_AT_ONCE: i32 = 50_000;
 
 /// Makes the partitions from yesterday to [`DAYS_AHEAD`] days ahead of the database's clock. Returns
@@ -25,7 +26,7 @@ async fn make(tx: &mut Tx) -> Result<i32, DbError> {
     .fetch_one(&mut **tx)
     .await?;
     forget_usage_days(tx).await?;
-    // Beside the money stand the events that tell of it, by the same days.
+    // Events are partitioned by the same days.
     events::make_partitions(tx, DAYS_AHEAD).await?;
     Ok(made)
 }

@@ -1,5 +1,5 @@
-//! What happens when a process dies: its next life voids what the last one left open, and a node that
-//! never comes back is swept. Holds of tasks are left alone: the job goes on without us.
+//! Crash recovery: a node's next epoch voids the open holds of earlier ones, and the sweeper voids
+//! those of nodes that do not return. Holds of tasks stay open: another node continues the task.
 
 use std::time::Duration;
 
@@ -16,26 +16,25 @@ use crate::usage_report;
 
 /// Holds that one statement of a sweep resolves.
 const SWEEP_ROWS: i64 = 1_000;
-/// How often a life is begun or ended again when another transaction was in the way.
+/// Attempts to change an epoch when another transaction conflicts.
 const CONFLICT_TRIES: u32 = 3;
 
-/// In whose name money moves: a node, and which of its lives.
+/// The node and epoch under which money moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeEpoch {
-    /// The node.
     pub node: NodeId,
     /// Grows with each start.
     pub epoch: i64,
 }
 
-/// An open hold that has lost its owner.
+/// An open hold whose node epoch ended.
 struct Orphan {
     request: RequestId,
     account: AccountId,
 }
 
-/// Begins a node's next life and, in the same transaction, voids what its last one left open. Returns
-/// the node_epoch and how many holds were voided.
+/// Registers a node's next epoch and, in the same transaction, voids the open holds of earlier
+/// ones. Returns the epoch and how many holds were voided.
 pub async fn register(database: &Database, node: &NodeId) -> Result<(NodeEpoch, u64), DbError> {
     let mut tries: u32 = 0;
     loop {
@@ -48,7 +47,7 @@ pub async fn register(database: &Database, node: &NodeId) -> Result<(NodeEpoch, 
     }
 }
 
-/// Says that a node lives. False means that it has been replaced or swept and must stop.
+/// Writes a node's heartbeat. False means that it was replaced or swept and must stop.
 pub async fn heartbeat(database: &Database, node_epoch: &NodeEpoch) -> Result<bool, DbError> {
     let mut tx = database.begin().await?;
     let beat = sqlx::query(
@@ -64,7 +63,7 @@ pub async fn heartbeat(database: &Database, node_epoch: &NodeEpoch) -> Result<bo
         .map(|result| result.rows_affected() == 1)
 }
 
-/// Whether a node has not been replaced or swept.
+/// Whether a node's epoch is the current one.
 pub async fn is_current_epoch(
     connection: &mut PgConnection,
     node_epoch: &NodeEpoch,
@@ -79,7 +78,7 @@ pub async fn is_current_epoch(
     Ok(lives)
 }
 
-/// How many nodes have said so recently that they live.
+/// How many nodes have a recent heartbeat.
 pub async fn live_nodes(database: &Database, within: Duration) -> Result<u64, DbError> {
     let mut session = database.session().await?;
     let millis = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
@@ -93,15 +92,15 @@ pub async fn live_nodes(database: &Database, within: Duration) -> Result<u64, Db
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-/// Voids what is nobody's: open holds of nodes whose heart has stopped, and open holds past their
-/// deadline. Returns how many. Totals up calls that wait for it, too: that is as little anybody's.
+/// Voids open holds of nodes without a heartbeat, and open holds past their deadline. Returns how
+/// many. Also sums up settled calls, which any node may do.
 pub async fn sweep(
     database: &Database,
     sweeper: &NodeEpoch,
     dead_after: Duration,
 ) -> Result<u64, DbError> {
     let mut swept: u64 = 0;
-    // One that cannot be buried now must not keep the others waiting; its error is told at the end.
+    // A node that cannot be swept now must not delay the others; its error is returned at the end.
     let mut failed = usage_report::sum_up(database).await.err();
     for node in dead_nodes(database, dead_after).await? {
         match end_epoch(database, &node, dead_after).await {
@@ -136,7 +135,7 @@ async fn end_epoch(
     }
 }
 
-/// Whether another transaction was in the way and it is worth another try.
+/// Whether a conflict with another transaction is worth another attempt.
 fn is_retryable_conflict<T>(done: &Result<T, DbError>, tries: &mut u32) -> bool {
     *tries = tries.saturating_add(1);
     matches!(done, Err(DbError::Conflict(_))) && *tries < CONFLICT_TRIES
@@ -153,7 +152,7 @@ async fn begin_epoch(tx: &mut Tx, node: &NodeId) -> Result<(NodeEpoch, u64), DbE
     next_epoch(tx, node, before).await
 }
 
-/// Ends the life of a node that is silent, unless it has spoken since it was found silent.
+/// Ends the epoch of a node without a heartbeat, unless one was written since.
 async fn end_epoch_of_dead_node(
     tx: &mut Tx,
     node: &NodeId,
@@ -173,14 +172,14 @@ async fn end_epoch_of_dead_node(
     next_epoch(tx, node, epoch).await.map(|(_, voided)| voided)
 }
 
-/// Waits until no batch of the node is under way, and keeps new ones out.
+/// Waits for running batches of the node and blocks new ones.
 async fn lock_node(tx: &mut Tx, node: &NodeId) -> Result<i64, DbError> {
     let epoch = sqlx::query_scalar("SELECT ledger.fence_node($1)").bind(node.as_str());
     Ok(epoch.fetch_one(&mut **tx).await?)
 }
 
-/// Locks every account of which the node's earlier lives left something open, all at once: in rounds
-/// two transactions could wait for each other.
+/// Locks every account with open holds of the node's earlier epochs, all at once: in several rounds
+/// two transactions could deadlock.
 async fn lock_orphaned(tx: &mut Tx, heir: &NodeEpoch) -> Result<(), DbError> {
     let accounts: Vec<i64> = sqlx::query_scalar(
         "SELECT DISTINCT account_id FROM ledger.hold
@@ -237,7 +236,7 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoc
 }
 
 async fn expire_some(tx: &mut Tx, sweeper: &NodeEpoch) -> Result<u64, DbError> {
-    // One that was replaced while it slept writes nothing in its old name.
+    // A sweeper that was replaced meanwhile must not write under its old epoch.
     match check_epoch(tx, sweeper).await {
         Ok(()) => {}
         Err(BatchError::StaleEpoch) => return Ok(0),
@@ -260,7 +259,7 @@ async fn expire_some(tx: &mut Tx, sweeper: &NodeEpoch) -> Result<u64, DbError> {
     .await
 }
 
-/// Voids holds and notes the loss: the upstream may have worked for nothing.
+/// Voids holds and writes the loss off: the upstream may bill the work.
 async fn void(
     tx: &mut Tx,
     node_epoch: &NodeEpoch,
@@ -291,7 +290,7 @@ async fn void(
             detail: &detail,
         })
         .collect();
-    // What is let go fills no budget, and moves nothing that is posted: there is nothing to tell.
+    // A void fills no budget and changes no posted balance, so there are no events.
     let voided = resolve(tx, node_epoch, &resolutions, true).await?.done;
     let losses: Vec<WriteOff> = orphans
         .iter()

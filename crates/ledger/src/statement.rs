@@ -1,8 +1,8 @@
 //! EntryDetail happened to an account's money, newest first, and which budgets it has. Reading only.
 //!
 //! Entries are in the order of their request ids, that is, of the moments the calls and payments
-//! began. A refund stands beside the call it gives back. That is the order of the indexes, and it
-//! makes the balance after each entry a plain sum of what stands below it.
+//! began. A refund is next to its call. That is the order of the indexes, and it makes the balance
+//! after each entry a plain sum of the entries below it.
 
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
@@ -14,7 +14,7 @@ use crate::columns::{column, request_of};
 
 /// Most entries of one statement.
 pub const MAX_ENTRIES: u32 = 500;
-/// Most keys whose budgets are asked for at once.
+/// Most keys whose budgets one call reads.
 pub const MAX_KEYS: usize = 1_000;
 
 /// An account's latest entries.
@@ -43,11 +43,11 @@ pub struct Entry {
     pub paid_after: Money,
     /// In the trial wallet after it.
     pub trial_after: Money,
-    /// EntryDetail it was.
+    /// What it was.
     pub detail: EntryDetail,
 }
 
-/// EntryDetail an entry was.
+/// What an entry was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryDetail {
     /// A call, also one that cost nothing.
@@ -62,26 +62,23 @@ pub enum EntryDetail {
         group: String,
         /// How it ended.
         outcome: String,
-        /// We counted because the upstream did not tell.
+        /// Usage was estimated because the upstream did not report it.
         estimated: bool,
         /// Codes of warnings given to the caller.
         warnings: Vec<String>,
     },
-    /// All that was left of a charge went back.
+    /// The rest of a charge was refunded.
     Refund,
-    /// The difference to a lower price went back.
+    /// The difference to a lower price was refunded.
     SettlementAdjustment,
-    /// A charge went back because the result never reached its caller.
+    /// A charge was refunded because the result was not delivered.
     Undelivered,
-    /// A payment.
     TopUp(Payment),
     /// Money to try things out.
     TrialGrant(Payment),
     /// A correction by a person.
     Adjustment {
-        /// Why.
         reason: String,
-        /// Who.
         actor: String,
     },
 }
@@ -89,28 +86,26 @@ pub enum EntryDetail {
 /// Whose payment it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
-    /// Who told of it.
+    /// The payment provider.
     pub provider: String,
-    /// Its name for the payment.
+    /// The provider's id of the payment.
     pub event: String,
 }
 
-/// EntryDetail may be spent in a stretch of time.
+/// A spending limit per period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
-    /// Names it.
     pub id: i64,
     /// Whose; none for the account's own.
     pub key: Option<KeyId>,
     /// `total`, `daily`, `weekly` or `monthly`.
     pub period: String,
-    /// The place whose calendar counts.
+    /// The time zone of its periods.
     pub timezone: String,
-    /// How much.
     pub limit: Money,
-    /// Taken in the running stretch, by open holds and charges.
+    /// Used in the current period, by open holds and charges.
     pub used: Money,
-    /// When the running stretch ends; never for a total.
+    /// When the current period ends; none for a total.
     pub ends_at: Option<Timestamp>,
 }
 
@@ -170,7 +165,7 @@ pub async fn read(
 }
 
 /// The budgets of an account and of some of its keys, the account's own first. At most [`MAX_KEYS`]
-/// keys are looked at; each has at most one budget of each period.
+/// keys are read; each has at most one budget of each period.
 pub async fn budgets(
     database: &Database,
     account: AccountId,
@@ -198,7 +193,7 @@ pub async fn budgets(
 // === impl Statement ===
 
 impl Statement {
-    /// Every row carries the balance; one without a request says that there is nothing else.
+    /// Every row has the balance; a row without a request means that there are no entries.
     fn of_rows(first: &PgRow, rows: &[PgRow]) -> Result<Self, DbError> {
         let nanos = |name: &str| column(first, name).map(Money::from_nanos);
         let (paid, trial) = (nanos("paid_posted")?, nanos("trial_posted")?);
@@ -270,7 +265,6 @@ impl EntryDetail {
         })
     }
 
-    /// The word for it.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {

@@ -1,43 +1,43 @@
-//! Answers that are kept for a client's key. One is written into its key's row while its call still
-//! runs, and counts only once the charge has made the row `finished`: no crash leaves a charge without
-//! its answer, and no large answer stands in the way of other calls' settlements. A void deletes the
-//! row, and the answer with it. What is in an answer this room does not know: it is sealed.
+//! Responses stored for idempotency keys. A response is written into its key's row while the call
+//! still runs, and counts only once the charge has made the row `finished`: no crash leaves a
+//! charge without its response, and no large response delays the settlements of other calls. A void
+//! deletes the row and the response with it. Responses are encrypted; this crate cannot read them.
 
 use trunkline_db::{Database, DbError};
 use trunkline_types::{AccountId, RequestId};
 
 use crate::columns::{column, request_of};
 
-/// What begins the name of a call that its client did not name: no header can hold it.
+/// Prefix of keys that the gateway generated for calls without one: no HTTP header can contain it.
 pub const GENERATED_KEY_PREFIX: char = '\u{1}';
-/// Rows that one statement forgets.
+/// Rows that one statement deletes.
 pub const PURGE_BATCH: i64 = 500;
 
 /// The row of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The call that it names.
+    /// The request of the key.
     pub request: RequestId,
     /// SHA-256 of that call's body.
     pub body_hash: [u8; 32],
-    /// That call was charged.
+    /// The call was charged.
     pub finished: bool,
-    /// Its answer, sealed.
+    /// The response, encrypted.
     pub answer: Option<Vec<u8>>,
 }
 
 /// Which answers may be include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Include {
-    /// None: only the row is looked at.
+    /// None: only the row.
     Nothing,
-    /// Those of calls that were charged.
+    /// Those of charged calls.
     Charged,
-    /// Those of tasks too, which may be charged later.
+    /// Also those of tasks, which may be charged later.
     Any,
 }
 
-/// Keeps an answer under the name of its call. False if the name is not that call's any more.
+/// Stores the response of a call under its key. False if the key belongs to another call by now.
 pub async fn store(
     database: &Database,
     account: AccountId,
@@ -88,7 +88,7 @@ pub async fn find(
     }))
 }
 
-/// The newest call of at most two minutes that was named by us and has this body.
+/// The newest call of the last two minutes with a generated key and this body.
 pub async fn newest_generated(
     database: &Database,
     account: AccountId,
@@ -109,8 +109,8 @@ pub async fn newest_generated(
         .transpose()
 }
 
-/// Forgets rows that are a day old, and those of finished calls that we named after two minutes, some
-/// of each. Returns how many. It waits for nobody: a row that somebody uses now is left for later.
+/// Deletes rows older than a day, and rows of finished calls with generated keys after two minutes,
+/// a bounded number of each. Returns how many. Locked rows are skipped.
 pub async fn purge(database: &Database) -> Result<u64, DbError> {
     let mut forgotten: u64 = 0;
     for old in [

@@ -1,4 +1,4 @@
-//! What became of one call: its usage row, and what went back since.
+//! The usage row of one call, and its refunds.
 
 use serde_json::Value;
 use trunkline_db::{Database, DbError, from_sql_time};
@@ -19,17 +19,16 @@ pub struct UsageRow {
     pub units: Value,
     /// All that was measured, billed or not.
     pub measured: Usage,
-    /// The price tier.
     pub tier: Option<String>,
-    /// We counted because the upstream did not tell.
+    /// Usage was estimated because the upstream did not report it.
     pub estimated: bool,
     /// Charged to the paid wallet.
     pub paid: Money,
     /// Charged to the trial wallet.
     pub trial: Money,
-    /// What the upstream bills us, where known. For the operator's eyes.
+    /// What the upstream bills us, where known. For operators only.
     pub cost: Option<Money>,
-    /// Given back of it since.
+    /// Refunded of it since.
     pub refunded: Money,
     /// How it ended.
     pub outcome: String,
@@ -69,7 +68,7 @@ pub async fn find(
         endpoint: column(&row, "endpoint")?,
         group: column(&row, "group_name")?,
         units: column(&row, "units")?,
-        // What cannot be read was written by a later version of us.
+        // A value that cannot be read was written by a later version.
         measured: serde_json::from_value(column(&row, "measured")?).unwrap_or_default(),
         tier: column(&row, "tier")?,
         estimated: column(&row, "estimated")?,
@@ -106,7 +105,8 @@ pub struct SoldCall {
     pub topped_up: bool,
 }
 
-/// Charged calls of some models after a call, oldest first. Ask again from the last until none comes.
+/// Charged calls of some models after a call, oldest first. Continue from the last until the page
+/// is empty.
 pub async fn sold_after(
     database: &Database,
     models: &[String],

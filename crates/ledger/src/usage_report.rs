@@ -1,7 +1,7 @@
-//! What an account used: sums by day, key, model, group and endpoint, and single calls. Reading only.
+//! Usage of an account: sums by day, key, model, group and endpoint, and single calls. Read-only.
 //!
-//! What is shown is what was summed up and the calls that still wait for it, out of one snapshot: it
-//! is the ledger's at every moment. Days are UTC days of the settlement, by the database's clock.
+//! A report adds the daily sums and the calls that are not summed yet, from one snapshot, so it is
+//! always current. Days are UTC days of the settlement, by the database's clock.
 
 mod calls;
 mod day;
@@ -19,15 +19,15 @@ pub use calls::{Call, CallsQuery, MAX_CALLS, calls};
 pub use day::UtcDay;
 pub use keys::{KeyUse, MOST_COUNTED, has_called, of_keys};
 
-/// Most days that are asked for at once; also how long they are kept.
+/// Most days of one report; also their retention.
 pub const MAX_DAYS: i64 = 400;
 /// Most lines of one page.
 pub const MAX_LINES: u32 = 5_000;
 
-/// Whose usage is looked at: of the account, what a key may see, and what is wanted of that.
+/// Filter of a usage report: the account, what the calling key may see, and what was requested of
+/// that.
 #[derive(Debug, Clone)]
 pub struct UsageFilter {
-    /// The account.
     pub account: AccountId,
     /// Only of this key and those below it; none for the whole account.
     pub below: Option<KeyId>,
@@ -56,18 +56,15 @@ pub struct Grouping {
     pub endpoint: bool,
 }
 
-/// Where a line stands: what it is the sum of. What is not grouped by is empty. Lines are in this order.
+/// The group of a row. Fields that are not grouped by are empty. Rows are in this order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GroupKey {
     /// The day, `YYYY-MM-DD`.
     pub day: UtcDay,
     /// The key's number; 0 for calls without a key.
     pub key: i64,
-    /// The model.
     pub model: String,
-    /// The price group.
     pub group: String,
-    /// The interface.
     pub endpoint: String,
 }
 
@@ -90,25 +87,21 @@ pub struct Totals {
     pub paid: Money,
     /// Charged to the trial wallet.
     pub trial: Money,
-    /// Given back on these days, of whatever day's charge.
+    /// Refunded on these days, of any day's charge.
     pub refunded: Money,
-    /// What upstreams bill us, where known. For the operator's eyes.
+    /// What upstreams bill us, where known. For operators only.
     pub cost: Money,
 }
 
-/// One sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportRow {
-    /// Of what.
     pub group_key: GroupKey,
-    /// How much.
     pub totals: Totals,
 }
 
 /// Some lines, and the sum of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// In order.
     pub lines: Vec<ReportRow>,
     /// How many lines there are in all.
     pub count: i64,
@@ -121,8 +114,8 @@ const SUMMED_AT_ONCE: i32 = 100;
 /// Transactions of one round; more wait for the next.
 const MAX_TRANSACTIONS: u32 = 100;
 
-/// Totals up the calls that wait for it; tells how many batches of calls they were. Any node may do it
-/// at any time: it changes how fast sums are read, not what they are.
+/// Adds settled calls to the daily sums; returns how many batches of calls they were. Any node may
+/// run it at any time: it changes how fast sums are read, not their values.
 pub async fn sum_up(database: &Database) -> Result<u64, DbError> {
     let mut all: u64 = 0;
     for _ in 0..MAX_TRANSACTIONS {
@@ -150,7 +143,7 @@ pub async fn today(database: &Database) -> Result<UtcDay, DbError> {
     Ok(UtcDay::of(day))
 }
 
-/// The lines after a place, at most [`MAX_LINES`], and the totals of all, out of one snapshot.
+/// The rows after a group, at most [`MAX_LINES`], and the totals of all, from one snapshot.
 pub async fn read(
     database: &Database,
     filter: &UsageFilter,
@@ -210,7 +203,7 @@ pub async fn read(
 // === impl Grouping ===
 
 impl Grouping {
-    /// What a list of words with commas asks for; none if one of them is unknown.
+    /// Parses a comma-separated list of dimensions; none if one is unknown.
     #[must_use]
     pub fn parse(words: &str) -> Option<Self> {
         let mut by = Self::default();
@@ -228,7 +221,7 @@ impl Grouping {
         Some(by)
     }
 
-    /// Its words.
+    /// The names of its dimensions.
     #[must_use]
     pub fn words(self) -> Vec<&'static str> {
         let all = [

@@ -1,4 +1,4 @@
-//! Payments and corrections: the only ways for money to come from outside or to be moved by a person.
+//! Payments and adjustments: the only operations that bring money in or are made by a person.
 
 use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, Money, RequestId};
@@ -141,7 +141,7 @@ pub async fn adjust(tx: &mut Tx, adjust: &Adjust) -> Result<AdjustAnswer, DbErro
     Ok(AdjustAnswer::Done)
 }
 
-/// Who a transfer is from or to, as the table numbers them.
+/// A party of a transfer: a wallet or a system party, as `ledger.transfer` numbers them.
 #[derive(Debug, Clone, Copy)]
 struct Party(i64);
 

@@ -1,4 +1,4 @@
-//! The end of credit for trying out: what is left of it goes back, never more.
+//! Expiry of trial credit: what is left of a grant is deducted, never more.
 
 use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, Money, RequestId};
@@ -7,12 +7,12 @@ use super::payments::adjust;
 use super::types::{Adjust, AdjustAnswer, Wallet};
 use crate::batch::lock_accounts;
 
-/// Why, as the ledger's lines tell it.
+/// Reason of the adjustment.
 pub const TRIAL_EXPIRED: &str = "trial credit expired";
-/// Who, as the ledger's lines tell it.
+/// Actor of the adjustment.
 const ACTOR: &str = "trunkline";
 
-/// Credit that is over.
+/// A trial grant that expired.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpiredTrial {
     /// Names the movement.
@@ -23,9 +23,9 @@ pub struct ExpiredTrial {
     pub granted: Money,
 }
 
-/// Takes back what is left of credit that is over, and says how much that was. What was spent from the trial
-/// wallet since the account began was spent from this credit first, so a later gift is not touched; what
-/// running calls hold stays theirs. The caller sees to it that this is done once.
+/// Deducts what is left of an expired trial grant and returns the amount. Spending counts against
+/// the oldest grant first, so a later grant is not touched; open holds are not touched either. The
+/// caller makes sure that this runs once for each grant.
 pub async fn expire_trial(tx: &mut Tx, over: &ExpiredTrial) -> Result<Money, DbError> {
     let locked = lock_accounts(tx, vec![over.account]).await?;
     let Some(balance) = locked.balances.get(&over.account) else {

@@ -1,8 +1,8 @@
-//! What is said at the desk, and the answers. Plain values.
+//! Types of the account operations and their answers. Plain values.
 
 use trunkline_types::{AccountId, Money, RequestId, Timestamp};
 
-/// Live money, or play money that never meets a live upstream.
+/// Live accounts, and test accounts that never reach a live upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountKind {
     /// A customer.
@@ -20,7 +20,7 @@ pub enum Wallet {
     Trial,
 }
 
-/// Money from outside: a payment, or credit for trying out.
+/// Money from outside: a payment or trial credit.
 #[derive(Debug, Clone)]
 pub struct TopUp {
     /// Names the movement.
@@ -29,11 +29,10 @@ pub struct TopUp {
     pub account: AccountId,
     /// Into which wallet.
     pub wallet: Wallet,
-    /// How much.
     pub amount: Money,
     /// Who says so.
     pub provider: String,
-    /// Its name for the payment: told twice, applied once.
+    /// The provider's id of the payment; a repeated id is applied once.
     pub event: String,
 }
 
@@ -55,24 +54,18 @@ pub enum TopUpAnswer {
 pub struct Adjust {
     /// Names the movement.
     pub request: RequestId,
-    /// Whose balance.
     pub account: AccountId,
-    /// Which wallet.
     pub wallet: Wallet,
     /// More, or less if negative.
     pub amount: Money,
-    /// Why.
     pub reason: String,
-    /// Who.
     pub actor: String,
 }
 
 /// What a correction was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdjustAnswer {
-    /// Done now.
     Done,
-    /// Done before.
     Before,
     /// There is less than that to take: this much.
     TooLittle(Money),
@@ -80,7 +73,7 @@ pub enum AdjustAnswer {
     Refused,
 }
 
-/// A stretch of time that repeats.
+/// A budget period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Period {
     /// For ever.
@@ -110,16 +103,15 @@ pub struct Balance {
     pub topped_up: bool,
     /// When it was topped up first.
     pub topped_up_at: Option<Timestamp>,
-    /// Below it the account is told so; none for never.
+    /// Below it the account gets a `balance.low` event; none disables it.
     pub low_balance_threshold: Option<Money>,
-    /// Whether it is below: both wallets together, what is held included, as `balance.low` tells it.
+    /// Whether the sum of both wallets, held money included, is below the threshold.
     pub is_low: bool,
 }
 
 // === impl AccountKind ===
 
 impl AccountKind {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -128,7 +120,7 @@ impl AccountKind {
         }
     }
 
-    /// The table holds one of two words.
+    /// The column holds one of two values.
     pub(super) fn of(word: &str) -> Self {
         if word == "test" {
             Self::Test
@@ -141,7 +133,6 @@ impl AccountKind {
 // === impl Wallet ===
 
 impl Wallet {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -168,7 +159,6 @@ impl Wallet {
 // === impl Period ===
 
 impl Period {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Extensions: a running call needs more, in the windows its hold counts in already.
+//! Extensions: raise the hold of a running call, in the budget windows that it counts in already.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::partitions::by_day;
 use crate::admission::{BatchState, Rejection, WalletSplit, money};
 use crate::operations::{Answer, Extend, ExtendAnswer, Op};
 
-/// Raises every hold for which there is room.
+/// Raises every hold that wallets and budgets cover.
 pub(super) async fn extend(
     tx: &mut Tx,
     ops: &[&Op],
@@ -106,7 +106,7 @@ fn raise(
             by,
             fits: money(have.saturating_add(fits)),
         },
-        // The account was there when the hold was made, and no place is requested for.
+        // The account existed when the hold was made, and an extension takes no capacity.
         Err(Rejection::NeverToppedUp | Rejection::CapacityReached | Rejection::UnknownPayer) => {
             ExtendAnswer::NoHold
         }

@@ -1,4 +1,4 @@
-//! What a batch reads before it decides, all of it under the locks of the accounts.
+//! Loads what a batch decides on, under the locks of the accounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::admission::{BatchState, BudgetWindow, BudgetWindowId, WalletSplit};
 use crate::columns::{PeriodBoundary, account_of, column, request_of};
 use crate::operations::Reserve;
 
-/// Who spends: the account of a call and, where there is one, its key.
+/// The payer of a call: its account and, where there is one, its key.
 pub(super) type Payer = (AccountId, Option<KeyId>);
 
 /// What a payer's spending counts in.
@@ -25,7 +25,7 @@ pub(super) struct Payers {
     pub(super) starts: BTreeMap<BudgetWindowId, String>,
 }
 
-/// A hold that is already there.
+/// A hold that exists already.
 pub(super) struct Hold {
     pub(super) account: AccountId,
     pub(super) open: bool,
@@ -33,7 +33,7 @@ pub(super) struct Hold {
     pub(super) windows: Vec<BudgetWindowId>,
 }
 
-/// Which call a client's key names, the hash of its body, and whether it is over.
+/// By idempotency key: the request, the hash of its body, and whether it is finished.
 pub(super) type TakenKeys = BTreeMap<(AccountId, String), (RequestId, [u8; 32], bool)>;
 
 pub(super) async fn read_holds(

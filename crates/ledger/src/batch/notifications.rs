@@ -1,7 +1,7 @@
-//! What a batch must tell of: money that went back, a balance that fell below its threshold, a budget that
-//! refused a call or is used up. Told last, in the transaction that makes it true, under the locks of
-//! the accounts; so each is told once, whatever the number of nodes. A batch with nothing to tell says
-//! no statement for it.
+//! Events of a batch: refunds, balances below their threshold, budgets that refused a call or are
+//! used up. They are written last, in the same transaction and under the locks of the accounts, so
+//! each is written once whatever the number of nodes. A batch without events runs no statement for
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,19 +15,19 @@ use crate::admission::{BudgetWindowId, WalletSplit, money};
 use crate::columns::{PeriodBoundary, account_of, column};
 use crate::operations::{RefundKind, Shortage};
 
-/// Below which balance an account wants to be told, and whether it was.
+/// An account's low-balance threshold, and whether its event was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LowBalanceThreshold {
     pub(crate) below: i64,
     pub(crate) told: bool,
-    /// In both wallets when the account was locked.
+    /// Posted in both wallets when the account was locked.
     pub(crate) posted: i64,
 }
 
 /// The thresholds of accounts that have one.
 pub(crate) type LowBalanceThresholds = BTreeMap<AccountId, LowBalanceThreshold>;
 
-/// Money that went back.
+/// A refund that was made.
 #[derive(Debug)]
 pub(super) struct Refunded {
     pub(super) event: Uuid,
@@ -40,12 +40,12 @@ pub(super) struct Refunded {
     pub(super) split: WalletSplit,
 }
 
-/// What is to be told at the end of a batch.
+/// Events to write at the end of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Notifications {
-    /// By how much what is posted changed.
+    /// Changes of posted balances.
     posted: BTreeMap<AccountId, i64>,
-    /// Stretches of budgets that were told of before.
+    /// Budget windows whose event was written before.
     old: BTreeSet<BudgetWindowId>,
     reached: BTreeSet<BudgetWindowId>,
     refunded: Vec<Refunded>,
@@ -54,13 +54,13 @@ pub(crate) struct Notifications {
 // === impl Notifications ===
 
 impl Notifications {
-    /// What is in an account's wallets changed by so much.
+    /// An account's posted balance changed.
     pub(crate) fn posted(&mut self, account: AccountId, change: i64) {
         let sum = self.posted.entry(account).or_default();
         *sum = sum.saturating_add(change);
     }
 
-    /// Of this window of a budget nothing more is told.
+    /// The event of this budget window was written before.
     pub(super) fn already_notified(&mut self, window: BudgetWindowId) {
         self.old.insert(window);
     }
@@ -72,7 +72,7 @@ impl Notifications {
         }
     }
 
-    /// A call was refused by something; if by a budget, by one of these windows.
+    /// A call was refused; if by a budget, in one of these windows.
     pub(super) fn refused(&mut self, by: Shortage, windows: &[BudgetWindowId]) {
         match by {
             Shortage::Wallet => {}
@@ -91,7 +91,7 @@ impl Notifications {
         self.refunded.push(back);
     }
 
-    /// Tells all of it. The thresholds are as they were before the batch.
+    /// Writes all events. The thresholds are as they were before the batch.
     pub(crate) async fn write(
         self,
         tx: &mut Tx,
@@ -108,7 +108,7 @@ impl Notifications {
         events::append(tx, &told).await
     }
 
-    /// Accounts that are on the other side of their threshold now, and whether that is below.
+    /// Accounts that crossed their threshold, and whether they are below it now.
     fn crossed(&self, thresholds: &LowBalanceThresholds) -> Vec<(AccountId, bool)> {
         let side = |(account, change): (&AccountId, &i64)| {
             let threshold = thresholds.get(account)?;
@@ -134,7 +134,7 @@ fn refund_event(back: Refunded) -> NewEvent {
     }
 }
 
-/// Notes on which side of their thresholds accounts are; tells of those below.
+/// Updates the low-balance flags and returns the events of accounts that fell below.
 pub(crate) async fn update_low_balance(
     tx: &mut Tx,
     crossed: &[(AccountId, bool)],

@@ -1,5 +1,5 @@
-//! The tables of a day. Statements name the day's own partitions, so that they are planned once, look
-//! nowhere else and lock nothing else, however many days there are. A batch that spans two days says
+//! Daily partitions. Statements name the partitions of one day, so that they are planned once and
+//! neither read nor lock any other, however many days there are. A batch that spans two days runs
 //! its statements once for each.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ impl Day {
     pub(crate) fn tables(self, statement: &str) -> sqlx::AssertSqlSafe<String> {
         let (year, month, day) = self.0.to_calendar_date();
         let suffix = format!("{year:04}{:02}{day:02}", u8::from(month));
-        // In one pass: a batch says several of these, and they are long.
+        // In one pass: a batch runs several of these, and they are long.
         let mut named = String::with_capacity(statement.len().saturating_add(ROOM_FOR_NAMES));
         let mut rest = statement;
         while let Some((before, after)) = rest.split_once('{') {

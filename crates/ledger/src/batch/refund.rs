@@ -1,4 +1,4 @@
-//! Refunds and write-offs: rare words, in the same transaction as the rest.
+//! Refunds and write-offs: rare operations, in the same transaction as the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use crate::admission::{WalletSplit, money};
 use crate::columns::{column, each, request_of};
 use crate::operations::{Answer, Op, Refund, RefundAnswer, WriteOff};
 
-/// Gives back what was charged. Two refunds of one request are done one after the other, so that the
-/// second sees what the first left.
+/// Refunds charges. Two refunds of one request are applied one after the other, so that the second
+/// sees what the first left.
 pub(super) async fn refund(
     tx: &mut Tx,
     ops: &[&Op],
@@ -40,7 +40,7 @@ pub(super) async fn refund(
     Ok(())
 }
 
-/// What went back for one request.
+/// The refund of one request.
 struct Back {
     split: WalletSplit,
     event: Uuid,
@@ -128,7 +128,7 @@ async fn write_refunds(
     Ok(())
 }
 
-/// Which kinds of going back there have been.
+/// Kinds of refunds that exist already.
 async fn read_refunds(
     tx: &mut Tx,
     day: Day,
@@ -145,7 +145,7 @@ async fn read_refunds(
     Ok(())
 }
 
-/// Notes losses.
+/// Writes losses.
 pub(super) async fn write_off(
     tx: &mut Tx,
     ops: &[&Op],

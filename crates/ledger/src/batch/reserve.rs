@@ -1,4 +1,4 @@
-//! Reservations: read what may be taken, decide, write what was decided.
+//! Reservations: load the rows, decide admission, write the holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::columns::{each, request_of};
 use crate::operations::{Answer, Idempotency, Op, Reserve, ReserveAnswer};
 use crate::recovery::NodeEpoch;
 
-/// Holds money for every reservation that fits.
+/// Writes a hold for every reservation that is covered.
 pub(super) async fn reserve(
     tx: &mut Tx,
     node_epoch: &NodeEpoch,
@@ -140,7 +140,7 @@ struct Write<'a>(Vec<NewHold<'a>>);
 struct NewHold<'a> {
     reserve: &'a Reserve,
     split: WalletSplit,
-    /// Array literals of the budgets it counts in and the starts of their windows.
+    /// Array literals of its budgets and the starts of their periods.
     budget_ids: String,
     budget_starts: String,
 }
@@ -225,7 +225,7 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Counts the calls that take a place of the day.
+/// Adds the calls to their daily capacity.
 async fn take_capacity(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
     let mut places: BTreeMap<&str, i64> = BTreeMap::new();
     for capacity in made.iter().filter_map(|reserve| reserve.capacity.as_ref()) {
@@ -243,7 +243,7 @@ async fn take_capacity(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Notes which call a client's key names.
+/// Writes the idempotency keys of new calls.
 async fn write_idempotency_keys(tx: &mut Tx, made: &[&Reserve]) -> Result<(), DbError> {
     let named: Vec<(&Reserve, &Idempotency)> = made
         .iter()

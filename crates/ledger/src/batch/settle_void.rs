@@ -15,7 +15,7 @@ use crate::columns::{PeriodBoundary, account_of, column, each, request_of};
 use crate::operations::{Answer, Detail, Op, SettleAnswer, WriteOff, WriteOffReason};
 use crate::recovery::NodeEpoch;
 
-/// The end of one hold.
+/// The resolution of one hold.
 pub(crate) struct Resolution<'a> {
     pub(crate) request: RequestId,
     pub(crate) account: AccountId,
@@ -23,7 +23,7 @@ pub(crate) struct Resolution<'a> {
     pub(crate) detail: &'a Detail,
 }
 
-/// Settles and voids, and answers what was resolved before.
+/// Settles and voids; answers operations on holds that were resolved before.
 pub(super) async fn settle_and_void(
     tx: &mut Tx,
     node_epoch: &NodeEpoch,
@@ -59,7 +59,8 @@ pub(super) async fn settle_and_void(
         results.notifications.reached(window);
     }
     write_off_overrun(tx, &resolutions, &done).await?;
-    // A word said twice in one batch finds its twin's row; the first of them was the one that did it.
+    // A repeated operation in one batch finds the row of the first, which is the one that moved
+    // money.
     let all_done = done.len() == resolutions.len();
     let before = if all_done {
         BTreeMap::new()
@@ -95,17 +96,17 @@ pub(super) async fn settle_and_void(
     Ok(())
 }
 
-/// What resolving did.
+/// The result of resolving holds.
 pub(crate) struct Resolved {
     /// What each hold was charged (paid, trial).
     pub(crate) done: BTreeMap<RequestId, (i64, i64)>,
-    /// Stretches of budgets that are used up now, and were not told of before.
+    /// Budget windows that are used up now and had no event before.
     used_up: Vec<BudgetWindowId>,
 }
 
-/// Resolves open holds and returns what each was charged. The outcome says whether a
-/// hold is settled or voided. With `any_hold`, holds of other nodes too: for the sweeper, which acts
-/// for the dead.
+/// Resolves open holds and returns what each was charged. The outcome decides whether a hold is
+/// settled or voided. With `any_hold`, also holds of other nodes: the sweeper resolves those of
+/// failed nodes.
 pub(crate) async fn resolve(
     tx: &mut Tx,
     node_epoch: &NodeEpoch,

@@ -1,5 +1,5 @@
-//! What is undone for callers who have gone: a hold nobody knows of is let go, a charge nobody was
-//! told of is given back.
+//! Compensation for callers that stopped waiting: a hold whose answer was not delivered is voided,
+//! a charge is refunded.
 
 use std::collections::VecDeque;
 
@@ -13,21 +13,21 @@ use crate::operations::{
     Void, WriteOff, WriteOffReason,
 };
 
-/// Holds to let go and losses to note that are remembered; beyond that the sweeper finds the holds.
-/// A charge to give back is found by nobody else, so it is always remembered: there are never more of
-/// them than there were open holds when the database went away.
+/// Voids and write-offs that are queued at most; beyond that the sweeper finds the holds. Nothing
+/// else finds a charge to refund, so refunds are always queued: there are never more of them than
+/// open holds when the database became unavailable.
 const MAX_COMPENSATIONS: usize = 65_536;
 
-/// What is left to take back for callers who have gone.
+/// Operations that compensate for callers that stopped waiting.
 #[derive(Default)]
 pub(super) struct CompensationQueue(VecDeque<Op>);
 
-/// How a word is undone.
+/// How an operation is compensated.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Compensation {
-    /// Let the hold go.
+    /// Void the hold.
     Hold(RequestId, AccountId),
-    /// Let the hold go and, if the charge was written all the same, give it back.
+    /// Void the hold and, if the charge was written all the same, refund it.
     Charge {
         request: RequestId,
         account: AccountId,
@@ -36,8 +36,7 @@ pub(super) enum Compensation {
     },
 }
 
-/// A caller who waits. If it is dropped with an answer in it that nobody read, what the answer says
-/// is undone.
+/// A waiting caller. If it is dropped with an unread answer, the operation is compensated.
 pub(super) struct Waiter {
     pub(super) answer: oneshot::Receiver<Result<Answer, LedgerError>>,
     compensation: Option<Compensation>,
@@ -58,15 +57,15 @@ impl CompensationQueue {
         }
     }
 
-    /// A caller has gone and its word was heard, or may have been: compensation it.
+    /// Queues the compensation of an operation that was or may have been applied.
     pub(super) fn compensate(&mut self, op: &Op) {
         let undone = Compensation::of(op)
             .map(|compensation| compensation.operations(WriteOffReason::DatabaseAway));
         undone.into_iter().flatten().for_each(|op| self.push(op));
     }
 
-    /// What can still be given back after this process was replaced: its holds are gone already, and
-    /// whoever let go of them has noted the loss.
+    /// The refunds that are still due after this process was replaced: its holds were voided by the
+    /// newer epoch, which also wrote the losses off.
     pub(super) fn refunds(self) -> Vec<Op> {
         let is_refund = |op: &Op| matches!(op, Op::Refund(_));
         self.0.into_iter().filter(is_refund).collect()
@@ -76,7 +75,7 @@ impl CompensationQueue {
 // === impl Compensation ===
 
 impl Compensation {
-    /// None for words that are never undone: giving back, and a larger hold, which is let go with its
+    /// None for operations that need no compensation: refunds, and extensions, which end with their
     /// call.
     pub(super) fn of(op: &Op) -> Option<Self> {
         match op {
@@ -97,8 +96,8 @@ impl Compensation {
     fn operations(self, reason: WriteOffReason) -> Vec<Op> {
         match self {
             Self::Hold(request, account) => vec![void(request, account, Outcome::Cancelled)],
-            // Not charged in time is not charged: the hold goes back, and if the charge was written
-            // all the same, so does the charge.
+            // A charge that was not confirmed in time does not count: the hold is voided, and a
+            // charge that was written all the same is refunded.
             Self::Charge {
                 request,
                 account,
@@ -132,8 +131,8 @@ fn void(request: RequestId, account: AccountId, outcome: Outcome) -> Op {
     }))
 }
 
-/// Whether an answer that nobody heard says that something was done. "Before" counts only for a word
-/// that was in an unknown commit: then it may have been this very word.
+/// Whether an undelivered answer means that money moved. "Before" counts only for an operation that
+/// was in a commit of unknown outcome: then it may have been this operation.
 pub(super) fn moved(answer: &Result<Answer, LedgerError>, unsure: bool) -> bool {
     match answer {
         Ok(Answer::Reserve(ReserveAnswer::Held { .. })) => true,
@@ -167,7 +166,7 @@ impl Waiter {
 }
 
 impl Drop for Waiter {
-    /// An answer that the lane believes was heard and that nobody took.
+    /// Compensates an answer that the lane believes delivered and the caller never read.
     #[expect(
         clippy::disallowed_methods,
         reason = "it keeps the lane open until it has spoken, and the lane is waited for"
@@ -184,8 +183,8 @@ impl Drop for Waiter {
             let Err(full) = self.lane.try_send(Job::internal(op)) else {
                 continue;
             };
-            // No room now: somebody waits for it. Without a runtime the process is ending, and the
-            // node's next life lets go of the hold.
+            // The queue is full: a task waits for it. Without a runtime the process is ending, and
+            // the node's next epoch voids the hold.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 let lane = self.lane.clone();
                 runtime.spawn(async move { lane.send(full.into_inner()).await });

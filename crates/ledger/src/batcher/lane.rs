@@ -1,4 +1,4 @@
-//! One lane: takes what waits, says it in one transaction, answers, and takes again.
+//! One lane: takes the queued operations, applies them in one transaction, answers, and repeats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::batch::{BatchError, refund_in, run_in};
 use crate::operations::{Answer, OnCallerGone, Op};
 use crate::recovery::NodeEpoch;
 
-/// Pause before the database is asked again, and its growth.
+/// Backoff before the database is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// How often a process that was replaced tries to give back what it owes before it stops.
+/// Attempts of a replaced process to write its refunds before it stops.
 const LAST_TRIES: u32 = 20;
 
-/// A word and who waits for its answer.
+/// An operation and the caller that waits for its answer.
 pub(super) struct Job {
     pub(super) op: Op,
-    /// None for what the lane says of its own accord.
+    /// None for the lane's own compensations.
     pub(super) reply: Option<oneshot::Sender<Result<Answer, LedgerError>>>,
     pub(super) expires: Option<Instant>,
-    /// It was in a commit of which nobody knows, so that "done before" may mean by this very word.
+    /// It was in a commit of unknown outcome, so "done before" may mean this operation.
     pub(super) unsure: bool,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Lane {
     pub(super) counts: Arc<Counters>,
 }
 
-/// The connection of a lane. It keeps it from batch to batch and while nobody calls: a connection's plans
-/// are its own, and a new one makes them all anew. One that has died is noticed by the next batch, which
-/// is then said again on another.
+/// The connection of a lane, kept between batches and while idle: prepared plans belong to a
+/// connection, and a new one plans everything again. A broken one is noticed by the next batch,
+/// which is then retried on another.
 #[derive(Default)]
 struct LaneConnection {
     session: Option<Session>,
@@ -48,8 +48,8 @@ struct LaneConnection {
 // === impl Lane ===
 
 impl Lane {
-    /// Ends when the queue is closed and empty and nothing is left to take back, or when this
-    /// process was replaced.
+    /// Ends when the queue is closed and empty and no compensation is left, or when this process
+    /// was replaced.
     pub(super) async fn run(self, mut queue: mpsc::Receiver<Job>) {
         let mut compensations = CompensationQueue::default();
         let mut connection = LaneConnection::default();
@@ -80,8 +80,8 @@ impl Lane {
         }
     }
 
-    /// Connects before anybody calls, so that the first call does not wait for it. A call that comes
-    /// sooner is returned and connects itself.
+    /// Connects ahead of the first call, so that it does not wait. A call that comes sooner is
+    /// returned and connects itself.
     async fn connect(
         &self,
         connection: &mut LaneConnection,
@@ -93,13 +93,13 @@ impl Lane {
         };
         tokio::select! {
             biased;
-            // If the database is away, the first batch finds out and tries again.
+            // If the database is unavailable, the first batch notices and retries.
             () = connected => None,
             job = queue.recv() => job,
         }
     }
 
-    /// Says a batch until it is answered. An error means that this process was replaced.
+    /// Applies a batch until it is answered. An error means that this process was replaced.
     async fn submit(
         &self,
         jobs: Vec<Job>,
@@ -130,7 +130,7 @@ impl Lane {
         Ok(())
     }
 
-    /// What to do with a batch that was not committed: say it again, or find the word to blame.
+    /// What to do with a batch that was not committed: retry it, or isolate the refused operation.
     async fn after(&self, error: DbError, mut jobs: Vec<Job>) -> Vec<Vec<Job>> {
         match error {
             DbError::Unavailable(_) | DbError::Conflict(_) | DbError::UnknownCommit(_) => {
@@ -138,14 +138,15 @@ impl Lane {
                     self.counts.retried();
                     jobs.iter_mut().for_each(Job::mark_unsure);
                 }
-                // A conflict was waited for already (a lock, a deadlock), so it too is said again only
-                // after a look at who still waits: one locked account must not keep its lane longer.
+                // A conflict has already cost a wait (a lock, a deadlock), so it is retried only
+                // after callers that gave up are dropped: one locked account must not block its
+                // lane longer.
                 self.wait_for_database().await;
                 vec![jobs]
             }
             DbError::Refused { .. } | DbError::Bug(_) if jobs.len() > 1 => {
                 let second = jobs.split_off(jobs.len().div_euclid(2));
-                // The last is said first.
+                // The last is applied first.
                 vec![second, jobs]
             }
             DbError::Refused { .. } | DbError::Bug(_) => {
@@ -157,7 +158,7 @@ impl Lane {
         }
     }
 
-    /// The last words of a process that was replaced: what it took and nobody was told of goes back.
+    /// Refunds the unconfirmed charges of a process that was replaced, before it stops.
     async fn refund_last(&self, refunds: Vec<Op>) {
         let mut owed = refunds.as_slice();
         for _ in 0..LAST_TRIES {
@@ -195,7 +196,7 @@ impl Lane {
         Ok(answers)
     }
 
-    /// Pauses until a connection can be had, longer each time.
+    /// Waits with growing backoff until a connection is available.
     async fn wait_for_database(&self) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -206,7 +207,7 @@ impl Lane {
                     drop(tx.rollback().await);
                     return;
                 }
-                // The callers' own patience ends the wait for them; see `forget_expired`.
+                // The callers' own timeouts end their wait; see `forget_expired`.
                 Err(_) if pause >= LONGEST_PAUSE => return,
                 Err(_) => {}
             }
@@ -219,7 +220,7 @@ impl Lane {
 impl LaneConnection {
     async fn begin(&mut self, database: &Database) -> Result<Tx, DbError> {
         match self.session.take() {
-            // As long as a connection from the pool would be waited for: the connection may be dead.
+            // Bounded like an acquire from the pool: the connection may be broken.
             Some(session) => {
                 let limit = database.settings().acquire_timeout;
                 let begun = tokio::time::timeout(limit, session.begin()).await;
@@ -232,8 +233,8 @@ impl LaneConnection {
         }
     }
 
-    /// Keeps it for the next batch, unless it is as old as a connection may become: a database that has
-    /// moved is found by a new one.
+    /// Keeps it for the next batch, unless it has reached its maximum lifetime: after a failover a
+    /// new connection finds the new primary.
     fn keep(&mut self, session: Session, max_lifetime: Duration) {
         if self
             .since
@@ -247,7 +248,7 @@ impl LaneConnection {
 // === impl Job ===
 
 impl Job {
-    /// What the lane says of its own accord.
+    /// An operation of the lane itself.
     pub(super) fn internal(op: Op) -> Self {
         Self {
             op,
@@ -257,8 +258,8 @@ impl Job {
         }
     }
 
-    /// This process was replaced. What may have been committed before that, and is not known to the
-    /// caller, is remembered to be given back.
+    /// This process was replaced. A charge that may have been committed before and is not known to
+    /// the caller is queued to be refunded.
     fn retire(self, compensations: &mut CompensationQueue) {
         match &self.op {
             Op::Refund(_) if self.reply.is_none() => compensations.push(self.op.clone()),
@@ -275,13 +276,13 @@ impl Job {
 
     fn answer(self, answer: Result<Answer, LedgerError>) {
         if let Some(reply) = self.reply {
-            // A caller who has gone is handled where it matters, in `answer` below.
+            // A caller that stopped waiting is handled in `answer` below.
             drop(reply.send(answer));
         }
     }
 
-    /// After an unknown commit the caller's own clock no longer decides: the word is said again
-    /// until it is known, and undone then if nobody waits.
+    /// After an unknown commit the caller's timeout no longer applies: the operation is retried
+    /// until its outcome is known, and then compensated if the caller stopped waiting.
     fn mark_unsure(&mut self) {
         self.expires = None;
         self.unsure = true;
@@ -295,8 +296,8 @@ impl Job {
     }
 }
 
-/// Drops words whose callers have gone. Nothing of theirs was committed; what ends a call must still
-/// let go of its hold.
+/// Drops operations whose callers stopped waiting. None was committed; an operation that ends a
+/// call must still resolve its hold.
 fn forget_expired(jobs: Vec<Job>, compensations: &mut CompensationQueue) -> Vec<Job> {
     let now = Instant::now();
     let (gone, waiting): (Vec<Job>, Vec<Job>) = jobs
@@ -307,7 +308,7 @@ fn forget_expired(jobs: Vec<Job>, compensations: &mut CompensationQueue) -> Vec<
             Op::Settle(settle) if settle.on_caller_gone == OnCallerGone::Refund => {
                 compensations.compensate(&job.op);
             }
-            // What stands is said until it is known, whoever hears it.
+            // A charge that is kept is retried until its outcome is known.
             Op::Settle(_) | Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => {
                 compensations.push(job.op.clone())
             }
@@ -318,7 +319,7 @@ fn forget_expired(jobs: Vec<Job>, compensations: &mut CompensationQueue) -> Vec<
     waiting
 }
 
-/// Gives everybody their answer; undoes what was done for those who have gone.
+/// Answers the callers; compensates operations whose callers stopped waiting.
 fn answer(jobs: Vec<Job>, answers: Vec<Answer>, compensations: &mut CompensationQueue) {
     for (job, answer) in jobs.into_iter().zip(answers) {
         let Some(reply) = job.reply else { continue };
@@ -330,7 +331,7 @@ fn answer(jobs: Vec<Job>, answers: Vec<Answer>, compensations: &mut Compensation
     }
 }
 
-/// After this process was replaced: everybody who still comes is told so.
+/// Answers every further operation with `StaleEpoch` after this process was replaced.
 async fn refuse_all(mut queue: mpsc::Receiver<Job>) {
     while let Some(job) = queue.recv().await {
         job.answer(Err(LedgerError::StaleEpoch));

@@ -21,7 +21,6 @@ pub struct CallDetail {
     pub call: Call,
     /// The group whose prices applied.
     pub group: String,
-    /// The price tier.
     pub tier: Option<String>,
     /// The prices' version.
     pub price_version: Vec<u8>,
@@ -42,13 +41,14 @@ pub struct CallDetail {
 /// One attempt at an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The channel's number. For the operator's eyes: customers see which attempts were at the same one.
+    /// The channel's number. For operators only: customers see which attempts were on the same
+    /// channel.
     pub channel: Option<i64>,
     /// What the upstream answered.
     pub status: Option<u16>,
-    /// The word for what went wrong; none if nothing did.
+    /// Error code; none if it succeeded.
     pub fault: Option<String>,
-    /// How long its first answer took, in milliseconds.
+    /// Time to its response, in milliseconds.
     pub millis: Option<i64>,
 }
 
@@ -59,22 +59,19 @@ pub struct Transfer {
     pub kind: String,
     /// Of which wallet.
     pub wallet: Wallet,
-    /// How much.
     pub amount: Money,
     /// Into the wallet, and not out of it.
     pub is_in: bool,
-    /// When.
     pub at: Timestamp,
 }
 
 /// What a request cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charged {
-    /// The request.
     pub request: RequestId,
     /// Charged to both wallets.
     pub charged: Money,
-    /// Given back of it since.
+    /// Refunded of it since.
     pub refunded: Money,
 }
 
@@ -201,7 +198,7 @@ async fn transfers_of(
     rows.iter().map(read).collect()
 }
 
-/// What cannot be read was written by a later version of us, and is left out field by field.
+/// Fields that cannot be read were written by a later version and are omitted.
 fn attempts_of(value: &Value) -> Vec<Attempt> {
     let all = value.as_array().into_iter().flatten().take(MAX_ATTEMPTS);
     let read = |one: &Value| Attempt {

@@ -1,9 +1,9 @@
-//! The statement of one stretch of a search.
+//! The statement of one id range of a search.
 //!
-//! One condition stands inside, with the limit on rows that are looked at, and is followed by an
-//! index; the others stand outside and are tried on what it leads to. Which one stands inside is
-//! decided here and not by the planner, whose guesses about rare rows are sometimes far off: an
-//! equality is written as a range and the order names the column, so that no other index gives it.
+//! One condition is in the inner query, with the limit on scanned rows, and is served by an index;
+//! the others are applied outside. Which one is inner is decided here and not by the planner, whose
+//! estimates of rare rows are sometimes far off: an equality is written as a range and the order
+//! names the column, so that no other index serves it.
 
 use sqlx::{Postgres, QueryBuilder};
 use trunkline_types::KeyId;
@@ -11,7 +11,8 @@ use trunkline_types::KeyId;
 use super::{EXPENSIVE, MAX_SCANNED_ROWS, OutcomeFilter, Search};
 use crate::day_scan::IdRange;
 
-/// The index of marked calls, word by word: a call that failed is marked 1, a dear one 2.
+/// The predicate of the index `usage_failed_or_expensive`, verbatim: 1 for a failed call, 2 for an
+/// expensive one.
 const IS_MARKED: &str = "(u.outcome NOT IN ('complete', 'client_gone', 'balance_exhausted', 'accepted') \
     OR u.paid + u.trial >= 10000000)";
 const MARK: &str = "(CASE WHEN u.outcome NOT IN ('complete', 'client_gone', 'balance_exhausted', 'accepted') \
@@ -21,7 +22,7 @@ const FAILED: &str =
 const FAILED_MARK: i32 = 1;
 const DEAR_MARK: i32 = 2;
 
-/// The condition that leads.
+/// The condition of the inner query.
 enum Leads<'a> {
     Mark(i32),
     Key(KeyId),
@@ -56,7 +57,8 @@ pub(super) fn statement(search: &Search, step: IdRange, wanted: usize) -> QueryB
         text.push(by).push(" DESC, ");
     }
     text.push("u.request_id DESC LIMIT ").push_bind(scanned);
-    // The last row that may be looked at comes whether it fits or not: it says how far that was.
+    // The last row that may be scanned is returned even if it does not match: it shows how far the
+    // scan came.
     text.push(") AS u) AS s WHERE s.fits OR s.place = ");
     text.push_bind(scanned).push(" LIMIT ");
     text.push_bind(i64::try_from(wanted).unwrap_or(i64::MAX));
@@ -94,7 +96,7 @@ fn conditions(text: &mut QueryBuilder<Postgres>, search: &Search) {
 // === impl Leads ===
 
 impl<'a> Leads<'a> {
-    /// The one that leads to the fewest rows, as far as can be known without looking.
+    /// The condition that is expected to match the fewest rows.
     fn of(search: &'a Search) -> Self {
         let failed = match search.outcome {
             Some(OutcomeFilter::Failed) => true,

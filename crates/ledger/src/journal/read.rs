@@ -14,7 +14,7 @@ use crate::day_scan::IdRange;
 /// JournalPage of one source, and the first request that was not read to its end.
 pub(super) struct Part {
     pub(super) entries: Vec<JournalEntry>,
-    /// Only what is at this id or newer was read; none if all of the stretch was.
+    /// Only ids at or after this one were read; none if the whole range was.
     pub(super) ended_before: Option<Uuid>,
 }
 
@@ -188,8 +188,8 @@ impl Part {
         }
     }
 
-    /// Rows that were as many as query for, or the last that may be looked at, end a part early. The
-    /// last request may have more rows than came, so only those above it count as read.
+    /// A full result, or the last row that may be scanned, ends a part early. The last request may
+    /// have more rows than came, so only those above it count as read.
     fn end(&mut self, rows: &[PgRow], wanted: usize) -> Result<(), DbError> {
         let Some(last) = rows.last() else {
             return Ok(());

@@ -11,7 +11,7 @@ use crate::columns::{column, request_of};
 /// Most calls of one page.
 pub const MAX_CALLS: u32 = 1_000;
 /// Days that a call may take to its settlement and still be found under the day of it. Tasks have a
-/// deadline of one; more days are more tables to look into.
+/// deadline of one; each day is one more partition to read.
 const LONGEST_CALL_DAYS: i32 = 7;
 
 /// Which calls: those settled on the days, in the order in which they began.
@@ -28,7 +28,6 @@ pub struct CallsQuery {
 /// A call that is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Names it.
     pub request: RequestId,
     /// The key used.
     pub key: Option<KeyId>,
@@ -42,17 +41,17 @@ pub struct Call {
     pub outcome: String,
     /// Billed units per face.
     pub units: Value,
-    /// We counted because the upstream did not tell.
+    /// Usage was estimated because the upstream did not report it.
     pub estimated: bool,
     /// Charged to the paid wallet.
     pub paid: Money,
     /// Charged to the trial wallet.
     pub trial: Money,
-    /// Given back of it since.
+    /// Refunded of it since.
     pub refunded: Money,
     /// When it was admitted, by the database's clock.
     pub opened_at: Timestamp,
-    /// When it was charged or let go.
+    /// When it was settled or voided.
     pub settled_at: Timestamp,
 }
 

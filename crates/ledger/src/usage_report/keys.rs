@@ -15,15 +15,14 @@ const SECONDS_A_DAY: i64 = 86_400;
 const SECONDS_AN_HOUR: i64 = 3_600;
 /// Calls of the last hour are counted so far and no further.
 pub const MOST_COUNTED: i64 = 1_000;
-/// Most keys that are asked for at once.
+/// Most keys of one call.
 const MAX_KEYS: usize = 200;
 
 /// What one key was used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyUse {
-    /// Which key.
     pub key: KeyId,
-    /// Charged in the last 30 days, less what went back in them.
+    /// Charged in the last 30 days, less refunds.
     pub spent: Money,
     /// Calls that began in the last hour and are over, up to [`MOST_COUNTED`].
     pub calls_last_hour: i64,
@@ -104,7 +103,7 @@ async fn newest(
     Ok((column(&row, "calls")?, Some(from_sql_time(opened_at))))
 }
 
-/// Whether an account ever had a call that ended, as far back as sums are kept.
+/// Whether an account has had a finished call, within the retention of the sums.
 pub async fn has_called(database: &Database, account: AccountId) -> Result<bool, DbError> {
     let mut session = database.session().await?;
     let called = sqlx::query_scalar(
