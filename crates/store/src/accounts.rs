@@ -1,4 +1,4 @@
-//! Customers: what is known of an account beside its money. Its number is the ledger's.
+//! Accounts, apart from their money. The id is the ledger's.
 
 use std::collections::BTreeMap;
 
@@ -21,21 +21,20 @@ pub const DEFAULT_GROUP: &str = "default";
 
 /// Most aliases of an account: every node keeps them all.
 pub const ALIASES_MAX: usize = 200;
-/// Characters that stand for something in an address, so that no alias has them.
+/// Characters with a meaning in URLs, which no alias may contain.
 const NOT_IN_ALIASES: [char; 6] = ['/', ':', '?', '#', '%', '&'];
 
 /// An account to write.
 #[derive(Debug, Clone, Copy)]
 pub struct NewAccount<'a> {
-    /// The number that the ledger gave it, in the same transaction.
+    /// The id that the ledger assigned in the same transaction.
     pub id: AccountId,
-    /// What people call it.
     pub name: &'a str,
     /// The group whose prices apply.
     pub group: &'a str,
     /// Other groups that its keys may name.
     pub allowed_groups: &'a [String],
-    /// Where it lives.
+    /// The shard of the account.
     pub shard: Shard,
 }
 
@@ -44,13 +43,12 @@ pub struct NewAccount<'a> {
 pub struct Account {
     /// Its number, the same as in the ledger.
     pub id: AccountId,
-    /// What people call it.
     pub name: String,
     /// The group whose prices apply.
     pub group: String,
     /// Other groups that its keys may name.
     pub allowed_groups: Vec<String>,
-    /// Where it lives.
+    /// The shard of the account.
     pub shard: Shard,
     /// When it was made, by the database's clock.
     pub created_at: Timestamp,
@@ -58,7 +56,7 @@ pub struct Account {
     pub topped_up_at: Option<Timestamp>,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
-    /// Its own names for models.
+    /// Its aliases for models.
     pub aliases: BTreeMap<String, String>,
     /// What it may use in a minute and at once, over all its keys.
     pub rates: Rates,
@@ -69,10 +67,10 @@ pub struct Account {
 /// Why an account was not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CreateAccountError {
-    /// A field is not as it should be.
+    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
 }
@@ -83,10 +81,10 @@ pub enum AliasError {
     /// No such account.
     #[error("there is no account {0}")]
     UnknownAccount(AccountId),
-    /// A field is not as it should be.
+    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
 }
@@ -135,7 +133,7 @@ pub async fn find(
     row.as_ref().map(Account::of_row).transpose()
 }
 
-/// Gives an account another name. False if there is no such account.
+/// Renames an account. False if there is no such account.
 pub async fn rename(tx: &mut Tx, id: AccountId, name: &str) -> Result<bool, CreateAccountError> {
     check_name("name", name)?;
     let number = revision::bump(tx, TOPIC).await?;
@@ -149,8 +147,8 @@ pub async fn rename(tx: &mut Tx, id: AccountId, name: &str) -> Result<bool, Crea
     Ok(done.rows_affected() == 1)
 }
 
-/// What has changed since a reader last looked: after this number and this account. Ask again from
-/// the last row until nothing comes.
+/// Accounts that changed after this revision and account. Continue from the last row until the page
+/// is empty.
 pub async fn changed_since(
     connection: &mut PgConnection,
     seen: (i64, AccountId),
@@ -170,8 +168,8 @@ pub async fn changed_since(
     rows.iter().map(Account::of_row).collect()
 }
 
-/// Gives an account a name of its own for a model, or takes it away. Whether there is such a model is
-/// the caller's to know. True if anything is another than before.
+/// Sets or removes an account's alias for a model. The caller checks that the model exists. True if
+/// the aliases changed.
 pub async fn set_alias(
     tx: &mut Tx,
     id: AccountId,
@@ -182,7 +180,7 @@ pub async fn set_alias(
     if let Some(model) = model {
         check_word("model", model)?;
     }
-    // The number first: of two changes at once, neither writes over the other.
+    // The revision first: of two concurrent changes, neither overwrites the other.
     let number = revision::bump(tx, TOPIC).await?;
     let account = find(tx, id).await?.ok_or(AliasError::UnknownAccount(id))?;
     let mut aliases = account.aliases.clone();
@@ -213,7 +211,7 @@ fn check_alias(name: &str) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// How many accounts there are, and the sum over their numbers and revisions.
+/// Count of accounts, and the checksum over their ids and revisions.
 pub async fn checksum(connection: &mut PgConnection) -> Result<TableChecksum, DbError> {
     TableChecksum::of_table(
         connection,
@@ -227,7 +225,7 @@ pub async fn checksum(connection: &mut PgConnection) -> Result<TableChecksum, Db
 // === impl Account ===
 
 impl Account {
-    /// True for its own group and those its keys may name.
+    /// True for its own group and the groups its keys may name.
     #[must_use]
     pub fn may_use(&self, group: &str) -> bool {
         self.group == group || self.allowed_groups.iter().any(|allowed| allowed == group)

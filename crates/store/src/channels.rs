@@ -1,7 +1,7 @@
-//! Channels to upstreams: added, listed, drained, and their credentials cooled and paused.
+//! Channels to upstreams and their credentials: add, list, drain, cool down, pause.
 //!
-//! Rows hold sealed bytes only. Who seals and opens them is told here what to bind the seal to
-//! ([`credential_context`], [`proxy_context`]) and does the rest elsewhere.
+//! Rows hold sealed bytes only. The caller seals and opens them with the associated data of
+//! [`credential_context`] and [`proxy_context`].
 
 mod check;
 mod cost;
@@ -51,19 +51,18 @@ pub const COST_MAX_BYTES: usize = 262_144;
 /// A channel's row with its credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Channel {
-    /// Names it.
     pub id: ChannelId,
     /// What people call it; no two have one name, and it never changes.
     pub name: String,
-    /// The provider whose manners it has.
+    /// The provider whose protocol it speaks.
     pub provider: String,
-    /// Where it is, if not where the provider says.
+    /// The base URL, if not the provider's.
     pub base_url: Option<String>,
     /// Lower is tried first.
     pub priority: i32,
     /// How often it is chosen among channels of one priority.
     pub weight: u32,
-    /// Where its calls are served.
+    /// The region of the upstream.
     pub region: Option<String>,
     /// Our name of a model → the upstream's.
     pub models: BTreeMap<String, String>,
@@ -77,11 +76,11 @@ pub struct Channel {
     pub requests_per_minute: Option<i64>,
     /// Calls at once over all nodes.
     pub concurrent_calls: Option<i64>,
-    /// What the upstream takes from us; read it with [`CostBook::from_json`].
+    /// What the upstream bills; read it with [`CostBook::from_json`].
     pub cost: Option<Value>,
     /// Whether it takes calls.
     pub state: ChannelState,
-    /// What it is opened with, oldest first.
+    /// Its credentials, oldest first.
     pub credentials: Vec<Credential>,
     /// The number of the last change, its credentials' included.
     pub revision: i64,
@@ -90,7 +89,6 @@ pub struct Channel {
 /// A credential's row.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// Names it.
     pub id: CredentialId,
     /// What people call it, once in a channel; it never changes.
     pub label: String,
@@ -100,26 +98,25 @@ pub struct Credential {
     pub hint: String,
     /// Switched off by a person.
     pub disabled: bool,
-    /// Not to be used before this moment.
+    /// Cooling down until then.
     pub cool_until: Option<Timestamp>,
-    /// Why it is not used until a person has looked.
+    /// Why it is paused until an operator resumes it.
     pub paused_reason: Option<String>,
 }
 
 /// A channel to add.
 #[derive(Clone, Copy)]
 pub struct NewChannel<'a> {
-    /// What people call it.
     pub name: &'a str,
-    /// The provider whose manners it has.
+    /// The provider whose protocol it speaks.
     pub provider: &'a str,
-    /// Where it is, if not where the provider says.
+    /// The base URL, if not the provider's.
     pub base_url: Option<&'a str>,
     /// Lower is tried first; 0 to [`PRIORITY_MAX`].
     pub priority: i32,
     /// How often it is chosen among equals; 1 to [`WEIGHT_MAX`].
     pub weight: u32,
-    /// Where its calls are served.
+    /// The region of the upstream.
     pub region: Option<&'a str>,
     /// Our name of a model → the upstream's; at least one.
     pub models: &'a BTreeMap<String, String>,
@@ -133,7 +130,7 @@ pub struct NewChannel<'a> {
     pub requests_per_minute: Option<i64>,
     /// Calls at once over all nodes.
     pub concurrent_calls: Option<i64>,
-    /// What the upstream takes from us.
+    /// What the upstream bills.
     pub cost: Option<&'a Value>,
     /// At least one.
     pub credentials: &'a [NewCredential<'a>],
@@ -142,7 +139,6 @@ pub struct NewChannel<'a> {
 /// A credential to add.
 #[derive(Clone, Copy)]
 pub struct NewCredential<'a> {
-    /// What people call it.
     pub label: &'a str,
     /// The credential, sealed under [`credential_context`].
     pub sealed: &'a [u8],
@@ -155,25 +151,22 @@ pub struct NewCredential<'a> {
 pub enum AddChannelError {
     /// Another one has the name.
     #[error("there is already a channel {name:?}; a channel's name is its own for ever")]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
-    /// No room.
+    NameTaken { name: String },
+    /// The maximum is reached.
     #[error("there are {MAX_CHANNELS} channels, which is the most")]
     TooMany,
-    /// A field is not as it should be.
+    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
 }
 
 /// Adds a channel with its credentials.
 ///
-/// The number is taken before the channels are counted, so two of these take turns and cannot both
-/// be the last that fits.
+/// The revision is taken before the channels are counted, which serialises writers: two cannot both
+/// take the last free row.
 pub async fn add(tx: &mut Tx, new: &NewChannel<'_>) -> Result<Channel, AddChannelError> {
     let checked = check::channel(new)?;
     let number = revision::bump(tx, TOPIC).await?;
@@ -199,8 +192,8 @@ pub async fn find(connection: &mut PgConnection, name: &str) -> Result<Option<Ch
 
 /// All channels, in the order in which they are tried. At most [`MAX_CHANNELS`].
 ///
-/// Whoever follows them asks for the topic's number first and for this after, and so never has a
-/// list that is older than its number.
+/// A follower reads the topic's revision first and the list after, so its list is never older than
+/// its revision.
 pub async fn list(connection: &mut PgConnection) -> Result<Vec<Channel>, DbError> {
     rows::list(connection).await
 }
@@ -215,9 +208,9 @@ pub async fn set_state(
     rows::set_state(tx, channel, state, number).await
 }
 
-/// Lets a credential rest until a moment. False, and no number taken, if it rests that long already
-/// or is not there. A node that knows it to be resting should not call this for every refusal: the
-/// writers of a topic take turns.
+/// Cools a credential down until a time. False, without a new revision, if it cools down that long
+/// already or does not exist. A node that knows it to be cooling down should not call this for
+/// every error: writers of a topic are serialised.
 pub async fn cool(
     tx: &mut Tx,
     credential: CredentialId,
@@ -230,8 +223,8 @@ pub async fn cool(
     rows::cool(tx, credential, until, number).await
 }
 
-/// Takes a credential out of use until a person has looked. The first reason stays: false, and no
-/// number taken, if it is paused already or is not there. A long reason is cut, with a mark.
+/// Pauses a credential until an operator resumes it. The first reason stays: false, without a new
+/// revision, if it is paused already or does not exist. A long reason is truncated.
 pub async fn pause(tx: &mut Tx, credential: CredentialId, reason: &str) -> Result<bool, DbError> {
     if !rows::would_pause(tx, credential).await? {
         return Ok(false);
@@ -240,21 +233,21 @@ pub async fn pause(tx: &mut Tx, credential: CredentialId, reason: &str) -> Resul
     rows::pause(tx, credential, &validation::reason(reason), number).await
 }
 
-/// Takes a channel's paused credentials back into use and gives their labels; nodes notice by the
-/// number. One that only rests comes back by itself.
+/// Resumes a channel's paused credentials and returns their labels; nodes notice by the revision. A
+/// credential that only cools down returns by itself.
 pub async fn resume(tx: &mut Tx, channel: ChannelId) -> Result<Vec<String>, DbError> {
     let number = revision::bump(tx, TOPIC).await?;
     rows::resume(tx, channel, number).await
 }
 
-/// What the seal of a credential is bound to. The parts cannot run together, because neither a name
-/// nor a label has line breaks.
+/// Associated data of a credential's seal. The parts are unambiguous, because neither a name nor a
+/// label has line breaks.
 #[must_use]
 pub fn credential_context(channel_name: &str, label: &str) -> Vec<u8> {
     format!("app.channel_credential.sealed\n{channel_name}\n{label}").into_bytes()
 }
 
-/// What the seal of a proxy's address is bound to.
+/// Associated data of a proxy URL's seal.
 #[must_use]
 pub fn proxy_context(channel_name: &str) -> Vec<u8> {
     format!("app.channel.proxy\n{channel_name}").into_bytes()
@@ -271,7 +264,7 @@ impl Channel {
 }
 
 impl fmt::Debug for Channel {
-    /// Without what is sealed and without headers, where somebody may have put a secret after all.
+    /// Without sealed bytes and without headers, which may contain a secret by mistake.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Channel")
@@ -295,7 +288,7 @@ impl Credential {
 }
 
 impl fmt::Debug for Credential {
-    /// Without what is sealed.
+    /// Without sealed bytes.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Credential")

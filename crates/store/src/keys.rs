@@ -42,11 +42,9 @@ pub struct KeyHash([u8; 32]);
 /// A key to make.
 #[derive(Debug, Clone)]
 pub struct NewKey<'a> {
-    /// Whose it is.
     pub account: AccountId,
     /// The key above it, of the same account.
     pub parent: Option<KeyId>,
-    /// What people call it.
     pub name: &'a str,
     /// What it may be used for.
     pub policy: Policy,
@@ -55,7 +53,6 @@ pub struct NewKey<'a> {
 /// A key that was made.
 #[derive(Debug)]
 pub struct CreatedKey {
-    /// Its row.
     pub key: Key,
     /// The key itself, to be shown once. It is kept nowhere.
     pub plain: ApiKey,
@@ -64,15 +61,12 @@ pub struct CreatedKey {
 /// A key's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// Names it.
     pub id: KeyId,
-    /// Whose it is.
     pub account: AccountId,
     /// The key above it.
     pub parent: Option<KeyId>,
-    /// What people call it.
     pub name: String,
-    /// What it is found by.
+    /// The SHA-256 of the key.
     pub hash: KeyHash,
     /// The prefix and the last four characters.
     pub hint: String,
@@ -84,18 +78,18 @@ pub struct Key {
     pub revoked_at: Option<Timestamp>,
     /// Since when it is switched off.
     pub disabled_at: Option<Timestamp>,
-    /// The secret before this one, and until when it opens the door.
+    /// The previous secret, and until when it is accepted.
     pub previous: Option<(KeyHash, Timestamp)>,
-    /// Since when lists do not show it.
+    /// When it was deleted; lists omit it.
     pub deleted_at: Option<Timestamp>,
     /// The number of its last change.
     pub revision: i64,
 }
 
-/// Whether a key opens the door.
+/// State of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyState {
-    /// It does.
+    /// It takes calls.
     Live,
     /// Switched off; may be switched on again.
     Disabled,
@@ -105,13 +99,12 @@ pub enum KeyState {
     Revoked,
 }
 
-/// How far a reader has followed the table. Several rows may carry one number, so the key's id is
-/// part of it.
+/// A follower's position in the table. Several rows may share a revision, so the key's id is part
+/// of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyCursor {
     /// The number of the last row read.
     pub revision: i64,
-    /// Its key.
     pub key: KeyId,
 }
 
@@ -124,10 +117,9 @@ pub enum CreateKeyError {
     /// The account takes no new keys.
     #[error("account {0} is closed")]
     AccountClosed(AccountId),
-    /// The account is not allowed this group.
+    /// The account may not use this group.
     #[error("account {account} is not allowed group {group:?}; its keys may name {}", allowed.join(", "))]
     GroupNotAllowed {
-        /// The account.
         account: AccountId,
         /// The group that was asked for.
         group: String,
@@ -136,32 +128,27 @@ pub enum CreateKeyError {
     },
     /// The parent is not a key of this account.
     #[error("account {account} has no key {parent} to be a parent")]
-    UnknownParent {
-        /// The account.
-        account: AccountId,
-        /// The key that was named.
-        parent: KeyId,
-    },
-    /// The parent opens no door itself.
+    UnknownParent { account: AccountId, parent: KeyId },
+    /// The parent key is not live.
     #[error("key {parent} cannot be a parent: it is {state}")]
     ParentNotLive {
-        /// The key that was named.
         parent: KeyId,
         /// What it is.
         state: KeyState,
     },
-    /// A field is not as it should be.
+    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
 }
 
-/// Makes a key out of random bytes. Tell the ledger of it in the same transaction.
+/// Creates a key from random bytes. The caller registers it with the ledger in the same
+/// transaction.
 ///
-/// The number is taken first: whoever revokes the parent takes one too and waits, so either it is
-/// seen here as revoked, or the new key is there to be revoked with it.
+/// The revision is taken first, which serialises this with a revocation of the parent: either the
+/// parent is seen as revoked here, or the revocation sees the new key.
 pub async fn create(
     tx: &mut Tx,
     new: &NewKey<'_>,
@@ -249,7 +236,6 @@ impl KeyHash {
         Self(Sha256::digest(key.reveal().as_bytes()).into())
     }
 
-    /// The 32 bytes.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
@@ -257,7 +243,7 @@ impl KeyHash {
 }
 
 impl fmt::Debug for KeyHash {
-    /// Without the bytes: whoever collects logs could recognise a key by them.
+    /// Without the bytes, by which a key could be recognised in logs.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("KeyHash")
     }
@@ -266,7 +252,7 @@ impl fmt::Debug for KeyHash {
 // === impl Key ===
 
 impl Key {
-    /// Whether it opens the door at a moment.
+    /// Its state at a time.
     #[must_use]
     pub fn state(&self, now: Timestamp) -> KeyState {
         if self.revoked_at.is_some() {
@@ -286,7 +272,7 @@ impl Key {
         KeyState::Live
     }
 
-    /// How far a reader has come with this row.
+    /// The position after this row.
     #[must_use]
     pub const fn cursor(&self) -> KeyCursor {
         KeyCursor {
@@ -299,7 +285,6 @@ impl Key {
 // === impl KeyState ===
 
 impl KeyState {
-    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -320,7 +305,7 @@ impl fmt::Display for KeyState {
 // === impl KeyCursor ===
 
 impl KeyCursor {
-    /// Nothing yet.
+    /// Before the first row.
     pub const START: Self = Self {
         revision: 0,
         key: KeyId::new(0),

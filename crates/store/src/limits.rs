@@ -1,5 +1,5 @@
-//! What accounts may use in a minute and at once, beside the limits of their keys: of all they do, of one
-//! model, of one platform of social data. The counters are elsewhere; here are the numbers they may reach.
+//! Rate limits of accounts, apart from those of their keys: in total, per model, per social
+//! platform. The counters are in `trunkline_limits`.
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -11,21 +11,21 @@ use crate::validation::{FieldError, LIMIT_MAX, Problem, check_word};
 
 /// The topic whose numbers the rows carry.
 pub const TOPIC: &str = "limits";
-/// Most rows: every node keeps all of them.
+/// Most rows: every node caches all of them.
 pub const MAX_ROWS: usize = 100_000;
 
-/// What may be used. None is no limit of that kind.
+/// Rate limits. None means no limit of that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
     /// Requests in a minute.
     pub requests_per_minute: Option<i64>,
     /// Tokens in a minute.
     pub tokens_per_minute: Option<i64>,
-    /// Calls at once.
+    /// Concurrent calls.
     pub concurrent_calls: Option<i64>,
 }
 
-/// What a limit is for.
+/// What a limit applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// A model, by its public name.
@@ -37,7 +37,8 @@ pub enum Scope {
 /// One limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Whose; none for every account that has none of its own, each counted by itself.
+    /// The account; none is the default of every account without its own row, each counted
+    /// separately.
     pub account: Option<AccountId>,
     /// What it is for.
     pub scope: Scope,
@@ -56,21 +57,21 @@ pub enum SetLimitError {
     /// It limits nothing.
     #[error("a limit needs a number of requests, tokens or calls at once; remove it to have none")]
     Nothing,
-    /// No room.
+    /// The maximum is reached.
     #[error("there are {MAX_ROWS} limits, which is the most")]
     TooMany,
-    /// A field is not as it should be.
+    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
 }
 
 /// All limits of models and platforms, in a steady order. At most [`MAX_ROWS`].
 ///
-/// Whoever follows them asks for the topic's number first and for this after, and so never has limits that
-/// are older than their number.
+/// A follower reads the topic's revision first and the limits after, so they are never older than
+/// their revision.
 pub async fn list(connection: &mut PgConnection) -> Result<Vec<RateLimit>, DbError> {
     let rows = sqlx::query(
         "SELECT account_id, scope, name, requests_per_minute, tokens_per_minute, concurrent_calls
@@ -84,8 +85,8 @@ pub async fn list(connection: &mut PgConnection) -> Result<Vec<RateLimit>, DbErr
 
 /// Writes a limit, or changes the one that is there.
 ///
-/// The number is taken before the rows are counted, so two of these take turns and cannot both be the last
-/// that fits.
+/// The revision is taken before the rows are counted, which serialises writers: two cannot both
+/// take the last free row.
 pub async fn set(tx: &mut Tx, limit: &RateLimit) -> Result<(), SetLimitError> {
     limit.rates.check()?;
     check_word("name", &limit.name)?;
@@ -146,7 +147,7 @@ pub async fn remove(
     Ok(gone.rows_affected() == 1)
 }
 
-/// Sets what an account may use of everything together. False if there is no such account.
+/// Sets an account's overall limits. False if there is no such account.
 pub async fn set_account(
     tx: &mut Tx,
     account: AccountId,
@@ -199,7 +200,6 @@ impl Rates {
 // === impl Scope ===
 
 impl Scope {
-    /// Its word in the table and on the command line.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -2,11 +2,11 @@
 
 use trunkline_db::{DbError, Tx};
 
-/// Lets the login of this connection work under the three roles of a running installation, where one
-/// login does everything. Refused where the login may not give these roles away: then the database's
+/// Grants the three roles of a running installation to this connection's login, for installations
+/// with a single login. Refused where the login may not grant these roles: then the database
 /// administrator grants them.
 pub async fn take_roles(tx: &mut Tx) -> Result<(), DbError> {
-    // The grant is the login's own right, not that of the role that the connection works under.
+    // The login has the right to grant, not the role that the connection works under.
     sqlx::raw_sql(
         "SET LOCAL ROLE NONE;
          DO $grant$ BEGIN

@@ -1,6 +1,5 @@
-//! People: who may open the console, the organisations they are members of, the devices they are signed
-//! in on, the links that were given out, and the tries that failed. Tokens come in as hashes and
-//! passwords as the texts of argon2id: this room could open nothing with what it keeps.
+//! People: console users, their organisations, sign-ins, one-time links and failed logins. Tokens
+//! are stored as hashes and passwords as argon2id texts: a copy of these rows opens nothing.
 //!
 //! Only `trunkline_console` may touch these tables.
 
@@ -39,7 +38,7 @@ pub use tokens::{Purpose, has_any_token, has_token, issue_token, sweep, take_tok
 pub const EMAIL_MIN_CHARACTERS: usize = 3;
 /// Longest e-mail address.
 pub const EMAIL_MAX_CHARACTERS: usize = 254;
-/// What is kept of a browser's name.
+/// Longest stored user agent.
 pub const AGENT_MAX_CHARACTERS: usize = 200;
 
 /// The SHA-256 of a token.
@@ -49,7 +48,7 @@ pub type TokenHash = [u8; 32];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PersonId(i64);
 
-/// What a member may do. What each means is the console's to say.
+/// Role of a member. The console defines the permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Everything.
@@ -89,7 +88,7 @@ impl fmt::Display for PersonId {
 // === impl Role ===
 
 impl Role {
-    /// All of them, the mightiest first.
+    /// All roles, most permissions first.
     pub const ALL: [Self; 5] = [
         Self::Owner,
         Self::Admin,
@@ -98,7 +97,6 @@ impl Role {
         Self::Viewer,
     ];
 
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -151,7 +149,7 @@ pub fn check_person_name(field: &'static str, text: &str) -> Result<String, Fiel
     Ok(name.to_owned())
 }
 
-/// What a browser calls itself, cut to what is kept.
+/// A user agent, truncated to what is stored.
 #[must_use]
 pub fn agent_of(text: &str) -> String {
     let line = text.replace(char::is_control, " ");

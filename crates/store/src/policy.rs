@@ -1,4 +1,4 @@
-//! What a key may be used for. Asked for as [`PolicyFields`], checked into a [`Policy`].
+//! Policy of a key. Requested as [`PolicyFields`], validated into a [`Policy`].
 
 use trunkline_types::Timestamp;
 
@@ -7,11 +7,10 @@ use crate::validation::{
     FieldError, LIMIT_MAX, Problem, check_count, check_word, check_words, cut,
 };
 
-/// The word that lets the price book choose the group.
+/// The group name that lets the price book choose the group.
 pub const AUTO_GROUP: &str = "auto";
 
-/// The words that a key's list of endpoints is made of: the doors of calls, then the desks where
-/// customers look after themselves.
+/// Names in a key's list of endpoints: those of calls, then those of the account API.
 pub const ENDPOINT_NAMES: [&str; 19] = [
     "chat",
     "messages",
@@ -46,8 +45,8 @@ pub enum KeyGroup {
     Auto,
 }
 
-/// The policy as it is asked for or shown. A list that is none allows everything, one that is there
-/// allows its words alone; a limit that is none is the operator's default.
+/// The policy as requested or shown. A list that is none allows everything, a given list only its
+/// entries; a limit that is none is the operator's default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PolicyFields {
     /// In which group the key is priced.
@@ -66,13 +65,13 @@ pub struct PolicyFields {
     pub requests_per_minute: Option<i64>,
     /// Tokens in a minute.
     pub tokens_per_minute: Option<i64>,
-    /// Calls at once.
+    /// Concurrent calls.
     pub concurrent_calls: Option<i64>,
-    /// Refuse what would be ignored or rewritten.
+    /// Refuse requests with fields that would be ignored or rewritten.
     pub strict: bool,
     /// Lower a call's maximum to what the balance covers; none means while trial money pays.
     pub fit_to_balance: Option<bool>,
-    /// Store nothing of what passes.
+    /// Store nothing of requests and responses.
     pub zero_retention: bool,
     /// The key is good until then.
     pub expires_at: Option<Timestamp>,
@@ -86,7 +85,6 @@ pub struct Policy(PolicyFields);
 // === impl KeyGroup ===
 
 impl KeyGroup {
-    /// The word in the table.
     #[must_use]
     pub fn word(&self) -> Option<&str> {
         match self {
@@ -128,7 +126,7 @@ impl Policy {
         }))
     }
 
-    /// What the table holds has passed its checks on the way in.
+    /// Stored policies were validated when they were written.
     pub(crate) const fn of_row(fields: PolicyFields) -> Self {
         Self(fields)
     }
@@ -139,9 +137,9 @@ impl Policy {
         &self.0
     }
 
-    /// The policy of a key below another: where this one is silent the parent's holds, and where it
-    /// speaks it must not allow more. A limit the parent leaves to the operator's default is not
-    /// compared: the default is not known here.
+    /// The policy of a child key: fields that are not set take the parent's, others must not allow
+    /// more. A limit that the parent leaves to the operator's default is not compared: the default
+    /// is unknown here.
     pub(crate) fn below(&self, parent: &Self) -> Result<Self, FieldError> {
         let (own, above) = (&self.0, &parent.0);
         let group = match &own.group {

@@ -1,4 +1,4 @@
-//! What a channel must be before it is written.
+//! Validation of a channel before it is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{
 use crate::policy::AUTO_GROUP;
 use crate::validation::{FieldError, LIMIT_MAX, Problem, check_name, check_word, check_words, cut};
 
-/// Headers that are ours to set: the call's own, and those a credential would be hidden in.
+/// Headers that the gateway sets itself: those of the request, and those that carry credentials.
 const OUR_HEADERS: [&str; 19] = [
     "accept-encoding",
     "api-key",
@@ -88,7 +88,7 @@ fn base_url(text: &str) -> Result<String, FieldError> {
     let rest = ["https://", "http://"]
         .iter()
         .find_map(|scheme| text.strip_prefix(scheme));
-    // What is not here cannot hide a password, a query or a second address.
+    // No other character, so no password, query or second address can hide in it.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]/%".contains(&byte);
     let legal = rest
         .is_some_and(|rest| !rest.starts_with('/') && !rest.is_empty() && rest.bytes().all(plain));
@@ -118,7 +118,7 @@ fn headers(headers: &BTreeMap<String, String>) -> Result<BTreeMap<String, String
     let mut kept = BTreeMap::new();
     for (name, value) in headers {
         let name = header_name(name)?;
-        // Never shown back: somebody may have put a secret here after all.
+        // Never repeated in an error: it may contain a secret by mistake.
         let legal = value
             .bytes()
             .all(|byte| byte == b' ' || byte.is_ascii_graphic())

@@ -1,6 +1,6 @@
-//! What an upstream takes from us: its price list in its own currency, and a dated rate to USD.
+//! Cost book of an upstream: its price list in its own currency, and a dated rate to USD.
 //!
-//! This is for margins and suspected costs. No customer is charged by it.
+//! For margins and estimated costs. It never charges a customer.
 
 use std::collections::BTreeMap;
 
@@ -109,8 +109,8 @@ impl CostBook {
     }
 
     /// What a call cost us, exact and rounded half up once. None if the model or a face it used has
-    /// no price: a cost that is not known is not zero, and no other face stands in for it. None also
-    /// for an amount beyond what money can be.
+    /// no price: an unknown cost is not zero, and no other face replaces it. None also for an
+    /// amount beyond the range of money.
     #[must_use]
     pub fn cost_usd(&self, upstream_model: &str, units: &Units) -> Option<Money> {
         let prices = self.models.get(upstream_model)?;

@@ -103,7 +103,7 @@ pub(super) async fn find(
     Ok(with_credentials(vec![channel], &credentials)?.pop())
 }
 
-/// The channels first: whatever is read of them has its credentials by then.
+/// The channels first: every channel that is read has its credentials by then.
 pub(super) async fn list(connection: &mut PgConnection) -> Result<Vec<Channel>, DbError> {
     let rows = sqlx::query(
         "SELECT id, name, provider, base_url, priority, weight, region, models, groups, extra_headers,
@@ -218,8 +218,8 @@ pub(super) async fn resume(
     Ok(labels)
 }
 
-/// Hands the credentials out to their channels. One whose channel was added after the channels were
-/// read is left for the next reading.
+/// Adds the credentials to their channels. A credential whose channel was added after the channels
+/// were read is left for the next read.
 fn with_credentials(mut channels: Vec<Channel>, rows: &[PgRow]) -> Result<Vec<Channel>, DbError> {
     let places: BTreeMap<ChannelId, usize> = channels
         .iter()

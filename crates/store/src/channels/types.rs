@@ -1,4 +1,4 @@
-//! The names and states of channels and their credentials.
+//! Ids and states of channels and their credentials.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ pub struct CredentialId(i64);
 /// Whether a channel takes calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelState {
-    /// It does.
+    /// It takes calls.
     Active,
-    /// No new ones; those it has go on.
+    /// No new calls; running ones continue.
     Draining,
     /// Out of use.
     Off,
@@ -66,10 +66,8 @@ impl fmt::Display for CredentialId {
 // === impl ChannelState ===
 
 impl ChannelState {
-    /// All three.
     pub const ALL: [Self; 3] = [Self::Active, Self::Draining, Self::Off];
 
-    /// The word for it, the table's too.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

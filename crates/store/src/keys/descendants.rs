@@ -1,4 +1,4 @@
-//! Keys as their parents see them: those below a key, at any depth.
+//! Descendants of a key, at any depth.
 
 use sqlx::PgConnection;
 use trunkline_db::DbError;
@@ -6,7 +6,8 @@ use trunkline_types::{AccountId, KeyId};
 
 use super::{Key, PAGE_MAX_ROWS, rows};
 
-/// Whether a key that lists show is below another of the account. The way up is short: the ledger bounds it.
+/// Whether a key that is not deleted descends from another of the account. The ledger bounds the
+/// depth.
 pub async fn is_descendant(
     connection: &mut PgConnection,
     account: AccountId,

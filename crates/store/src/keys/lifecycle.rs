@@ -1,5 +1,5 @@
-//! What becomes of a key after it was made. Every change takes the next number first, so that of two
-//! changes at once one sees the other.
+//! Lifecycle of a key: revoke, delete, rotate, disable, change. Every change takes the next
+//! revision first, which serialises concurrent changes.
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -13,12 +13,12 @@ use super::{Key, KeyHash, KeyState, SECRET_BYTES, TOPIC, find};
 use crate::accounts;
 use crate::validation::{FieldError, Problem, check_name};
 
-/// How long the secret before a rotation is good where nobody says otherwise.
+/// Default overlap in which the previous secret stays valid after a rotation.
 pub const OVERLAP_DEFAULT_SECONDS: u32 = 86_400;
-/// The longest that can be said.
+/// Longest overlap.
 pub const OVERLAP_MAX_SECONDS: u32 = 30 * 86_400;
 
-/// Who revokes where no key does.
+/// The actor of a revocation by the operator.
 pub const OPERATOR: &str = "operator";
 
 /// What a revocation was answered.
@@ -38,7 +38,6 @@ pub enum RevokeAnswer {
 /// A key with a new secret.
 #[derive(Debug)]
 pub struct Rotated {
-    /// Its row.
     pub key: Key,
     /// The secret, to be shown once. It is kept nowhere.
     pub plain: ApiKey,
@@ -53,20 +52,20 @@ pub enum ChangeKeyError {
     /// It is gone for good.
     #[error("key {0} is revoked, and stays so; make another one")]
     Revoked(KeyId),
-    /// A field is not as it should be.
+    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
 }
 
-/// Revokes a key and every key below it, for good, and tells the account. The operator says so.
+/// Revokes a key and its descendants for good, as the operator, and writes the account's event.
 pub async fn revoke(tx: &mut Tx, key: KeyId) -> Result<RevokeAnswer, DbError> {
     end(tx, key, OPERATOR, false).await
 }
 
-/// The same by somebody, and lists show none of them any more. The rows stay: usage names them.
+/// Revokes as another actor and hides the keys from lists. The rows stay: usage refers to them.
 pub async fn delete(tx: &mut Tx, key: KeyId, by: &str) -> Result<RevokeAnswer, DbError> {
     end(tx, key, by, true).await
 }
@@ -112,7 +111,7 @@ async fn end(tx: &mut Tx, key: KeyId, by: &str, hide: bool) -> Result<RevokeAnsw
     Ok(RevokeAnswer::Done { keys: revoked })
 }
 
-/// One event for the key that was meant; how many went with it is in it.
+/// Writes one event for the revoked key, with the number of descendants.
 async fn tell(
     tx: &mut Tx,
     (head, revoked): (&Key, &[KeyId]),
@@ -137,7 +136,7 @@ async fn tell(
     events::append(tx, &[event]).await
 }
 
-/// An id that names its cause: the number of the change, which no other change has.
+/// An id derived from the revision of the change, which is unique.
 fn event_id(number: i64) -> Uuid {
     let digest = Sha256::digest(format!("{}/{number}", Topic::KeyRevoked.name()));
     let mut bytes = [0; 16];
@@ -147,7 +146,7 @@ fn event_id(number: i64) -> Uuid {
     uuid::Builder::from_random_bytes(bytes).into_uuid()
 }
 
-/// Gives a key another secret. The one it had is good for the overlap; one before that is over now.
+/// Rotates a key's secret. The previous one stays valid for the overlap; an older one ends now.
 pub async fn rotate(
     tx: &mut Tx,
     key: KeyId,
@@ -181,7 +180,7 @@ pub async fn rotate(
     Ok(Rotated { key, plain })
 }
 
-/// Switches a key off or on. Said twice, it changes nothing the second time.
+/// Disables or enables a key. Idempotent.
 pub async fn set_disabled(tx: &mut Tx, key: KeyId, off: bool) -> Result<Key, ChangeKeyError> {
     let number = revision::bump(tx, TOPIC).await?;
     changeable(tx, key).await?;
@@ -199,8 +198,7 @@ pub async fn set_disabled(tx: &mut Tx, key: KeyId, off: bool) -> Result<Key, Cha
     reload(tx, key).await
 }
 
-/// Changes what a key is called, and when it ends. An end is none for "never", which below another key
-/// means that key's end; it cannot be later than that.
+/// Changes a key's name and expiry. No expiry means the parent's; it cannot be later than that.
 pub async fn change(
     tx: &mut Tx,
     key: KeyId,
@@ -236,7 +234,7 @@ pub async fn change(
     reload(tx, key).await
 }
 
-/// A key that is not gone for good, and the time.
+/// A key that is not revoked, and the database's time.
 async fn changeable(tx: &mut Tx, key: KeyId) -> Result<(Key, Timestamp), ChangeKeyError> {
     let now = database_now(tx).await?;
     let known = reload(tx, key).await?;

@@ -1,5 +1,4 @@
-//! Which key is a person's for trying things out in an organisation: one, and never another's, whatever
-//! keys are called.
+//! The playground key of a person in an organisation.
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{DbError, Tx};
@@ -7,7 +6,7 @@ use trunkline_types::{AccountId, KeyId};
 
 use crate::people::PersonId;
 
-/// Waits until nobody else makes or changes the same person's key, and says which it is.
+/// Locks a person's playground key and returns it.
 pub async fn lock_playground_key(
     tx: &mut Tx,
     account: AccountId,
@@ -34,7 +33,7 @@ pub async fn lock_playground_key(
         .map(KeyId::new))
 }
 
-/// From now on it is this one.
+/// Sets a person's playground key.
 pub async fn set_playground_key(
     tx: &mut Tx,
     (account, person): (AccountId, PersonId),

@@ -1,4 +1,4 @@
-//! Keys as people look for them: the newest first, by a part of their name, and their names by number.
+//! Search of keys: newest first, by a part of their name; and names by id.
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
@@ -7,21 +7,19 @@ use trunkline_types::{AccountId, KeyId};
 use super::rows::{self, COLUMNS};
 use super::{Key, PAGE_MAX_ROWS};
 
-/// Rows that one question looks at for a part of a name.
+/// Rows that one search scans.
 pub const SEARCH_MAX_ROWS: u32 = 5_000;
-/// Names that are asked for at once.
+/// Most names of one query.
 const NAMES_MAX: usize = 5_000;
 
 /// Which keys.
 #[derive(Debug, Clone)]
 pub struct KeysQuery<'a> {
-    /// Whose.
     pub account: AccountId,
     /// Those whose name or hint has this text, in any case.
     pub text: Option<&'a str>,
     /// Those made before this one.
     pub before: Option<KeyId>,
-    /// At most so many.
     pub limit: u32,
 }
 
@@ -79,7 +77,7 @@ pub async fn search(
     Ok(found)
 }
 
-/// A key of an account that was not deleted; another's is as unknown as one that never was.
+/// A key of an account that was not deleted; a key of another account is treated as unknown.
 pub async fn of_account(
     connection: &mut PgConnection,
     account: AccountId,
@@ -89,7 +87,7 @@ pub async fn of_account(
     Ok(found.filter(|key| key.account == account && key.deleted_at.is_none()))
 }
 
-/// What some keys of an account are called, deleted ones included: usage names them.
+/// Names of some keys of an account, deleted ones included: usage refers to them.
 pub async fn names(
     connection: &mut PgConnection,
     account: AccountId,

@@ -1,4 +1,5 @@
-//! Keys as nodes keep them in memory: what lets a caller in, and nothing that is only shown.
+//! Rows of the key snapshot that nodes keep in memory: what authentication needs, and nothing for
+//! display.
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
@@ -8,24 +9,22 @@ use super::{KeyCursor, KeyHash, rows};
 use crate::policy::Policy;
 use crate::table_checksum::TableChecksum;
 
-/// Most rows of one answer to a reader that follows. Larger than a list's page: a node that starts reads
-/// them all, and each answer costs a way there and back.
+/// Most rows of one page for a follower. Larger than a list's page: a starting node reads the whole
+/// table, and each page costs a round trip.
 pub const FOLLOW_MAX_ROWS: u32 = 10_000;
 
-/// What a node keeps of a key.
+/// A key in the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySnapshotRow {
-    /// Names it.
     pub id: KeyId,
-    /// Whose it is.
     pub account: AccountId,
     /// The key above it.
     pub parent: Option<KeyId>,
-    /// What it is found by.
+    /// The SHA-256 of the key.
     pub hash: KeyHash,
-    /// The secret before this one, and until when it opens the door.
+    /// The previous secret, and until when it is accepted.
     pub previous: Option<(KeyHash, Timestamp)>,
-    /// What it may be used for, without its end: many keys share one policy, few share an end.
+    /// Its policy without the expiry: many keys share a policy, few share an expiry.
     pub policy: Policy,
     /// Its end.
     pub expires_at: Option<Timestamp>,
@@ -37,8 +36,8 @@ pub struct KeySnapshotRow {
     pub revision: i64,
 }
 
-/// What has changed since a reader last looked, in the order in which it became visible. At most
-/// [`FOLLOW_MAX_ROWS`]: ask again from the last row until nothing comes.
+/// Keys that changed after a cursor, in the order in which they became visible. At most
+/// [`FOLLOW_MAX_ROWS`]: continue from the last row until the page is empty.
 pub async fn changed_since(
     connection: &mut PgConnection,
     cursor: KeyCursor,
@@ -78,7 +77,7 @@ pub async fn changed_since(
     Ok(keys)
 }
 
-/// How many keys there are, and the sum over their numbers and revisions.
+/// Count of keys, and the checksum over their ids and revisions.
 pub async fn checksum(connection: &mut PgConnection) -> Result<TableChecksum, DbError> {
     TableChecksum::of_table(
         connection,
@@ -92,7 +91,7 @@ pub async fn checksum(connection: &mut PgConnection) -> Result<TableChecksum, Db
 // === impl KeySnapshotRow ===
 
 impl KeySnapshotRow {
-    /// How far a reader has come with this row.
+    /// The position after this row.
     #[must_use]
     pub const fn cursor(&self) -> KeyCursor {
         KeyCursor {

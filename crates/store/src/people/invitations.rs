@@ -13,7 +13,6 @@ pub const OPEN_INVITATIONS_MAX: i64 = 100;
 /// An invitation that is open.
 #[derive(Debug, Clone)]
 pub struct Invitation {
-    /// Its number.
     pub id: i64,
     /// Into which organisation.
     pub account: AccountId,
@@ -23,11 +22,10 @@ pub struct Invitation {
     pub email: String,
     /// With which role.
     pub role: Role,
-    /// Who invited; none for an operator at the command line.
+    /// The inviting person; none for the operator's command line.
     pub invited_by: Option<String>,
     /// Whether it went to the address by mail.
     pub is_mailed: bool,
-    /// When it was written.
     pub created_at: Timestamp,
     /// When it is over.
     pub expires_at: Timestamp,
@@ -46,7 +44,7 @@ pub struct NewInvitation<'a> {
     pub token: &'a TokenHash,
     /// Whether it goes to the address by mail and nowhere else.
     pub is_mailed: bool,
-    /// Who invites; none for an operator at the command line.
+    /// The inviting person; none for the operator's command line.
     pub invited_by: Option<PersonId>,
     /// How long it is good.
     pub life_seconds: i64,
@@ -62,7 +60,7 @@ const SELECT: &str =
 
 /// Writes an invitation. One that is open for the same address ends.
 pub async fn invite(tx: &mut Tx, new: &NewInvitation<'_>) -> Result<i64, DbError> {
-    // Two at once for the same address would both find none to end.
+    // Two concurrent invitations of one address would both find none to revoke.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('app.invitation', $1))")
         .bind(new.account.number())
         .execute(&mut **tx)
@@ -118,7 +116,7 @@ pub async fn open_invitation(
     row.as_ref().map(Invitation::of_row).transpose()
 }
 
-/// Uses an invitation up; of two at once, one gets it.
+/// Accepts an invitation; one of two concurrent requests gets it.
 pub async fn accept(tx: &mut Tx, id: i64, person: PersonId) -> Result<bool, DbError> {
     let done = sqlx::query(
         "UPDATE app.invitation SET accepted_at = app.now(), accepted_by = $2
@@ -131,7 +129,7 @@ pub async fn accept(tx: &mut Tx, id: i64, person: PersonId) -> Result<bool, DbEr
     Ok(done.rows_affected() == 1)
 }
 
-/// Takes an open invitation back. None if there is no such one in the organisation.
+/// Revokes an open invitation. None if there is no such one in the organisation.
 pub async fn revoke_invitation(
     tx: &mut Tx,
     account: AccountId,

@@ -1,9 +1,9 @@
-//! Tries to sign in that failed. A try is counted before its password is looked at: of many at once,
-//! each sees the ones before it. A good one takes its count back.
+//! Failed logins. An attempt is counted before its password is checked, so that concurrent attempts
+//! all count. A successful one removes its count.
 //!
-//! An address is locked for a while after some failures, longer each time; tries while it is locked do
-//! not make it longer, or a stranger could keep somebody out for ever with one try a minute. A network
-//! has a number of failures an hour.
+//! An address is locked after some failures, longer each time; attempts while it is locked do not
+//! extend the lock, or an attacker could lock a person out with one attempt a minute. A network has
+//! a limit of failures an hour.
 
 use sqlx::Row as _;
 use trunkline_db::{DbError, Tx};
@@ -11,7 +11,7 @@ use trunkline_db::{DbError, Tx};
 use super::TokenHash;
 use super::tokens::ATTEMPT_LIFE_SECONDS;
 
-/// How many failures are how bad.
+/// Limits of failed logins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginLimits {
     /// Failures for one address before it is locked.
@@ -22,11 +22,11 @@ pub struct LoginLimits {
     pub longest_lock_seconds: i64,
     /// Failures of one network in an hour.
     pub network_failures: i32,
-    /// That hour.
+    /// The window of the network limit, in seconds.
     pub network_seconds: i64,
 }
 
-/// Who tries, as hashes.
+/// Origin of a login attempt, as hashes.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginAttempt<'a> {
     /// Of the address that was typed.
@@ -35,12 +35,12 @@ pub struct LoginAttempt<'a> {
     pub network: &'a TokenHash,
 }
 
-/// Whether the password may be looked at.
+/// Whether the password may be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allowed {
     /// Yes.
     Yes,
-    /// Too many failures for the address. Nobody is told.
+    /// Too many failures for the address. The response does not reveal it.
     Locked,
     /// Too many failures from the network; it may come back after so many seconds.
     NetworkIsOut {
@@ -52,7 +52,7 @@ pub enum Allowed {
 // === impl LoginLimits ===
 
 impl LoginLimits {
-    /// The house's.
+    /// The defaults.
     pub const DEFAULT: Self = Self {
         address_failures: 5,
         first_lock_seconds: 60,
@@ -62,13 +62,13 @@ impl LoginLimits {
     };
 }
 
-/// Counts a try and says whether it may go on. Commit it before the password is looked at.
+/// Counts an attempt and returns whether it may continue. Commit before the password is checked.
 pub async fn record_attempt(
     tx: &mut Tx,
     attempt: LoginAttempt<'_>,
     limits: &LoginLimits,
 ) -> Result<Allowed, DbError> {
-    // The network first, always: two transactions never wait for each other in a ring.
+    // Always the network first, so that two transactions cannot deadlock.
     let row = sqlx::query(
         "INSERT INTO app.sign_in_attempt AS a (kind, subject_hash, failures, first_at, last_at)
          VALUES ('network', $1, 1, app.now(), app.now())
@@ -122,7 +122,7 @@ pub async fn record_attempt(
     Ok(Allowed::Yes)
 }
 
-/// The try was a good one: the address starts anew, the network gets its count back.
+/// A successful login: resets the address and removes the network's count.
 pub async fn clear_attempts(tx: &mut Tx, attempt: LoginAttempt<'_>) -> Result<(), DbError> {
     sqlx::query(
         "UPDATE app.sign_in_attempt SET failures = greatest(failures - 1, 0)

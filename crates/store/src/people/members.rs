@@ -1,5 +1,5 @@
-//! Members of organisations. The last owner stays: whoever takes an owner away locks all owners of the
-//! account first, so that two who go at once do not both go.
+//! Members of organisations. The last owner stays: removing an owner locks all owners of the
+//! account first, so that two concurrent removals cannot both succeed.
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -17,7 +17,6 @@ const MEMBERSHIPS_SHOWN: i64 = 200;
 /// A member, for the list.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Who.
     pub person: PersonId,
     /// Their address.
     pub email: String,
@@ -25,35 +24,32 @@ pub struct Member {
     pub name: String,
     /// What they may do.
     pub role: Role,
-    /// Since when.
     pub joined_at: Timestamp,
-    /// When a device of theirs was last heard of.
+    /// When a device of theirs was last active.
     pub last_seen_at: Option<Timestamp>,
 }
 
 /// An organisation of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
-    /// Which.
     pub account: AccountId,
-    /// What people call it.
     pub name: String,
     /// What the person may do.
     pub role: Role,
 }
 
-/// What came of taking an owner away.
+/// Result of a membership change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
     /// It is done.
     Done,
     /// No such member.
     Unknown,
-    /// Nobody else owns the organisation.
+    /// The member is the last owner.
     LastOwner,
 }
 
-/// Makes somebody a member; false if they are one.
+/// Adds a member; false if the person is one already.
 pub async fn add_member(
     tx: &mut Tx,
     account: AccountId,
@@ -96,7 +92,7 @@ pub async fn memberships(
     rows.iter().map(membership).collect()
 }
 
-/// The first organisation of the first person who runs the house.
+/// The first organisation of the first operator.
 pub async fn operators_account(
     connection: &mut PgConnection,
 ) -> Result<Option<AccountId>, DbError> {
@@ -113,7 +109,7 @@ pub async fn operators_account(
     Ok(id.map(AccountId::new))
 }
 
-/// The first person who runs the installation and is a member of this organisation.
+/// The first operator who is a member of this organisation.
 pub async fn operator_of(
     connection: &mut PgConnection,
     account: AccountId,
@@ -149,7 +145,7 @@ pub async fn members(
     rows.iter().map(Member::of_row).collect()
 }
 
-/// One member; another organisation's is as unknown as one that never was.
+/// One member; a member of another organisation is treated as unknown.
 pub async fn member(
     connection: &mut PgConnection,
     account: AccountId,
@@ -189,7 +185,7 @@ pub async fn change_role(
     Ok(Changed::Done)
 }
 
-/// Takes a member away. Devices that looked at the organisation look at nothing.
+/// Removes a member. Sign-ins with this active account lose it.
 pub async fn remove_member(
     tx: &mut Tx,
     account: AccountId,

@@ -11,21 +11,20 @@ use super::PersonId;
 /// A person.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// Who.
     pub id: PersonId,
     /// Their address, lower-case.
     pub email: String,
     /// What people call them.
     pub name: String,
-    /// The text of argon2id; none for who signs in elsewhere.
+    /// The argon2id text; none for people who sign in through a provider.
     pub password: Option<Secret>,
-    /// Since when the address is known to be theirs.
+    /// When the address was verified.
     pub email_verified_at: Option<Timestamp>,
-    /// Whether they run the house.
+    /// Whether the person is an operator.
     pub is_operator: bool,
-    /// When they came.
+    /// When the person was created.
     pub created_at: Timestamp,
-    /// Since when they are shut out.
+    /// When the person was disabled.
     pub disabled_at: Option<Timestamp>,
 }
 
@@ -39,16 +38,16 @@ pub struct NewPerson<'a> {
     pub name: &'a str,
     /// The text of argon2id, if they have a password.
     pub password: Option<&'a Secret>,
-    /// Whether the address is known to be theirs.
+    /// Whether the address is verified.
     pub is_verified: bool,
-    /// Whether they run the house.
+    /// Whether the person is an operator.
     pub is_operator: bool,
 }
 
 const COLUMNS: &str =
     "id, email, name, password_hash, email_verified_at, is_operator, created_at, disabled_at";
 
-/// Writes a person; none if somebody has the address.
+/// Creates a person; none if the address is taken.
 pub async fn create_person(tx: &mut Tx, new: &NewPerson<'_>) -> Result<Option<PersonId>, DbError> {
     let id: Option<i64> = sqlx::query_scalar(
         "INSERT INTO app.person (email, name, password_hash, email_verified_at, is_operator)
@@ -78,7 +77,6 @@ pub async fn by_email(
     row.as_ref().map(Person::of_row).transpose()
 }
 
-/// One person.
 pub async fn find_person(
     connection: &mut PgConnection,
     id: PersonId,
@@ -91,7 +89,7 @@ pub async fn find_person(
     row.as_ref().map(Person::of_row).transpose()
 }
 
-/// Whether anybody runs the house.
+/// Whether an operator exists.
 pub async fn has_operator(connection: &mut PgConnection) -> Result<bool, DbError> {
     let text = "SELECT EXISTS (SELECT FROM app.person WHERE is_operator AND disabled_at IS NULL)";
     Ok(sqlx::query_scalar(text).fetch_one(connection).await?)
@@ -117,7 +115,7 @@ pub async fn set_password(tx: &mut Tx, id: PersonId, password: &Secret) -> Resul
     Ok(())
 }
 
-/// The address is known to be theirs; the first time counts.
+/// Marks the address verified; the first time counts.
 pub async fn verify_email(tx: &mut Tx, id: PersonId) -> Result<(), DbError> {
     sqlx::query(
         "UPDATE app.person SET email_verified_at = COALESCE(email_verified_at, app.now()) WHERE id = $1",
@@ -128,7 +126,7 @@ pub async fn verify_email(tx: &mut Tx, id: PersonId) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Makes a person one who runs the house, and lets them in again.
+/// Makes a person an operator and enables them.
 pub async fn set_operator(tx: &mut Tx, id: PersonId) -> Result<(), DbError> {
     sqlx::query("UPDATE app.person SET is_operator = true, disabled_at = NULL WHERE id = $1")
         .bind(id.number())

@@ -1,5 +1,5 @@
-//! Devices that are signed in. A row ends thirty days after it was made, or after seven silent ones, or
-//! when it is deleted. What its person may do is read with it, so a changed role counts at once.
+//! Sign-ins, one per device. A row expires after thirty days, or after seven without activity. The
+//! role is read with it, so a changed role applies at once.
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -14,34 +14,32 @@ use super::{PersonId, Role, TokenHash};
 pub const ABSOLUTE_LIFE_SECONDS: i64 = 30 * 86_400;
 /// A sign-in ends when it is silent for so long.
 pub const IDLE_LIFE_SECONDS: i64 = 7 * 86_400;
-/// Money and secrets may be touched so long after the password was given.
+/// How long a step-up lasts after the password was entered.
 pub const STEP_UP_SECONDS: i64 = 600;
-/// Devices of one person; the one that was silent longest makes room.
+/// Sign-ins of one person; the least recently active one is removed.
 pub const SIGN_INS_MAX: i64 = 50;
-/// `last_seen_at` is no more exact than this, so that reading a page is not writing one.
+/// Resolution of `last_seen_at`, so that reading a page does not write one.
 const SEEN_EVERY_SECONDS: i64 = 60;
 
-/// Who asks, as read with one statement.
+/// A sign-in with its person and role, read with one statement.
 #[derive(Debug, Clone)]
 pub struct SignIn {
     /// The device.
     pub id: Uuid,
-    /// Whose it is.
     pub person: PersonId,
     /// Their address.
     pub email: String,
     /// What people call them.
     pub name: String,
-    /// Whether they run the house.
+    /// Whether the person is an operator.
     pub is_operator: bool,
     /// Whether they have a password here.
     pub has_password: bool,
-    /// Whether the address is known to be theirs.
+    /// Whether the address is verified.
     pub is_verified: bool,
-    /// The organisation that is looked at, and their role in it; none if it is closed or they are no
-    /// member (any more).
+    /// The active account and the role in it; none if it is closed or the person is no member.
     pub active_account: Option<(AccountId, Role)>,
-    /// Until when money and secrets may be touched.
+    /// Until when the step-up lasts.
     pub stepped_up_until: Option<Timestamp>,
     /// Whether `last_seen_at` should be written.
     pub is_stale: bool,
@@ -52,15 +50,13 @@ pub struct SignIn {
 /// A sign-in to write.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSignIn<'a> {
-    /// Its name.
     pub id: Uuid,
     /// Of the token that the browser keeps.
     pub token: &'a TokenHash,
-    /// Whose.
     pub person: PersonId,
-    /// Which organisation is looked at; none for the first one.
+    /// The active account; none for the person's first one.
     pub account: Option<AccountId>,
-    /// Whether a password was given just now.
+    /// Whether a password was entered just now.
     pub is_stepped_up: bool,
     /// Where from.
     pub address: &'a str,
@@ -71,7 +67,6 @@ pub struct NewSignIn<'a> {
 /// A device, for the list.
 #[derive(Debug, Clone)]
 pub struct Device {
-    /// Its name.
     pub id: Uuid,
     /// When it signed in.
     pub created_at: Timestamp,
@@ -118,7 +113,7 @@ pub async fn sign_in(tx: &mut Tx, new: &NewSignIn<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Who holds a token; none if it is nobody's, is over, or its person is shut out.
+/// The sign-in of a token; none if it is unknown, expired, or its person is disabled.
 pub async fn find_sign_in(
     connection: &mut PgConnection,
     token: &TokenHash,
@@ -142,7 +137,7 @@ pub async fn find_sign_in(
     row.as_ref().map(SignIn::of_row).transpose()
 }
 
-/// Notes that a device was heard of.
+/// Updates the time of last activity.
 pub async fn touch(tx: &mut Tx, id: Uuid) -> Result<(), DbError> {
     sqlx::query("UPDATE app.sign_in SET last_seen_at = app.now() WHERE id = $1")
         .bind(id)
@@ -151,8 +146,8 @@ pub async fn touch(tx: &mut Tx, id: Uuid) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Looks at another organisation, under a new token. False if the person is no member of it, or the
-/// device is not signed in any more.
+/// Switches the active account, with a new token. False if the person is no member of it, or the
+/// sign-in ended.
 pub async fn switch_account(
     tx: &mut Tx,
     id: Uuid,
@@ -172,8 +167,8 @@ pub async fn switch_account(
     Ok(done.rows_affected() == 1)
 }
 
-/// Where an organisation that is looked at is gone, the first one of the person's takes its place; the
-/// token stays, because a page only reads.
+/// Replaces an active account that is gone with the person's first one; the token stays, because a
+/// page only reads.
 pub async fn switch_to_first_account(tx: &mut Tx, id: Uuid) -> Result<(), DbError> {
     sqlx::query(
         "UPDATE app.sign_in AS s SET account_id = (
@@ -188,8 +183,7 @@ pub async fn switch_to_first_account(tx: &mut Tx, id: Uuid) -> Result<(), DbErro
     Ok(())
 }
 
-/// The password was given: a new token, with which money and secrets may be touched for a while. False
-/// if the device is not signed in any more.
+/// Starts a step-up after the password was entered, with a new token. False if the sign-in ended.
 pub async fn renew(tx: &mut Tx, id: Uuid, token: &TokenHash) -> Result<bool, DbError> {
     let done = sqlx::query(
         "UPDATE app.sign_in SET token_hash = $2, stepped_up_until = app.now() + $3 * interval '1 second'
@@ -203,7 +197,7 @@ pub async fn renew(tx: &mut Tx, id: Uuid, token: &TokenHash) -> Result<bool, DbE
     Ok(done.rows_affected() == 1)
 }
 
-/// The devices of a person that are signed in, the last one heard of first; their number is bounded.
+/// The signed-in devices of a person, most recently active first; their number is bounded.
 pub async fn devices(
     connection: &mut PgConnection,
     person: PersonId,

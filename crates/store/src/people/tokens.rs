@@ -1,4 +1,4 @@
-//! Links that are good once, and the sweeping of what is over.
+//! One-time links, and deletion of expired rows.
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{Database, DbError, Tx};
@@ -7,9 +7,9 @@ use super::{IDLE_LIFE_SECONDS, PersonId, TokenHash};
 
 /// Rows that one sweep takes from a table at most, so that no transaction is long.
 const SWEPT_AT_ONCE: i64 = 1_000;
-/// How long a link that is over or was used is kept, for who looks into what happened.
+/// Retention of used and expired links, for investigations.
 const KEPT_SECONDS: i64 = 7 * 86_400;
-/// A failed try is forgotten after this long without another.
+/// A failed login is deleted after this long without another.
 pub(super) const ATTEMPT_LIFE_SECONDS: i64 = 86_400;
 
 /// What a link is for.
@@ -19,14 +19,13 @@ pub enum Purpose {
     Verify,
     /// A new password.
     Reset,
-    /// Makes an operator.
+    /// Creates an operator.
     Setup,
 }
 
 // === impl Purpose ===
 
 impl Purpose {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -57,7 +56,7 @@ pub async fn issue_token(
     Ok(())
 }
 
-/// Voids the links of a purpose: a person's, or those of nobody.
+/// Voids the links of a purpose: a person's, or those without a person.
 pub async fn void_tokens(
     tx: &mut Tx,
     purpose: Purpose,
@@ -74,7 +73,7 @@ pub async fn void_tokens(
     Ok(done.rows_affected())
 }
 
-/// Whether a link is good now, for who has much to do before it is used up.
+/// Whether a link is valid, without consuming it.
 pub async fn has_token(
     connection: &mut PgConnection,
     purpose: Purpose,
@@ -106,8 +105,8 @@ pub async fn has_any_token(
     Ok(is_good)
 }
 
-/// Uses a link up; of two at once, one gets it. Outer none: it is unknown, used or over, and nobody is
-/// told which.
+/// Consumes a link; one of two concurrent requests gets it. Outer none: it is unknown, used or
+/// expired.
 pub async fn take_token(
     tx: &mut Tx,
     purpose: Purpose,
@@ -127,7 +126,7 @@ pub async fn take_token(
     Ok(Some(person.map(PersonId::new)))
 }
 
-/// Takes away what is over: sign-ins, links, tries. Bounded; says how many rows went.
+/// Deletes expired sign-ins, links and login attempts, a bounded number of each. Returns how many.
 pub async fn sweep(database: &Database) -> Result<u64, DbError> {
     let statements = [
         (
