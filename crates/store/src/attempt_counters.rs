@@ -1,26 +1,26 @@
-//! How often somebody tried something within an hour. A try is counted in a transaction of its own, before it
-//! is known whether it succeeds, so that a crash or a refusal does not give it back.
+//! Attempts per hour, by account, address or network. An attempt is counted in a transaction of its
+//! own, before its result is known, so that a crash or an error does not undo it.
 
 use sha2::{Digest as _, Sha256};
 use trunkline_db::{Database, DbError};
 
-/// What is counted, and how often it may happen in an hour.
+/// What is counted; each kind has a limit per hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// A code, by an account.
+    /// Redeeming a code, per account.
     CodeByAccount,
-    /// A code, from a network.
+    /// Redeeming a code, per network.
     CodeFromNetwork,
-    /// A letter, to an address.
+    /// An email, per address.
     EmailToAddress,
-    /// A letter, asked for from a network.
+    /// Requesting an email, per network.
     EmailFromNetwork,
-    /// A sign-in at a provider, begun from a network.
+    /// Starting an OIDC sign-in, per network.
     ProviderFromNetwork,
 }
 
-/// Counts a try. False if there were too many in the hour that began with the first of them: then nothing
-/// was counted and nothing may be done.
+/// Counts an attempt. False if the limit of the current hour is reached: then nothing was counted
+/// and the caller must refuse.
 pub async fn take(database: &Database, what: Attempt, who: &[u8]) -> Result<bool, DbError> {
     let mut tx = database.begin().await?;
     let done = sqlx::query(

@@ -1,5 +1,5 @@
-//! The catalog's rows: written once for each change, read by whoever follows. What an entry says is
-//! the catalog's business; here it is JSON.
+//! The catalog's rows: written once for each change, followed by revision. Entries are JSON here;
+//! `trunkline_catalog` knows their content.
 
 mod history;
 
@@ -30,44 +30,39 @@ pub const HISTORY_MAX_USED: i64 = 100;
 pub struct NewChange<'a> {
     /// The hash of all prices after it.
     pub pricing_version: [u8; 32],
-    /// Who made it.
     pub author: &'a str,
-    /// Why.
     pub note: &'a str,
-    /// Groups and vendors; none if they stay.
+    /// Groups and vendors; none if unchanged.
     pub header: Option<&'a Value>,
-    /// Models that are new or other, and, without an entry, those that are sold no more.
+    /// New and changed models and, without an entry, removed ones.
     pub models: &'a [(String, Option<Value>)],
 }
 
 /// A change that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Its number.
     pub revision: i64,
     /// The hash of all prices after it.
     pub pricing_version: Vec<u8>,
-    /// Who made it.
     pub author: String,
-    /// Why.
     pub note: String,
     /// When, by the database's clock.
     pub created_at: Timestamp,
 }
 
-/// What is other than at an earlier number.
+/// Changes since an earlier revision.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// The number that this leads to.
+    /// The revision after these changes.
     pub revision: i64,
-    /// Groups and vendors, if they are other.
+    /// Groups and vendors, if changed.
     pub header: Option<Value>,
-    /// Models that are other; none for those that are gone.
+    /// Changed models; none for removed ones.
     pub models: Vec<(String, Option<Value>)>,
 }
 
-/// Takes the next number. Whoever else wants to change the catalog waits until this transaction
-/// ends, so what is read after this stays true until then.
+/// Takes the next revision. Other writers of the catalog wait until this transaction ends, so what
+/// is read after this stays valid until then.
 pub async fn next_number(tx: &mut Tx) -> Result<i64, DbError> {
     revision::bump(tx, TOPIC).await
 }
@@ -111,7 +106,7 @@ pub async fn write(tx: &mut Tx, number: i64, change: &NewChange<'_>) -> Result<(
     Ok(())
 }
 
-/// The newest number; 0 while there is no catalog.
+/// The newest revision; 0 while there is no catalog.
 pub async fn newest(connection: &mut PgConnection) -> Result<i64, DbError> {
     let newest: Option<i64> = sqlx::query_scalar("SELECT max(revision) FROM app.catalog_change")
         .fetch_one(connection)
@@ -119,7 +114,7 @@ pub async fn newest(connection: &mut PgConnection) -> Result<i64, DbError> {
     Ok(newest.unwrap_or(0))
 }
 
-/// What is other at a number than it was at an earlier one.
+/// Changes between two revisions.
 pub async fn changes_between(
     connection: &mut PgConnection,
     (seen, upto): (i64, i64),
@@ -161,8 +156,8 @@ pub async fn changes_between(
     }
 }
 
-/// The newest of the latest catalogs before a number that somebody can use, as they see it. Looks at
-/// no more than [`HISTORY_MAX_USED`] of them.
+/// The newest catalog before a revision that `usable` accepts. Tries at most [`HISTORY_MAX_USED`]
+/// revisions.
 pub async fn newest_usable<T>(
     connection: &mut PgConnection,
     before: i64,
@@ -184,8 +179,8 @@ pub async fn newest_usable<T>(
     Ok(None)
 }
 
-/// One model, the frame and the version of the prices as they were at a number. None if it was not
-/// sold then, or if there was no such number.
+/// One model, the header and the pricing version at a revision. None if the model or the revision
+/// did not exist.
 pub async fn model_at(
     connection: &mut PgConnection,
     name: &str,
@@ -213,7 +208,7 @@ pub async fn model_at(
         .map(|(Json(entry), Json(frame))| (entry, frame, version)))
 }
 
-/// The newest number at which all prices had a version; none if that version is not kept.
+/// The newest revision with a pricing version; none if that version is not stored.
 pub async fn number_of(
     connection: &mut PgConnection,
     pricing_version: &[u8],

@@ -1,5 +1,5 @@
-//! Cells of social data that are not sold for now, and what happened to them. Which cells there are is
-//! not known here: a cell is named by its platform and its capability.
+//! Pauses of social cells, and their history. A cell is named by its platform and its capability;
+//! which cells exist is not known here.
 
 use serde_json::json;
 use sqlx::postgres::PgRow;
@@ -21,21 +21,21 @@ pub const EVENTS_MAX_ROWS: i64 = 1_000;
 /// PauseAction the ids of events of cells begin with; the number of the change follows.
 const EVENT_MARK: u64 = 0x736f_6369_616c_0000;
 
-/// Who says so.
+/// The actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PausedBy {
     /// A person.
     Operator,
-    /// A node that found the path of the data source gone.
+    /// A node that found the data source's path gone.
     Gateway,
 }
 
 /// PauseAction happened to a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PauseAction {
-    /// It is not sold any more.
+    /// Not sold until resumed.
     Paused,
-    /// It is sold again.
+    /// Sold again.
     Resumed,
 }
 
@@ -46,9 +46,8 @@ pub struct Pause {
     pub platform: String,
     /// The capability's word.
     pub capability: String,
-    /// Why.
     pub reason: String,
-    /// Who says so.
+    /// The actor.
     pub by: PausedBy,
     /// Since when, by the database's clock.
     pub paused_at: Timestamp,
@@ -67,16 +66,15 @@ pub struct PauseEvent {
     pub capability: String,
     /// PauseAction.
     pub action: PauseAction,
-    /// Why.
     pub reason: String,
-    /// Who says so.
+    /// The actor.
     pub by: PausedBy,
 }
 
 /// All pauses, by platform and capability. At most [`MAX_PAUSES`].
 ///
-/// Whoever follows them asks for the topic's number first and for this after, and so never has pauses
-/// that are older than their number.
+/// A follower reads the topic's revision first and the pauses after, so they are never older than
+/// their revision.
 pub async fn paused(connection: &mut PgConnection) -> Result<Vec<Pause>, DbError> {
     let rows = sqlx::query(
         "SELECT platform, capability, reason, actor, paused_at FROM app.social_pause
@@ -88,9 +86,9 @@ pub async fn paused(connection: &mut PgConnection) -> Result<Vec<Pause>, DbError
     rows.iter().map(Pause::of_row).collect()
 }
 
-/// Takes a cell off sale. The first reason stays: false, and nothing written, if it is paused already.
-/// A long reason is cut, with a mark. A node that knows it to be paused should not call this for every
-/// refusal: the writers of a topic take turns.
+/// Pauses a cell. The first reason stays: false, and nothing written, if it is paused already. A
+/// long reason is truncated. A node that knows it to be paused should not call this for every
+/// error: writers of a topic are serialised.
 pub async fn pause(
     tx: &mut Tx,
     platform: &str,
@@ -103,7 +101,7 @@ pub async fn pause(
     }
     let number = revision::bump(tx, TOPIC).await?;
     let reason = validation::reason(reason);
-    // Somebody may have been first while we waited for the number.
+    // Another writer may have paused it while this one waited for the revision.
     let written = sqlx::query(
         "INSERT INTO app.social_pause (platform, capability, reason, actor, revision)
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (platform, capability) DO NOTHING",
@@ -129,7 +127,7 @@ pub async fn pause(
     Ok(true)
 }
 
-/// Sells a cell again. False, and nothing written, if it is not paused.
+/// Resumes a cell. False, and nothing written, if it is not paused.
 pub async fn resume(
     tx: &mut Tx,
     platform: &str,
@@ -203,7 +201,7 @@ async fn note(
     .bind(by.word())
     .execute(&mut **tx)
     .await?;
-    // Customers hear of it too. Why is the operator's own matter.
+    // Customers get an event without the reason, which is for the operator.
     let told = NewEvent {
         id: Uuid::from_u64_pair(EVENT_MARK, u64::try_from(number).unwrap_or_default()),
         account: SYSTEM_ACCOUNT,
@@ -220,10 +218,8 @@ async fn note(
 // === impl PausedBy ===
 
 impl PausedBy {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Operator, Self::Gateway];
 
-    /// The word for it, the table's too.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -242,10 +238,8 @@ impl PausedBy {
 // === impl PauseAction ===
 
 impl PauseAction {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Paused, Self::Resumed];
 
-    /// The word for it, the table's too.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

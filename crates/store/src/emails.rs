@@ -1,6 +1,6 @@
-//! Letters: what people are to be sent, and what became of it. A letter is written in the transaction that
-//! made it necessary and carried later by whoever takes it first. What it says comes and goes sealed: this
-//! room cannot read it.
+//! Outgoing emails and their delivery state. An email is written in the transaction that made it
+//! necessary and sent later by the worker that claims it. Its content is sealed: this crate cannot
+//! read it.
 
 mod claim;
 mod retention;
@@ -18,10 +18,10 @@ pub use retention::{Cleanup, clean_up, hold_for_operator};
 
 /// Longest address that mail can have.
 pub const ADDRESS_MAX_CHARACTERS: usize = 254;
-/// Most letters of one list.
+/// Most emails of one list.
 pub const LIST_MAX: i64 = 500;
 
-/// What a letter is about.
+/// Kind of an email.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A link that proves an address.
@@ -30,75 +30,68 @@ pub enum Kind {
     Reset,
     /// A link into an organisation.
     Invitation,
-    /// Somebody signed up with an address that has a person already. No secret is in it.
+    /// A sign-up used an address that has an account already. It contains no secret.
     Known,
 }
 
-/// How far a letter is.
+/// Delivery state of an email.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is sent, or tried again later.
+    /// Queued, or waiting for a retry.
     Waiting,
-    /// A mail server has taken it.
+    /// Accepted by a mail server.
     Sent,
-    /// It was given up.
+    /// Given up.
     Failed,
-    /// There is no mail server: an operator passes its link on.
+    /// No mail server is configured: an operator passes its link on.
     Kept,
 }
 
-/// What a letter says beside the words that all of its kind have. Sealed in the row.
+/// The variable content of an email. Sealed in the row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// Where it leads.
+    /// The link.
     pub link: String,
-    /// Whom it greets; empty for nobody.
+    /// The recipient's name; may be empty.
     pub name: String,
     /// Which organisation it is about, for an invitation.
     pub organisation: Option<String>,
-    /// Who asked for it, for an invitation.
+    /// The inviting person, for an invitation.
     pub by: Option<String>,
 }
 
-/// A letter to write.
+/// An email to write.
 #[derive(Debug, Clone, Copy)]
 pub struct NewEmail<'a> {
-    /// Its id.
     pub id: Uuid,
-    /// What about.
     pub kind: Kind,
-    /// Whose.
     pub to: &'a str,
     /// Its [`Content`] as [`Content::bytes`], sealed under [`context`].
     pub sealed: &'a [u8],
-    /// When its link is over.
+    /// When its link expires.
     pub expires_at: Timestamp,
-    /// Whether there is a mail server; without one it is kept for the operator.
+    /// Whether a mail server is configured; without one it is held for the operator.
     pub is_mailed: bool,
 }
 
-/// A letter as it stands.
+/// A stored email.
 #[derive(Debug, Clone)]
 pub struct Email {
-    /// Its id.
     pub id: Uuid,
-    /// What about.
     pub kind: Kind,
-    /// Whose.
     pub to: String,
-    /// What it says, sealed.
+    /// The content, sealed.
     pub sealed: Vec<u8>,
     /// How far it is.
     pub state: State,
-    /// Why the last try did not succeed.
+    /// Last error.
     pub last_error: Option<String>,
-    /// When it was written.
     pub created_at: Timestamp,
-    /// When its link is over.
+    /// When its link expires.
     pub expires_at: Timestamp,
 }
 
-/// Where a letter's seal stands: it opens in this row and nowhere else.
+/// Associated data of an email's seal: it opens in this row only.
 #[must_use]
 pub fn context(id: Uuid) -> Vec<u8> {
     [b"app.email.sealed/".as_slice(), id.as_bytes()].concat()
@@ -125,8 +118,7 @@ pub async fn write(tx: &mut Tx, email: &NewEmail<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Letters with a link that somebody could pass on: no server has taken them, and the link is not over.
-/// Newest first.
+/// Unsent emails with a valid link, newest first.
 pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Email>, DbError> {
     let rows = sqlx::query(
         "SELECT id, kind, to_address, sealed, state, last_error, created_at, expires_at FROM app.email
@@ -142,10 +134,8 @@ pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Ema
 // === impl Kind ===
 
 impl Kind {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Verify, Self::Reset, Self::Invitation, Self::Known];
 
-    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -167,7 +157,6 @@ impl Kind {
 impl State {
     const ALL: [Self; 4] = [Self::Waiting, Self::Sent, Self::Failed, Self::Kept];
 
-    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -190,7 +179,7 @@ impl Content {
     /// As it is sealed.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        // Four texts; there is nothing in them that JSON cannot say.
+        // Serialising four strings cannot fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 

@@ -1,15 +1,14 @@
-//! Tables that are not money: who the customers are, which keys they hold with which policy, and the
-//! channels to upstreams, workflow records and pauses of social data.
+//! Tables apart from money: accounts, API keys and policies, channels, workflow records, pauses of
+//! social cells, people, emails, tasks and webhooks.
 //!
-//! One file per family of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
-//! [`cell_pauses`], [`webhooks`], [`limits`], [`people`], [`sign_ups`], [`oidc`], [`emails`], [`redemption_codes`], [`trial_grants`], [`attempt_counters`].
-//! [`logins`] is about the database's own login.
-//! What a key may do is a [`Policy`], checked once, when it is made.
-//! Every change takes the next number of its topic, so that nodes which keep these tables in memory can
-//! follow them.
+//! One module per group of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
+//! [`cell_pauses`], [`webhooks`], [`limits`], [`people`], [`sign_ups`], [`oidc`], [`emails`],
+//! [`redemption_codes`], [`trial_grants`], [`attempt_counters`]. [`logins`] is about the database's
+//! own login. What a key may do is a [`Policy`], checked once, when it is made. Every change takes
+//! the next revision of its topic, so that nodes which cache these tables can follow them.
 //!
-//! This crate must not know customers' money or prices, HTTP, or how a caller is let in: it keeps rows.
-//! The text of a key enters it, is hashed, and goes nowhere else; the text of an upstream's credential
+//! This crate must not know money, prices, HTTP or authentication: it reads and writes rows. A
+//! plain API key is hashed here and goes nowhere else; the plain text of an upstream's credential
 //! never enters it.
 #![cfg_attr(
     not(test),

@@ -1,5 +1,5 @@
-//! Redemption codes: what they are worth, who made them, and who has used them. Booking is the ledger's; the
-//! caller does it in the transaction that marks the code.
+//! Redemption codes: amount, creator and redemption. The caller books the amount with the ledger in
+//! the transaction that marks the code.
 
 mod code;
 
@@ -24,16 +24,15 @@ pub const LIST_MAX: i64 = 1_000;
 /// Which wallet a code fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wallet {
-    /// As if it had been paid for: it counts as a top-up.
+    /// The paid wallet: it counts as a top-up.
     Paid,
-    /// A gift.
+    /// The trial wallet.
     Trial,
 }
 
 /// A code to write.
 #[derive(Debug, Clone)]
 pub struct NewCode<'a> {
-    /// Its id.
     pub id: Uuid,
     /// Its text, which is hashed and not kept.
     pub text: &'a RedemptionCode,
@@ -43,7 +42,6 @@ pub struct NewCode<'a> {
     pub amount: Money,
     /// Which wallet it fills.
     pub wallet: Wallet,
-    /// Who made it.
     pub made_by: &'a str,
     /// When it is over; none for never.
     pub expires_at: Option<Timestamp>,
@@ -52,7 +50,6 @@ pub struct NewCode<'a> {
 /// A code that was written.
 #[derive(Debug, Clone)]
 pub struct Code {
-    /// Its id.
     pub id: Uuid,
     /// What lists show of its text.
     pub hint: String,
@@ -62,9 +59,7 @@ pub struct Code {
     pub amount: Money,
     /// Which wallet it fills.
     pub wallet: Wallet,
-    /// Who made it.
     pub made_by: String,
-    /// When it was made.
     pub created_at: Timestamp,
     /// When it is over.
     pub expires_at: Option<Timestamp>,
@@ -110,7 +105,7 @@ pub async fn create(tx: &mut Tx, new: &NewCode<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// The code of a text, held for this transaction: two who redeem it at once come one after the other.
+/// The row of a code, locked for this transaction: concurrent redemptions run one after the other.
 pub async fn find_for_update(tx: &mut Tx, text: &RedemptionCode) -> Result<Option<Code>, DbError> {
     let query =
         format!("SELECT {COLUMNS} FROM app.redemption_code WHERE code_hash = $1 FOR UPDATE");
@@ -133,7 +128,7 @@ pub async fn redeem(tx: &mut Tx, id: Uuid, by: AccountId) -> Result<(), DbError>
     Ok(())
 }
 
-/// Takes back one code by its id, or all of a batch, that nobody has used. Returns how many.
+/// Revokes unused codes, one by its id or all of a batch. Returns how many.
 pub async fn revoke(tx: &mut Tx, id: Option<Uuid>, batch: Option<&str>) -> Result<u64, DbError> {
     let done = sqlx::query(
         "UPDATE app.redemption_code SET revoked_at = app.now()
@@ -167,7 +162,6 @@ pub async fn list(
 // === impl Wallet ===
 
 impl Wallet {
-    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -188,7 +182,7 @@ impl Wallet {
 // === impl Code ===
 
 impl Code {
-    /// Whether an account may redeem it: nobody has, and it is neither over nor taken back.
+    /// Whether it can be redeemed: not yet redeemed, not expired, not revoked.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.redeemed.is_none() && self.revoked_at.is_none() && !self.is_expired

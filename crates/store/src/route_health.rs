@@ -1,30 +1,29 @@
-//! How the routes of each model do, by the minute. Nodes add to it; people and guesses read it.
+//! Route health of each model, per minute. Nodes add samples; the console and routing read them.
 
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
 use trunkline_types::Timestamp;
 
-/// How long minutes are kept.
+/// Retention of the minutes.
 pub const KEPT_HOURS: i32 = 192;
 
-/// What a node has seen of a model since it last said so.
+/// Calls of a model that a node saw since its last sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sample {
-    /// Calls that an upstream answered or failed to.
+    /// Calls sent to an upstream.
     pub calls: i64,
-    /// Those that failed by an upstream's fault.
+    /// Calls that failed because of the upstream.
     pub failed: i64,
-    /// Output tokens of those that did not.
+    /// Output tokens of successful calls.
     pub output_tokens: i64,
 }
 
-/// How a model has done.
+/// Route health of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// The model.
     pub model: String,
-    /// All calls of the time together.
+    /// Sum over the window.
     pub sample: Sample,
     /// When the last of them was added.
     pub last_at: Timestamp,
@@ -32,7 +31,7 @@ pub struct Health {
 
 /// Adds to the present minute, by the database's clock.
 pub async fn add(database: &Database, sample: &[(String, Sample)]) -> Result<(), DbError> {
-    // In one order, so that two nodes do not wait for each other.
+    // Sorted, so that two nodes cannot deadlock.
     let mut sorted: Vec<&(String, Sample)> = sample.iter().collect();
     sorted.sort_by(|one, other| one.0.cmp(&other.0));
     let column = |of: fn(&Sample) -> i64| -> Vec<i64> {
@@ -57,7 +56,7 @@ pub async fn add(database: &Database, sample: &[(String, Sample)]) -> Result<(),
     Ok(())
 }
 
-/// How every model has done over the last hours, over all nodes.
+/// Route health of every model over the last hours and all nodes.
 pub async fn health(
     connection: &mut PgConnection,
     window_hours: i32,
@@ -86,7 +85,7 @@ pub async fn health(
     rows.iter().map(read).collect()
 }
 
-/// Forgets minutes that are too old.
+/// Deletes minutes past their retention.
 pub async fn purge(database: &Database) -> Result<u64, DbError> {
     let mut session = database.session().await?;
     let done = sqlx::query(

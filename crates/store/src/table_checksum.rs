@@ -1,17 +1,16 @@
-//! How a copy of a table in memory is compared with the table: by the count of its rows and a sum over
-//! their numbers and revisions, which either side can keep up to date row by row.
+//! Checksum of a table, to compare a cached copy with it: the count of its rows and a sum over
+//! their ids and revisions, which either side can update row by row.
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
 
-/// A prime, so that no change of one row's revision leaves the sum as it was. It stands in the statements
-/// that sum up a table, too.
+/// A prime, so that no change of one row's revision leaves the sum unchanged. The statements that
+/// sum a table contain it too.
 const PRIME: i64 = 2_147_483_647;
 
 /// The count and the sum of a table, or of a copy of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TableChecksum {
-    /// How many rows.
     pub count: i64,
     /// The sum of [`weight`] over them.
     pub sum: i64,
@@ -19,7 +18,7 @@ pub struct TableChecksum {
     pub newest: i64,
 }
 
-/// What a row adds to the sum. A product, so that two rows that exchange their revisions are found too.
+/// What a row adds to the sum. A product, so that two rows with swapped revisions are detected too.
 #[must_use]
 pub fn weight(id: i64, revision: i64) -> i64 {
     let id = id.rem_euclid(PRIME).saturating_add(1);
@@ -30,7 +29,7 @@ pub fn weight(id: i64, revision: i64) -> i64 {
 // === impl TableChecksum ===
 
 impl TableChecksum {
-    /// A row came, or came anew in place of one that had another revision.
+    /// Adds a row, or replaces one that had another revision.
     pub fn add(&mut self, id: i64, before: Option<i64>, revision: i64) {
         match before {
             Some(before) => self.sum = self.sum.saturating_sub(weight(id, before)),

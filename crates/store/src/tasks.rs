@@ -1,6 +1,6 @@
-//! Video tasks: one row each, from its hold to its verdict, and the narrow table that tells workers
-//! what is due. Every step says from which states it may be taken and answers whether it was; the
-//! money that goes with it is moved by the ledger in the same transaction.
+//! Video tasks: one row each, from its hold to its outcome, and the narrow schedule table that
+//! workers claim from. Every transition names the states it starts from and returns whether it was
+//! made; the ledger moves its money in the same transaction.
 
 mod claim;
 mod row;

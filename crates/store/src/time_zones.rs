@@ -1,5 +1,5 @@
-//! The time zones that the database's calendar knows. Budgets begin and end by it, so a zone that it
-//! does not know must be refused before it is written anywhere.
+//! Time zones that PostgreSQL knows. Budget periods use them, so an unknown zone must be refused
+//! before it is written.
 
 use sqlx::PgConnection;
 use trunkline_db::DbError;

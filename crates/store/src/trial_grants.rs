@@ -1,5 +1,5 @@
-//! Credit for trying out: who was given some, until when, and whether what was left was taken back. The money
-//! itself is the ledger's; the caller moves it in the same transaction.
+//! Trial grants: recipient, expiry, and whether the rest was deducted. The caller moves the money
+//! with the ledger in the same transaction.
 
 use sha2::{Digest as _, Sha256};
 use sqlx::{PgConnection, Row as _};
@@ -7,45 +7,42 @@ use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time};
 use trunkline_types::{AccountId, Money, Timestamp};
 
-/// Domains whose mail arrives whatever dots stand before the `@`.
+/// Domains that ignore dots before the `@`.
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
-/// What all of them are, to us.
+/// Their canonical domain.
 const ONE_OF_THEM: &str = "gmail.com";
 
-/// An address without its tags, hashed: whom credit is given to, once.
+/// Hash of a normalised address: one grant each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipient([u8; 32]);
 
-/// Credit to give.
+/// A grant to write.
 #[derive(Debug, Clone, Copy)]
 pub struct NewGrant {
-    /// To whom.
+    /// The recipient.
     pub recipient: Recipient,
-    /// Into whose wallet.
     pub account: AccountId,
-    /// How much.
     pub amount: Money,
-    /// For how long.
+    /// Its lifetime in days.
     pub days: i64,
-    /// Most grants of a UTC day, over all.
+    /// Most grants of a UTC day, over all accounts.
     pub per_day: i64,
 }
 
-/// What became of it.
+/// Result of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granted {
-    /// Written; the money is to be moved in this transaction.
+    /// Written; the caller moves the money in this transaction.
     Now,
-    /// This address was given credit before.
+    /// The address has had a grant before.
     Before,
-    /// So many were given credit today that there is none left.
+    /// The daily number of grants is used up.
     NoneLeftToday,
 }
 
-/// A grant that is over.
+/// An expired grant.
 #[derive(Debug, Clone, Copy)]
 pub struct Expired {
-    /// Whose.
     pub recipient: Recipient,
     /// In whose wallet.
     pub account: AccountId,
@@ -53,7 +50,7 @@ pub struct Expired {
     pub amount: Money,
 }
 
-/// Writes a grant, once for an address. Grants wait for each other, so that no day has too many.
+/// Writes a grant, once for an address. Grants are serialised, so that no day exceeds its number.
 pub async fn grant(tx: &mut Tx, new: &NewGrant) -> Result<Granted, DbError> {
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('app.trial_grant', 0))")
         .execute(&mut **tx)
@@ -85,7 +82,8 @@ pub async fn grant(tx: &mut Tx, new: &NewGrant) -> Result<Granted, DbError> {
     Ok(Granted::Now)
 }
 
-/// The next grant that is over, held for this transaction; none if there is none, or if others hold all.
+/// The next expired grant, locked for this transaction; none if there is none, or if others hold
+/// all.
 pub async fn next_expired(tx: &mut Tx) -> Result<Option<Expired>, DbError> {
     let row = sqlx::query(
         "SELECT address_hash, account_id, amount_nanos FROM app.trial_grant
@@ -105,7 +103,7 @@ pub async fn next_expired(tx: &mut Tx) -> Result<Option<Expired>, DbError> {
     }))
 }
 
-/// Notes that what was left was taken back, in the transaction that took it.
+/// Marks a grant ended, in the transaction that deducted the rest.
 pub async fn end(tx: &mut Tx, grant: &Expired, taken: Money) -> Result<(), DbError> {
     sqlx::query(
         "UPDATE app.trial_grant SET ended_at = app.now(), taken_nanos = $2 WHERE address_hash = $1",
@@ -117,7 +115,7 @@ pub async fn end(tx: &mut Tx, grant: &Expired, taken: Money) -> Result<(), DbErr
     Ok(())
 }
 
-/// When an account's credit ends; none if it has none that does.
+/// When an account's trial credit expires; none if it has none.
 pub async fn ends_at(
     connection: &mut PgConnection,
     account: AccountId,
@@ -134,14 +132,14 @@ pub async fn ends_at(
 // === impl Recipient ===
 
 impl Recipient {
-    /// Whom an address stands for: in lower case, without what stands behind a plus sign, and without dots
-    /// where they mean nothing.
+    /// Normalises an address: lower case, without a plus tag, and without dots where the domain
+    /// ignores them.
     #[must_use]
     pub fn of_address(address: &str) -> Self {
         Self(Sha256::digest(normal(address).as_bytes()).into())
     }
 
-    /// The name of the payment by which the ledger books it once.
+    /// The payment id by which the ledger books it once.
     #[must_use]
     pub fn event(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()

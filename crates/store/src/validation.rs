@@ -1,19 +1,19 @@
-//! How long names and lists may be, and what is said about one that is not as it should be. The same
-//! numbers stand in the tables' checks; a test holds the two together.
+//! Validation of fields: limits and error messages. The tables' checks have the same limits; a test
+//! compares the two.
 
 /// Longest name of an account, a key, a channel or a credential.
 pub const NAME_MAX_CHARACTERS: usize = 100;
 /// Longest word of a list, and longest name of a group.
 pub const WORD_MAX_CHARACTERS: usize = 128;
-/// Most entries of a list: far above what a person writes, and every node keeps every list.
+/// Most entries of a list: far above practical use, and every node caches every list.
 pub const LIST_MAX_WORDS: usize = 200;
-/// Largest limit of a key: means "no limit" in practice, and stays far from where counters end.
+/// Largest rate limit: means "no limit" in practice, and stays far below overflow of the counters.
 pub const LIMIT_MAX: i64 = 1_000_000_000_000;
 
 /// Longest reason of a pause.
 pub const REASON_MAX_CHARACTERS: usize = 200;
 
-/// Characters of a wrong value that are shown back.
+/// Characters of an invalid value that are repeated in the error.
 const SHOWN_CHARACTERS: usize = 40;
 
 /// Which field is wrong, and how.
@@ -94,7 +94,7 @@ pub enum Problem {
     /// A document that cannot be read.
     #[error("is not understood: {said}")]
     NotUnderstood {
-        /// What the reader said, cut.
+        /// The parser's message, truncated.
         said: String,
     },
     /// `auto` where a group must be named.
@@ -151,7 +151,7 @@ pub(crate) fn check_word(field: &'static str, word: &str) -> Result<(), FieldErr
     Ok(())
 }
 
-/// The words in one order and without repetition, so that equal lists are equal values.
+/// The entries sorted and without duplicates, so that equal lists are equal values.
 pub(crate) fn check_words(
     field: &'static str,
     mut words: Vec<String>,
@@ -173,7 +173,7 @@ pub(crate) fn check_count(field: &'static str, count: usize) -> Result<(), Field
     Ok(())
 }
 
-/// A reason that fits its column: one line, cut with a mark.
+/// A reason that fits its column: one line, truncated with an ellipsis.
 pub(crate) fn reason(text: &str) -> String {
     let line = text.replace(char::is_control, " ");
     let line = line.trim();
@@ -187,7 +187,7 @@ pub(crate) fn reason(text: &str) -> String {
     line.chars().take(most).chain(['…']).collect()
 }
 
-/// What of a text from outside is shown back.
+/// Truncates a client's text for an error message.
 pub(crate) fn cut(text: &str) -> String {
     text.chars().take(SHOWN_CHARACTERS).collect()
 }

@@ -1,6 +1,6 @@
-//! Webhooks: addresses of customers, and what is on its way to them. Deliveries are made by the statement
-//! that writes an event; here they are taken, answered for, listed and swept. Addresses and secrets come
-//! and go sealed: this room cannot read them.
+//! Webhooks and their deliveries. The statement that writes an event writes the deliveries; here
+//! they are claimed, completed, listed and deleted. URLs and secrets are sealed: this crate cannot
+//! read them.
 //!
 //! A webhook is always locked before its deliveries.
 

@@ -1,7 +1,7 @@
-//! Workflow records and their versions. A version is never changed: what comes next is another one.
+//! Workflow records and their versions. Versions are immutable.
 //!
-//! Which version may follow which is [`trunkline_catalog::workflow::next`]'s matter; it is asked here
-//! because only the one who holds the topic's number knows what the version before is.
+//! [`trunkline_catalog::workflow::next`] decides which version may follow which; it is called here
+//! because only the holder of the topic's revision knows the previous version.
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -11,7 +11,7 @@ use trunkline_types::Timestamp;
 
 /// The topic whose numbers the versions carry.
 pub const TOPIC: &str = "workflows";
-/// Most workflows: a list of them is still something a person can look through.
+/// Most workflows.
 pub const MAX_WORKFLOWS: usize = 10_000;
 /// Most versions that are read at once: the largest page that is shown and one more, by which a reader
 /// knows that there is a next one.
@@ -22,7 +22,6 @@ pub const MAX_PAGE: u32 = 101;
 pub struct Version {
     /// The record.
     pub workflow: Workflow,
-    /// Its number.
     pub revision: i64,
     /// When it was written, by the database's clock.
     pub created_at: Timestamp,
@@ -37,7 +36,7 @@ pub struct Imported {
     pub how: Transition,
 }
 
-/// Why a record was not kept.
+/// Why a record was not stored.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ImportError {
     /// Its states may not follow those it had.
@@ -53,19 +52,19 @@ pub enum ImportError {
         /// Its slug.
         slug: String,
     },
-    /// No room.
+    /// The maximum is reached.
     #[error("there are {MAX_WORKFLOWS} workflows, which is the most")]
     TooMany,
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
 }
 
-/// Keeps a record as the next version of its slug. The same record twice is one version, and takes
-/// one number.
+/// Stores a record as the next version of its slug. Importing the same record twice gives one
+/// version and takes one revision.
 ///
-/// The number is taken before the version that it follows is read: whoever imports at the same time
-/// waits, and then sees this one.
+/// The revision is taken before the previous version is read: a concurrent import waits, and then
+/// sees this one.
 pub async fn import(tx: &mut Tx, came: Workflow) -> Result<Imported, ImportError> {
     let kept = find(tx, &came.record().slug).await?;
     if let Some(version) = kept.filter(|version| version.workflow == came) {

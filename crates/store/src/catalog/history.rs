@@ -1,4 +1,4 @@
-//! Prices as they were: one model at a number of the past, as a catalog of its own.
+//! Historical prices: one model at a past revision, as a catalog of its own.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::model_at;
 /// Why stored prices are not used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// The database said no, or nothing.
+    /// The database refused, or did not answer.
     #[error(transparent)]
     Db(#[from] DbError),
     /// They do not pass their checks.
@@ -20,16 +20,11 @@ pub enum HistoryError {
     Book(#[from] BookError),
     /// Something stored is not what it should be.
     #[error("{what} cannot be read: {why}")]
-    Unreadable {
-        /// What.
-        what: String,
-        /// Why.
-        why: String,
-    },
+    Unreadable { what: String, why: String },
 }
 
-/// One model at a number of the past, and the version of all prices then. None if it was not sold then,
-/// or if there was no such number.
+/// One model at a past revision, and the pricing version then. None if the model or the revision
+/// did not exist.
 pub async fn book_at(
     connection: &mut PgConnection,
     name: &str,
@@ -46,7 +41,7 @@ pub async fn book_at(
     Ok(Some((book, version)))
 }
 
-/// The frame of a catalog as it is stored.
+/// The stored header of a catalog.
 pub fn header_of(value: Value) -> Result<CatalogHeader, HistoryError> {
     serde_json::from_value(value).map_err(|error| HistoryError::Unreadable {
         what: "the catalog's frame".to_owned(),

@@ -1,4 +1,5 @@
-//! Letters that are due: taken for the length of a lease, and answered for by whoever took them last.
+//! Claims of due emails: each for the length of a lease; only the newest claim may report the
+//! result.
 
 use std::time::Duration;
 
@@ -10,41 +11,39 @@ use uuid::Uuid;
 
 use super::Kind;
 
-/// A letter that was taken.
+/// A claimed email.
 #[derive(Debug, Clone)]
 pub struct Claimed {
     /// Its id, the same at every try.
     pub id: Uuid,
-    /// What about.
     pub kind: Kind,
-    /// Whose.
     pub to: String,
-    /// What it says, sealed.
+    /// The content, sealed.
     pub sealed: Vec<u8>,
     /// The number of this claim: only the newest one counts.
     pub claim: i32,
-    /// The how manieth try this is.
+    /// The number of this attempt.
     pub tries: i32,
-    /// When it was written.
     pub created_at: Timestamp,
-    /// When its link is over.
+    /// When its link expires.
     pub expires_at: Timestamp,
 }
 
-/// A try that did not succeed.
+/// A failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure<'a> {
-    /// Why, in our words.
+    /// Error text for the log and the console.
     pub error: &'a str,
-    /// Until the next try.
+    /// Backoff until the next attempt.
     pub wait: Duration,
-    /// For how long after it was written it is tried.
+    /// For how long it is retried after it was written.
     pub patience: Duration,
-    /// There is no use in trying again.
+    /// A retry is pointless.
     pub is_final: bool,
 }
 
-/// Takes what is due, the longest waiting first. A letter whose link is over is left to [`super::clean_up`].
+/// Claims due emails, the longest waiting first. An email whose link has expired is left to
+/// [`super::clean_up`].
 pub async fn claim(
     connection: &mut PgConnection,
     limit: i64,
@@ -68,8 +67,8 @@ pub async fn claim(
     rows.iter().map(Claimed::of_row).collect()
 }
 
-/// A mail server has taken it: what it said is gone. False if somebody else has taken it since, who will
-/// send it once more.
+/// Marks an email sent and deletes its content. False if another worker has claimed it since, which
+/// will send it again.
 pub async fn sent(connection: &mut PgConnection, claimed: &Claimed) -> Result<bool, DbError> {
     let done = sqlx::query(
         "UPDATE app.email SET state = 'sent', sealed = NULL, last_error = NULL, last_try_at = app.now()
@@ -83,8 +82,8 @@ pub async fn sent(connection: &mut PgConnection, claimed: &Claimed) -> Result<bo
     Ok(done.rows_affected() > 0)
 }
 
-/// A try did not succeed. True if it was given up: an operator can still pass its link on. None if somebody
-/// else has taken it since.
+/// Records a failed attempt. True if it was given up: an operator can still pass its link on. None
+/// if another worker has claimed it since.
 pub async fn failed(
     connection: &mut PgConnection,
     claimed: &Claimed,

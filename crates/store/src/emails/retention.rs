@@ -1,18 +1,18 @@
-//! What keeps letters in order: links that are over are gone, old letters are forgotten, and where there is
-//! no mail server what waits is kept for the operator. Whoever comes first does it, in pieces.
+//! Retention of emails: content with expired links is deleted, old rows are deleted, and without a
+//! mail server queued emails are held for the operator. Any worker runs it, in bounded steps.
 
 use trunkline_db::{Database, DbError};
 
-/// What was put in order.
+/// Result of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cleanup {
-    /// Letters whose link is over: what they said is gone.
+    /// Emails with expired links whose content was deleted.
     pub emptied: u64,
-    /// Letters and counts of tries that are gone.
+    /// Deleted emails and attempt counters.
     pub forgotten: u64,
 }
 
-/// Puts a piece in order, at most so many rows of each kind.
+/// Runs one step, with at most so many rows of each kind.
 pub async fn clean_up(database: &Database, at_once: i64) -> Result<Cleanup, DbError> {
     let emptied = step(database, EMPTY, at_once).await?;
     let emails = step(database, FORGET, at_once).await?;
@@ -23,7 +23,7 @@ pub async fn clean_up(database: &Database, at_once: i64) -> Result<Cleanup, DbEr
     })
 }
 
-/// Keeps what waits for the operator, because there is no mail server. Returns how many.
+/// Holds queued emails for the operator, because no mail server is configured. Returns how many.
 pub async fn hold_for_operator(database: &Database, at_once: i64) -> Result<u64, DbError> {
     step(database, KEEP, at_once).await
 }

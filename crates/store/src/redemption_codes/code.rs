@@ -1,5 +1,5 @@
-//! The form of a code: `TL-XXXX-XXXX-XXXX-XXXX`, fifteen characters of Crockford's base 32 for 75 random bits
-//! and one that checks them, so that a mistyped code costs no try of anybody's luck.
+//! The form of a code: `TL-XXXX-XXXX-XXXX-XXXX`, fifteen characters of Crockford's base 32 for 75
+//! random bits and one that checks them, so that a mistyped code does not use up an attempt.
 //!
 //! People read codes aloud and type them: case, blanks and dashes do not matter, and `O`, `I` and `L` are read
 //! as the digits they look like.
@@ -19,7 +19,7 @@ const CHARACTERS: usize = CODE_RANDOM_BYTES + 1;
 const MAX_TYPED: usize = 64;
 const GROUP: usize = 4;
 
-/// A whole code, as its holder has it. Stored nowhere; prints as its hint.
+/// The plain text of a code. Never stored; its debug form is the hint.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedemptionCode(String);
 
@@ -35,7 +35,7 @@ impl RedemptionCode {
         Self(text)
     }
 
-    /// Reads what somebody typed; none if it is no code.
+    /// Parses a typed code; none if it is invalid.
     #[must_use]
     pub fn parse(typed: &str) -> Option<Self> {
         if typed.len() > MAX_TYPED {
@@ -48,7 +48,7 @@ impl RedemptionCode {
             })
             .map(|c| c.to_ascii_uppercase())
             .collect();
-        // The prefix reads as itself or as `T1`, for who took the L for a digit.
+        // The prefix is accepted as `TL` or `T1`, where the L was read as a digit.
         let body = ["TL", "T1"]
             .iter()
             .find_map(|prefix| plain.strip_prefix(prefix))

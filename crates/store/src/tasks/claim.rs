@@ -1,4 +1,5 @@
-//! What is due. Whoever takes a row moves it ahead by a lease; if they die, it is due again.
+//! Claims of due tasks. A claim moves the row ahead by a lease; if the worker dies, it is due
+//! again.
 
 use std::time::Duration;
 
@@ -7,32 +8,31 @@ use trunkline_db::{Database, DbError, Tx};
 use trunkline_types::AccountId;
 use uuid::Uuid;
 
-/// What is to be done for a task.
+/// Job of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Job {
-    /// Send it, or find out what became of it.
+    /// Submit it, or find out whether it was submitted.
     Submit,
-    /// Ask how far it is.
+    /// Poll its status.
     Poll,
-    /// Fetch its file.
+    /// Download its file.
     Mirror,
 }
 
 /// A task that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// The task.
     pub task: Uuid,
-    /// How often it was taken for this job before.
+    /// Earlier claims for this job.
     pub tries: i32,
     /// How late it is, in milliseconds.
     pub late_millis: i64,
 }
 
-/// Rows that are looked at to be fair between accounts.
+/// Rows considered for fairness between accounts.
 const FAIR_WINDOW: i64 = 1_000;
 
-/// Puts a task on the list.
+/// Schedules a task.
 pub async fn schedule(
     tx: &mut Tx,
     task: Uuid,
@@ -54,7 +54,7 @@ pub async fn schedule(
     Ok(())
 }
 
-/// Moves what is to be done next. Nothing happens if the task is off the list.
+/// Changes when a task is due. No effect if it is not scheduled.
 pub async fn reschedule(
     connection: &mut PgConnection,
     task: Uuid,
@@ -70,7 +70,7 @@ pub async fn reschedule(
     Ok(())
 }
 
-/// Takes a task off the list.
+/// Removes a task from the schedule.
 pub async fn unschedule(tx: &mut Tx, task: Uuid) -> Result<(), DbError> {
     sqlx::query("DELETE FROM app.video_schedule WHERE task_id = $1")
         .bind(task)
@@ -79,8 +79,8 @@ pub async fn unschedule(tx: &mut Tx, task: Uuid) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Takes what is due, at most so many, for the length of a lease. Submissions are taken in turns
-/// between accounts: one with a thousand tasks does not keep another's first one waiting.
+/// Claims due tasks, at most so many, for the length of a lease. Submissions alternate between
+/// accounts: one with a thousand tasks does not delay another's first.
 pub async fn claim(
     database: &Database,
     job: Job,
@@ -92,8 +92,8 @@ pub async fn claim(
         Job::Submit => FAIRLY,
         Job::Poll | Job::Mirror => IN_ORDER,
     };
-    // Each job has an index of its own, which only a statement that names the job can use. Nothing but
-    // a word of ours is put in.
+    // Each job has an index of its own, which only a statement with a literal job can use. The
+    // literal is one of our own names.
     let text = sqlx::AssertSqlSafe(text.replace("{job}", job.word()));
     let mut query = sqlx::query(text).bind(limit).bind(lease.as_secs_f64());
     if job == Job::Submit {
@@ -147,7 +147,6 @@ const FAIRLY: &str = "WITH waiting AS MATERIALIZED (
 // === impl Job ===
 
 impl Job {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -13,13 +13,13 @@ use uuid::Uuid;
 pub enum TaskState {
     /// Its money is held; nothing was sent.
     Accepted,
-    /// It is being sent, or its sender died.
+    /// It is being sent, or its sender failed.
     Submitting,
-    /// It was sent, and nobody knows whether it arrived.
+    /// It was sent, and it is unknown whether the upstream took it.
     Unknown,
     /// An upstream has it, and it is charged.
     Submitted,
-    /// An upstream says that it runs.
+    /// The upstream reports that it runs.
     Running,
     /// It is done.
     Completed,
@@ -27,7 +27,6 @@ pub enum TaskState {
     Failed,
 }
 
-/// One task.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// Its name, here and in the ledger.
@@ -38,7 +37,7 @@ pub struct Task {
     pub key: KeyId,
     /// The public name of the model.
     pub model: String,
-    /// What it was asked for as, where that was an alias.
+    /// The requested alias, where it was one.
     pub asked: Option<String>,
     /// The group whose prices apply.
     pub group: String,
@@ -50,9 +49,9 @@ pub struct Task {
     pub exact: bool,
     /// The prices it was sold at.
     pub prices: Value,
-    /// What is sent, sealed; none when it was forgotten.
+    /// The upstream request, sealed; none after retention.
     pub sent: Option<Vec<u8>>,
-    /// What there is to say about its fields.
+    /// Warnings about its fields.
     pub warnings: Value,
     /// The size as it is shown.
     pub size: Option<String>,
@@ -64,27 +63,26 @@ pub struct Task {
     pub credential: Option<i64>,
     /// The vendor's protocol.
     pub protocol: String,
-    /// Which of its doors.
+    /// The vendor's endpoint.
     pub endpoint: String,
-    /// The vendor's name of it.
+    /// The vendor's id.
     pub upstream: Option<String>,
     /// From 0 to 100.
     pub progress: i16,
-    /// The vendor told that.
+    /// The vendor reported the progress.
     pub progress_reported: bool,
     /// Why it failed: code and text.
     pub error: Option<(String, String)>,
     /// Where the upstream has the file, sealed.
     pub file: Option<Vec<u8>>,
-    /// Where we have it.
+    /// Path in our object storage.
     pub media_path: Option<String>,
-    /// How large it is, once it is ours.
+    /// Size in our object storage.
     pub media_bytes: Option<i64>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// Until when it may wait for room.
+    /// Until when it may wait for a channel.
     pub queue_until: Timestamp,
-    /// When it ends whatever happens.
+    /// Its deadline.
     pub deadline_at: Timestamp,
     /// When an upstream took it.
     pub submitted_at: Option<Timestamp>,
@@ -99,7 +97,7 @@ pub(super) const COLUMNS: &str = "id, account_id, key_id, model, requested_model
     error_code, error_message, file, media_path, media_bytes, created_at, queue_until, deadline_at, submitted_at, ended_at, \
     app.now() AS read_at";
 
-/// A task, whoever's it is.
+/// A task of any account.
 pub async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Option<Task>, DbError> {
     let text = format!("SELECT {COLUMNS} FROM app.video_task WHERE id = $1");
     let row = sqlx::query(sqlx::AssertSqlSafe(text))
@@ -109,7 +107,7 @@ pub async fn find(connection: &mut PgConnection, id: Uuid) -> Result<Option<Task
     row.as_ref().map(Task::of_row).transpose()
 }
 
-/// A task of an account; another's is as unknown as one that never was.
+/// A task of an account; a key of another account is treated as unknown.
 pub async fn of_account(
     connection: &mut PgConnection,
     account: AccountId,
@@ -120,7 +118,7 @@ pub async fn of_account(
         .filter(|task| task.account == account))
 }
 
-/// The newest task of an account that was asked for in the same words a short while ago.
+/// The newest recent task of an account with the same request body.
 pub async fn newest_like(
     connection: &mut PgConnection,
     account: AccountId,
@@ -170,7 +168,6 @@ pub async fn page(
 // === impl TaskState ===
 
 impl TaskState {
-    /// The word in the table.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

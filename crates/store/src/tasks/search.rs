@@ -1,4 +1,4 @@
-//! Tasks as people look for them, newest first. A page looks at a bounded number of rows.
+//! Search of tasks, newest first. A page scans a bounded number of rows.
 
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::DbError;
@@ -7,15 +7,15 @@ use uuid::Uuid;
 
 use super::row::{COLUMNS, Task, TaskState};
 
-/// Rows that one page looks at.
+/// Rows that one page scans.
 pub const SEARCH_MAX_ROWS: u32 = 5_000;
-/// The code of a task that its customer stopped.
+/// Error code of a cancelled task.
 pub const CANCELLED: &str = "cancelled";
 
-/// How far a task is, as customers see it.
+/// Stage of a task, as customers see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// It waits, here or at the upstream.
+    /// Waits, here or at the upstream.
     Queued,
     /// An upstream works on it.
     InProgress,
@@ -23,14 +23,13 @@ pub enum Stage {
     Completed,
     /// It failed, and cost nothing.
     Failed,
-    /// Its customer stopped it, and it cost nothing.
+    /// Cancelled by the customer, without cost.
     Cancelled,
 }
 
 /// Which tasks. What is none does not narrow.
 #[derive(Debug, Clone)]
 pub struct TasksQuery {
-    /// Whose.
     pub account: AccountId,
     /// Those at this stage.
     pub stage: Option<Stage>,
@@ -40,7 +39,6 @@ pub struct TasksQuery {
     pub key: Option<KeyId>,
     /// Those before this one.
     pub before: Option<Uuid>,
-    /// At most so many.
     pub limit: u32,
 }
 
@@ -59,7 +57,7 @@ pub async fn search(
     query: &TasksQuery,
 ) -> Result<TasksPage, DbError> {
     let most = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
-    // The row is wide, so those that are only looked at are looked at narrowly, by their index.
+    // The row is wide, so rows that are only scanned are read through the index.
     let text = format!(
         "SELECT t.*, s.place, s.fits FROM (
              SELECT t.id AS found, row_number() OVER (ORDER BY t.id DESC) AS place,
@@ -126,7 +124,7 @@ impl Stage {
         }
     }
 
-    /// The words of the table that are this stage.
+    /// The states of this stage.
     fn words(self) -> Vec<&'static str> {
         let states: &[TaskState] = match self {
             Self::Queued => &[
@@ -142,7 +140,7 @@ impl Stage {
         states.iter().map(|state| state.word()).collect()
     }
 
-    /// Whether a failed task must have been cancelled; none where that says nothing.
+    /// Whether a failed task must be cancelled; none where that does not matter.
     const fn is_cancelled(self) -> Option<bool> {
         match self {
             Self::Failed => Some(false),

@@ -1,5 +1,5 @@
-//! The steps of a task. Each names the states it may be taken from; false means that somebody else
-//! was faster, and then nothing else of the step may happen either.
+//! Transitions of a task. Each names the states it starts from; false means that another worker was
+//! faster, and the caller must roll back.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::row::TaskState;
 const MAX_MESSAGE: usize = 2_000;
 const MAX_CODE: usize = 200;
 
-/// A task that is about to be.
+/// A task to create.
 #[derive(Debug, Clone)]
 pub struct NewTask {
     /// Its name, here and in the ledger.
@@ -27,7 +27,7 @@ pub struct NewTask {
     pub key: KeyId,
     /// The public name of the model.
     pub model: String,
-    /// What it was asked for as, where that was an alias.
+    /// The requested alias, where it was one.
     pub asked: Option<String>,
     /// The group whose prices apply.
     pub group: String,
@@ -37,11 +37,11 @@ pub struct NewTask {
     pub exact: bool,
     /// The prices it is sold at.
     pub prices: Value,
-    /// What is sent, sealed.
+    /// The upstream request, sealed.
     pub sent: Vec<u8>,
     /// SHA-256 of the request.
     pub body_hash: [u8; 32],
-    /// What there is to say about its fields.
+    /// Warnings about its fields.
     pub warnings: Value,
     /// The size as it is shown.
     pub size: Option<String>,
@@ -49,17 +49,17 @@ pub struct NewTask {
     pub seconds: Option<i32>,
     /// The vendor's protocol.
     pub protocol: String,
-    /// Which of its doors.
+    /// The vendor's endpoint.
     pub endpoint: String,
-    /// How long it may wait for room.
+    /// How long it may wait for a channel.
     pub queue: Duration,
-    /// When it ends whatever happens.
+    /// Its deadline.
     pub deadline: Duration,
-    /// After so long somebody else takes it over.
+    /// After this lease another worker may claim it.
     pub lease: Duration,
 }
 
-/// What a task was when it failed.
+/// The state of a task's money when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
     /// It had been charged.
@@ -68,7 +68,7 @@ pub enum Failed {
     Held,
 }
 
-/// Writes a task, to be sent by whoever wrote it, or by a worker if they die.
+/// Writes a task. Its creator submits it, or a worker if the creator fails.
 pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.video_task (id, account_id, key_id, model, group_name, amount, exact, prices, sent,
@@ -99,9 +99,9 @@ pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     schedule(tx, new.id, new.account, Job::Submit, new.lease).await
 }
 
-/// Whether a channel that takes so many tasks at once has room for one more, those included of which nobody
-/// knows. Whoever asks stands in one queue with all others until its transaction ends, so that two never
-/// take the last place.
+/// Whether a channel with a limit of concurrent tasks can take one more, tasks of unknown state
+/// included. An advisory lock serialises callers until their transaction ends, so that two never
+/// take the last slot.
 pub async fn has_capacity(tx: &mut Tx, channel: i64, most: i64) -> Result<bool, DbError> {
     sqlx::query(
         "SELECT pg_catalog.pg_advisory_xact_lock(
@@ -110,7 +110,7 @@ pub async fn has_capacity(tx: &mut Tx, channel: i64, most: i64) -> Result<bool, 
     .bind(channel)
     .execute(&mut **tx)
     .await?;
-    // Open tasks alone are on the list, so old ones are not looked at.
+    // Only open tasks are scheduled, so old ones are not read.
     let open: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM app.video_schedule AS s
          JOIN app.video_task AS t ON t.id = s.task_id
@@ -123,7 +123,7 @@ pub async fn has_capacity(tx: &mut Tx, channel: i64, most: i64) -> Result<bool, 
     Ok(open < most)
 }
 
-/// It is about to be sent to a channel. To be committed before a byte leaves.
+/// It is about to be sent to a channel. Commit before anything is sent.
 pub async fn submitting(
     tx: &mut Tx,
     id: Uuid,
@@ -146,7 +146,7 @@ pub async fn submitting(
     Ok(true)
 }
 
-/// It was surely not taken, and may be sent again after a while.
+/// The upstream certainly did not take it; it may be sent again later.
 pub async fn return_to_accepted(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<bool, DbError> {
     let done = sqlx::query(
         "UPDATE app.video_task SET state = 'accepted', channel_id = NULL, credential_id = NULL
@@ -162,7 +162,7 @@ pub async fn return_to_accepted(tx: &mut Tx, id: Uuid, due_in: Duration) -> Resu
     Ok(true)
 }
 
-/// Nobody knows whether it was taken.
+/// It is unknown whether the upstream took it.
 pub async fn mark_unknown(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<bool, DbError> {
     let done = sqlx::query(
         "UPDATE app.video_task SET state = 'unknown' WHERE id = $1 AND state = 'submitting'",
@@ -174,8 +174,7 @@ pub async fn mark_unknown(tx: &mut Tx, id: Uuid, due_in: Duration) -> Result<boo
     Ok(done.rows_affected() > 0)
 }
 
-/// What an upstream calls it, said by somebody who may not charge for it. Whoever looks after it next
-/// does.
+/// Records the upstream's id without charging. The worker that claims the task next charges it.
 pub async fn record_upstream_id(
     connection: &mut PgConnection,
     id: Uuid,
@@ -192,7 +191,7 @@ pub async fn record_upstream_id(
     Ok(())
 }
 
-/// An upstream has it. The charge goes with this.
+/// The upstream took it. The charge is in the same transaction.
 pub async fn submitted(
     tx: &mut Tx,
     id: Uuid,
@@ -215,7 +214,7 @@ pub async fn submitted(
     Ok(true)
 }
 
-/// What an upstream says of it while it goes on.
+/// Records the status that the upstream reports.
 pub async fn record_progress(
     connection: &mut PgConnection,
     id: Uuid,
@@ -236,8 +235,8 @@ pub async fn record_progress(
     Ok(())
 }
 
-/// It is done. Its file is to be fetched. Returns how long it took in milliseconds; none if it had ended
-/// before.
+/// It is completed, and its download is scheduled. Returns how long it took in milliseconds; none
+/// if it had ended before.
 pub async fn complete(
     tx: &mut Tx,
     id: Uuid,
@@ -259,9 +258,9 @@ pub async fn complete(
     Ok(Some(took.unwrap_or_default()))
 }
 
-/// Notes how long a video of a model took. Not in a task's own transaction: all of a model share this
-/// row, and nobody's verdict waits for another's. The newer a task, the more it counts; the first ones
-/// count by their number.
+/// Records how long a video of a model took. Not in a task's own transaction: all tasks of a model
+/// share this row, and must not wait for each other. A moving average; the first tasks count
+/// equally.
 pub async fn note_millis(
     connection: &mut PgConnection,
     model: &str,
@@ -279,8 +278,8 @@ pub async fn note_millis(
     Ok(())
 }
 
-/// It failed. What was taken for it is given back in the same transaction, by the answer: none if it
-/// had ended before.
+/// It failed. The caller voids or refunds its money in the same transaction, by the result: none if
+/// it had ended before.
 pub async fn fail(
     tx: &mut Tx,
     id: Uuid,
@@ -324,7 +323,7 @@ pub async fn lock_in_state(tx: &mut Tx, id: Uuid, state: TaskState) -> Result<bo
     Ok(row.is_some())
 }
 
-/// It never was. Only from the state in which whoever undoes it left it: a worker may have gone on.
+/// Deletes a task, only in the expected state: a worker may have continued it.
 pub async fn remove(tx: &mut Tx, id: Uuid, from: TaskState) -> Result<bool, DbError> {
     let done = sqlx::query("DELETE FROM app.video_task WHERE id = $1 AND state = $2")
         .bind(id)
@@ -338,7 +337,7 @@ pub async fn remove(tx: &mut Tx, id: Uuid, from: TaskState) -> Result<bool, DbEr
     Ok(true)
 }
 
-/// The upstream gave its file another address.
+/// Updates the upstream's link of its file.
 pub async fn update_file(
     connection: &mut PgConnection,
     id: Uuid,
@@ -352,7 +351,7 @@ pub async fn update_file(
     Ok(())
 }
 
-/// Its file is ours.
+/// Its file is in our object storage.
 pub async fn mirrored(tx: &mut Tx, id: Uuid, path: &str, bytes: i64) -> Result<(), DbError> {
     sqlx::query("UPDATE app.video_task SET media_path = $2, media_bytes = $3 WHERE id = $1")
         .bind(id)
@@ -363,7 +362,7 @@ pub async fn mirrored(tx: &mut Tx, id: Uuid, path: &str, bytes: i64) -> Result<(
     unschedule(tx, id).await
 }
 
-/// Forgets what was sent for tasks that ended so long ago; returns how many.
+/// Deletes the stored requests of tasks that ended long ago; returns how many.
 pub async fn purge_sent(
     connection: &mut PgConnection,
     after: Duration,
@@ -382,7 +381,7 @@ pub async fn purge_sent(
     Ok(done.rows_affected())
 }
 
-/// How long videos of a model took lately; none if nobody knows.
+/// How long videos of a model took lately; none if unknown.
 pub async fn usual_millis(
     connection: &mut PgConnection,
     model: &str,
@@ -395,7 +394,7 @@ pub async fn usual_millis(
 }
 
 fn cut(text: &str, most: usize) -> String {
-    // PostgreSQL keeps no zero byte in a text.
+    // PostgreSQL stores no NUL in a text.
     text.chars()
         .filter(|letter| *letter != '\0')
         .take(most)

@@ -1,4 +1,5 @@
-//! What is due to webhooks: taken for the length of a lease, and answered for by whoever took it last.
+//! Claims of due deliveries: each for the length of a lease; only the newest claim may report the
+//! result.
 
 use std::time::Duration;
 
@@ -13,66 +14,57 @@ use uuid::Uuid;
 
 use super::row::Kind;
 
-/// Rows that are looked at to be fair between accounts.
+/// Rows considered for fairness between accounts.
 const FAIR_WINDOW: i64 = 1_000;
 
-/// A message that is on its way from this process.
+/// A delivery in flight from this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlight {
-    /// To which webhook.
     pub webhook: Uuid,
-    /// Of which account.
     pub account: AccountId,
 }
 
-/// How much may be taken.
+/// Limits of a claim.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimLimit {
-    /// In all, now.
     pub limit: i64,
-    /// Of one webhook, with what is on its way.
+    /// Per webhook, in-flight deliveries included.
     pub per_webhook: i64,
-    /// Of one account, with what is on its way.
+    /// Per account, in-flight deliveries included.
     pub per_account: i64,
-    /// For how long.
+    /// Its lifetime in days.
     pub lease: Duration,
 }
 
-/// A message that was taken.
+/// A claimed delivery.
 #[derive(Debug, Clone)]
 pub struct Claimed {
-    /// To which webhook.
     pub webhook: Uuid,
-    /// Of which account.
     pub account: AccountId,
     /// The number of this claim: only the newest one counts.
     pub claim: i32,
-    /// The how manieth try this is.
+    /// The number of this attempt.
     pub tries: i32,
-    /// How late it was taken, in milliseconds.
+    /// How late it was claimed, in milliseconds.
     pub late_millis: i64,
     /// What the webhook is.
     pub kind: Kind,
-    /// Where to, sealed; none if nobody knows any more.
+    /// The URL, sealed; none if it was deleted.
     pub url: Option<Vec<u8>>,
-    /// What it is signed with, sealed.
+    /// The signing secret, sealed.
     pub secret: Vec<u8>,
-    /// The secret before, if it still signs.
+    /// The previous secret, while it is valid.
     pub old_secret: Option<Vec<u8>>,
-    /// What is told.
     pub event: ClaimedEvent,
     /// The rest of it; none if it was purged.
     pub body: Option<Value>,
 }
 
-/// Which event is told.
+/// The event of a claimed delivery.
 #[derive(Debug, Clone)]
 pub struct ClaimedEvent {
-    /// Its id.
     pub id: Uuid,
-    /// Its number.
     pub seq: i64,
-    /// What about.
     pub topic: String,
     /// Of which task.
     pub task: Option<Uuid>,
@@ -80,31 +72,31 @@ pub struct ClaimedEvent {
     pub at: Timestamp,
 }
 
-/// A try that did not succeed.
+/// A failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure {
-    /// What came back, if anything did.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// Why, in a word.
+    /// Error code.
     pub error: &'static str,
-    /// Until the next try.
+    /// Backoff until the next attempt.
     pub wait: Duration,
-    /// The webhook says that it is gone.
+    /// The endpoint answered 410 Gone.
     pub gone: bool,
-    /// There is no use in trying again.
+    /// A retry is pointless.
     pub hopeless: bool,
 }
 
-/// What came of a failure.
+/// Result of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AfterFailure {
-    /// It is not tried again.
+    /// The delivery was given up.
     pub given_up: bool,
-    /// Nothing is sent to the webhook any more.
+    /// The webhook was paused.
     pub paused: bool,
 }
 
-/// Takes what is due.
+/// Claims due deliveries.
 pub async fn claim(
     connection: &mut PgConnection,
     in_flight: &[InFlight],
@@ -125,8 +117,8 @@ pub async fn claim(
     rows.iter().map(Claimed::of_row).collect()
 }
 
-/// How long until the next message is due; zero if one is, none if none is on its way. Those that rest
-/// with their webhook are not.
+/// How long until the next delivery is due; zero if one is, none if none is queued. Deliveries of
+/// paused webhooks do not count.
 pub async fn next_due(connection: &mut PgConnection) -> Result<Option<Duration>, DbError> {
     let seconds: Option<f64> = sqlx::query_scalar(
         "SELECT extract(epoch FROM min(due_at) - app.now())::float8 FROM app.webhook_delivery
@@ -137,7 +129,7 @@ pub async fn next_due(connection: &mut PgConnection) -> Result<Option<Duration>,
     Ok(seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)))
 }
 
-/// A try succeeded. False if somebody else has taken it since.
+/// Records a successful attempt. False if another worker has claimed it since.
 pub async fn delivered(tx: &mut Tx, claimed: &Claimed, status: u16) -> Result<bool, DbError> {
     sqlx::query(
         "UPDATE app.webhook SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL",
@@ -159,9 +151,9 @@ pub async fn delivered(tx: &mut Tx, claimed: &Claimed, status: u16) -> Result<bo
     Ok(done.rows_affected() > 0)
 }
 
-/// A try did not succeed. None if somebody else has taken it since: then the transaction must not be kept.
-/// It is given up when it has failed for `patience`, and a webhook where nothing has succeeded for as long
-/// is paused.
+/// Records a failed attempt. None if another worker has claimed it since: then the caller rolls
+/// back. A delivery is given up when it has failed for `patience`, and a webhook without a success
+/// for as long is paused.
 pub async fn failed(
     tx: &mut Tx,
     claimed: &Claimed,

@@ -1,4 +1,4 @@
-//! Deliveries as customers see them, and sent once more because they ask.
+//! Deliveries as customers see them, and their replay.
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -9,41 +9,38 @@ use uuid::Uuid;
 
 use super::row::strange;
 
-/// How far a delivery is.
+/// State of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// It is tried, or tried again later.
+    /// Queued, or waiting for a retry.
     Waiting,
-    /// It was taken.
+    /// Delivered.
     Delivered,
-    /// It was given up.
+    /// Given up.
     Failed,
 }
 
 /// One event for one webhook.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The event.
     pub event: Uuid,
-    /// Its number.
     pub seq: i64,
-    /// What about.
     pub topic: String,
     /// Of which task.
     pub task: Option<Uuid>,
     /// How far it is.
     pub state: DeliveryState,
-    /// How often it was tried.
+    /// Attempts so far.
     pub tries: i32,
-    /// What came back last.
+    /// Last HTTP status.
     pub last_status: Option<i32>,
-    /// Why the last try did not succeed.
+    /// Last error.
     pub last_error: Option<String>,
-    /// When it was tried last.
+    /// Time of the last attempt.
     pub last_try_at: Option<Timestamp>,
-    /// When it is tried next; none if it is not, or rests with its webhook.
+    /// Time of the next attempt; none if there is none, or while its webhook is paused.
     pub next_try_at: Option<Timestamp>,
-    /// When it was taken.
+    /// When it was delivered.
     pub delivered_at: Option<Timestamp>,
     /// When the event happened.
     pub created_at: Timestamp,
@@ -75,8 +72,8 @@ pub async fn page(
     rows.iter().map(Delivery::of_row).collect()
 }
 
-/// Sends a delivery once more, now, whatever came of it; none if there is no such. Who is on the way with
-/// it says nothing any more.
+/// Queues a delivery again now, in any state; none if there is no such. The result of a running
+/// attempt is ignored.
 pub async fn replay(tx: &mut Tx, webhook: Uuid, event: Uuid) -> Result<Option<Delivery>, DbError> {
     let text = format!(
         "UPDATE app.webhook_delivery SET state = 'waiting', due_at = app.now(), claim = claim + 1, tries = 0,
@@ -96,7 +93,6 @@ pub async fn replay(tx: &mut Tx, webhook: Uuid, event: Uuid) -> Result<Option<De
 impl DeliveryState {
     const ALL: [Self; 3] = [Self::Waiting, Self::Delivered, Self::Failed];
 
-    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,24 +1,24 @@
-//! What keeps the lists of deliveries in order: events of the house become deliveries, what is for a paused
-//! webhook rests and wakes with it, and what is too old goes. Whoever comes first does it, in pieces.
+//! Maintenance of deliveries: system events are expanded to deliveries, deliveries pause and resume
+//! with their webhook, and old rows are deleted. Any worker runs it, in bounded steps.
 
 use sqlx::Row as _;
 use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, Tx};
 use uuid::Uuid;
 
-/// What was put in order.
+/// Result of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Deliveries that rest with their webhook from now on.
+    /// Deliveries paused with their webhook.
     pub paused: u64,
-    /// Deliveries that are due again.
+    /// Deliveries resumed with their webhook.
     pub resumed: u64,
-    /// Deliveries and addresses that are gone.
+    /// Deleted deliveries and task webhooks.
     pub purged: u64,
 }
 
-/// Makes deliveries of the next event of the house, for so many webhooks at most. True if there may be more
-/// to do; false too if somebody else is at it.
+/// Expands the next system event to deliveries, for so many webhooks at most. True if there may be
+/// more to do; false too if another worker is at it.
 pub async fn expand_system_event(tx: &mut Tx, at_once: i64) -> Result<bool, DbError> {
     let mark: Option<(i64, Option<Uuid>)> =
         sqlx::query_as("SELECT seq, webhook_id FROM app.webhook_system FOR UPDATE SKIP LOCKED")
@@ -67,7 +67,7 @@ pub async fn expand_system_event(tx: &mut Tx, at_once: i64) -> Result<bool, DbEr
     Ok(true)
 }
 
-/// Puts a piece of the lists in order, at most so many rows of each kind.
+/// Runs one maintenance step, with at most so many rows of each kind.
 pub async fn maintain(database: &Database, at_once: i64) -> Result<Maintenance, DbError> {
     let paused = step(database, REST, at_once).await?;
     let resumed = step(database, WAKE, at_once).await?;
@@ -104,7 +104,7 @@ const WAKE: &str = "WITH rested AS MATERIALIZED (
     UPDATE app.webhook_delivery AS d SET due_at = app.now(), tries = 0, first_failed_at = NULL
     FROM rested AS r WHERE d.webhook_id = r.webhook_id AND d.event_id = r.event_id";
 
-/// Deliveries are kept as long as events are.
+/// Deliveries have the same retention as events.
 const FORGET: &str = "WITH old AS MATERIALIZED (
         SELECT d.webhook_id, d.event_id FROM app.webhook_delivery AS d
         WHERE d.created_at < app.now() - interval '7 days' ORDER BY d.created_at LIMIT $1
@@ -112,7 +112,7 @@ const FORGET: &str = "WITH old AS MATERIALIZED (
     DELETE FROM app.webhook_delivery AS d USING old AS o
     WHERE d.webhook_id = o.webhook_id AND d.event_id = o.event_id";
 
-/// What was for a webhook that is gone.
+/// Deliveries of a deleted webhook.
 const FORGET_NOBODYS: &str = "WITH nobodys AS MATERIALIZED (
         SELECT d.webhook_id, d.event_id FROM app.webhook_delivery AS d
         WHERE d.state = 'waiting' AND d.due_at <= app.now()

@@ -1,4 +1,4 @@
-//! A webhook: where to, what about, and whether it takes anything.
+//! A webhook: its URL, topics, secrets and state.
 
 use std::time::Duration;
 
@@ -9,76 +9,70 @@ use trunkline_db::{DbError, Tx, from_sql_time};
 use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
-/// What a webhook is.
+/// Kind of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// An address for everything that happens to an account.
+    /// A URL for all events of an account.
     Endpoint,
-    /// The secret for addresses of single tasks.
+    /// The signing secret of task webhooks.
     Tasks,
 }
 
-/// Why nothing is sent to a webhook.
+/// Why a webhook is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PausedReason {
-    /// It said that it is gone.
+    /// It answered 410 Gone.
     Gone,
-    /// Nothing has succeeded there for too long.
+    /// Its deliveries failed for too long.
     Failing,
 }
 
-/// One webhook.
 #[derive(Debug, Clone)]
 pub struct Webhook {
-    /// Its name.
     pub id: Uuid,
-    /// Whose it is.
     pub account: AccountId,
     /// What it is.
     pub kind: Kind,
-    /// Where to, sealed; none for [`Kind::Tasks`].
+    /// The URL, sealed; none for [`Kind::Tasks`].
     pub url: Option<Vec<u8>>,
-    /// Topics that it wants; none for all.
+    /// Subscribed topics; none for all.
     pub topics: Option<Vec<String>>,
-    /// The customer's own words.
+    /// The customer's description.
     pub description: Option<String>,
-    /// What it is signed with, sealed.
+    /// The signing secret, sealed.
     pub secret: Vec<u8>,
-    /// The secret before, sealed, and until when it signs beside; none if its time is over.
+    /// The previous secret, sealed, and until when it also signs.
     pub old_secret: Option<(Vec<u8>, Timestamp)>,
     /// Since when nothing has succeeded.
     pub failing_since: Option<Timestamp>,
     /// Since when nothing is sent, and why.
     pub paused: Option<(Timestamp, PausedReason)>,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
 /// A webhook to make.
 #[derive(Debug, Clone, Copy)]
 pub struct NewWebhook<'a> {
-    /// Its name.
     pub id: Uuid,
-    /// Whose it is.
     pub account: AccountId,
     /// Where to, sealed.
     pub url: &'a [u8],
-    /// Topics that it wants; none for all.
+    /// Subscribed topics; none for all.
     pub topics: Option<&'a [String]>,
-    /// The customer's own words.
+    /// The customer's description.
     pub description: Option<&'a str>,
-    /// What it is signed with, sealed.
+    /// The signing secret, sealed.
     pub secret: &'a [u8],
 }
 
-/// What is to be another; the inner none takes it away.
+/// Changes; an inner none removes the value.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Where to, sealed.
     pub url: Option<Vec<u8>>,
     /// Topics that it wants.
     pub topics: Option<Option<Vec<String>>>,
-    /// The customer's own words.
+    /// The customer's description.
     pub description: Option<Option<String>>,
 }
 
@@ -86,13 +80,13 @@ const COLUMNS: &str = "id, account_id, kind, url, topics, description, secret, f
     paused_reason, created_at, CASE WHEN old_secret_until > app.now() THEN old_secret END AS old_secret, \
     old_secret_until";
 
-/// Makes a webhook; none if the account has as many as it may.
+/// Creates a webhook; none if the account has reached its maximum.
 pub async fn create(
     tx: &mut Tx,
     new: &NewWebhook<'_>,
     most: i64,
 ) -> Result<Option<Webhook>, DbError> {
-    // Two at a time could both see one place left.
+    // Two concurrent requests could both see one slot left.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('app.webhook', $1))")
         .bind(new.account.number())
         .execute(&mut **tx)
@@ -116,7 +110,7 @@ pub async fn create(
     row.as_ref().map(Webhook::of_row).transpose()
 }
 
-/// Makes the account's secret for tasks, unless there is one.
+/// Creates the account's secret for task webhooks, unless there is one.
 pub async fn make_for_tasks(
     tx: &mut Tx,
     account: AccountId,
@@ -135,7 +129,7 @@ pub async fn make_for_tasks(
     Ok(())
 }
 
-/// Notes where a task is to be told; the address is sealed.
+/// Writes a task's webhook; the URL is sealed.
 pub async fn set_task_webhook(
     tx: &mut Tx,
     task: Uuid,
@@ -165,7 +159,7 @@ pub async fn list(
     rows.iter().map(Webhook::of_row).collect()
 }
 
-/// One of an account; another's is as unknown as one that never was.
+/// One of an account; a key of another account is treated as unknown.
 pub async fn find(
     connection: &mut PgConnection,
     account: AccountId,
@@ -221,7 +215,7 @@ pub async fn change(
     row.as_ref().map(Webhook::of_row).transpose()
 }
 
-/// Takes a webhook away; what was on its way to it is never sent. False if there is no such.
+/// Deletes a webhook; its queued deliveries are never sent. False if there is no such.
 pub async fn delete(tx: &mut Tx, account: AccountId, id: Uuid) -> Result<bool, DbError> {
     let gone = sqlx::query(
         "DELETE FROM app.webhook WHERE account_id = $1 AND id = $2 AND kind = 'endpoint'",
@@ -233,7 +227,7 @@ pub async fn delete(tx: &mut Tx, account: AccountId, id: Uuid) -> Result<bool, D
     Ok(gone.rows_affected() > 0)
 }
 
-/// Gives a webhook a new secret; the one it had signs beside it for a while.
+/// Rotates a webhook's secret; the previous one also signs for a while.
 pub async fn rotate(
     tx: &mut Tx,
     account: AccountId,
@@ -256,7 +250,7 @@ pub async fn rotate(
     row.as_ref().map(Webhook::of_row).transpose()
 }
 
-/// Lets a webhook take messages again. What rests with it wakes by [`super::maintain`].
+/// Resumes a webhook. Its deliveries are resumed by [`super::maintain`].
 pub async fn resume(tx: &mut Tx, account: AccountId, id: Uuid) -> Result<Option<Webhook>, DbError> {
     let text = format!(
         "UPDATE app.webhook SET paused_at = NULL, paused_reason = NULL, failing_since = NULL
@@ -275,7 +269,6 @@ pub async fn resume(tx: &mut Tx, account: AccountId, id: Uuid) -> Result<Option<
 impl Kind {
     const ALL: [Self; 2] = [Self::Endpoint, Self::Tasks];
 
-    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -295,7 +288,6 @@ impl Kind {
 impl PausedReason {
     const ALL: [Self; 2] = [Self::Gone, Self::Failing];
 
-    /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
