@@ -1,17 +1,14 @@
--- Dear reader,
+-- Roles and schemas: who may do what. No table of the product is here; this file is first so that every
+-- later table is created under these privileges.
 --
--- This file draws the walls of the house: who may do what. No table here is about the product yet;
--- it is here first so that every later table is born inside the walls instead of being moved in.
+-- Four roles, none of which can log in. Logins are the operator's business and are given exactly one of
+-- them. Roles belong to the whole cluster while this file runs once per database, perhaps in forty test
+-- databases at the same moment, so creating them must survive a race: the second transaction finds the
+-- role, or a unique violation, and continues. That is not quite enough: its catalog cache says until its
+-- next transaction that the role does not exist. The runner retries this file.
 --
--- Four roles, none of which can log in. Logins are the operator's business and are given exactly one
--- of them. Roles belong to the whole cluster while this file runs once per database, perhaps in
--- forty test databases at the same moment, so making them must survive losing the race: whoever
--- comes second finds the role there, or is told so by the unique index, and goes on. That is not
--- quite enough: such a loser has just learned, and keeps in its catalog cache until its next
--- transaction, that the role does not exist. The runner knows and tries this file again.
---
--- The roles are looked up before they are made because a careful DBA may have made them in advance
--- for a login that is not allowed to.
+-- The roles are looked up before they are created because a DBA may have created them in advance for a
+-- login that may not.
 DO $roles$
 DECLARE
     role_name text;
@@ -22,7 +19,7 @@ BEGIN
             BEGIN
                 EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN', role_name);
             EXCEPTION WHEN duplicate_object OR unique_violation THEN
-                NULL; -- somebody was faster; that is the same to us
+                NULL; -- another migration created it first
             END;
         END IF;
     END LOOP;
@@ -30,8 +27,8 @@ END
 $roles$;
 
 -- From here on the migrating login must be able to become the owner. A superuser can. A login with
--- CREATEROLE gives itself the membership; we only ask after trying, because on PostgreSQL 16 the
--- maker of a role is a "member" who may nevertheless not SET ROLE to it.
+-- CREATEROLE grants itself the membership; only after trying, because on PostgreSQL 16 the maker of a role
+-- is a "member" who may nevertheless not SET ROLE to it.
 DO $membership$
 BEGIN
     SET LOCAL ROLE trunkline_owner;
@@ -45,7 +42,7 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $membership$;
 
--- Two rooms. `ledger` stays empty until money moves in; its tables will be written by one crate only.
+-- Two schemas. The tables of `ledger` are written by one crate only.
 CREATE SCHEMA app AUTHORIZATION trunkline_owner;
 CREATE SCHEMA ledger AUTHORIZATION trunkline_owner;
 
@@ -53,8 +50,8 @@ SET LOCAL ROLE trunkline_owner;
 
 GRANT USAGE ON SCHEMA app, ledger TO trunkline_data, trunkline_console, trunkline_audit;
 
--- The auditor sees everything, also what is made later, and may change nothing. The data plane and
--- the console get nothing by default: each table says what they may do with it.
+-- The audit role reads everything, also later tables, and changes nothing. The data plane and the console
+-- get nothing by default: each table grants what they need.
 ALTER DEFAULT PRIVILEGES FOR ROLE trunkline_owner IN SCHEMA app, ledger
     GRANT SELECT ON TABLES TO trunkline_audit;
 ALTER DEFAULT PRIVILEGES FOR ROLE trunkline_owner IN SCHEMA app, ledger
@@ -65,9 +62,9 @@ ALTER DEFAULT PRIVILEGES FOR ROLE trunkline_owner IN SCHEMA app, ledger
 ALTER DEFAULT PRIVILEGES FOR ROLE trunkline_owner
     REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 
--- What was applied here. The runner in crates/db writes it; the others read it to learn whether the
--- schema is the one they were built for. Times are the server's own: the shiftable clock of the next
--- file is for the product's time, not for the history of the building.
+-- What was applied here. The runner in crates/db writes it; the others read it to learn whether the schema
+-- is the one they were built for. Times are the server's own: the shiftable clock of the next file is for
+-- the product's time, not for the history of migrations.
 CREATE TABLE app.migration (
     version    bigint      NOT NULL,
     name       text        NOT NULL,
@@ -79,10 +76,10 @@ CREATE TABLE app.migration (
 );
 GRANT SELECT ON app.migration TO trunkline_data, trunkline_console;
 
--- Who may come through the front door. These privileges belong to the database as an object, not to
--- its contents: neither a dump nor a template carries them. So this is a function, and the runner
--- calls it after every migration, also when there was nothing to apply. Only the database's owner
--- can do it; for anybody else the door stays as the DBA left it.
+-- Who may connect. These privileges belong to the database as an object, not to its contents: neither a
+-- dump nor a template contains them. So this is a function, and the runner calls it after every migration,
+-- also when there was nothing to apply. Only the database's owner can do it; for other logins the
+-- privileges stay as the DBA set them.
 CREATE FUNCTION app.seal_database() RETURNS boolean
     LANGUAGE plpgsql
 AS $seal$

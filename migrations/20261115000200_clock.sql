@@ -1,5 +1,3 @@
--- Dear reader,
---
 -- There is one clock in SQL and it is app.now(). Budgets roll over, holds expire and partitions are
 -- chosen by it, and all of that must be tested without waiting for midnight: so a test may move it, for
 -- every session at once, by replacing this function with one that adds an interval. Only the owner may
@@ -16,7 +14,7 @@ CREATE FUNCTION app.now() RETURNS timestamptz
     RETURN pg_catalog.now();
 GRANT EXECUTE ON FUNCTION app.now() TO trunkline_data, trunkline_console, trunkline_audit;
 
--- A row here is an alarm: somebody's test clock is in a database that is being looked at.
+-- A row here is an alarm: a test clock is active in this database.
 CREATE VIEW app.audit_clock_shifted AS
     SELECT app.now() - pg_catalog.now() AS shift WHERE app.now() <> pg_catalog.now();
 

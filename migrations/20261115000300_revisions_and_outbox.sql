@@ -1,13 +1,10 @@
--- Dear reader,
+-- Nodes cache tables (keys, the catalog) and ask every second what is newer than the last revision they
+-- have read. A revision must not come from a sequence: two writers take 7 and 8, the one with 8 commits
+-- first, a reader remembers 8, then 7 commits and is never read. So revisions come from a row that the
+-- writing transaction updates: its lock makes the second writer wait until the first has committed, and the
+-- order of the revisions is the order in which they become visible.
 --
--- Nodes keep things in memory (the key table, the catalog) and ask every second "what is newer than
--- the number I have seen?". That question has a trap. If the number comes from a sequence, two
--- writers take 7 and 8, the one with 8 commits first, a reader sees 8 and remembers it, then 7
--- commits and is never read by anybody. So numbers that somebody follows come from a row which the
--- writing transaction updates: the row's lock makes the second writer wait until the first one has
--- committed, and the order of the numbers is the order in which they become visible.
---
--- The price is that writers of one topic take turns. Bump as late in the transaction as you can, and
+-- The price is that writers of one topic are serialised. Bump as late in the transaction as you can, and
 -- several topics in alphabetical order, or two transactions will wait for each other.
 CREATE TABLE app.revision (
     topic text   NOT NULL,
@@ -19,14 +16,13 @@ CREATE TABLE app.revision (
 GRANT SELECT, INSERT ON app.revision TO trunkline_data, trunkline_console;
 GRANT UPDATE (value) ON app.revision TO trunkline_data, trunkline_console;
 
--- What happened, on its way to whoever wants to know: NATS, webhooks, exports. A row is written in
--- the transaction that made it true, so an event exists exactly when its cause does; carrying it
--- elsewhere is somebody else's work, done later, at least once.
+-- Outbox of events for NATS, webhooks and exports. A row is written in the transaction of its cause, so an
+-- event exists exactly when its cause does; it is published later, at least once.
 --
--- `seq` counts one topic of one account (or one topic of the house, where account_id is null) without
--- holes, from a counter row for the reason above. Readers order by it and notice what they missed.
--- The counter has its own table because app.revision is read by every node every second and should
--- stay small enough to be read whole.
+-- `seq` counts one topic of one account (or one topic of the system, where account_id is null) without
+-- gaps, from a counter row for the reason above. Readers order by it and notice what they missed. The
+-- counter has its own table because app.revision is read by every node every second and should stay small
+-- enough to be read whole.
 CREATE TABLE app.outbox_counter (
     topic      text   NOT NULL,
     account_id bigint,
@@ -37,9 +33,9 @@ CREATE TABLE app.outbox_counter (
 GRANT SELECT, INSERT ON app.outbox_counter TO trunkline_data, trunkline_console;
 GRANT UPDATE (value) ON app.outbox_counter TO trunkline_data, trunkline_console;
 
--- The body is bounded here because a row that cannot be carried (NATS takes a megabyte at most, a
--- webhook's receiver much less) would stand at the head of the queue for ever. The number is
--- outbox::BODY_MAX_BYTES in crates/db.
+-- The body is bounded because a row that cannot be published (NATS takes a megabyte at most, a webhook's
+-- receiver much less) would block the head of the queue for ever. The number is outbox::BODY_MAX_BYTES in
+-- crates/db.
 CREATE TABLE app.outbox (
     id           uuid        NOT NULL,
     topic        text        NOT NULL,
@@ -58,7 +54,7 @@ CREATE TABLE app.outbox (
 -- The queue itself: small however long the history is, because published rows leave it.
 CREATE INDEX outbox_unpublished ON app.outbox (id) WHERE published_at IS NULL;
 
--- Everybody may say what happened. Only the workers, who run as the data plane, may call it published
--- and sweep it up; nobody may rewrite it.
+-- Every role may write events. Only the workers, which run as the data plane, may mark them published and
+-- delete them; no role may change them.
 GRANT SELECT, INSERT ON app.outbox TO trunkline_data, trunkline_console;
 GRANT UPDATE (published_at), DELETE ON app.outbox TO trunkline_data;

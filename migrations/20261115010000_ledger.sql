@@ -1,16 +1,12 @@
--- Dear reader,
+-- The ledger. Constraints enforce its invariants: an account cannot spend more than it has, a hold resolves
+-- once, a request is charged once, a transfer is never edited. Code above may be wrong; these rows may not.
 --
--- Here lives the money. Everything that must never happen is forbidden by the table it would happen
--- in: an account cannot spend what it has not got, a hold resolves once, a request is charged once,
--- a transfer is never edited. Code above may be wrong; these rows may not.
+-- Three tables grow with traffic (hold, usage, transfer). They are cut into days by ranges of the request
+-- id, which is a UUID v7 and so begins with its time: "one charge per request" is then a primary key, and a
+-- lookup by request id opens one partition however many there are.
 --
--- Three tables grow with traffic (hold, usage, transfer). They are cut into days by ranges of the
--- request id, which is a UUID v7 and so begins with its time: "one charge per request" is then a
--- primary key, and a lookup by request id opens one partition however old the house is.
---
--- Whoever changes anything of an account first locks that account's row. That one lock orders
--- everything else of the account (holds, budgets), so there is only one kind of lock to take in
--- order: accounts by id, then capacities by name.
+-- Every change of an account first locks that account's row. That lock orders everything else of the
+-- account (holds, budgets), so the lock order is: accounts by id, then capacities by name.
 
 -- A customer. Two wallets; what is posted minus what is held is what may be promised. One row, so
 -- that a reservation out of both wallets is one update. It is updated all the time and has one index
@@ -32,10 +28,10 @@ CREATE TABLE ledger.account (
     CONSTRAINT account_trial_covers_holds CHECK (trial_posted - trial_held >= 0)
 ) WITH (fillfactor = 50);
 
--- The parties of a transfer are numbers. A wallet's number is made of its account's: twice the id for
--- the paid wallet, one more for the trial wallet. Negative numbers are ours, listed here. Ours have
--- no balance row: a row that every charge touches would be the one everybody waits for. Their
--- balance is the sum of their transfers, and the audit sums it.
+-- The parties of a transfer are numbers. A wallet's number is made of its account's: twice the id for the
+-- paid wallet, one more for the trial wallet. Negative numbers are ours, listed here. System parties have
+-- no balance row: a row that every charge updates would serialise all charges. Their balance is the sum of
+-- their transfers, and the audit sums it.
 CREATE TABLE ledger.system_party (
     id   bigint NOT NULL,
     name text   NOT NULL,
@@ -50,8 +46,8 @@ CREATE FUNCTION ledger.wallet_party(account_id bigint, leg smallint) RETURNS big
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN account_id * 2 + leg;
 
--- Processes that move money for callers. A number that only grows tells a process from its own
--- earlier life: whoever comes with an old one is refused.
+-- Nodes that move money. The epoch grows with each start and distinguishes a process from its predecessors:
+-- a batch with an old epoch is refused.
 CREATE TABLE ledger.node (
     name         text        NOT NULL,
     epoch        bigint      NOT NULL,
@@ -69,13 +65,13 @@ CREATE TABLE ledger.node_epoch (
     CONSTRAINT node_epoch_pkey PRIMARY KEY (node, epoch)
 );
 
--- A node's batches stand in one queue with whoever ends the node's life. The lock is advisory because
--- a row lock is not fair: shared locks of a row pass a waiting exclusive one for ever.
+-- Serialises a node's batches with a change of its epoch. The lock is advisory because a row lock is not
+-- fair: shared locks of a row pass a waiting exclusive one for ever.
 CREATE FUNCTION ledger.node_lock(name text) RETURNS bigint
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN hashtextextended(name, 7166401);
--- To be said first in every batch; false means that the life is over. VOLATILE, so that the epoch is
--- read after the lock was given, not as it was when the statement began.
+-- Called first in every batch; false means that the epoch ended. VOLATILE, so that the epoch is read after
+-- the lock was given, not as it was when the statement began.
 CREATE FUNCTION ledger.check_node_epoch(node_name text, node_epoch bigint) RETURNS boolean
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $check$
@@ -94,8 +90,8 @@ BEGIN
 END
 $fence$;
 
--- Who spends: a key and its ancestors, itself first. The ledger keeps its own copy so that the
--- budgets of a parent cannot be forgotten by whoever asks for money.
+-- Spenders: a key and its ancestors, itself first. The ledger has its own copy so that no caller can omit
+-- the budgets of a parent.
 CREATE TABLE ledger.spender (
     key_id     bigint      NOT NULL,
     account_id bigint      NOT NULL,
@@ -106,7 +102,7 @@ CREATE TABLE ledger.spender (
     CONSTRAINT spender_chain_bounded CHECK (cardinality(chain) BETWEEN 1 AND 8)
 );
 
--- What may be spent in a stretch of time, by an account (key_id null) or a key and all below it.
+-- Spending limit per period, by an account (key_id null) or a key and all below it.
 CREATE TABLE ledger.budget (
     id          bigint      GENERATED ALWAYS AS IDENTITY,
     account_id  bigint      NOT NULL,
@@ -125,9 +121,9 @@ CREATE TABLE ledger.budget (
 CREATE UNIQUE INDEX budget_once ON ledger.budget (account_id, key_id, period) NULLS NOT DISTINCT
     WHERE removed_at IS NULL;
 
--- One stretch of one budget. `used` is what open holds and charges take; it can pass neither zero nor
--- `cap`. When a limit is lowered below what is used, `cap` stays at what is used and the limit itself
--- refuses new holds.
+-- One period of one budget. `used` is what open holds and charges take; it can pass neither zero nor `cap`.
+-- When a limit is lowered below what is used, `cap` stays at what is used and the limit itself refuses new
+-- holds.
 CREATE TABLE ledger.budget_period (
     budget_id bigint      NOT NULL,
     starts_at timestamptz NOT NULL,
@@ -139,8 +135,8 @@ CREATE TABLE ledger.budget_period (
     CONSTRAINT budget_period_within_cap CHECK (used <= cap)
 ) WITH (fillfactor = 50);
 
--- The stretch an instant lies in, by the calendar of a place. Weeks begin on Monday. Not STRICT: then
--- PostgreSQL could not put the body into the statement that asks.
+-- The period of an instant, by the calendar of a place. Weeks begin on Monday. Not STRICT: then PostgreSQL
+-- could not put the body into the statement that asks.
 CREATE FUNCTION ledger.period_start(period text, zone text, at timestamptz) RETURNS timestamptz
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE period
@@ -203,12 +199,12 @@ CREATE TABLE ledger.hold (
     CONSTRAINT hold_capacity_paired CHECK ((capacity IS NULL) = (capacity_day IS NULL)),
     CONSTRAINT hold_price_version_is_sha256 CHECK (octet_length(price_version) = 32)
 ) PARTITION BY RANGE (request_id);
--- The open ones, which are few: by node for its return or its death, by deadline for the sweeper.
--- One index for both who look for open holds, a node's next life and the sweeper: it holds nothing but
--- what is open, so the sweeper may read it whole, and each call pays for one entry instead of two.
+-- The open ones, which are few: by node for its next epoch or its failure, by deadline for the sweeper. One
+-- index for both queries of open holds, a node's next epoch and the sweeper: it holds nothing but what is
+-- open, so the sweeper may read it whole, and each call pays for one entry instead of two.
 CREATE INDEX hold_open ON ledger.hold (node, epoch, deadline) WHERE state = 'open';
 
--- What became of a call: the anchor of every settlement, also of zero. Written once, never changed.
+-- The usage row of a call: the anchor of every settlement, also of zero. Written once, never changed.
 CREATE TABLE ledger.usage (
     request_id    uuid        NOT NULL,
     account_id    bigint      NOT NULL,
@@ -243,8 +239,8 @@ CREATE TABLE ledger.usage (
 ) PARTITION BY RANGE (request_id);
 CREATE INDEX usage_of_account ON ledger.usage (account_id, request_id);
 
--- Money that moved: from `debit` to `credit`. Rows are only ever added. No foreign keys: checking
--- them would lock the rows everybody needs; the audit looks for parties that do not exist.
+-- Money that moved: from `debit` to `credit`. Rows are only ever added. No foreign keys: checking them
+-- would lock rows that every charge needs; the audit finds unknown parties.
 CREATE TABLE ledger.transfer (
     request_id uuid        NOT NULL,
     kind       text        NOT NULL,
@@ -297,7 +293,7 @@ CREATE TABLE ledger.idempotency (
     CONSTRAINT idempotency_state CHECK (state IN ('running', 'finished'))
 );
 
--- A payment is applied once, however often the payment provider tells us of it.
+-- A payment is applied once, however often the payment provider reports it.
 CREATE TABLE ledger.top_up (
     provider   text        NOT NULL,
     event_id   text        NOT NULL,
@@ -368,8 +364,8 @@ BEGIN
                     child, parent,
                     app.uuid_v7_floor(day::timestamp AT TIME ZONE 'UTC'),
                     app.uuid_v7_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
-                -- The ledger names the day's own tables, so that a statement is planned once and opens
-                -- nothing else; whoever is named must say who may come in.
+                -- The ledger names the day's partitions, so that a statement is planned once and opens
+                -- nothing else; a partition that is named needs its own grants.
                 EXECUTE format('GRANT SELECT, INSERT ON ledger.%I TO trunkline_data', child);
                 IF parent = 'hold' THEN
                     EXECUTE format(

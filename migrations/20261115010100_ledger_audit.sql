@@ -1,10 +1,8 @@
--- Dear reader,
---
--- One view for each thing that must never be. All of them are empty in a sound ledger; a row says
--- what is wrong and where. `trunkline audit` asks every view whose name begins with audit_, so a new
--- invariant is a new view and nothing else. They read whole tables: run them on a quiet hour or a
--- replica that is up to date, not in a request. Every join below is on equal columns, so that each is
--- one hash of two tables however large they are; a comparison that is not an equation stands in WHERE.
+-- One view for each invariant. All are empty in a sound ledger; a row shows what is wrong and where.
+-- `trunkline audit` asks every view whose name begins with audit_, so a new invariant is a new view and
+-- nothing else. They read whole tables: run them on a quiet hour or a replica that is up to date, not in a
+-- request. Every join below is on equal columns, so that each is one hash of two tables however large they
+-- are; a comparison that is not an equation stands in WHERE.
 
 CREATE VIEW ledger.audit_books_do_not_balance AS
 SELECT own.total AS wallets, others.total AS others
@@ -69,7 +67,7 @@ SELECT u.request_id, u.account_id, u.outcome, u.paid, u.trial
 FROM ledger.usage AS u
 WHERE u.paid + u.trial <> 0
     AND u.outcome NOT IN ('complete', 'client_gone', 'balance_exhausted', 'accepted');
-COMMENT ON VIEW ledger.audit_failure_was_charged IS 'nobody pays for what was not delivered';
+COMMENT ON VIEW ledger.audit_failure_was_charged IS 'a call that delivered nothing is not charged';
 
 CREATE VIEW ledger.audit_charge_is_not_the_usage AS
 WITH charged AS (
@@ -160,12 +158,12 @@ FROM ledger.hold AS h
 LEFT JOIN ledger.node AS n ON n.name = h.node
 WHERE h.state = 'open'
     AND CASE h.owner
-        -- Nobody sweeps a task; whoever drives it has a day to notice that it is late.
+        -- Tasks are not swept; their worker has a day to notice that one is late.
         WHEN 'task' THEN h.deadline < app.now() - interval '1 day'
         ELSE h.deadline < app.now() - interval '5 minutes' OR h.epoch IS DISTINCT FROM n.epoch
     END;
 COMMENT ON VIEW ledger.audit_hold_overdue IS
-    'an open hold is within its deadline and, unless a task owns it, of a node''s present life';
+    'an open hold is within its deadline and, unless a task owns it, of a node''s current epoch';
 
 CREATE VIEW ledger.audit_stale_epoch AS
 SELECT h.request_id, 'hold' AS written, h.node, h.epoch, h.opened_at AS at, own.started_at AS began_at,
@@ -175,14 +173,14 @@ LEFT JOIN ledger.node_epoch AS own ON own.node = h.node AND own.epoch = h.epoch
 LEFT JOIN ledger.node_epoch AS next ON next.node = h.node AND next.epoch = h.epoch + 1
 WHERE own.node IS NULL OR h.opened_at < own.started_at OR h.opened_at > next.started_at
 UNION ALL
--- What a life voids at its own beginning is older than that beginning, by a wait for a lock.
+-- What an epoch voids at its start is older than that start, by a wait for a lock.
 SELECT u.request_id, 'usage', u.node, u.epoch, u.settled_at, own.started_at, next.started_at
 FROM ledger.usage AS u
 LEFT JOIN ledger.node_epoch AS own ON own.node = u.node AND own.epoch = u.epoch
 LEFT JOIN ledger.node_epoch AS next ON next.node = u.node AND next.epoch = u.epoch + 1
 WHERE own.node IS NULL OR u.settled_at > next.started_at;
 COMMENT ON VIEW ledger.audit_stale_epoch IS
-    'nothing is written in the name of a life that is over, or never began';
+    'nothing is written under an epoch that has ended or never began';
 
 CREATE VIEW ledger.audit_resolved_by_another_node AS
 SELECT u.request_id, h.owner, h.node AS held_by, h.epoch AS held_in, u.node AS resolved_by,
@@ -192,7 +190,7 @@ JOIN ledger.hold AS h USING (request_id)
 WHERE h.owner <> 'task' AND (u.node <> h.node OR u.epoch <> h.epoch)
     AND NOT (h.state = 'voided' AND u.outcome IN ('interrupted', 'expired'));
 COMMENT ON VIEW ledger.audit_resolved_by_another_node IS
-    'a call ends in the life that began it; another may only let go of it, and only a task''s may be charged by any';
+    'a hold is resolved in the epoch that made it; another may only void it, and only a task''s may be charged by any';
 
 CREATE VIEW ledger.audit_budget_is_not_its_calls AS
 WITH taken AS (
@@ -251,7 +249,7 @@ WHERE d.created_at < d.opened_at
     AND d.budget_starts[array_position(d.budget_ids, d.budget_id)]
         IS DISTINCT FROM ledger.period_start(d.period, d.timezone, d.opened_at);
 COMMENT ON VIEW ledger.audit_budget_bypassed IS
-    'every call counts in the budgets of its account, its key and the key''s parents, in the stretch it began in';
+    'every call counts in the budgets of its account, its key and the key''s parents, in the period it began in';
 
 CREATE VIEW ledger.audit_budget_of_another_key AS
 SELECT h.request_id, h.account_id, h.key_id, c.budget_id, b.account_id AS budget_of_account, b.key_id AS budget_of_key
@@ -355,7 +353,7 @@ SELECT COALESCE(c.name, t.name) AS name, COALESCE(c.day, t.day) AS day, c.used, 
 FROM ledger.capacity AS c
 FULL JOIN taken AS t USING (name, day)
 WHERE COALESCE(c.used, 0) <> COALESCE(t.places, 0) OR c.used > c.cap;
-COMMENT ON VIEW ledger.audit_capacity_is_not_its_calls IS 'the places used of a day are its calls that were neither voided nor undelivered, and no more than there are';
+COMMENT ON VIEW ledger.audit_capacity_is_not_its_calls IS 'the used capacity of a day is its calls that were neither voided nor undelivered, within its cap';
 
 CREATE VIEW ledger.audit_partitions_running_out AS
 SELECT parent.name AS table_name, day.day::date AS missing_day

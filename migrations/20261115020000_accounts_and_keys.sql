@@ -1,5 +1,3 @@
--- Dear reader,
---
 -- Who the customers are and which keys they hold. The money of the same accounts lives in the ledger;
 -- here is everything else a node must know to let a caller in: whose key it is, what it may be used
 -- for, in which group it is priced. A key's row carries its whole policy, its parents' narrowings
@@ -149,4 +147,4 @@ FROM (SELECT 'accounts' AS topic, a.id, a.revision FROM app.account AS a
 LEFT JOIN app.revision AS r ON r.topic = c.topic
 WHERE c.revision > COALESCE(r.value, 0);
 COMMENT ON VIEW app.audit_revision_never_issued IS
-    'no row has a number that its topic has not given, or nodes that follow the numbers miss changes';
+    'no row has a revision that its topic has not issued, or nodes that follow the revisions miss changes';

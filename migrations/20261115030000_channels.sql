@@ -1,18 +1,16 @@
--- Dear reader,
---
 -- A channel is one way to an upstream: a provider, an address, the credentials we hold there, and
 -- which of our models it serves under which of its names. Nodes keep all channels in memory and read
 -- them anew when the topic 'channels' of app.revision has moved, so no change may go without a new
 -- number; the triggers below refuse an update that forgot to take one.
 --
--- Credentials are in a table of their own because they have lives of their own: one of five may be
--- cooling while the others work, and it is a node, not a person, that finds out. So the data plane may
--- write three columns there, the number included, and none of the channel. A channel's number as nodes
--- see it is the greatest of its own and its credentials'.
+-- Credentials are in a table of their own because each has its own state: one of five may be cooling down
+-- while the others work, and a node finds out, not a person. So the data plane may write three columns
+-- there, the number included, and none of the channel. A channel's number as nodes see it is the greatest
+-- of its own and its credentials'.
 --
--- What must not be read by whoever holds a copy of this database is sealed by the keyring: credentials,
--- and the address of the proxy, which may hold a password. The seal names the channel and the label, so
--- a sealed text that is moved to another row does not open, and so neither name may ever change.
+-- What must not be readable in a copy of this database is sealed by the keyring: credentials, and the
+-- address of the proxy, which may hold a password. The seal names the channel and the label, so a sealed
+-- text that is moved to another row does not open, and so neither name may ever change.
 --
 -- `models` (ours -> theirs) and `extra_headers` are objects of texts. `cost` is what the upstream takes
 -- from us, in its own currency; store::channels::CostBook says what is in it, and nothing is charged to

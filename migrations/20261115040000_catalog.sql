@@ -1,14 +1,12 @@
--- Dear reader,
---
 -- What is sold, and for how much. Every change is a new row and none is ever edited: the version of the
 -- prices under which a call was charged can be read for ever, and a quote that was locked ten minutes ago
 -- finds its price on any node, also on one that started since.
 --
 -- One change is one number of the topic 'catalog' of app.revision, whatever it touches. A model's row says
--- all of it, or, with a null entry, that it is sold no more; the frame holds what stands beside the models
--- (groups, vendors). A reader asks for the newest number, then for the newest row of everything up to that
--- number, and so never mixes two changes. Writers take the number first and then look, so they take turns,
--- and a catalog that does not pass its checks is never written.
+-- all of it, or, with a null entry, that it is sold no more; the header holds the groups and vendors. A
+-- reader asks for the newest number, then for the newest row of everything up to that number, and so never
+-- mixes two changes. Writers take the number first and then look, so they take turns, and a catalog that
+-- does not pass its checks is never written.
 CREATE TABLE app.catalog_change (
     revision        bigint      NOT NULL,
     pricing_version bytea       NOT NULL,
@@ -48,8 +46,8 @@ GRANT SELECT ON app.catalog_change, app.catalog_header, app.catalog_model TO tru
 GRANT INSERT ON app.catalog_change, app.catalog_header, app.catalog_model TO trunkline_console;
 
 -- How the routes of each model do, by the minute and over all nodes: each node adds what it has seen since
--- it last did. This is for people and for guesses, not for money: a node that dies takes its last half
--- minute along, and nobody tries a lost addition again.
+-- it last did. This is for display and routing, not for money: the last half minute of a failed node is
+-- lost, and a failed addition is not retried.
 CREATE TABLE app.route_minute (
     model         text        NOT NULL,
     minute        timestamptz NOT NULL,

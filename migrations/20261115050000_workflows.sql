@@ -1,5 +1,3 @@
--- Dear reader,
---
 -- A workflow record says what a task is, what it needs and what it is bound to at run time. Each change
 -- is a new version, under the next number of the topic 'workflows'; nobody changes or deletes one, so
 -- that what was verified, and under which text, can be read for ever. The newest version of a slug is

@@ -1,8 +1,6 @@
--- Dear reader,
---
--- A video is a job that outlives every process. Its row is written with the money's hold, before
--- anything is sent; its verdict and its refund are one transaction. A task that ended never changes
--- its mind: the trigger below sees to that, whoever is wrong above.
+-- A video is a job that outlives every process. Its row is written with its hold, before anything is sent;
+-- its outcome and its refund are one transaction. A task that ended never changes: the trigger below
+-- enforces it.
 --
 -- What workers look for stands in a narrow table of its own: it changes with every question asked of
 -- an upstream, and the wide row does not.
@@ -75,7 +73,7 @@ $stays$;
 CREATE TRIGGER video_task_stays BEFORE UPDATE ON app.video_task
     FOR EACH ROW WHEN (OLD.state IN ('completed', 'failed')) EXECUTE FUNCTION app.video_task_stays();
 
--- What is to be done next for a task, and when. Whoever takes it moves `due_at` ahead: if they die, it
+-- What is to be done next for a task, and when. A claim moves `due_at` ahead: if the worker dies, it
 -- becomes due again.
 CREATE TABLE app.video_schedule (
     task_id    uuid        NOT NULL,
@@ -88,7 +86,7 @@ CREATE TABLE app.video_schedule (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX video_schedule_due ON app.video_schedule (job, due_at);
 
--- How long videos of a model took, for progress that nobody tells.
+-- How long videos of a model took, for progress that the vendor does not report.
 CREATE TABLE app.video_duration (
     model       text   NOT NULL,
     tasks       bigint NOT NULL,
@@ -121,7 +119,7 @@ SELECT t.id, t.account_id, t.state
 FROM app.video_task AS t
 LEFT JOIN app.video_schedule AS s ON s.task_id = t.id
 WHERE t.state NOT IN ('completed', 'failed') AND s.task_id IS NULL;
-COMMENT ON VIEW app.audit_task_unscheduled IS 'somebody looks after every task that has not ended';
+COMMENT ON VIEW app.audit_task_unscheduled IS 'every task that has not ended is scheduled';
 
 CREATE VIEW app.audit_task_overdue AS
 SELECT t.id, t.account_id, t.state, t.deadline_at

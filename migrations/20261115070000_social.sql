@@ -1,5 +1,3 @@
--- Dear reader,
---
 -- Social data is sold by cells: one capability of one platform. Which cells there are is in files that
 -- executables carry, what one costs is in the catalog; here stands only which of them are not sold for
 -- now, and what happened to them. A person pauses a cell, and so does a node that finds the path of its

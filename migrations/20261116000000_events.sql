@@ -1,12 +1,10 @@
--- Dear reader,
+-- Events of accounts, in the order in which they became visible. A row is written in the transaction of its
+-- cause; its number comes from a counter row of the account, so the numbers have no gaps and no reader sees
+-- 8 before 7. A reader that meets a gap reads this table. Account 0 is the system account, whose events go
+-- to all accounts.
 --
--- What happened to an account, in the order in which it became true. A row is written in the
--- transaction that makes it so; its number comes from a counter row of the account, so the numbers
--- have no holes and nobody sees 8 before 7. Whoever follows the numbers and meets a jump reads this
--- table. Account 0 is the house: what concerns everybody.
---
--- app.outbox gets a copy of each row, for whoever carries it on (JetStream). The copy may be lost
--- with the carrier; this table is the truth and is kept for seven days.
+-- app.outbox gets a copy of each row to publish (JetStream). The copy may be lost; this table is
+-- authoritative and is kept for seven days.
 --
 -- Lock order: accounts of the ledger first, then these counters by account, as late as can be.
 CREATE TABLE app.event_counter (
@@ -29,8 +27,7 @@ CREATE TABLE app.event (
     CONSTRAINT event_topic_bounded CHECK (char_length(topic) BETWEEN 1 AND 100),
     CONSTRAINT event_body_bounded CHECK (octet_length(body::text) <= 65536)
 ) PARTITION BY RANGE (created_at);
--- An event must never break the transaction that it tells of: a day for which there is no table yet
--- goes here.
+-- An event must never break the transaction of its cause: a day for which there is no table yet goes here.
 CREATE TABLE app.event_default PARTITION OF app.event DEFAULT;
 
 -- SECURITY DEFINER because the job that calls these runs as the data plane, which owns nothing.
@@ -63,7 +60,7 @@ BEGIN
 END
 $make$;
 
--- Forgets whole days. The numbers go on: the counters stay.
+-- Drops whole days. The numbers continue: the counters stay.
 CREATE FUNCTION app.drop_event_partitions(before_day date) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $forget$
@@ -102,4 +99,4 @@ LEFT JOIN (SELECT account_id, count(*) AS events, min(seq) AS first, max(seq) AS
            FROM app.event GROUP BY account_id) AS e USING (account_id)
 WHERE e.account_id IS NOT NULL AND (e.last <> c.value OR e.last - e.first + 1 <> e.events);
 COMMENT ON VIEW app.audit_event_numbers_have_holes IS
-    'the events of an account are numbered without holes, or somebody who follows them waits for ever';
+    'the events of an account are numbered without gaps, or a reader waits for ever';

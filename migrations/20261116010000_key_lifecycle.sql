@@ -1,12 +1,10 @@
--- Dear reader,
---
--- Lives of a key beyond "made" and "revoked", keys that are made by keys, and an account's own names
--- for models.
+-- Lifecycle of a key beyond "created" and "revoked", keys that create keys, and an account's aliases for
+-- models.
 --
 -- A key that is rotated keeps its row (its number, its budgets, its usage) and gets another secret. The
--- hash of the secret before it stays beside the new one and opens the door until `previous_until`; a
--- further rotation writes over it, so a key has two secrets at most. A key that is deleted is a
--- revoked key that lists do not show; the row stays, because usage names it for ever.
+-- hash of the previous secret stays beside the new one and is accepted until `previous_until`; a further
+-- rotation writes over it, so a key has two secrets at most. A key that is deleted is a revoked key that
+-- lists do not show; the row stays, because usage names it for ever.
 --
 -- A disabled or expired key stops the keys below it while that lasts. Nothing is written for that: nodes
 -- look up the line of parents when a key comes.
@@ -19,7 +17,7 @@ ALTER TABLE app.api_key
     ADD CONSTRAINT api_key_previous_is_whole CHECK ((previous_hash IS NULL) = (previous_until IS NULL)),
     ADD CONSTRAINT api_key_previous_is_another CHECK (previous_hash <> key_hash),
     ADD CONSTRAINT api_key_deleted_is_revoked CHECK (deleted_at IS NULL OR revoked_at IS NOT NULL);
--- Whoever lists or revokes a family walks down from its head.
+-- Listing or revoking descendants walks down from the key.
 CREATE INDEX api_key_by_parent ON app.api_key (account_id, parent_id, id) WHERE parent_id IS NOT NULL;
 
 CREATE TRIGGER api_key_is_rotated_with_a_trace BEFORE UPDATE ON app.api_key

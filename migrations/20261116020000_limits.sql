@@ -1,5 +1,3 @@
--- Dear reader,
---
 -- How much of what in a minute, and how many calls at once. The counters themselves are not here: they
 -- may be forgotten, so they live in Redis or in a node's memory (docs/limits.md). Here is what they may
 -- reach. A key's own limits are part of its policy, in app.api_key; a channel's are in app.channel; here
@@ -61,4 +59,4 @@ FROM app.rate_limit AS l
 LEFT JOIN app.revision AS r ON r.topic = 'limits'
 WHERE l.revision > COALESCE(r.value, 0);
 COMMENT ON VIEW app.audit_limit_revision_never_issued IS
-    'no limit has a number that its topic has not given, or nodes that follow the numbers miss changes';
+    'no limit has a revision that its topic has not issued, or nodes that follow the revisions miss changes';

@@ -1,9 +1,6 @@
--- Dear reader,
---
--- Addresses that customers want to be told at, and what is on its way to them. A row of
--- app.webhook_delivery is written by the statement that writes the event (append_events.sql), so there
--- is no moment in which something is true and nobody will be told. Events of the house would be a row
--- for every customer in one transaction; a job expands those, in pieces, from a mark of its own.
+-- Webhooks and their deliveries. A row of app.webhook_delivery is written by the statement that writes the
+-- event (append_events.sql), so no event is without its deliveries. A system event would be a row for every
+-- customer in one transaction; a job expands those in steps, from app.webhook_system.
 --
 -- An address is as good as a key and a secret is one: both are sealed, bound to their row.
 --
@@ -26,7 +23,7 @@ CREATE TABLE app.webhook (
     failing_since    timestamptz,
     paused_at        timestamptz,
     paused_reason    text,
-    -- When it began to want what it wants now: what happened before is not owed.
+    -- Since when the current topics apply: earlier events are not delivered.
     wants_since      timestamptz NOT NULL DEFAULT app.now(),
     created_at       timestamptz NOT NULL DEFAULT app.now(),
     CONSTRAINT webhook_pkey PRIMARY KEY (id),
@@ -43,7 +40,7 @@ CREATE TABLE app.webhook (
 CREATE INDEX webhook_of_account ON app.webhook (account_id, id);
 CREATE UNIQUE INDEX webhook_one_for_tasks ON app.webhook (account_id) WHERE kind = 'tasks';
 
--- Where a single task is to be told. Written with the task.
+-- The webhook of a single task. Written with the task.
 CREATE TABLE app.task_webhook (
     task_id    uuid        NOT NULL,
     account_id bigint      NOT NULL,
@@ -55,17 +52,17 @@ CREATE TABLE app.task_webhook (
 CREATE INDEX task_webhook_by_age ON app.task_webhook (created_at);
 
 -- One event for one webhook, once. No foreign key: it would lock the webhook's row in every transaction
--- that tells of something, and whoever deletes a webhook would wait for them. What was for a webhook that
--- is gone is never taken, and swept.
+-- that writes an event, and deleting a webhook would wait for them. Deliveries of a deleted webhook are
+-- never claimed, and swept.
 --
--- The words themselves stay in app.event, which is kept as long; (event_account, seq, created_at) leads
--- there. `due_at` is far away for what rests with its paused webhook. Whoever takes a row moves it ahead
--- by a lease and counts `claim` up: who comes back with an older number says nothing any more.
+-- The event's body stays in app.event, which is kept as long; (event_account, seq, created_at) leads there.
+-- `due_at` is infinity while the webhook is paused. A claim moves the row ahead by a lease and increments
+-- `claim`: the result of an older claim is ignored.
 CREATE TABLE app.webhook_delivery (
     webhook_id      uuid        NOT NULL,
     event_id        uuid        NOT NULL,
     account_id      bigint      NOT NULL,
-    -- 0 for an event of the house.
+    -- 0 for a system event.
     event_account   bigint      NOT NULL,
     seq             bigint      NOT NULL,
     topic           text        NOT NULL,
@@ -90,7 +87,7 @@ CREATE INDEX webhook_delivery_due ON app.webhook_delivery (due_at) WHERE state =
 CREATE INDEX webhook_delivery_listed ON app.webhook_delivery (webhook_id, created_at, event_id);
 CREATE INDEX webhook_delivery_by_age ON app.webhook_delivery (created_at);
 
--- How far events of the house were expanded: all up to `seq`, and of the next one the webhooks up to
+-- How far system events were expanded: all up to `seq`, and of the next one the webhooks up to
 -- `webhook_id`.
 CREATE TABLE app.webhook_system (
     one        boolean NOT NULL DEFAULT true,
@@ -109,7 +106,7 @@ GRANT UPDATE (state, due_at, claim, tries, first_failed_at, last_try_at, last_st
     ON app.webhook_delivery TO trunkline_data;
 GRANT SELECT ON app.webhook_system TO trunkline_data;
 GRANT UPDATE (seq, webhook_id) ON app.webhook_system TO trunkline_data;
--- The console tells of things too.
+-- The console writes events too.
 GRANT SELECT ON app.webhook, app.task_webhook, app.webhook_delivery, app.webhook_system TO trunkline_console;
 GRANT INSERT ON app.webhook_delivery TO trunkline_console;
 
@@ -126,7 +123,7 @@ WHERE d.event_id IS NULL AND e.account_id <> 0
         WHEN 'tasks' THEN h.task_id IS NOT NULL AND e.topic IN ('task.completed', 'task.failed')
         ELSE w.topics IS NULL OR e.topic = ANY (w.topics) END;
 COMMENT ON VIEW app.audit_webhook_delivery_missing IS
-    'every event is on its way to every webhook of its account that wants it';
+    'every event has a delivery to every webhook of its account that subscribes to it';
 
 CREATE VIEW app.audit_webhook_overdue AS
 SELECT d.webhook_id, d.event_id, d.account_id, d.due_at

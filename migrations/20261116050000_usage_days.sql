@@ -1,17 +1,15 @@
--- Dear reader,
---
 -- What customers ask most is "how much, on which day, by which key, for which model". The rows of
 -- single calls answer it exactly and too slowly, so their sums are kept beside them, and must be right
 -- at every moment, to the nano-USD.
 --
--- A settlement that updated its sums would pay for it a third of its own price (measured, with every
--- call of another account), so it only notes which calls wait: one row for a whole batch. A job sums
--- them up some seconds later, and whoever reads adds what still waits to what is summed up, in one
--- statement and so in one snapshot: ledger.usage_sum. A refund is rare and adds to its sum at once.
+-- A settlement that updated its sums would pay for it a third of its own price (measured, with every call
+-- of another account), so it only notes which calls wait: one row for a whole batch. A job sums them up
+-- some seconds later, and readers add what is not summed yet, in one statement and so in one snapshot:
+-- ledger.usage_sum. A refund is rare and adds to its sum at once.
 --
--- One row for each account, day, key, model, endpoint and group. The day is that of the settlement,
--- in UTC, by the database's clock; what goes back counts on the day it goes back. Whoever writes
--- several of these rows does so in the order of their key.
+-- One row for each account, day, key, model, endpoint and group. The day is that of the settlement, in UTC,
+-- by the database's clock; what goes back counts on the day it goes back. Writers of several of these rows
+-- write them in the order of their key.
 
 -- What a call was billed for, by what its units are. Inlined by the planner; a test holds the lists
 -- and the faces of the product together. Input is whatever went in: tokens, for speech characters,
@@ -172,18 +170,18 @@ BEGIN
 END
 $forget$;
 
--- Below the mark an account wants to be told; null for never. `balance_low` says that it is below and
--- was told, and so that the next word comes only after it was above. What is held does not count: it
--- is not spent yet.
+-- Threshold of the event balance.low; null disables it. `balance_low` is set when the event was sent, so
+-- that the next one comes only after the balance was above it. What is held does not count: it is not spent
+-- yet.
 ALTER TABLE ledger.account
     ADD COLUMN low_balance_nanos bigint,
     ADD COLUMN balance_low boolean NOT NULL DEFAULT false,
     ADD CONSTRAINT account_low_balance_positive CHECK (low_balance_nanos > 0) NOT VALID,
     ADD CONSTRAINT account_low_needs_a_mark CHECK (NOT balance_low OR low_balance_nanos IS NOT NULL) NOT VALID;
--- When the account was told that a stretch of a budget refused a call or is used up: once in a stretch.
+-- When the event of a used-up budget period was written: once per period.
 ALTER TABLE ledger.budget_period ADD COLUMN reached_at timestamptz;
 
--- A UUID v7 of now, for what is told of without a call of its own.
+-- A UUID v7 of now, for events without a call of their own.
 CREATE FUNCTION ledger.fresh_id() RETURNS uuid
     LANGUAGE sql VOLATILE PARALLEL SAFE
     RETURN overlay(gen_random_uuid()::text PLACING left(app.uuid_v7_floor(app.now())::text, 15) FROM 1)::uuid;
@@ -237,4 +235,4 @@ SELECT a.id AS account_id, a.paid_posted + a.trial_posted AS posted, a.low_balan
 FROM ledger.account AS a
 WHERE a.balance_low <> COALESCE(a.paid_posted + a.trial_posted < a.low_balance_nanos, false);
 COMMENT ON VIEW ledger.audit_low_balance_flag_wrong IS
-    'an account below its mark was told so, and one above it is ready to be told again';
+    'an account below its threshold has had its balance.low event, and one above it has the flag cleared';

@@ -1,5 +1,3 @@
--- Dear reader,
---
 -- People: who may open the console, of which organisations they are members, and on which devices they
 -- are signed in. An organisation is an account of app.account; API keys belong to accounts, not to
 -- people, and the data plane knows no person: trunkline_data may do nothing with these tables.
@@ -10,7 +8,8 @@
 -- The bounds in the checks are constants in crates/store/src/people.rs; a test holds the two together.
 
 -- E-mail addresses are ASCII and lower-case: the same address is one person, however it is typed.
--- `password_hash` is null for who signs in elsewhere. Nobody deletes: what a person did must find its name.
+-- `password_hash` is null for people who sign in through a provider. Rows are never deleted: what a person
+-- did must find its name.
 CREATE TABLE app.person (
     id                bigint      GENERATED ALWAYS AS IDENTITY,
     email             text        NOT NULL,
@@ -70,8 +69,8 @@ CREATE TABLE app.sign_in (
 CREATE INDEX sign_in_of_person ON app.sign_in (person_id, created_at);
 CREATE INDEX sign_in_by_age ON app.sign_in (expires_at);
 
--- A link that makes somebody a member: of an address, for a role, once. `mailed` says whether it went to
--- that address and nowhere else, which proves the address of whoever brings it back.
+-- An invitation: a one-time link for an address and a role. `mailed` means that it went to that address
+-- only, so that opening it verifies the address.
 CREATE TABLE app.invitation (
     id          bigint      GENERATED ALWAYS AS IDENTITY,
     account_id  bigint      NOT NULL,
@@ -157,11 +156,11 @@ FROM app.member AS m
 GROUP BY m.account_id
 HAVING NOT bool_or(m.role = 'owner');
 COMMENT ON VIEW app.audit_organisation_without_owner IS
-    'an organisation that has members has an owner, or nobody can change who they are';
+    'an organisation with members has an owner, or no member can change roles';
 
 CREATE VIEW app.audit_disabled_person_signed_in AS
 SELECT s.id AS sign_in_id, s.person_id, p.disabled_at
 FROM app.sign_in AS s
 JOIN app.person AS p ON p.id = s.person_id
 WHERE p.disabled_at IS NOT NULL AND s.created_at > p.disabled_at;
-COMMENT ON VIEW app.audit_disabled_person_signed_in IS 'nobody signs in who was shut out';
+COMMENT ON VIEW app.audit_disabled_person_signed_in IS 'a disabled person does not sign in';

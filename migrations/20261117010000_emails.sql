@@ -1,23 +1,20 @@
--- Dear reader,
+-- Outgoing emails. A row is written by the transaction that made the email necessary. A worker sends it
+-- later; a crash between the mail server's response and our commit sends it twice, under the same
+-- Message-ID, and never not at all.
 --
--- Letters to people. A row is written by the transaction that made the letter necessary, so there is no
--- moment in which somebody waits for a link that nobody will send. A worker carries it to the mail server
--- later; whoever dies between the server's word and ours sends it twice, under the same Message-ID, and
--- nobody sends it never.
---
--- A link opens an account, so `sealed` (link and names, sealed to this row by the keyring) is gone as soon
--- as a server has taken the letter, and at the latest when the link is over.
+-- A link opens an account, so `sealed` (link and names, sealed to this row by the keyring) is deleted as
+-- soon as a mail server has accepted the email, and at the latest when the link expires.
 CREATE TABLE app.email (
     id          uuid        NOT NULL,
-    -- 'known' tells an address that it has a person already; it is what a stranger's sign-up with a known
-    -- address sends, and it has no secret in it.
+    -- 'known' informs an address that it has an account already; a sign-up with a known address sends it,
+    -- and it contains no secret.
     kind        text        NOT NULL,
     to_address  text        NOT NULL,
     sealed      bytea,
-    -- 'kept': there is no mail server; an operator passes the link on.
+    -- 'kept': no mail server is configured; an operator passes the link on.
     state       text        NOT NULL,
-    -- Whoever takes a row moves it ahead by a lease and counts `claim` up: who comes back with an older
-    -- number says nothing any more.
+    -- A claim moves the row ahead by a lease and increments `claim`: the result of an older claim is
+    -- ignored.
     due_at      timestamptz NOT NULL DEFAULT app.now(),
     claim       integer     NOT NULL DEFAULT 0,
     tries       integer     NOT NULL DEFAULT 0,
@@ -41,8 +38,8 @@ CREATE INDEX email_listed ON app.email (created_at, id) WHERE sealed IS NOT NULL
 CREATE INDEX email_expired ON app.email (expires_at) WHERE sealed IS NOT NULL;
 CREATE INDEX email_by_age ON app.email (created_at);
 
--- How often somebody tried something in the last hour: letters asked for, codes tried. `who` is a hash of an
--- address, a network or an account. Counted in a transaction of its own, so that a try that fails counts.
+-- Attempts in the current hour: emails requested, codes redeemed. `subject_hash` is the hash of an address,
+-- a network or an account. Counted in a transaction of its own, so that a failed attempt counts.
 CREATE TABLE app.attempt_counter (
     kind         text        NOT NULL,
     subject_hash bytea       NOT NULL,
@@ -65,9 +62,9 @@ GRANT SELECT, DELETE ON app.attempt_counter TO trunkline_data;
 CREATE VIEW app.audit_email_overdue AS
 SELECT l.id, l.kind, l.due_at FROM app.email AS l
 WHERE l.state = 'waiting' AND l.due_at < app.now() - interval '1 hour';
-COMMENT ON VIEW app.audit_email_overdue IS 'a letter that is due is sent, kept for the operator, or given up';
+COMMENT ON VIEW app.audit_email_overdue IS 'a due email is sent, held for the operator, or given up';
 
 CREATE VIEW app.audit_email_outlives_its_link AS
 SELECT l.id, l.kind, l.expires_at FROM app.email AS l
 WHERE l.sealed IS NOT NULL AND l.expires_at < app.now() - interval '1 day';
-COMMENT ON VIEW app.audit_email_outlives_its_link IS 'no letter is readable when its link is over';
+COMMENT ON VIEW app.audit_email_outlives_its_link IS 'no email is readable after its link expired';

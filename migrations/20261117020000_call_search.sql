@@ -1,9 +1,6 @@
--- Dear reader,
---
--- People look for calls by what they remember of them: this key, that model, it failed, it was dear.
--- The rows of calls are many and their table is the busiest of the house, so each index here is paid
--- for by every settlement; what each costs was measured (docs/adr/0022-log-search.md), and what is not
--- here is found by looking at a bounded number of rows.
+-- Indexes of the call search: by key, by model, failed, expensive. The usage table is the busiest, so every
+-- settlement pays for each index here; what each costs was measured (docs/adr/0022-log-search.md), and what
+-- is not here is found by looking at a bounded number of rows.
 --
 -- An index of the whole table becomes one of each day's table, and new days get it by themselves. On a
 -- house that has many days already, make the same indexes on each day's table beforehand with CREATE

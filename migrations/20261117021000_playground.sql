@@ -1,5 +1,3 @@
--- Dear reader,
---
 -- The playground of the console calls models with a key, as any client does: what it costs is charged,
 -- limited and logged like all else. Each person has one such key in each organisation, short-lived and
 -- made anew when it is asked for again; this says which. By its name it could not be told: anybody may
@@ -23,4 +21,4 @@ FROM app.playground_key AS p
 JOIN app.api_key AS k ON k.id = p.key_id
 WHERE k.expires_at IS NULL AND k.revoked_at IS NULL AND k.deleted_at IS NULL;
 COMMENT ON VIEW app.audit_playground_key_for_ever IS
-    'the key of a playground ends, unless somebody revoked it before';
+    'a playground key expires, unless it was revoked';

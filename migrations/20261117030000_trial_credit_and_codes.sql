@@ -1,7 +1,4 @@
--- Dear reader,
---
--- Money that nobody paid for by card: credit for trying out, and codes that are worth something. What moved
--- is in the ledger; here is why, for whom, and until when.
+-- Trial credit and redemption codes. The money is in the ledger; here is why, for whom, and until when.
 --
 -- Lock order: the row here, then the ledger's account.
 

@@ -1,12 +1,9 @@
--- Dear reader,
---
--- How people come in by themselves: by signing up with an address that they prove, and through providers of
--- OpenID Connect.
+-- Self-service sign-up with a verified email address, and sign-in through OpenID Connect providers.
 
--- A sign-up is nobody yet: who signs up with somebody else's address has made nothing, and takes nothing from
--- its owner. The link of the letter makes person and organisation, once. `browser_hash` is of the cookie of the
--- browser that signed up: the password counts only there, or the owner of an address could be led to confirm
--- the password of a stranger.
+-- A sign-up creates no user until the email address is verified: a sign-up with a foreign address takes
+-- nothing from its owner. The link in the email creates person and organisation, once. `browser_hash` is of
+-- the cookie of the browser that signed up: the password counts only there, or the owner of an address
+-- could be led to confirm the password of a stranger.
 CREATE TABLE app.sign_up (
     token_hash    bytea       NOT NULL,
     email         text        NOT NULL,
@@ -42,7 +39,8 @@ CREATE TABLE app.person_identity (
 );
 CREATE INDEX person_identity_of_person ON app.person_identity (person_id);
 
--- A way to a provider and back: good for ten minutes, for one browser, once (whoever takes it deletes it).
+-- State of an OIDC authorization request: valid for ten minutes, for one browser, once (taking it deletes
+-- it).
 CREATE TABLE app.oidc_state (
     state_hash   bytea       NOT NULL,
     browser_hash bytea       NOT NULL,

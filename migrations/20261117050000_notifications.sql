@@ -1,14 +1,12 @@
--- Dear reader,
---
 -- Nodes wait for things that others write: a changed price, a revoked key, a task to be sent, a message to
--- a webhook. They used to ask for each several times a second, which kept an idle PostgreSQL busy for 40
--- to 55 milliseconds of every second. Now whoever writes such a row says so, in the same transaction, and
--- whoever waits looks then.
+-- a webhook. They used to ask for each several times a second, which kept an idle PostgreSQL busy for 40 to
+-- 55 milliseconds of every second. Now the writer of such a row notifies in the same transaction, and
+-- waiting nodes look then.
 --
--- What is said is only that there is something; the tables are the truth. Who was not listening, or whose
--- connection broke, finds it by looking now and then all the same (crates/db/src/notifications.rs): nothing
--- may ever depend on having heard. None of these tables is written by an ordinary call: a transaction that
--- notifies waits for every other one that does when it commits.
+-- A notification only means that there may be a row; the tables are authoritative. A node that was not
+-- listening finds it by polling (crates/db/src/notifications.rs): nothing may depend on having received
+-- one. None of these tables is written by an ordinary call: a transaction that notifies waits for every
+-- other one that does when it commits.
 CREATE FUNCTION app.signal() RETURNS trigger
     LANGUAGE plpgsql
 AS $notify$

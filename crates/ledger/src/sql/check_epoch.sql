@@ -1,3 +1,3 @@
--- Until the end of the transaction the node's next life cannot begin: it waits for us, or we wait for
--- it and are told that ours is over.
+-- Until the end of the transaction the node's next epoch cannot begin: it waits for this batch, or this
+-- batch waits for it and gets false.
 SELECT ledger.check_node_epoch($1, $2)

@@ -1,4 +1,4 @@
--- One lock per account, in the order of their ids: whoever holds it may change anything of the account.
+-- One lock per account, in the order of their ids; it covers everything of the account.
 SELECT a.id, a.paid_posted, a.paid_held, a.trial_posted, a.trial_held, a.topped_up_at IS NOT NULL AS topped_up,
     a.low_balance_nanos, a.balance_low
 FROM ledger.account AS a

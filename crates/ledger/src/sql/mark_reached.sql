@@ -1,6 +1,5 @@
--- Notes that stretches of budgets refused a call or are used up. Those noted before are not returned:
--- whoever gets a row tells of it.
--- $1 budget ids, $2 starts, pairwise
+-- Marks budget periods that refused a call or are used up. Periods marked before are not returned: the
+-- caller writes an event for each row. $1 budget ids, $2 starts, pairwise
 WITH marked AS (
     INSERT INTO ledger.budget_period AS p (budget_id, starts_at, ends_at, used, cap, reached_at)
     SELECT b.id, a.starts_at,

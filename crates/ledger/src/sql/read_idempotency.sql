@@ -1,5 +1,4 @@
--- Keys live for a day; older rows are as good as none.
--- $1 account ids, $2 keys
+-- Keys are valid for a day; older rows are ignored. $1 account ids, $2 keys
 SELECT i.account_id, i.key, i.body_hash, i.request_id, i.state
 FROM unnest($1::bigint[], $2::text[]) AS asked (account_id, key)
 JOIN ledger.idempotency AS i USING (account_id, key)

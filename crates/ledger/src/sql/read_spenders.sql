@@ -1,6 +1,6 @@
--- Every stretch of a budget that a key's spending counts in: the account's own budgets, the key's and
--- its ancestors'. A key without budgets gives one row without a budget, so that it is known to exist.
--- $1 key ids
+-- Every budget period that a key's spending counts in: the account's own budgets, the key's and its
+-- ancestors'. A key without budgets gives one row without a budget, so that it is known to exist. $1 key
+-- ids
 SELECT s.key_id, s.account_id, b.id AS budget_id, b.limit_nanos,
     ledger.period_start(b.period, b.timezone, app.now()) AS starts_at,
     ledger.period_start(b.period, b.timezone, app.now())::text AS start_text,

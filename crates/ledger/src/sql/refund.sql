@@ -1,8 +1,8 @@
--- Gives back what was charged, each leg to its own wallet, paid money first, never more than is left
--- of the charge. The transfer's primary key lets each kind happen once. Each request stands once.
--- What was never delivered also gives back its place of the day and its client's key. It counts in the
--- sums of the day on which it goes back, which are locked in the order of their key.
--- $1 request ids, $2 account ids, $3 kinds, $4 amounts (null for all that is left)
+-- Refunds charges, each leg to its own wallet, paid money first, never more than is left of the charge. The
+-- transfer's primary key lets each kind happen once. Each request stands once. An undelivered call also
+-- frees its daily capacity and idempotency key. A refund counts in the sums of the day on which it is made,
+-- which are locked in the order of their key. $1 request ids, $2 account ids, $3 kinds, $4 amounts (null
+-- for all that is left)
 WITH legs AS (
     SELECT a.request_id, a.account_id, a.kind, w.leg, w.amount
     FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[]) AS a (request_id, account_id, kind, amount)

@@ -1,5 +1,5 @@
--- Notes which accounts fell below their mark, and which are above it again.
--- $1 account ids, $2 whether each is below
+-- Updates the low-balance flags: accounts that fell below their threshold, and those above it again. $1
+-- account ids, $2 whether each is below
 UPDATE ledger.account AS acc
 SET balance_low = a.low
 FROM unnest($1::bigint[], $2::boolean[]) AS a (account_id, low)

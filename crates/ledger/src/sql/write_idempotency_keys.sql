@@ -1,5 +1,5 @@
--- Gives calls their clients' keys; a row that is a day old is as good as none and is written over.
--- $1 account ids, $2 keys, $3 body hashes, $4 request ids
+-- Writes the idempotency keys of calls; a row older than a day is overwritten. $1 account ids, $2 keys, $3
+-- body hashes, $4 request ids
 INSERT INTO ledger.idempotency AS i (account_id, key, body_hash, request_id, created_at)
 SELECT a.account_id, a.key, a.body_hash, a.request_id, app.now()
 FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::uuid[]) AS a (account_id, key, body_hash, request_id)

@@ -1,8 +1,7 @@
--- Takes what is due, fairly: no webhook and no account has more on its way from this node than it may,
--- and whoever has the fewest comes first. Webhooks that are full are left out before the window is cut, or
--- a long row for one that hangs would hide everybody else.
--- $1 and $2 webhooks and accounts of what is on its way, $3 most of one webhook, $4 most of one account,
--- $5 window, $6 limit, $7 lease in seconds
+-- Claims due deliveries fairly: no webhook and no account exceeds its deliveries in flight from this node,
+-- and those with the fewest come first. Webhooks at their limit are excluded before the window is cut, or
+-- the backlog of a hanging one would hide all others. $1 and $2 webhooks and accounts of what is on its
+-- way, $3 most of one webhook, $4 most of one account, $5 window, $6 limit, $7 lease in seconds
 WITH busy AS MATERIALIZED (
     SELECT b.webhook_id, b.account_id FROM unnest($1::uuid[], $2::bigint[]) AS b (webhook_id, account_id)
 ), waiting AS MATERIALIZED (
