@@ -95,7 +95,7 @@ postgres-alone *words:
 
 # A part of it, for the gate.
 postgres-alone-short:
-    TRUNKLINE_ENGINES=postgres cargo nextest run --workspace --locked --no-fail-fast -E 'package(trunkline-gateway) & binary(it) & (test(/^money::/) | test(/^limits::/) | test(/^again::/) | test(/^usage_report::/) | test(/^events::/))'
+    TRUNKLINE_ENGINES=postgres cargo nextest run --workspace --locked --no-fail-fast -E 'package(trunkline-gateway) & binary(it) & (test(/^money::/) | test(/^limits::/) | test(/^idempotency::/) | test(/^usage_report::/) | test(/^events::/))'
 
 # Prices against a big-rational oracle: long form, a million random cases of each property.
 prices cases="1000000":
@@ -144,11 +144,11 @@ chaos rounds="20":
 
 # The whole gateway under load while it, its database and its upstreams break: long form, 50,000 calls.
 storm calls="50000":
-    TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::storm::/)'
+    TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::chat_chaos::/)'
 
 # Video tasks of two nodes while they, their database and their upstreams break: long form, 10,000 tasks.
 films tasks="10000":
-    TRUNKLINE_FILMS={{ trim_start_match(tasks, "tasks=") }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::films::/)'
+    TRUNKLINE_FILMS={{ trim_start_match(tasks, "tasks=") }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::video_chaos::/)'
 
 # Calls for social data while everything breaks, and the capacity of a day on two nodes: long form, 5,000 calls.
 social-storm calls="5000":
@@ -156,11 +156,11 @@ social-storm calls="5000":
 
 # Three gateways, two workers, Redis, three NATS servers and PostgreSQL with a standby, on networks of their own, while all of them break: long form, 100,000 events.
 town callers="200" events="100000" rounds="10":
-    TRUNKLINE_TOWN_CALLERS={{ callers }} TRUNKLINE_TOWN_EVENTS={{ events }} TRUNKLINE_TOWN_ROUNDS={{ rounds }} ./scripts/nextest --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::town::/)'
+    TRUNKLINE_TOWN_CALLERS={{ callers }} TRUNKLINE_TOWN_EVENTS={{ events }} TRUNKLINE_TOWN_ROUNDS={{ rounds }} ./scripts/nextest --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::cluster::/)'
 
 # Prices that change under load on two nodes: long form, a hundred changes.
 reload changes="100":
-    TRUNKLINE_RELOAD={{ changes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::reload::/)'
+    TRUNKLINE_RELOAD={{ changes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::price_reload::/)'
 
 # Slow streams at once, and the memory they take: long form, a thousand for five minutes.
 streams count="1000" seconds="300":
@@ -176,7 +176,7 @@ upload bytes="2000000000":
 
 # Streams of speech at once, asked for again and again: long form, five hundred for two minutes.
 speech-storm streams="500" seconds="120":
-    TRUNKLINE_SPEECH_STREAMS={{ streams }} TRUNKLINE_SPEECH_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::storm::/)'
+    TRUNKLINE_SPEECH_STREAMS={{ streams }} TRUNKLINE_SPEECH_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::speech_load::/)'
 
 # Random models and requests, each quoted and then called: long form, ten thousand pairs.
 quotes pairs="10000":

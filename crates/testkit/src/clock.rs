@@ -8,7 +8,7 @@ use sqlx::Connection as _;
 use trunkline_db::SystemClock;
 use trunkline_types::{Secret, ShiftableClock};
 
-use crate::run;
+use crate::test_run;
 
 /// Replaces `app.now()` by one that is so many seconds further on than it is now. The shift is a
 /// constant of the new body: no test reads a table for the time, and the statements of a database whose
@@ -51,7 +51,7 @@ pub(crate) fn random_word() -> String {
 /// two times: it is moved while none of them is open. Each locks its accounts before it asks for the
 /// time, and waits there until the move is done.
 pub(crate) async fn shift(owner: &Secret, seconds: i64) {
-    let mut owner = run::open(owner).await;
+    let mut owner = test_run::open(owner).await;
     let statement = SHIFT.replace("{seconds}", &seconds.to_string());
     // Nothing but digits was put in.
     sqlx::raw_sql(sqlx::AssertSqlSafe(statement))

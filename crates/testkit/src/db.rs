@@ -6,7 +6,7 @@ use sqlx::Connection as _;
 use trunkline_db::{Database, PoolSettings, Role, connect, seal};
 use trunkline_types::Secret;
 
-use crate::run::{self, MIGRATED, Run};
+use crate::test_run::{self, MIGRATED, Run};
 use crate::server::{self, MIGRATOR, SUPERUSER};
 use crate::{Wire, clock, port, tally};
 
@@ -29,7 +29,7 @@ impl Db {
     pub async fn fresh() -> Self {
         // Nobody can be connected to the template, so nothing has to be waited for or tried again.
         let db = Self::create_from(MIGRATED).await;
-        let mut migrator = run::open(&db.migrator_url()).await;
+        let mut migrator = test_run::open(&db.migrator_url()).await;
         assert_eq!(seal(&mut migrator).await, Ok(true));
         migrator.close().await.expect("the connection closes");
         db
@@ -46,7 +46,7 @@ impl Db {
         let name = format!("test_{}", clock::random_word());
         let port = run.shared_port();
         let create = format!("CREATE DATABASE {name} TEMPLATE {template} OWNER {MIGRATOR}");
-        run::execute(&server::url(SUPERUSER, port, "postgres"), &[&create]).await;
+        test_run::execute(&server::url(SUPERUSER, port, "postgres"), &[&create]).await;
         Self { name, port }
     }
 
@@ -82,7 +82,7 @@ impl Db {
 
     /// What the superuser reads: the first column, as text, of a query for one.
     pub async fn ask(&self, query: &str) -> Vec<String> {
-        run::ask(&self.superuser_url(), query).await
+        test_run::ask(&self.superuser_url(), query).await
     }
 
     /// A pool under a role.

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::engine::Engine;
-use crate::run::Run;
-use crate::{Wire, clock, install, port};
+use crate::engine_process::Engine;
+use crate::test_run::Run;
+use crate::{Wire, clock, binaries, port};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const GREETING_MAX_BYTES: u64 = 4_096;
@@ -164,7 +164,7 @@ impl Drop for Nats {
 }
 
 fn command(port: u16, name: &str) -> Command {
-    let mut command = Command::new(install::server_program("nats-server"));
+    let mut command = Command::new(binaries::server_program("nats-server"));
     command
         .args(["--addr", "127.0.0.1", "--port", &port.to_string()])
         .args(["--name", name, "--jetstream", "--store_dir", "store"]);

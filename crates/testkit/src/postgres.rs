@@ -7,9 +7,9 @@ use std::time::Duration;
 use trunkline_db::{Database, PoolSettings, Role, connect};
 use trunkline_types::Secret;
 
-use crate::run::{self, MIGRATED, Run};
+use crate::test_run::{self, MIGRATED, Run};
 use crate::server::{self, SUPERUSER, Server};
-use crate::{Wire, clock, install, port};
+use crate::{Wire, clock, binaries, port};
 
 /// How long a new standby may take to be in step.
 const STANDBY_TRIES: u32 = 200;
@@ -96,10 +96,10 @@ impl Postgres {
     pub async fn standby_behind(&self) -> Self {
         let run = Run::current().await;
         let folder = Folder::new(run.new_folder("standby"), None);
-        install::give_to_postgres(&folder.path);
+        binaries::give_to_postgres(&folder.path);
         let port = self.server.port().to_string();
-        install::must(
-            install::as_postgres(&install::postgres_program("pg_basebackup"))
+        binaries::must(
+            binaries::as_postgres(&binaries::postgres_program("pg_basebackup"))
                 .current_dir(&folder.path)
                 .args([
                     "--pgdata=data",
@@ -138,7 +138,7 @@ impl Postgres {
 
     /// What the superuser reads: the first column, as text, of a query for one.
     pub async fn ask(&self, query: &str) -> Vec<String> {
-        run::ask(&self.superuser_url(), query).await
+        test_run::ask(&self.superuser_url(), query).await
     }
 
     /// Moves `app.now()` for everybody on this server, relative to where it stands.
@@ -211,7 +211,7 @@ impl Postgres {
 
     /// Kills one backend of this application name and tells which.
     pub async fn kill_9_one_backend(&self, application_name: &str) -> u32 {
-        let mut superuser = run::open(&self.superuser_url()).await;
+        let mut superuser = test_run::open(&self.superuser_url()).await;
         let pid: i32 = sqlx::query_scalar(
             "SELECT pid FROM pg_catalog.pg_stat_activity WHERE application_name = $1 LIMIT 1",
         )
@@ -273,7 +273,7 @@ impl Postgres {
 impl Folder {
     fn new(path: PathBuf, disk_limit_mb: Option<u32>) -> Self {
         if let Some(megabytes) = disk_limit_mb {
-            install::must(
+            binaries::must(
                 Command::new("mount")
                     .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"])
                     .arg(&path),

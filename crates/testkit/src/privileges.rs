@@ -7,8 +7,8 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use crate::run::Run;
-use crate::{install, skip};
+use crate::test_run::Run;
+use crate::{binaries, skip};
 
 /// Set in a test program that runs in namespaces of its own.
 const INSIDE: &str = "TRUNKLINE_TEST_NAMESPACES";
@@ -72,7 +72,7 @@ enum Rights {
 }
 
 fn rights() -> Result<Rights, String> {
-    if install::is_root() {
+    if binaries::is_root() {
         return tried(&["--net", "--mount", "sh", "-euc", TRIAL])
             .map(|()| Rights::Ours)
             .map_err(|said| format!("root may not mount or make networks here: {said}"));

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::engine::Engine;
-use crate::run::Run;
+use crate::engine_process::Engine;
+use crate::test_run::Run;
 use crate::{Wire, port};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);

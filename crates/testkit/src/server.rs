@@ -9,8 +9,8 @@ use std::time::Duration;
 use trunkline_db::Role;
 use trunkline_types::Secret;
 
-use crate::engine::Engine;
-use crate::{install, port, process};
+use crate::engine_process::Engine;
+use crate::{binaries, port, process};
 
 /// How often another port is tried when somebody was faster.
 const PORT_TRIES: usize = 5;
@@ -56,9 +56,9 @@ pub(crate) const CARELESS: [(&str, &str); 3] = [
 
 /// Makes an empty cluster in `folder/data`.
 pub(crate) fn initialise(folder: &Path) {
-    install::give_to_postgres(folder);
-    install::must(
-        install::as_postgres(&install::postgres_program("initdb"))
+    binaries::give_to_postgres(folder);
+    binaries::must(
+        binaries::as_postgres(&binaries::postgres_program("initdb"))
             .current_dir(folder)
             .arg("--pgdata=data")
             .args(["--no-sync", "--no-instructions", "--auth=trust"])
@@ -201,7 +201,7 @@ fn command(port: u16, settings: &[(&str, &str)]) -> Command {
         ("jit", "off"),
         ("log_line_prefix", "%m [%p] %q%u@%d "),
     ];
-    let mut command = install::as_postgres(&install::postgres_program("postgres"));
+    let mut command = binaries::as_postgres(&binaries::postgres_program("postgres"));
     command.arg("-D").arg("data");
     for (key, value) in base.iter().chain(settings) {
         command.arg("-c").arg(format!("{key}={value}"));

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use crate::run::{self, Run};
+use crate::test_run::{self, Run};
 use crate::{Nats, Redis};
 
 /// Shares of one run: databases of Redis and accounts of NATS, made when the servers start.
@@ -25,7 +25,7 @@ impl Shared {
     pub async fn take() -> Self {
         let directory = Run::current().await.new_or_existing_folder("engines");
         let lock = File::create(directory.join("lock")).expect("the lock can be written");
-        run::wait_for(&lock, &directory).await;
+        test_run::wait_for(&lock, &directory).await;
         let ready = directory.join("ready");
         if !ready.exists() {
             let ports = start(&directory).await;

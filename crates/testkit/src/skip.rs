@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use crate::install;
+use crate::binaries;
 
 /// The file, if somebody reads it.
 const REPORT: &str = "TRUNKLINE_SKIPPED";
@@ -27,7 +27,7 @@ pub(crate) fn skipped(reason: &str) {
         None => name,
     };
     assert!(
-        !install::is_root() && variable("CI").is_none_or(|value| value != "true"),
+        !binaries::is_root() && variable("CI").is_none_or(|value| value != "true"),
         "{name} would be skipped, which is an error for root and in CI: {reason}"
     );
     println!("skipped: {reason}");

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 
 fn trunkline(directory: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_trunkline"))

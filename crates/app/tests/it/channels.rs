@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::{Value, json};
 use trunkline_db::Role;
 
-use crate::desk::{Desk, Said};
+use crate::admin_cli::{Desk, Said};
 
 /// Stands for a secret; the tests look for it where it must not be.
 const CANARY: &str = "sk-canary-0123456789-tail";

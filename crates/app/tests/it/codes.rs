@@ -2,7 +2,7 @@
 
 use trunkline_db::Role;
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 
 #[tokio::test]
 async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {

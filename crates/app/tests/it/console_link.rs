@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use trunkline_db::Role;
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 use crate::dev::{Dev, TRUNKLINE};
 use crate::sdk::customer::{Sent, send_bytes};
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 
 #[tokio::test]
 async fn limits_are_set_listed_and_removed_and_wrong_ones_are_explained() {

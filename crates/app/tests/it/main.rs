@@ -1,7 +1,7 @@
 //! The executable, run as an operator runs it.
 
 #[cfg(test)]
-mod arrivals;
+mod sign_up;
 #[cfg(test)]
 mod catalogs;
 #[cfg(test)]
@@ -15,7 +15,7 @@ mod command_line;
 #[cfg(test)]
 mod console_link;
 #[cfg(test)]
-mod desk;
+mod admin_cli;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]

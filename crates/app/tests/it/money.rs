@@ -3,7 +3,7 @@
 use trunkline_db::{Role, events};
 use trunkline_types::{AccountId, ApiKey, Money};
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 
 /// The words of `budget set` for an account.
 fn budget<'a>(account: &'a str, words: &[&'a str]) -> Vec<&'a str> {

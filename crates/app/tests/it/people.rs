@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 use trunkline_db::Role;
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 
 const PASSWORD: &str = "correct horse battery";
 

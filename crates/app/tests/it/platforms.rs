@@ -17,7 +17,7 @@ use trunkline_gateway::cells_with_folder;
 use trunkline_social::{Cell, Cells};
 use trunkline_types::Money;
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 
 /// Within which a change of an operator holds on every node.
 const SOON: Duration = Duration::from_secs(2);

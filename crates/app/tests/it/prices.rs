@@ -7,7 +7,7 @@ use trunkline_ledger::{Detail, Ledger, LedgerSettings, OnCallerGone, Outcome, Se
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
 
-use crate::desk::{Desk, reserve};
+use crate::admin_cli::{Desk, reserve};
 
 /// 2 USD a million input tokens, 8 USD a million output tokens, twice that in long contexts.
 const CATALOG: &str = r#"

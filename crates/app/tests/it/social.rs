@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use trunkline_db::Role;
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 
 /// Cells that the specification names, and those of them with a published price.
 const CELLS: usize = 101;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_db::Role;
 
-use crate::desk::Desk;
+use crate::admin_cli::Desk;
 
 const BASE: &str = include_str!("../../../catalog/tests/fixtures/workflows/base.json");
 

@@ -5,7 +5,7 @@
 //! it shows. It says what is set in and removed from `base.json`, and which paths are found wrong.
 
 mod meaning;
-mod standing;
+mod lifecycle;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

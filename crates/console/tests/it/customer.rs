@@ -7,6 +7,6 @@ mod logs;
 mod playground;
 mod tasks;
 mod tenants;
-mod town;
+mod harness;
 mod usage;
 mod wallet;

@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use crate::desk::{DASH_URL, Desk, request};
+use crate::client::{DASH_URL, Desk, request};
 
 fn pages(list: &str) -> Vec<String> {
     let links = list.split("](").skip(1);

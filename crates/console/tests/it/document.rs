@@ -3,7 +3,7 @@
 use serde_json::Value;
 use trunkline_catalog::workflow::SCHEMA;
 
-use crate::desk::{Desk, record};
+use crate::client::{Desk, record};
 
 #[tokio::test]
 async fn the_document_describes_every_answer_and_every_error_of_every_path() {

@@ -1,17 +1,17 @@
 //! The console over a real PostgreSQL, asked as a browser or a program asks it.
 
 #[cfg(test)]
-mod arrivals;
+mod onboarding;
 #[cfg(test)]
 mod customer;
 #[cfg(test)]
-mod desk;
+mod client;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
 mod document;
 #[cfg(test)]
-mod manners;
+mod http_contract;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
@@ -19,6 +19,6 @@ mod pricing;
 #[cfg(test)]
 mod social;
 #[cfg(test)]
-mod stall;
+mod fake_catalog;
 #[cfg(test)]
 mod workflows;

@@ -1,14 +1,14 @@
 //! People at the console: a browser that keeps its cookie, and what it is answered.
 
 mod dev_session;
-mod guarding;
+mod csrf;
 mod invitations;
 mod lockout;
 mod members;
-mod rights;
+mod permissions;
 mod setup;
 mod signing_in;
-mod walls;
+mod tenant_isolation;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Shard};
 use uuid::Uuid;
 
-use crate::desk::{DASH_URL, Desk, Got};
+use crate::client::{DASH_URL, Desk, Got};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 

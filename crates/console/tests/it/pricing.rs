@@ -3,8 +3,8 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Got, request};
-use crate::stall::CATALOG;
+use crate::client::{Desk, Got, request};
+use crate::fake_catalog::CATALOG;
 
 fn names(got: &Got) -> Vec<String> {
     assert_eq!(got.status, StatusCode::OK, "{:?}", got.body);

@@ -3,8 +3,8 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Got, request};
-use crate::stall::CATALOG;
+use crate::client::{Desk, Got, request};
+use crate::fake_catalog::CATALOG;
 
 const PATH: &str = "/api/social/catalog";
 const PLAZA: &str = "/api/social/catalog?platform=plaza";

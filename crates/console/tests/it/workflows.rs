@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, record};
+use crate::client::{Desk, record};
 
 fn slugs(page: &Value) -> Vec<&str> {
     let data = page["data"].as_array().unwrap();

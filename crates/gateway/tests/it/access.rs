@@ -7,7 +7,7 @@ use trunkline_gateway::EdgeSettings;
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::Network;
 
-use crate::house::{House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{House, Wishes, ask, ask_streaming};
 use crate::log::Log;
 
 /// The fields of the one line of a request.

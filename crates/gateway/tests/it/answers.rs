@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::house::{House, INPUT, OUTPUT, ask, ask_streaming};
+use crate::test_gateway::{House, INPUT, OUTPUT, ask, ask_streaming};
 
 // covers: G-1-15
 #[tokio::test]

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use trunkline_store::PolicyFields;
 
-use crate::house::{Got, House, ask};
+use crate::test_gateway::{Got, House, ask};
 
 const PATH: &str = "/v1/chat/completions";
 

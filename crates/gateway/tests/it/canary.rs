@@ -12,7 +12,7 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Rule};
 
 use crate::collector::Collector;
-use crate::house::{CANARY, ChannelWishes, Got, House, Wishes, ask};
+use crate::test_gateway::{CANARY, ChannelWishes, Got, House, Wishes, ask};
 use crate::log::Log;
 
 const HEADER_CANARY: &str = "canary-header-fedcba9876543210";

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_store::PolicyFields;
 
-use crate::house::{ChannelWishes, Got, House};
+use crate::test_gateway::{ChannelWishes, Got, House};
 
 const CATALOG: &str = r#"
 [models.sim-keeps]

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_simulator::{Fault, Simulator};
 
-use crate::house::{CANARY, Got, House, ask, ask_streaming};
+use crate::test_gateway::{CANARY, Got, House, ask, ask_streaming};
 use crate::upstreams::always;
 
 const PATH: &str = "/v1/chat/completions";

@@ -1,9 +1,9 @@
 //! Events over HTTP, against a real PostgreSQL, NATS and nodes beside each other.
 
 mod answers;
-mod ends;
-mod follower;
-mod happening;
+mod close;
+mod sse_client;
+mod fixtures;
 mod many;
 mod outages;
 mod producers;

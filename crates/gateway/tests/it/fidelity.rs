@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
 
-use crate::house::{Got, House};
+use crate::test_gateway::{Got, House};
 
 const PATH: &str = "/v1/chat/completions";
 const NUMBERS: [&str; 8] = [

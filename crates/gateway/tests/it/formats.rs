@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::couples::{Couple, house, in_each, quote, same, unit};
-use crate::house::Wishes;
-use crate::tongue::{TOOLS, Tongue, Wanted, Why};
+use crate::format_pairs::{Couple, house, in_each, quote, same, unit};
+use crate::test_gateway::Wishes;
+use crate::client_encode::{TOOLS, Tongue, Wanted, Why};
 
 /// What the upstream got.
 fn sent(body: &[u8]) -> String {
@@ -164,7 +164,7 @@ async fn a_picture_reaches_every_upstream() {
         same("words", words(&heard.text), 4)?;
         let (row, truth) = couple.billed(house, (&got, &heard)).await?;
         let sent = sent(&truth.body);
-        same("picture", sent.contains(crate::tongue::PNG), true)?;
+        same("picture", sent.contains(crate::client_encode::PNG), true)?;
         // Google alone tells the tokens of pictures apart.
         let seen = match couple.upstream {
             Tongue::Gemini => 258,

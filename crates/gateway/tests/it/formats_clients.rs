@@ -13,10 +13,10 @@ use trunkline_store::keys;
 use trunkline_testkit::all_at_once;
 use trunkline_types::KeyId;
 
-use crate::couples::{ALL, Couple, house, in_each, is_terminal, same};
-use crate::heard::{Sse, wrong};
-use crate::house::{Got, House, Wishes};
-use crate::tongue::Wanted;
+use crate::format_pairs::{ALL, Couple, house, in_each, is_terminal, same};
+use crate::client_decode::{Sse, wrong};
+use crate::test_gateway::{Got, House, Wishes};
+use crate::client_encode::Wanted;
 
 /// A call as it stands on a connection.
 fn raw(house: &House, couple: Couple, prompt: &str) -> String {

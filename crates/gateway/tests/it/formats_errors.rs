@@ -6,10 +6,10 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 
-use crate::couples::{ALL, Couple, Rests, error_inside, house, in_each, is_ending, row_of, same};
-use crate::heard::{Sse, wrong};
-use crate::house::{CANARY, Got, House, Wishes};
-use crate::tongue::{Tongue, Wanted};
+use crate::format_pairs::{ALL, Couple, Rests, error_inside, house, in_each, is_ending, row_of, same};
+use crate::client_decode::{Sse, wrong};
+use crate::test_gateway::{CANARY, Got, House, Wishes};
+use crate::client_encode::{Tongue, Wanted};
 
 /// One row of the error table.
 struct Row {

@@ -1,8 +1,8 @@
 //! Every kind of token that an upstream tells apart is billed at its own face's price, whoever asks.
 
-use crate::couples::{Couple, house, in_each, same, unit};
-use crate::house::Wishes;
-use crate::tongue::{Tongue, Wanted};
+use crate::format_pairs::{Couple, house, in_each, same, unit};
+use crate::test_gateway::Wishes;
+use crate::client_encode::{Tongue, Wanted};
 
 /// Long enough that parts of it can come from a cache.
 fn long(directives: &str) -> String {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use trunkline_gateway::Settings;
 
-use crate::couples::{
+use crate::format_pairs::{
     Couple, Rests, error_inside, house, in_each, is_ending, is_terminal, row_of, same, unit,
 };
-use crate::heard::{Heard, Sse, wrong};
-use crate::house::{Got, House, Wishes};
-use crate::tongue::{Tongue, Wanted};
+use crate::client_decode::{Heard, Sse, wrong};
+use crate::test_gateway::{Got, House, Wishes};
+use crate::client_encode::{Tongue, Wanted};
 
 fn hasty(rests: &Rests) -> Wishes {
     let short = Duration::from_millis(900);
@@ -199,7 +199,7 @@ async fn streams_that_are_only_strange_are_charged_once_and_exactly() {
             same("words", heard.text.split_whitespace().count(), 12).map_err(told)?;
             let (row, _) = couple.billed(house, (&got, &heard)).await.map_err(told)?;
             let left = house.posted_at_rest().await;
-            same("left", left, before - crate::couples::charged(&row)).map_err(told)?;
+            same("left", left, before - crate::format_pairs::charged(&row)).map_err(told)?;
         }
         Ok(())
     })

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::couples::{Couple, house, in_each, last_served, same};
-use crate::heard::wrong;
-use crate::house::{CANARY, Got, House, Wishes};
-use crate::tongue::{Tongue, Wanted};
+use crate::format_pairs::{Couple, house, in_each, last_served, same};
+use crate::client_decode::wrong;
+use crate::test_gateway::{CANARY, Got, House, Wishes};
+use crate::client_encode::{Tongue, Wanted};
 
 fn ask(couple: Couple) -> Value {
     couple.body(Wanted {

@@ -14,13 +14,13 @@ use trunkline_testkit::all_at_once;
 use trunkline_types::RequestId;
 use trunkline_upstream::UpstreamResponse;
 
-use crate::couples::{
+use crate::format_pairs::{
     Couple, charged, cost_of, error_inside, house, in_each, is_ending, is_terminal, nanos, price,
     row_of, same, unit,
 };
-use crate::heard::{Heard, Sse, wrong};
-use crate::house::{Got, House, Wishes, account};
-use crate::tongue::{Tongue, Wanted, Why};
+use crate::client_decode::{Heard, Sse, wrong};
+use crate::test_gateway::{Got, House, Wishes, account};
+use crate::client_encode::{Tongue, Wanted, Why};
 
 /// Long enough that all streams have begun before the first one ends.
 const LONG: &str = "Go on [[tokens:40]] [[pace:100]]";
@@ -216,7 +216,7 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
         assert_eq!(charged(&row), price(&row), "{couple}");
         paid += charged(&row);
     }
-    assert_eq!(house.posted_at_rest().await, crate::couples::ALL - paid);
+    assert_eq!(house.posted_at_rest().await, crate::format_pairs::ALL - paid);
     house.audit().await;
 }
 
@@ -269,7 +269,7 @@ async fn books_that_stay_away_end_an_answer_with_the_formats_error_and_cost_noth
         assert_eq!(error.kind, word, "{couple}");
     }
     wire.pass();
-    assert_eq!(house.posted_at_rest().await, crate::couples::ALL);
+    assert_eq!(house.posted_at_rest().await, crate::format_pairs::ALL);
     // What the upstream bills is the operator's loss, and written down once the books are back.
     let lost = "SELECT reason FROM ledger.write_off";
     assert_eq!(house.db.ask(lost).await, vec!["database_away"; 32]);

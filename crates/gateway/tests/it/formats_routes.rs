@@ -8,12 +8,12 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Simulator};
 use trunkline_store::channels::{self, ChannelState};
 
-use crate::couples::{
+use crate::format_pairs::{
     Couple, channel_for, charged, house, in_each, last_served, nanos, price, quote, row_of, same,
 };
-use crate::heard::{Heard, and_says, wrong};
-use crate::house::{House, Wishes};
-use crate::tongue::{Tongue, Wanted};
+use crate::client_decode::{Heard, and_says, wrong};
+use crate::test_gateway::{House, Wishes};
+use crate::client_encode::{Tongue, Wanted};
 use crate::upstreams::always;
 
 const MANY: &str = "gemini-to-many";

@@ -8,13 +8,13 @@ use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
 use trunkline_types::RequestId;
 
-use crate::couples::{
+use crate::format_pairs::{
     Couple, Rests, base, charged, error_inside, house, in_each, is_ending, provider, row_of, same,
     shop,
 };
-use crate::heard::{Sse, wrong};
-use crate::house::{ChannelWishes, Got, Wishes, account};
-use crate::tongue::{Tongue, Wanted};
+use crate::client_decode::{Sse, wrong};
+use crate::test_gateway::{ChannelWishes, Got, Wishes, account};
+use crate::client_encode::{Tongue, Wanted};
 
 fn asking(couple: Couple, prompt: &str) -> serde_json::Value {
     couple.body(Wanted {

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use trunkline_gateway::Settings;
 use trunkline_testkit::all_at_once;
 
-use crate::house::{House, ask, ask_streaming};
+use crate::test_gateway::{House, ask, ask_streaming};
 
 const LONGEST: Duration = Duration::from_secs(10);
 

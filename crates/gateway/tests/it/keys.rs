@@ -1,8 +1,8 @@
 //! Keys for people and agents over HTTP, against a real PostgreSQL and the simulator.
 
-mod below;
+mod descendants;
 mod calls;
-mod doors;
-mod lives;
+mod endpoint_allow_lists;
+mod lifecycle;
 mod memory;
-mod names;
+mod aliases;

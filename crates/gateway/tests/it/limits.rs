@@ -18,8 +18,8 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::KeyId;
 use trunkline_upstream::UpstreamResponse;
 
-use crate::couples;
-use crate::house::{ChannelWishes, Got, House, Wishes, ask, ask_streaming};
+use crate::format_pairs;
+use crate::test_gateway::{ChannelWishes, Got, House, Wishes, ask, ask_streaming};
 use crate::videos::{MONEY, cat, column, ended, furnished, made, quick, work};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -211,7 +211,7 @@ async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
 // covers: D-1-36
 #[tokio::test]
 async fn every_format_is_refused_in_its_own_shape() {
-    let house = couples::house(Wishes::default()).await;
+    let house = format_pairs::house(Wishes::default()).await;
     let key = house.make_key(may(Some(1), Some(50_000), None)).await;
     let hello = json!({
         "model": "sim-fast", "max_tokens": 5, "messages": [{ "role": "user", "content": "hello" }],

@@ -14,7 +14,7 @@ use trunkline_store::channels::{self, ChannelId, ChannelState};
 use trunkline_testkit::Redis;
 use trunkline_types::Secret;
 
-use crate::house::{ChannelWishes, Got, House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{ChannelWishes, Got, House, Wishes, ask, ask_streaming};
 use crate::nodes::Node;
 
 const CHAT: &str = "/v1/chat/completions";

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::{KeyGroup, PolicyFields};
 
-use crate::house::{Got, House, ask};
+use crate::test_gateway::{Got, House, ask};
 
 const MORE: &str = r#"
 [models."meta/llama-3.1:70b"]

@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
-mod again;
+mod idempotency;
 #[cfg(test)]
-mod again_broken;
+mod idempotency_faults;
 #[cfg(test)]
-mod again_streams;
+mod idempotency_streams;
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
@@ -21,11 +21,11 @@ mod continuing;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
-mod couples;
+mod format_pairs;
 #[cfg(test)]
-mod desk;
+mod self_info;
 #[cfg(test)]
-mod door;
+mod edge;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
@@ -49,21 +49,21 @@ mod formats_routes;
 #[cfg(test)]
 mod formats_upstreams;
 #[cfg(test)]
-mod gathered;
+mod stream_fold;
 #[cfg(test)]
-mod got;
+mod response;
 #[cfg(test)]
 mod growth;
 #[cfg(test)]
-mod heard;
+mod client_decode;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
-mod house;
+mod test_gateway;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
-mod leaving;
+mod disconnects;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod listing;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
-mod marks;
+mod assertions;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
@@ -81,13 +81,13 @@ mod money;
 #[cfg(test)]
 mod nodes;
 #[cfg(test)]
-mod outside;
+mod environment;
 #[cfg(test)]
 mod pairs;
 #[cfg(test)]
 mod pipeline;
 #[cfg(test)]
-mod played;
+mod recorded_upstream;
 #[cfg(test)]
 mod prices;
 #[cfg(test)]
@@ -97,23 +97,23 @@ mod quotes;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
-mod rows;
+mod fault_matrix;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
 mod scale;
 #[cfg(test)]
-mod small;
+mod passthrough;
 #[cfg(test)]
 mod social;
 #[cfg(test)]
-mod spoilt;
+mod bad_catalog;
 #[cfg(test)]
-mod studio;
+mod generation;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]
-mod tongue;
+mod client_encode;
 #[cfg(test)]
 mod traces;
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod usage_report;
 #[cfg(test)]
 mod videos;
 #[cfg(test)]
-mod videos_again;
+mod videos_idempotency;
 #[cfg(test)]
 mod videos_cancel;
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod videos_files;
 #[cfg(test)]
 mod videos_form;
 #[cfg(test)]
-mod videos_late;
+mod videos_refused_late;
 #[cfg(test)]
 mod videos_media;
 #[cfg(test)]
@@ -141,9 +141,9 @@ mod videos_quotes;
 #[cfg(test)]
 mod videos_shapes;
 #[cfg(test)]
-mod videos_steps;
+mod videos_transitions;
 #[cfg(test)]
-mod videos_torn;
+mod videos_races;
 #[cfg(test)]
 mod webhooks;
 #[cfg(test)]
@@ -155,4 +155,4 @@ mod webhooks_tasks;
 #[cfg(test)]
 mod webhooks_time;
 #[cfg(test)]
-mod wishes;
+mod options;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trunkline_simulator::{Fault, Rule, Simulator};
 
 use crate::collector::Collector;
-use crate::house::{CANARY, House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{CANARY, House, Wishes, ask, ask_streaming};
 
 /// Samples by their name with labels, read as strictly as the format is written down.
 fn parse(page: &str) -> BTreeMap<String, f64> {

@@ -4,7 +4,7 @@ use serde_json::json;
 use trunkline_gateway::Settings;
 use trunkline_store::{KeyGroup, PolicyFields};
 
-use crate::house::{House, ask, ask_streaming};
+use crate::test_gateway::{House, ask, ask_streaming};
 
 // covers: D-3-17, D-2-86, D-2-87, D-7-ERR-02
 #[tokio::test]

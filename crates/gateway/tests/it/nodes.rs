@@ -18,9 +18,9 @@ use trunkline_social::Cells;
 use trunkline_types::{Clock, NodeId, Timestamp};
 use trunkline_upstream::Providers;
 
-use crate::house::{Got, House};
-use crate::outside::{fetcher, media};
-use crate::wishes::WIDE;
+use crate::test_gateway::{Got, House};
+use crate::environment::{fetcher, media};
+use crate::options::WIDE;
 
 /// A clock that stands where it is put.
 #[derive(Debug, Clone)]

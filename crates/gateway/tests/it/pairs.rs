@@ -17,7 +17,7 @@ use trunkline_store::{KeyGroup, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, RequestId};
 
-use crate::house::{Got, House, Wishes, account};
+use crate::test_gateway::{Got, House, Wishes, account};
 use crate::nodes::{Hands, nanos};
 use crate::random::{Dice, GROUPS, Model, Wish};
 

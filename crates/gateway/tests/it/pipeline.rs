@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_gateway::Step;
 
-use crate::got::Got;
-use crate::house::{House, ask, ask_streaming};
+use crate::response::Got;
+use crate::test_gateway::{House, ask, ask_streaming};
 use crate::log::Log;
-use crate::studio::form::{Form, wav};
+use crate::generation::form::{Form, wav};
 use crate::videos::{make, quick, studio};
 
 /// Both parts of the pipeline.

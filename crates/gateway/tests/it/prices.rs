@@ -12,7 +12,7 @@ use trunkline_store::{KeyGroup, Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{Clock as _, Money, RequestId};
 
-use crate::house::{Got, House, Wishes};
+use crate::test_gateway::{Got, House, Wishes};
 use crate::nodes::Hands;
 
 const TIERS: &str = r#"
@@ -199,9 +199,9 @@ async fn tokens_are_charged_one_by_one_and_a_call_once_however_long() {
     let house = house(Wishes::default()).await;
     for tokens in [1, 2, 400] {
         let prompt = format!("Say [[tokens:{tokens}]]");
-        let got = house.chat(&crate::house::ask(&prompt)).await;
+        let got = house.chat(&crate::test_gateway::ask(&prompt)).await;
         let prompt = got.json()["usage"]["prompt_tokens"].as_i64().unwrap();
-        let price = prompt * crate::house::INPUT + tokens * crate::house::OUTPUT;
+        let price = prompt * crate::test_gateway::INPUT + tokens * crate::test_gateway::OUTPUT;
         assert_eq!(charged(&house, &got).await.0, price);
     }
     for (tokens, stream) in [(1, false), (900, false), (900, true)] {

@@ -13,8 +13,8 @@ use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_store::channels::{self, ChannelState};
 use trunkline_upstream::{Addressing, Auth, Format, Provider, Providers, Quirk};
 
-use crate::house::{CANARY, ChannelWishes, Got, House, Wishes};
-use crate::played::{Asked, Case, Lesson, Player, cases, folder};
+use crate::test_gateway::{CANARY, ChannelWishes, Got, House, Wishes};
+use crate::recorded_upstream::{Asked, Case, Lesson, Player, cases, folder};
 
 /// Long for a call on this machine.
 const LONGEST: Duration = Duration::from_secs(30);

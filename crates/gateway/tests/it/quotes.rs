@@ -10,7 +10,7 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::Services;
 use trunkline_types::Clock as _;
 
-use crate::house::{Got, House, INPUT, OUTPUT, Wishes, ask, ask_streaming};
+use crate::test_gateway::{Got, House, INPUT, OUTPUT, Wishes, ask, ask_streaming};
 use crate::nodes::{Hands, nanos};
 
 /// The house's model at twice its price.

@@ -10,7 +10,7 @@ use trunkline_simulator::{Fault, Rule};
 use trunkline_store::{PolicyFields, keys};
 use trunkline_types::{Clock as _, Money};
 
-use crate::house::{Got, House, ask, ask_streaming};
+use crate::test_gateway::{Got, House, ask, ask_streaming};
 
 const PATH: &str = "/v1/chat/completions";
 

@@ -13,7 +13,7 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, publish};
 use trunkline_types::Clock as _;
 
-use crate::house::House;
+use crate::test_gateway::House;
 use crate::random::{Dice, GROUPS};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];

@@ -2,16 +2,16 @@
 
 mod capacity;
 mod cells;
-mod doors;
+mod endpoints;
 mod faults;
 mod folders;
 mod forms;
-mod leaving;
+mod disconnects;
 mod limits;
 mod paged_cells;
 mod pages;
 mod pauses;
 mod quotes;
-mod stall;
+mod harness;
 mod stopping;
 mod values;

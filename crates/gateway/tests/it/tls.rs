@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
 use trunkline_gateway::{BoundListener, EdgeError, EdgeSettings, TlsFiles};
 
-use crate::house::House;
+use crate::test_gateway::House;
 
 fn make(folder: &Path) -> TlsFiles {
     let files = TlsFiles {

@@ -7,7 +7,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use trunkline_simulator::{Fault, Simulator};
 
 use crate::collector::{Collector, SILENT, number, text, texts, value};
-use crate::house::{House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{House, Wishes, ask, ask_streaming};
 use crate::upstreams::always;
 
 async fn traced(per_thousand: u64) -> (House, Collector) {

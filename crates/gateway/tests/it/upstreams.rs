@@ -6,7 +6,7 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::channels;
 
-use crate::house::{CANARY, House, ask, ask_streaming};
+use crate::test_gateway::{CANARY, House, ask, ask_streaming};
 
 pub(crate) fn always(fault: Fault) -> Rule {
     Rule {

@@ -11,7 +11,7 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{KeyId, NodeId, RequestId};
 
-use crate::house::{Got, House, account, ask, ask_streaming};
+use crate::test_gateway::{Got, House, account, ask, ask_streaming};
 use crate::nodes::nanos;
 
 impl House {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use trunkline_catalog::starter;
 use trunkline_gateway::{Settings, VideoJob, VideoSettings};
 
-use crate::house::{ChannelWishes, Got, House, Wishes};
+use crate::test_gateway::{ChannelWishes, Got, House, Wishes};
 
 /// A thousand USD.
 pub(crate) const MONEY: i64 = 1_000_000_000_000;

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_simulator::Phase;
 
-use crate::house::{Got, House};
+use crate::test_gateway::{Got, House};
 use crate::videos::{
     CAT, cat, column, ended, made, moved, quick, shown, spent, studio, until, work,
 };

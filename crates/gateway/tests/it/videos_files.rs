@@ -9,7 +9,7 @@ use serde_json::json;
 use trunkline_gateway::VideoJob;
 use trunkline_testkit::test_clock;
 
-use crate::house::{Got, House, Wishes};
+use crate::test_gateway::{Got, House, Wishes};
 use crate::videos::{
     CAT, MONEY, cat, column, ended, made, moved, quick, shown, spent, studio, studio_with, work,
 };

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::house::{Got, House};
+use crate::test_gateway::{Got, House};
 use crate::videos::{ended, quick, spent, studio};
 
 const BOUNDARY: &str = "----formdata-openai-0123456789";

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use trunkline_gateway::VideoJob;
 
-use crate::house::{Got, House};
+use crate::test_gateway::{Got, House};
 use crate::nodes::nanos;
 use crate::videos::{
     CAT, column, ended, made, make, make_with, moved, quick, shown, spent, studio,

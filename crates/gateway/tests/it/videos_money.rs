@@ -10,7 +10,7 @@ use trunkline_ledger::accounts::{self, Period};
 use trunkline_store::PolicyFields;
 use trunkline_types::{KeyId, Money};
 
-use crate::house::{Got, House, Wishes};
+use crate::test_gateway::{Got, House, Wishes};
 use crate::videos::{
     CAT, MONEY, cat, column, ended, made, make, make_with, moved, quick, spent, studio, studio_with,
 };

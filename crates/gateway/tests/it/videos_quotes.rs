@@ -13,7 +13,7 @@ use trunkline_generation::video::{
 };
 use trunkline_types::Timestamp;
 
-use crate::house::{Got, House, Wishes};
+use crate::test_gateway::{Got, House, Wishes};
 use crate::nodes::nanos;
 use crate::pairs::number;
 use crate::random::Dice;

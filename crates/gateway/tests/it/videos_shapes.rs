@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::house::{ChannelWishes, Got, House};
+use crate::test_gateway::{ChannelWishes, Got, House};
 use crate::videos::{cat, ended, made, make, quick, shown, studio, until};
 
 const OLDER: &str = "/v1/video/generations";

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 use trunkline_types::Topic;
 
-use crate::house::{Got, House, Wishes};
+use crate::test_gateway::{Got, House, Wishes};
 use crate::webhooks_receiver::{
     Receiver, act, all, counted, deliveries, happens, happens_to_all, hook, make, post, until, work,
 };

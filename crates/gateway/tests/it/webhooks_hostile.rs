@@ -14,7 +14,7 @@ use trunkline_gateway::{Settings, WebhookSettings};
 use trunkline_types::Topic;
 use trunkline_upstream::safe_fetch::{Resolve, Resolving, SafeFetchSettings, SafeFetcher};
 
-use crate::house::{House, Wishes};
+use crate::test_gateway::{House, Wishes};
 use crate::webhooks_receiver::{
     FLOOD, Manner, Receiver, act, all, counted, deliveries, happens, hook, make, post, until, work,
 };

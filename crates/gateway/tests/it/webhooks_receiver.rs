@@ -27,7 +27,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, Topic, uuid_v7};
 use uuid::Uuid;
 
-use crate::house::{Got, House};
+use crate::test_gateway::{Got, House};
 
 /// Bytes of an answer that nobody wants.
 pub(crate) const FLOOD: u64 = 500_000_000;

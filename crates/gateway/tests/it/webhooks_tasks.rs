@@ -10,7 +10,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::{Clock as _, Topic, uuid_v7};
 use uuid::Uuid;
 
-use crate::house::{Got, House};
+use crate::test_gateway::{Got, House};
 use crate::videos::{MONEY, ended, make, make_with, quick, studio};
 use crate::webhooks_receiver::{Made, Receiver, act, all, append, happens, until, work};
 

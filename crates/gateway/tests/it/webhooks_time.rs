@@ -8,7 +8,7 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::{Settings, WebhookSettings};
 use trunkline_types::Topic;
 
-use crate::house::{House, Wishes};
+use crate::test_gateway::{House, Wishes};
 use crate::webhooks_receiver::{
     Manner, Receiver, act, all, counted, deliveries, happens, hook, post, until, work,
 };

@@ -4,7 +4,7 @@ use trunkline_ledger::accounts::{self, Period};
 use trunkline_ledger::{ExtendAnswer, Ledger, ReserveAnswer, Shortage};
 use trunkline_types::{AccountId, KeyId, Money, RequestId};
 
-use crate::house::{House, extend, refund, request, reserve, settle, void};
+use crate::test_ledger::{House, extend, refund, request, reserve, settle, void};
 
 async fn set(
     house: &House,

@@ -4,9 +4,9 @@
 //! their clients asked and were told (`history`), breaks something, and joins that history with the
 //! tables (`verdict`). `rounds` says how often; the long form is asked for there.
 
-mod arena;
-mod books;
-mod child;
+mod process_harness;
+mod tables;
+mod child_process;
 mod clients;
 mod commits;
 mod disk;
@@ -15,7 +15,7 @@ mod kills;
 mod pauses;
 mod process;
 mod races;
-mod rounds;
+mod config;
 mod servers;
 mod steps;
-mod verdict;
+mod checker;

@@ -6,8 +6,8 @@ use trunkline_db::{Database, PoolSettings, Role, connect, connect_lazily};
 use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, LedgerTasks, OnCallerGone, Owner};
 use trunkline_types::{AccountId, NodeId, RequestId};
 
-use crate::house::{House, done, held, patient, request, reserve, settle};
-use crate::waiting::{LONGEST, begins, in_the_way, transfers, until_blocked, until_wallets};
+use crate::test_ledger::{House, done, held, patient, request, reserve, settle};
+use crate::lock_helpers::{LONGEST, begins, in_the_way, transfers, until_blocked, until_wallets};
 
 const SHORT: Duration = Duration::from_millis(100);
 

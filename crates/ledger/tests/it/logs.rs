@@ -9,7 +9,7 @@ use trunkline_ledger::journal::{self, EntryKind, JournalQuery};
 use trunkline_ledger::{Outcome, usage_report};
 use trunkline_types::{AccountId, KeyId, Money};
 
-use crate::house::{House, refund, request, reserve, settle, void};
+use crate::test_ledger::{House, refund, request, reserve, settle, void};
 
 /// Writes calls of the past, so many a day ago each, as settlements left them.
 async fn past(house: &House, account: AccountId, days_ago: &[i64], each: i64, key: i64) {

@@ -1,7 +1,7 @@
 //! The ledger against a real PostgreSQL, under its real roles.
 
 #[cfg(test)]
-mod audit_bites;
+mod audit_detects;
 #[cfg(test)]
 mod budgets;
 #[cfg(test)]
@@ -9,13 +9,13 @@ mod calls;
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
-mod desk;
+mod accounts;
 #[cfg(test)]
 mod growth;
 #[cfg(test)]
-mod house;
+mod test_ledger;
 #[cfg(test)]
-mod kept;
+mod stored_responses;
 #[cfg(test)]
 mod lanes;
 #[cfg(test)]
@@ -33,10 +33,10 @@ mod speed;
 #[cfg(test)]
 mod trial;
 #[cfg(test)]
-mod unheard;
+mod caller_gone;
 #[cfg(test)]
 mod usage_days;
 #[cfg(test)]
-mod verbs;
+mod operations;
 #[cfg(test)]
-mod waiting;
+mod lock_helpers;

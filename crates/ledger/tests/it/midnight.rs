@@ -7,7 +7,7 @@ use trunkline_ledger::accounts::{self, Period};
 use trunkline_testkit::{SystemClock, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
-use crate::house::{House, done, held, reserve, settle};
+use crate::test_ledger::{House, done, held, reserve, settle};
 
 const CALLERS: usize = 50;
 const CALLS_EACH: usize = 200;

@@ -7,7 +7,7 @@
 //! ```
 
 mod calls;
-mod dice;
+mod rng;
 mod invariants;
 mod lane;
 mod leases;
@@ -15,4 +15,4 @@ mod seeds;
 mod store;
 mod tables;
 mod world;
-mod wrong;
+mod mutations;

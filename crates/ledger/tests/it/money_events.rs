@@ -6,7 +6,7 @@ use trunkline_ledger::accounts::{self, Adjust, AdjustAnswer, Period, TopUpAnswer
 use trunkline_ledger::{Op, RefundKind, ReserveAnswer, Shortage, run_in};
 use trunkline_types::{AccountId, Money};
 
-use crate::house::{House, extend, nanos, refund, request, reserve, settle, top_up, void};
+use crate::test_ledger::{House, extend, nanos, refund, request, reserve, settle, top_up, void};
 
 /// The topics and bodies of an account's events, in order.
 async fn told(house: &House, account: AccountId) -> Vec<(String, Value)> {

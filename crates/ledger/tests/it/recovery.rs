@@ -7,7 +7,7 @@ use trunkline_ledger::recovery::{heartbeat, register, sweep};
 use trunkline_ledger::{Ledger, LedgerError, Owner, SettleAnswer, partitions};
 use trunkline_types::{Money, NodeId};
 
-use crate::house::{House, patient, request, reserve, settle};
+use crate::test_ledger::{House, patient, request, reserve, settle};
 
 const DEAD_AFTER: Duration = Duration::from_secs(120);
 

@@ -3,7 +3,7 @@
 use trunkline_ledger::accounts::{self, ExpiredTrial, Wallet};
 use trunkline_types::{AccountId, Money};
 
-use crate::house::{House, nanos, refund, request, reserve, settle, top_up};
+use crate::test_ledger::{House, nanos, refund, request, reserve, settle, top_up};
 
 /// Takes back what is left of credit of a hundred, as the data plane, which does it.
 async fn take_back(house: &House, account: AccountId) -> Money {

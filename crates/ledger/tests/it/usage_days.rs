@@ -13,7 +13,7 @@ use trunkline_ledger::{
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Face, KeyId, Money, RequestId, Side, Units};
 
-use crate::house::{House, refund, request, reserve, settle, void};
+use crate::test_ledger::{House, refund, request, reserve, settle, void};
 
 const BY_ALL: Grouping = Grouping {
     day: true,

@@ -57,7 +57,7 @@ mod images_minimax;
 #[cfg(test)]
 mod images_openai;
 #[cfg(test)]
-mod leaving;
+mod disconnects;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod responses_state;
 #[cfg(test)]
 mod sdk;
 #[cfg(test)]
-mod small;
+mod passthrough;
 #[cfg(test)]
 mod social;
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod video_dashscope;
 #[cfg(test)]
 mod video_kling;
 #[cfg(test)]
-mod video_kling_wishes;
+mod video_kling_directives;
 #[cfg(test)]
 mod video_media;
 #[cfg(test)]

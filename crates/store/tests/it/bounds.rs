@@ -8,7 +8,7 @@ use trunkline_store::{channels, time_zones};
 use trunkline_types::{SHARDS, Shard};
 
 use crate::channels::add;
-use crate::house::{House, ledger_account};
+use crate::test_store::{House, ledger_account};
 
 /// Sets a column to a value and says which constraint was broken, if one was.
 async fn broken(house: &House, table: &str, column: &str, value: &str) -> Option<String> {

@@ -10,7 +10,7 @@ use trunkline_store::channels::{
 };
 use trunkline_types::Timestamp;
 
-use crate::house::House;
+use crate::test_store::House;
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

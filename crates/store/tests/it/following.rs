@@ -7,7 +7,7 @@ use trunkline_store::keys::{self, KeyCursor, KeySnapshotRow, NewKey};
 use trunkline_store::{Policy, PolicyFields, accounts};
 use trunkline_testkit::random_bytes;
 
-use crate::house::House;
+use crate::test_store::House;
 
 async fn news(house: &House, seen: KeyCursor, limit: u32) -> Vec<KeySnapshotRow> {
     let data = house.db.connect(trunkline_db::Role::Data).await;

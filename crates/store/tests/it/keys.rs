@@ -5,7 +5,7 @@ use trunkline_store::keys::{self, CreateKeyError, KeyState, RevokeAnswer};
 use trunkline_store::{FieldError, KeyGroup, PolicyFields, Problem};
 use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
-use crate::house::House;
+use crate::test_store::House;
 
 async fn revoke(house: &House, key: KeyId) -> RevokeAnswer {
     let mut tx = house.console.begin().await.unwrap();

@@ -4,7 +4,7 @@ use trunkline_db::{Role, revision};
 use trunkline_store::limits::{self, RateLimit, Rates, Scope, SetLimitError};
 use trunkline_types::AccountId;
 
-use crate::house::House;
+use crate::test_store::House;
 
 fn rates(requests: Option<i64>, at_once: Option<i64>) -> Rates {
     Rates {

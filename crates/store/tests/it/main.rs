@@ -7,7 +7,7 @@ mod channels;
 #[cfg(test)]
 mod following;
 #[cfg(test)]
-mod house;
+mod test_store;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use trunkline_store::people::{
     self, AGENT_MAX_CHARACTERS, EMAIL_MAX_CHARACTERS, EMAIL_MIN_CHARACTERS, NewPerson, Role,
 };
 
-use crate::house::House;
+use crate::test_store::House;
 
 const TABLES: [&str; 6] = [
     "person",

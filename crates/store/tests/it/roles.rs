@@ -2,7 +2,7 @@
 
 use trunkline_db::{Database, DbError, Role};
 
-use crate::house::House;
+use crate::test_store::House;
 
 async fn is_forbidden(house: &House, database: &Database, statement: &str) {
     let refused = house.say(database, statement).await;

@@ -6,7 +6,7 @@ use trunkline_store::cell_pauses::{
 };
 use trunkline_store::validation::REASON_MAX_CHARACTERS;
 
-use crate::house::House;
+use crate::test_store::House;
 
 async fn pause(database: &Database, capability: &str, reason: &str, by: PausedBy) -> bool {
     let mut tx = database.begin().await.unwrap();

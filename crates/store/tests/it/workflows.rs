@@ -5,7 +5,7 @@ use trunkline_catalog::workflow::{MAX_NAME_CHARACTERS, MAX_WORKFLOW_BYTES, Trans
 use trunkline_db::{Database, DbError, Role, revision};
 use trunkline_store::workflows::{self, ImportError, Imported, Version};
 
-use crate::house::House;
+use crate::test_store::House;
 
 const BASE: &str = include_str!("../../../catalog/tests/fixtures/workflows/base.json");
 

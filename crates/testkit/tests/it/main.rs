@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod databases;
 #[cfg(test)]
-mod island;
+mod netns;
 #[cfg(test)]
 mod leftovers;
 #[cfg(test)]
@@ -15,4 +15,4 @@ mod privileges;
 #[cfg(test)]
 mod redis;
 #[cfg(test)]
-mod wire;
+mod tcp_proxy;

@@ -13,7 +13,7 @@ mod google;
 #[cfg(test)]
 mod http2;
 #[cfg(test)]
-mod leaving;
+mod http1;
 #[cfg(test)]
 mod programs;
 #[cfg(test)]

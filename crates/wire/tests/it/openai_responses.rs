@@ -4,4 +4,4 @@ mod requests;
 mod shared;
 mod streams;
 mod translated;
-mod wild;
+mod fuzz;

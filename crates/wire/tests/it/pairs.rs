@@ -4,12 +4,12 @@
 mod answer_probes;
 mod answers;
 mod boundaries;
-mod carry;
+mod translate;
 mod corpus;
 mod features;
 mod matrix;
 mod probes;
-mod round;
+mod round_trip;
 mod snapshots;
-mod takes;
+mod feature_lookup;
 mod usage;

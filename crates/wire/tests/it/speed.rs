@@ -4,5 +4,5 @@
 
 mod clock;
 mod requests;
-mod said;
+mod samples;
 mod streams;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::clients::books::{Customer, assert_served};
-use crate::clients::scratch::{MADE, Said, Scratch, run};
+use crate::clients::ledger_rows::{Customer, assert_served};
+use crate::clients::sandbox::{MADE, Said, Scratch, run};
 use crate::clients::upstreams;
 use crate::dev::Dev;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-use crate::clients::books::Customer;
-use crate::clients::scratch::{attempt, installed, script};
+use crate::clients::ledger_rows::Customer;
+use crate::clients::sandbox::{attempt, installed, script};
 use crate::clients::upstreams::{self, Upstream};
 use crate::dev::{Dev, audit};
 

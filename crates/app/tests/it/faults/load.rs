@@ -10,7 +10,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_upstream::{Client, SendError};
 
 use crate::faults::formats::{Pair, Wanted};
-use crate::faults::told::{Told, told, words};
+use crate::faults::client_view::{Told, told, words};
 
 /// Upstream faults that a prompt may ask for; each must cost nothing.
 const FAULTS: [&str; 8] = [

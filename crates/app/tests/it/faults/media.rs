@@ -5,7 +5,7 @@ mod clients;
 mod form;
 mod kills;
 mod memory;
-mod storm;
+mod speech_load;
 mod upload;
 mod upstreams;
 
@@ -23,7 +23,7 @@ use trunkline_upstream::{
     Client, Deadlines, Outgoing, Payload, Protocol, SendError, UpstreamResponse,
 };
 
-use crate::faults::arena::{Arena, CHARACTER, MONEY, PICTURE, SECOND};
+use crate::faults::process_harness::{Arena, CHARACTER, MONEY, PICTURE, SECOND};
 
 /// Longest wait for a step to be reached.
 const STEP: Duration = Duration::from_secs(30);

@@ -16,7 +16,7 @@ use trunkline_store::catalog::{self, NewChange};
 use trunkline_types::RequestId;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
-use crate::faults::arena::{Arena, TRUNKLINE};
+use crate::faults::process_harness::{Arena, TRUNKLINE};
 
 pub(crate) const MODEL: &str = "sim-fast";
 const HISTORY: i64 = 1_000;

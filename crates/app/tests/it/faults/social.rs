@@ -18,7 +18,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::RequestId;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
-use crate::faults::arena::{Arena, LOOK, MONEY};
+use crate::faults::process_harness::{Arena, LOOK, MONEY};
 
 const CALLS: &str = "TRUNKLINE_SOCIAL_STORM";
 const SHORT_CALLS: u64 = 400;

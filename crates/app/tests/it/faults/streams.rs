@@ -7,9 +7,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_upstream::Client;
 
-use crate::faults::arena::{Arena, MONEY};
+use crate::faults::process_harness::{Arena, MONEY};
 use crate::faults::formats::{Pair, Wanted};
-use crate::faults::told::{Told, told};
+use crate::faults::client_view::{Told, told};
 
 const STREAMS: &str = "TRUNKLINE_STREAMS";
 const SECONDS: &str = "TRUNKLINE_STREAMS_SECONDS";

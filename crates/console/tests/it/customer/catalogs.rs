@@ -7,9 +7,9 @@ use trunkline_store::catalog::{self, NewChange};
 use trunkline_store::people::Role;
 use trunkline_types::{Face, Units};
 
-use crate::customer::town::{Town, Wish, field};
-use crate::desk::{ask, request};
-use crate::stall::CATALOG;
+use crate::customer::harness::{Town, Wish, field};
+use crate::client::{ask, request};
+use crate::fake_catalog::CATALOG;
 
 /// Writes a catalog as `trunkline catalog apply` does; returns the version of its prices.
 async fn publish(town: &Town, text: &str) -> [u8; 32] {
@@ -98,7 +98,7 @@ async fn a_signed_in_person_sees_the_catalog_of_their_organisation() {
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     let names =
-        |got: &crate::desk::Got| field(got.json()["data"].as_array().unwrap(), "model_name");
+        |got: &crate::client::Got| field(got.json()["data"].as_array().unwrap(), "model_name");
     let stranger = ask(&town.console, request(http::Method::GET, "/api/pricing")).await;
     assert_eq!(names(&stranger), ["open-chat", "painter"]);
     let own = town.get(&browser, "/api/pricing").await;

@@ -8,7 +8,7 @@ use trunkline_store::keys::KeyHash;
 use trunkline_store::people::Role;
 use trunkline_types::{ApiKey, KeyId};
 
-use crate::customer::town::{Town, Wish, field};
+use crate::customer::harness::{Town, Wish, field};
 
 async fn hash_of(town: &Town, key: KeyId) -> KeyHash {
     let mut session = town.data.session().await.unwrap();

@@ -7,7 +7,7 @@ use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
 use trunkline_types::{AccountId, KeyId, RequestId};
 
-use crate::customer::town::{Town, Wish, field};
+use crate::customer::harness::{Town, Wish, field};
 
 struct Calls {
     account: AccountId,

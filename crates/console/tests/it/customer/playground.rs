@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trunkline_store::people::Role;
 use trunkline_testkit::all_at_once;
 
-use crate::customer::town::{Browser, Town, field};
+use crate::customer::harness::{Browser, Town, field};
 
 async fn ask(town: &Town, browser: &Browser) -> Value {
     let got = town.post(browser, "/api/playground/key", json!({})).await;

@@ -12,7 +12,7 @@ use trunkline_store::tasks::{self, CANCELLED, NewTask};
 use trunkline_types::{AccountId, KeyId, Money, RequestId};
 use uuid::Uuid;
 
-use crate::customer::town::{Browser, Town, field};
+use crate::customer::harness::{Browser, Town, field};
 
 const AMOUNT: i64 = 300_000_000;
 

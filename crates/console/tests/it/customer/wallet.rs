@@ -10,7 +10,7 @@ use trunkline_ledger::accounts::{self, Adjust, AdjustAnswer, Wallet};
 use trunkline_store::people::Role;
 use trunkline_types::{AccountId, Money};
 
-use crate::customer::town::{Browser, Town, Wish, field};
+use crate::customer::harness::{Browser, Town, Wish, field};
 
 async fn adjust(town: &Town, account: AccountId, wallet: Wallet, nanos: i64, reason: &str) {
     let word = Adjust {

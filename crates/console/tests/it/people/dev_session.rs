@@ -7,7 +7,7 @@ use trunkline_testkit::all_at_once;
 use trunkline_types::AccountId;
 
 use super::{Browser, setup_body};
-use crate::desk::{DASH_URL, Desk};
+use crate::client::{DASH_URL, Desk};
 
 const HERE: &str = "127.0.0.1";
 

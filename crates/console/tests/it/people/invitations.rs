@@ -6,7 +6,7 @@ use trunkline_store::people::Role;
 use trunkline_testkit::all_at_once;
 
 use super::{Browser, PASSWORD};
-use crate::desk::{DASH_URL, Desk};
+use crate::client::{DASH_URL, Desk};
 
 const PATH: &str = "/api/members/invitations";
 const ACCEPT: &str = "/api/invitations/accept";

@@ -6,7 +6,7 @@ use serde_json::json;
 use trunkline_testkit::all_at_once;
 
 use super::{Browser, PASSWORD};
-use crate::desk::{Desk, Got};
+use crate::client::{Desk, Got};
 
 const ADA: &str = "ada@example.com";
 

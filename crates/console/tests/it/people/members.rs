@@ -5,13 +5,13 @@ use trunkline_store::people::Role;
 use trunkline_testkit::all_at_once;
 
 use super::Browser;
-use crate::desk::Desk;
+use crate::client::Desk;
 
 async fn own_id(browser: &Browser<'_>) -> i64 {
     browser.session().await["person"]["id"].as_i64().unwrap()
 }
 
-async fn change(browser: &Browser<'_>, id: i64, role: &str) -> crate::desk::Got {
+async fn change(browser: &Browser<'_>, id: i64, role: &str) -> crate::client::Got {
     let path = format!("/api/members/{id}");
     browser.patch(&path, json!({ "role": role })).await
 }

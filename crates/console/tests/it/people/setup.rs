@@ -6,7 +6,7 @@ use trunkline_store::people::Role;
 use trunkline_testkit::all_at_once;
 
 use super::{Browser, PASSWORD, setup_body};
-use crate::desk::{DASH_URL, Desk};
+use crate::client::{DASH_URL, Desk};
 
 #[tokio::test]
 async fn the_set_up_link_makes_the_operator_with_an_organisation_and_signs_in() {

@@ -7,7 +7,7 @@ use trunkline_console::ConsoleSettings;
 use trunkline_store::people::{Changed, Role};
 
 use super::{Browser, PASSWORD};
-use crate::desk::Desk;
+use crate::client::Desk;
 
 const DAY: i64 = 86_400;
 

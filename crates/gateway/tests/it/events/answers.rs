@@ -8,9 +8,9 @@ use trunkline_store::PolicyFields;
 use trunkline_types::Topic;
 use uuid::Uuid;
 
-use crate::events::follower::Follower;
-use crate::events::happening::{happen, news};
-use crate::house::House;
+use crate::events::sse_client::Follower;
+use crate::events::fixtures::{happen, news};
+use crate::test_gateway::House;
 
 fn with_events(events: EventSettings) -> Settings {
     Settings {

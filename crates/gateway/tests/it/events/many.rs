@@ -19,9 +19,9 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Topic};
 
-use crate::events::follower::WAIT;
-use crate::events::happening::{happen, news};
-use crate::house::{House, Wishes, account};
+use crate::events::sse_client::WAIT;
+use crate::events::fixtures::{happen, news};
+use crate::test_gateway::{House, Wishes, account};
 
 /// Connections of the short form; the long form says how many in the environment.
 const SHORT: usize = 200;

@@ -9,9 +9,9 @@ use trunkline_gateway::{EventSettings, Settings};
 use trunkline_testkit::Nats;
 use trunkline_types::Topic;
 
-use crate::events::follower::Follower;
-use crate::events::happening::{happen, news, pair};
-use crate::house::{House, OtherEngines, Wishes};
+use crate::events::sse_client::Follower;
+use crate::events::fixtures::{happen, news, pair};
+use crate::test_gateway::{House, OtherEngines, Wishes};
 
 /// Only hints from others, for longer than a test takes.
 fn by_copies_alone() -> Settings {

@@ -7,9 +7,9 @@ use trunkline_gateway::{Settings, VideoJob, VideoSettings};
 use trunkline_store::cell_pauses::{self, PausedBy};
 use trunkline_testkit::Nats;
 
-use crate::events::follower::{Follower, Frame};
-use crate::events::happening::{bus, relay};
-use crate::house::{ChannelWishes, Got, House, Wishes};
+use crate::events::sse_client::{Follower, Frame};
+use crate::events::fixtures::{bus, relay};
+use crate::test_gateway::{ChannelWishes, Got, House, Wishes};
 
 const MODEL: &str = "wan2.7-t2v";
 

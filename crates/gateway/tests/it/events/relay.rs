@@ -3,8 +3,8 @@
 use trunkline_db::outbox;
 use trunkline_testkit::Nats;
 
-use crate::events::happening::bus;
-use crate::house::{House, OtherEngines, Wishes};
+use crate::events::fixtures::bus;
+use crate::test_gateway::{House, OtherEngines, Wishes};
 
 /// Messages in the stream.
 async fn stored(nats: &Nats) -> u64 {

@@ -12,9 +12,9 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use trunkline_gateway::{Services, Settings, VideoJob, VideoSettings};
 
-use crate::got::Got;
+use crate::response::Got;
 use crate::growth::meter::{self, Sums};
-use crate::house::{ChannelWishes, House};
+use crate::test_gateway::{ChannelWishes, House};
 
 /// What a question may cost at the most tasks against the fewest.
 const MOST_GROWTH: f64 = 1.3;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::house::{Got, House, ask};
+use crate::test_gateway::{Got, House, ask};
 
 /// A request of a method and path with this key, and perhaps a body.
 pub(crate) async fn call(

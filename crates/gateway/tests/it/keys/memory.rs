@@ -12,7 +12,7 @@ use trunkline_gateway::{KeyOwner, Reconcile};
 use trunkline_store::PolicyFields;
 use trunkline_types::{ApiKey, Shard};
 
-use crate::house::House;
+use crate::test_gateway::House;
 use crate::keys::calls::{below, call, call_at, chat, fine, no, own_id};
 
 /// A number that looks at first as if the node had seen it: the row is changed behind its back.

@@ -6,9 +6,9 @@ use serde_json::json;
 use trunkline_gateway::{Settings, SocialSettings};
 use trunkline_store::PolicyFields;
 
-use crate::got::Got;
-use crate::house::{House, account};
-use crate::social::stall::{PAID, escaped, path};
+use crate::response::Got;
+use crate::test_gateway::{House, account};
+use crate::social::harness::{PAID, escaped, path};
 
 const PAIR: &str = "kuaishou/search";
 

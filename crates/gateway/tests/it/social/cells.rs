@@ -9,9 +9,9 @@ use trunkline_ledger::usage;
 use trunkline_social::{Cell, Kind};
 use trunkline_types::{Money, RequestId};
 
-use crate::got::Got;
-use crate::house::House;
-use crate::social::stall::{cells, escaped, example, needed, pair, price, query};
+use crate::response::Got;
+use crate::test_gateway::House;
+use crate::social::harness::{cells, escaped, example, needed, pair, price, query};
 
 /// Calls that were made, by what they were made for.
 type Counts = BTreeMap<&'static str, usize>;

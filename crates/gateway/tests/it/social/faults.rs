@@ -7,9 +7,9 @@ use http::Method;
 use serde_json::json;
 use trunkline_gateway::{Settings, SocialSettings};
 
-use crate::got::Got;
-use crate::house::{CANARY, House};
-use crate::social::stall::{PAID, escaped, path};
+use crate::response::Got;
+use crate::test_gateway::{CANARY, House};
+use crate::social::harness::{PAID, escaped, path};
 
 fn wish(text: &str) -> String {
     escaped(&format!("[[social:{text}]]"))
@@ -171,14 +171,14 @@ async fn a_platform_that_this_node_asks_too_much_at_once_is_busy() {
 // covers: D-7-SOC-47, D-7-SOC-48, D-3-69, D-3-71
 #[tokio::test]
 async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
-    let house = House::build(crate::house::Wishes {
+    let house = House::build(crate::test_gateway::Wishes {
         paid: PAID,
-        ..crate::house::Wishes::default()
+        ..crate::test_gateway::Wishes::default()
     })
     .await;
     house
-        .sell(&crate::social::stall::records(
-            crate::social::stall::cells().all(),
+        .sell(&crate::social::harness::records(
+            crate::social::harness::cells().all(),
         ))
         .await;
     // Nobody listens behind the first; the second serves.
@@ -197,14 +197,14 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
     }
     assert_eq!(house.posted_at_rest().await, before - 20_000_000);
     // With nobody behind any, two attempts and no third.
-    let house = House::build(crate::house::Wishes {
+    let house = House::build(crate::test_gateway::Wishes {
         paid: PAID,
-        ..crate::house::Wishes::default()
+        ..crate::test_gateway::Wishes::default()
     })
     .await;
     house
-        .sell(&crate::social::stall::records(
-            crate::social::stall::cells().all(),
+        .sell(&crate::social::harness::records(
+            crate::social::harness::cells().all(),
         ))
         .await;
     for name in ["one", "two", "three"] {
@@ -230,10 +230,10 @@ fn uuid_of(id: &str) -> String {
 // covers: D-7-SOC-52
 #[tokio::test]
 async fn our_own_outage_is_503_here_too() {
-    let house = House::social_built(crate::house::Wishes {
+    let house = House::social_built(crate::test_gateway::Wishes {
         paid: PAID,
         breakable: true,
-        ..crate::house::Wishes::default()
+        ..crate::test_gateway::Wishes::default()
     })
     .await;
     house.wire.as_ref().unwrap().refuse();

@@ -7,9 +7,9 @@ use serde_json::json;
 use trunkline_gateway::{FolderError, Settings, SocialSettings, cells_with_folder};
 use trunkline_social::{Cells, MAX_CELL_FILE_BYTES, MAX_PLATFORMS};
 
-use crate::house::House;
+use crate::test_gateway::House;
 use crate::log::Log;
-use crate::social::stall::{cells, records};
+use crate::social::harness::{cells, records};
 
 fn with_cells(folder: &Path) -> Settings {
     Settings {
@@ -50,9 +50,9 @@ async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_
     house.sell(&records([plaza])).await;
     let base = format!("http://{}", house.simulator.address());
     let models = [("social-plaza-trending", "social-plaza-trending")];
-    let wishes = crate::house::ChannelWishes {
+    let wishes = crate::test_gateway::ChannelWishes {
         provider: Some("tikhub"),
-        ..crate::house::ChannelWishes::default()
+        ..crate::test_gateway::ChannelWishes::default()
     };
     house.channel_with("plaza", &base, &models, wishes).await;
     let got = house.look("plaza/trending", "").await;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::house::House;
-use crate::social::stall::cell;
+use crate::test_gateway::House;
+use crate::social::harness::cell;
 use crate::social::values::{heard, sends};
 
 // covers: S-4.2-P02-11, S-4.2-P02-16, S-4.2-P07-06, S-4.2-P07-07, S-4.2-P08-05, S-4.2-P07-15, D-7-SOC-23

@@ -3,9 +3,9 @@
 use serde_json::json;
 use trunkline_store::limits::{self, RateLimit, Rates, Scope};
 
-use crate::house::{ChannelWishes, House, Wishes};
+use crate::test_gateway::{ChannelWishes, House, Wishes};
 use crate::social::pages::split;
-use crate::social::stall::{PAID, cells, records};
+use crate::social::harness::{PAID, cells, records};
 
 const PAIR: &str = "kuaishou/search";
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::test_gateway::House;
 use crate::social::pages::{PAGES, going_on, split};
-use crate::social::stall::{cells, needed, price, query};
+use crate::social::harness::{cells, needed, price, query};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_page_of_any_cell_is_found_and_stops_it() {

@@ -9,9 +9,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use trunkline_social::Cell;
 
-use crate::got::Got;
-use crate::house::House;
-use crate::social::stall::{cells, escaped, needed, pair, path, price, query};
+use crate::response::Got;
+use crate::test_gateway::House;
+use crate::social::harness::{cells, escaped, needed, pair, path, price, query};
 
 /// Pages that the source has of everything.
 pub(crate) const PAGES: usize = 3;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use trunkline_store::cell_pauses::{self, PauseAction, PausedBy};
 
-use crate::house::House;
-use crate::social::stall::{cell, records};
+use crate::test_gateway::House;
+use crate::social::harness::{cell, records};
 
 impl House {
     pub(crate) async fn pause(&self, platform: &str, capability: &str) {

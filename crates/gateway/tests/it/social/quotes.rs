@@ -4,9 +4,9 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::got::Got;
-use crate::house::House;
-use crate::social::stall::{cell, records};
+use crate::response::Got;
+use crate::test_gateway::House;
+use crate::social::harness::{cell, records};
 
 impl House {
     async fn social_quote(&self, endpoint: &str, params: &Value) -> Got {

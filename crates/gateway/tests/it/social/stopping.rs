@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use trunkline_store::keys;
 use trunkline_types::KeyId;
 
-use crate::house::House;
-use crate::social::stall::{cell, escaped, path, records};
+use crate::test_gateway::House;
+use crate::social::harness::{cell, escaped, path, records};
 
 /// What a page costs, in nano-USD.
 const PAGE: i64 = 20_000_000;

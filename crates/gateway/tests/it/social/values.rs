@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::house::House;
-use crate::social::stall::{cell, escaped, example, needed};
+use crate::test_gateway::House;
+use crate::social::harness::{cell, escaped, example, needed};
 
 /// What the source was given for a parameter in the last question.
 pub(crate) fn heard(house: &House, name: &str) -> Option<String> {

@@ -12,9 +12,9 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
-use crate::chaos::child::Plan;
+use crate::chaos::child_process::Plan;
 use crate::chaos::history::{Diary, Event, Told, Word};
-use crate::house;
+use crate::test_ledger;
 
 /// Processes with the same seed make the same calls in the same stretch of time, in the same order,
 /// so that they meet however slow the machine is.
@@ -115,7 +115,7 @@ impl Clients {
     pub(crate) fn new_call(&self, number: u64) -> Call {
         let place = usize::try_from(number).unwrap() % self.plan.accounts.len();
         Call {
-            request: house::request(),
+            request: test_ledger::request(),
             account: AccountId::new(self.plan.accounts[place]),
             owner: Owner::Request,
             amount: self.plan.largest,
@@ -157,7 +157,7 @@ impl Clients {
         let place = named.below(u64::try_from(accounts.len()).unwrap());
         let request = match slot {
             Some(slot) => named.request(Timestamp::from_micros(slot * SLOT * 1_000)),
-            None => house::request(),
+            None => test_ledger::request(),
         };
         let owner = match slot {
             // Only a task's hold may be resolved by another process.
@@ -246,7 +246,7 @@ impl Clients {
 
     /// Done means held.
     pub(crate) async fn reserve(&self, call: &Call) -> (Told, i64) {
-        let mut reserve = house::reserve(call.request, call.account, call.amount);
+        let mut reserve = test_ledger::reserve(call.request, call.account, call.amount);
         reserve.owner = call.owner;
         reserve.key = self.plan.key.map(KeyId::new);
         reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
@@ -270,7 +270,7 @@ impl Clients {
     /// The new total, where there is one.
     async fn extend(&self, call: &Call, total: i64) -> Option<i64> {
         self.asked(Word::Extend, call.request, total);
-        let extend = house::extend(call.request, call.account, total);
+        let extend = test_ledger::extend(call.request, call.account, total);
         let (told, amount) = match self.ledger.extend(extend).await {
             Ok(ExtendAnswer::Held { total }) => (Told::Done, total.nanos()),
             Ok(ExtendAnswer::TooLittle { .. } | ExtendAnswer::NoHold) => (Told::Refused, 0),
@@ -282,7 +282,7 @@ impl Clients {
 
     pub(crate) async fn settle(&self, call: &Call, charge: i64) -> (Told, i64) {
         self.asked(Word::Settle, call.request, charge);
-        let settle = house::settle(call.request, call.account, charge);
+        let settle = test_ledger::settle(call.request, call.account, charge);
         let (told, amount) = of_end(self.ledger.settle(settle).await);
         self.told(Word::Settle, call.request, &told, amount);
         (told, amount)
@@ -290,14 +290,14 @@ impl Clients {
 
     pub(crate) async fn void(&self, call: &Call) -> Told {
         self.asked(Word::Void, call.request, 0);
-        let void = house::void(call.request, call.account);
+        let void = test_ledger::void(call.request, call.account);
         let (told, amount) = of_end(self.ledger.void(void).await);
         self.told(Word::Void, call.request, &told, amount);
         told
     }
 
     pub(crate) async fn refund(&self, call: &Call, word: Word, amount: Option<i64>) -> Told {
-        let mut refund = house::refund(call.request, call.account);
+        let mut refund = test_ledger::refund(call.request, call.account);
         refund.amount = amount.map(Money::from_nanos);
         if word == Word::Adjust {
             refund.kind = RefundKind::SettlementAdjustment;
@@ -318,7 +318,7 @@ impl Clients {
         self.asked(Word::TopUp, request, PAYMENT);
         let top_up = TopUp {
             request,
-            ..house::top_up(account, Wallet::Paid, PAYMENT, &request.to_string())
+            ..test_ledger::top_up(account, Wallet::Paid, PAYMENT, &request.to_string())
         };
         let answer = async {
             let mut tx = self.console.begin().await?;

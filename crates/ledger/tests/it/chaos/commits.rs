@@ -1,8 +1,8 @@
 //! The line is cut between a COMMIT and its answer: the ledger says the same words again and finds
 //! that they were heard, or takes back what nobody waits for any more.
 
-use crate::chaos::arena::{Arena, durable, in_flight};
-use crate::chaos::rounds::{STEP_LIMIT, rounds, until};
+use crate::chaos::process_harness::{Arena, durable, in_flight};
+use crate::chaos::config::{STEP_LIMIT, rounds, until};
 use crate::chaos::servers::{finish, settle_down};
 
 /// How the answer is lost.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use trunkline_ledger::recovery::register;
 use trunkline_types::NodeId;
 
-use crate::chaos::arena::{Arena, Heir, deadline_passes, durable, in_flight};
-use crate::chaos::books;
+use crate::chaos::process_harness::{Arena, Heir, deadline_passes, durable, in_flight};
+use crate::chaos::tables;
 use crate::chaos::history::{Event, History, Told};
-use crate::chaos::rounds::{HEAL_LIMIT, STEP_LIMIT, rounds, until};
+use crate::chaos::config::{HEAL_LIMIT, STEP_LIMIT, rounds, until};
 use crate::chaos::steps::{STEPS, Spot, Step};
 
 /// How long a process works before it is replaced.
@@ -58,7 +58,7 @@ async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
         deadline_passes().await;
     }
     let nodes = [node.clone()];
-    let before = books::facts(&arena.data, &nodes).await;
+    let before = tables::facts(&arena.data, &nodes).await;
     sleeper.wake();
     if let Some(order) = reached.order {
         sleeper
@@ -86,7 +86,7 @@ async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
     }
     // Nothing changes, but for one thing: a charge that was committed while it slept, and of which it
     // could not tell its caller, it gives back.
-    let mut after = books::facts(&arena.data, &nodes).await;
+    let mut after = tables::facts(&arena.data, &nodes).await;
     for (request, fact) in &mut after {
         if before.get(request).is_some_and(|was| was.refunded == 0) && fact.refunded == fact.charged
         {

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
-use crate::chaos::child::{NAME, PLAN, Plan};
+use crate::chaos::child_process::{NAME, PLAN, Plan};
 use crate::chaos::history::History;
-use crate::chaos::rounds::{STEP_LIMIT, until};
+use crate::chaos::config::{STEP_LIMIT, until};
 
 /// A ledger process. It is killed with the handle.
 pub(crate) struct Process {
@@ -81,7 +81,7 @@ impl Process {
                     String::from_utf8_lossy(&said)
                 );
             }
-            tokio::time::sleep(crate::chaos::rounds::LOOK).await;
+            tokio::time::sleep(crate::chaos::config::LOOK).await;
         }
     }
 

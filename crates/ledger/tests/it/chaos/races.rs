@@ -7,13 +7,13 @@ use trunkline_db::Role;
 use trunkline_ledger::accounts::{self, Period};
 use trunkline_types::{AccountId, Money};
 
-use crate::chaos::books::{self, Sampler, Samples};
-use crate::chaos::child::{Limits, Plan};
+use crate::chaos::tables::{self, Sampler, Samples};
+use crate::chaos::child_process::{Limits, Plan};
 use crate::chaos::history::History;
 use crate::chaos::process::{Folder, Process};
-use crate::chaos::rounds::race_time;
-use crate::chaos::verdict::{judge, judge_payments};
-use crate::house::House;
+use crate::chaos::config::race_time;
+use crate::chaos::checker::{judge, judge_payments};
+use crate::test_ledger::House;
 
 const USD: i64 = 1_000_000_000;
 const CLIENTS: &str = "load 32";
@@ -86,13 +86,13 @@ impl Race {
 async fn judge_all(house: &House, histories: &[History]) {
     let nodes = NODES.map(str::to_owned);
     assert_eq!(
-        books::open_holds(&house.data, &nodes).await,
+        tables::open_holds(&house.data, &nodes).await,
         0,
         "nothing is stuck"
     );
     let all: Vec<&History> = histories.iter().collect();
-    let mut wrong = judge(&all, &books::facts(&house.data, &nodes).await);
-    wrong.extend(judge_payments(&all, &books::payments(&house.data).await));
+    let mut wrong = judge(&all, &tables::facts(&house.data, &nodes).await);
+    wrong.extend(judge_payments(&all, &tables::payments(&house.data).await));
     assert!(
         wrong.is_empty(),
         "{} wrong: {:#?}",

@@ -2,9 +2,9 @@
 
 use trunkline_testkit::Postgres;
 
-use crate::chaos::arena::{Arena, Heir, durable, in_flight};
+use crate::chaos::process_harness::{Arena, Heir, durable, in_flight};
 use crate::chaos::process::Process;
-use crate::chaos::rounds::{STEP_LIMIT, rounds};
+use crate::chaos::config::{STEP_LIMIT, rounds};
 use crate::chaos::steps::{STEPS, Spot, Step, superuser};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,7 +9,7 @@ use trunkline_ledger::{Ledger, LedgerSettings};
 use trunkline_testkit::{OwnSettings, Postgres, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, NodeId, RequestId};
 
-use crate::house::reserve;
+use crate::test_ledger::reserve;
 
 /// Rows a day; ten days make twenty million.
 const ROWS_A_DAY: i64 = 2_000_000;

@@ -11,7 +11,7 @@ use trunkline_ledger::{Ledger, Outcome, Void};
 use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::{AccountId, KeyId, Money, NodeId};
 
-use crate::house::{detail, patient, request, reserve, settle};
+use crate::test_ledger::{detail, patient, request, reserve, settle};
 
 const ACCOUNTS: i64 = 500;
 const CALLS: i64 = 8_000;

@@ -3,7 +3,7 @@
 use trunkline_ledger::Wallets;
 use trunkline_ledger::admission::WalletSplit;
 
-use crate::model::dice::Dice;
+use crate::model::rng::Dice;
 use crate::model::tables::{Ask, Call, KEYS, Owner};
 
 /// What a call is going to do, if nothing comes in between.

@@ -7,7 +7,7 @@
 use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
 
 use crate::model::tables::{Answer, BATCH, Batch, Call, Owner, Said, Word};
-use crate::model::wrong::Wrong;
+use crate::model::mutations::Wrong;
 
 /// A word and who waits for its answer.
 #[derive(Debug, Clone, Copy)]

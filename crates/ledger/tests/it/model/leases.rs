@@ -9,7 +9,7 @@ use trunkline_ledger::admission::{BatchState, BudgetWindow, WalletBalances, Wall
 use crate::model::tables::{
     Answer, Ask, CALLS, Call, KEYS, LeaseId, Owner, Said, Stretches, Word, id_of,
 };
-use crate::model::wrong::Wrong;
+use crate::model::mutations::Wrong;
 
 /// After its last heartbeat a node draws from its leases for so long.
 pub(crate) const LEASE_TTL: i64 = 10;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use crate::model::world::{Mode, SIGHTS, Sight, live};
-use crate::model::wrong::{OF_LEASES, OF_THE_PROTOCOL, Wrong};
+use crate::model::mutations::{OF_LEASES, OF_THE_PROTOCOL, Wrong};
 
 /// A mistake must be noticed within so many seeds.
 const SEEDS_TO_NOTICE: u64 = 20_000;

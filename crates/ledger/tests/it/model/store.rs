@@ -18,7 +18,7 @@ use crate::model::tables::{
     Lease, Life, Loss, NODES, NodeRow, Owner, PAID, PAYMENTS, REVENUE, Said, Stretches, Transfer,
     TransferKind, UsageRow, Word, by_leg, end_of, id_of, party,
 };
-use crate::model::wrong::Wrong;
+use crate::model::mutations::Wrong;
 
 /// The epoch that speaks is over; nothing was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

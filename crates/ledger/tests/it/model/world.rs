@@ -2,20 +2,20 @@
 //! seed: a word is said, a message arrives, is lost or comes twice, a node dies, sleeps or wakes with
 //! an old name, the clock moves, the sweeper comes. Then the faults stop, and everything must end.
 
-mod acting;
-mod fate;
-mod healing;
-mod post;
+mod calls;
+mod faults;
+mod recovery;
+mod network;
 
 use crate::model::calls::{Actor, CallState};
-use crate::model::dice::{Dice, Trail};
+use crate::model::rng::{Dice, Trail};
 use crate::model::invariants::Checker;
 use crate::model::lane::Lane;
 use crate::model::leases::{LEASE_TTL, LONGEST_CALL, LeaseDesk};
 use crate::model::store::Store;
 use crate::model::tables::{ACCOUNTS, Author, CALLS, NODES, PAID, TRIAL};
-use crate::model::wrong::Wrong;
-use post::Parcel;
+use crate::model::mutations::Wrong;
+use network::Parcel;
 
 /// Things that happen before the faults stop.
 const STEPS: usize = 64;

@@ -8,7 +8,7 @@ use trunkline_wire::canonical::{
 use trunkline_wire::{Format, read_response};
 
 use crate::pairs::answer_probes::probes;
-use crate::pairs::carry::answered;
+use crate::pairs::translate::answered;
 use crate::pairs::matrix::Cell;
 
 /// One thing that an answer may say.

@@ -3,7 +3,7 @@
 use trunkline_wire::Format;
 use trunkline_wire::canonical::TranslationState;
 
-use crate::pairs::carry::{events, frames, streamed};
+use crate::pairs::translate::{events, frames, streamed};
 use crate::pairs::corpus::cases;
 
 /// How far behind the first cut the second one is.

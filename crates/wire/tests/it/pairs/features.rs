@@ -6,7 +6,7 @@ use trunkline_wire::canonical::{
     BlockKind, CacheLife, Conversation, MediaKind, OutputShape, Source, ToolKind,
 };
 
-use crate::pairs::takes::{
+use crate::pairs::feature_lookup::{
     blocks, calls, choice, citations, described_apart, failed, flag, inline, link, marks, media,
     middle, of_media, order, redacted, result_text, results, said, seals, some, strict, system,
     thoughts, tools,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use trunkline_wire::canonical::{Notes, TranslationState};
 use trunkline_wire::{Format, ResponseError};
 
-use crate::pairs::carry::{answered, is_updating, sent, streamed};
+use crate::pairs::translate::{answered, is_updating, sent, streamed};
 use crate::pairs::corpus::{Case, cases};
 
 /// Everything that a case becomes, by file name.

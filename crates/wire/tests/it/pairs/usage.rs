@@ -7,7 +7,7 @@ use trunkline_wire::canonical::{ReportedUsage, TranslationState};
 use trunkline_wire::{Format, Reader, read_response, scan_response};
 
 use crate::pairs::answer_probes::probes;
-use crate::pairs::carry::{answered, frames, streamed};
+use crate::pairs::translate::{answered, frames, streamed};
 use crate::pairs::corpus::cases;
 
 /// A format, its buckets, and their total.

@@ -5,7 +5,7 @@ use trunkline_wire::canonical::Conversation;
 use trunkline_wire::{Format, Outgoing, PathParams, Request, write_request};
 
 use crate::speed::clock::{cost_of, pairs};
-use crate::speed::said::{MODEL, body, long, short, target};
+use crate::speed::samples::{MODEL, body, long, short, target};
 
 /// Gemini's address says what the bodies of others do.
 const PATH: PathParams<'static> = PathParams {

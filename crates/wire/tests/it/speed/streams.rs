@@ -5,7 +5,7 @@ use trunkline_wire::canonical::{Event, Meter, NameRestorer, TranslationState};
 use trunkline_wire::{Format, Frames, Reader, Rewrite, Tap, Writer};
 
 use crate::speed::clock::{cost_of, pairs};
-use crate::speed::said::{PIECES, call, shown, stream, stream_end, words};
+use crate::speed::samples::{PIECES, call, shown, stream, stream_end, words};
 
 /// As the gateway has it.
 const WRITTEN_BYTES: usize = 512;

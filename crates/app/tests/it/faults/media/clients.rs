@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::{Booth, Call, Kind, Told, id_of, reached};
-use crate::faults::arena::MONEY;
+use crate::faults::process_harness::MONEY;
 
 /// A reader who takes nothing for so long has gone.
 const READER_WAIT: Duration = Duration::from_secs(60);

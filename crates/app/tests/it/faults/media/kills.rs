@@ -10,7 +10,7 @@ use trunkline_testkit::all_at_once;
 use trunkline_upstream::UpstreamResponse;
 
 use super::{Booth, Kind, Told, cost_of, reached, rest};
-use crate::faults::arena::{CHARACTER, CHARGES, HOLDS, signal};
+use crate::faults::process_harness::{CHARACTER, CHARGES, HOLDS, signal};
 
 /// What was not caught goes on within this.
 const GOES_ON: Duration = Duration::from_millis(300);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::form::{self, Sound};
 use super::memory::{Watch, line_kb, resident_kb};
 use super::{Booth, Kind, Told, cost_of, id_of};
-use crate::faults::arena::SECOND;
+use crate::faults::process_harness::SECOND;
 
 const BYTES: &str = "TRUNKLINE_UPLOAD_BYTES";
 const SHORT_BYTES: u64 = 200_000_000;

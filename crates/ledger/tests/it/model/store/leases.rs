@@ -9,7 +9,7 @@ use crate::model::leases::{End, Errand, News, Record};
 use crate::model::tables::{
     Ask, Author, Hold, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState, Stretches, UsageRow,
 };
-use crate::model::wrong::Wrong;
+use crate::model::mutations::Wrong;
 
 impl Store {
     /// One transaction for a node's leases.

@@ -4,7 +4,7 @@ use trunkline_ledger::{Outcome, WriteOffReason};
 
 use super::{Stale, Store, Verdict, Whose};
 use crate::model::tables::{Answer, Author, CALLS, Hold, HoldState, LeaseState, Life, Owner};
-use crate::model::wrong::Wrong;
+use crate::model::mutations::Wrong;
 
 impl Store {
     /// Begins a node's next life and, in the same step, voids what its last one left open.

@@ -1,0 +1,100 @@
+//! Faults under load, of callers of every format to upstreams of every format. Short in the gate; `just
+//! storm` runs the long form.
+
+use std::time::{Duration, Instant};
+
+use trunkline_testkit::random_bytes;
+
+use crate::faults::process_harness::Arena;
+use crate::faults::formats::{Format, Pair};
+use crate::faults::load::Load;
+use crate::faults::checker::{Counts, check_broken, judge};
+
+const CALLS: &str = "TRUNKLINE_STORM_CALLS";
+const SHORT_CALLS: u64 = 2_000;
+/// Faults for so many calls: 500 for 50,000, and never fewer than 40.
+const CALLS_PER_FAULT: u64 = 100;
+const LEAST_FAULTS: u64 = 40;
+const CLIENTS: usize = 16;
+/// Work between two faults.
+const CALM: Duration = Duration::from_millis(250);
+
+fn calls() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads how long the storm lasts; tests have no configuration"
+    )]
+    let asked = std::env::var(CALLS);
+    asked.map_or(SHORT_CALLS, |text| text.parse().expect("a number of calls"))
+}
+
+// covers: D-2-58
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_breaks() {
+    let mut arena = Arena::new().await;
+    let calls = calls();
+    let load = Load::new(arena.address, &arena.key, calls);
+    #[expect(clippy::disallowed_methods, reason = "it is joined below")]
+    let clients = tokio::spawn(std::sync::Arc::clone(&load).run(CLIENTS));
+    let enough = LEAST_FAULTS.max(calls / CALLS_PER_FAULT);
+    let (mut faults, mut kills) = (0, Vec::new());
+    while !load.is_over() || faults < enough {
+        tokio::time::sleep(CALM).await;
+        let [dice] = random_bytes::<1>();
+        match dice % 4 {
+            0 => {
+                let before = Instant::now();
+                arena.kill_gateway().await;
+                kills.push((before, Instant::now()));
+                arena.start_gateway().await;
+            }
+            1 => arena.freeze_gateway(Duration::from_millis(300)).await,
+            2 => {
+                arena.postgres.stop_immediate();
+                arena.postgres.start();
+            }
+            _ => {
+                arena.postgres.kill_9_postmaster();
+                arena.postgres.start();
+            }
+        }
+        faults += 1;
+    }
+    load.end();
+    let history = clients.await.unwrap();
+    assert!(u64::try_from(history.len()).unwrap() >= calls);
+    check_broken(&history, &kills);
+    let results = judge(&arena, &history).await;
+    let all = sum(results.values());
+    println!(
+        "{faults} faults, {} of them kills, {} calls: {all:?}",
+        kills.len(),
+        history.len()
+    );
+    for ((pair, stream), counts) in &results {
+        println!(
+            "{pair}, {}: {counts:?}",
+            if *stream { "streamed" } else { "whole" }
+        );
+        assert!(counts.complete > 0, "{pair} {counts:?}");
+    }
+    assert_eq!(results.len(), 2 * Pair::all().len());
+    for caller in Format::ALL {
+        let of_caller = results
+            .iter()
+            .filter(|((pair, _), _)| pair.caller == caller);
+        let counts = sum(of_caller.map(|(_, counts)| counts));
+        let kinds = [counts.complete, counts.failed, counts.left];
+        assert!(!kinds.contains(&0), "{caller:?}: {counts:?}");
+    }
+    println!("figures: requests={} faults={faults}", history.len());
+}
+
+fn sum<'a>(counts: impl Iterator<Item = &'a Counts>) -> Counts {
+    counts.fold(Counts::default(), |all, one| Counts {
+        complete: all.complete + one.complete,
+        failed: all.failed + one.failed,
+        left: all.left + one.left,
+        unknown: all.unknown + one.unknown,
+    })
+}

@@ -1,0 +1,161 @@
+//! Many nodes: three gateways and two workers, each on an island of its own, one Redis, three NATS
+//! servers and a PostgreSQL. Everything can be killed, and every cable be pulled.
+
+mod load;
+mod chaos;
+mod engines;
+mod event_readers;
+mod node;
+mod standby_failover;
+mod rolling_restart;
+mod fixtures;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
+use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
+use trunkline_simulator::{Settings, Simulator};
+use trunkline_testkit::{Mainland, Nats, OwnSettings, Postgres, Redis, Wire};
+use trunkline_types::Clock as _;
+
+use self::node::Peer;
+use self::fixtures::Customer;
+
+/// Gateways and workers.
+const GATEWAYS: usize = 3;
+const WORKERS: usize = 2;
+
+/// All of it.
+pub(crate) struct Town {
+    pub(crate) postgres: Postgres,
+    pub(crate) redis: Redis,
+    pub(crate) nats: [Nats; 3],
+    _simulator: Simulator,
+    pub(crate) gateways: Vec<Peer>,
+    pub(crate) workers: Vec<Peer>,
+    pub(crate) console: Database,
+    pub(crate) data: Database,
+    lines: Lines,
+    _folder: tempfile::TempDir,
+    // Last: the lines listen on it.
+    _mainland: Mainland,
+}
+
+/// How every island reaches the engines.
+pub(crate) struct Lines {
+    pub(crate) postgres: Wire,
+    pub(crate) redis: Wire,
+    pub(crate) nats: [Wire; 3],
+    _upstream: Wire,
+}
+
+/// What its nodes are told beside the addresses.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wishes {
+    /// Further variables of the environment.
+    pub(crate) environment: Vec<(&'static str, String)>,
+}
+
+impl Town {
+    /// Starts it, in a test that is privileged.
+    pub(crate) async fn new(wishes: Wishes) -> Self {
+        let postgres = Postgres::own(OwnSettings {
+            durable: true,
+            max_connections: 200,
+            ..OwnSettings::default()
+        })
+        .await;
+        let pool = async |role| {
+            let url = postgres.direct_url(role);
+            let settings = PoolSettings::named("town");
+            connect(&url, role, settings).await.unwrap()
+        };
+        let (console, data) = (pool(Role::Console).await, pool(Role::Data).await);
+        let (redis, nats) = (Redis::start().await, Nats::cluster().await);
+        let simulator = Simulator::start(Settings::default()).await.unwrap();
+        let mainland = Mainland::take();
+        let line = |to: SocketAddr| Wire::on(mainland.address(), to);
+        let upstream = line(simulator.address());
+        let folder = tempfile::tempdir().unwrap();
+        let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
+        let path = folder.path().join("keyring.toml");
+        FileSource::new(path).create(&document).unwrap();
+        let keyring = Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
+        fixtures::sell(&console).await;
+        let base = SocketAddr::new(mainland.address(), upstream.port());
+        fixtures::channel(&console, &keyring, base).await;
+        let lines = Lines {
+            postgres: line(postgres.address()),
+            redis: line(redis.address()),
+            nats: [0, 1, 2].map(|server: usize| line(nats[server].address())),
+            _upstream: upstream,
+        };
+        let shared = node::Shared::new(&postgres, &lines, mainland.address(), wishes);
+        let peer = |name: String, roles| Peer::new(name, roles, &shared, folder.path());
+        let gateways = (0..GATEWAYS).map(|number| peer(format!("gateway-{number}"), "edge"));
+        let workers = (0..WORKERS).map(|number| peer(format!("worker-{number}"), "worker"));
+        let mut town = Self {
+            gateways: gateways.collect(),
+            workers: workers.collect(),
+            postgres,
+            redis,
+            nats,
+            _simulator: simulator,
+            console,
+            data,
+            lines,
+            _folder: folder,
+            _mainland: mainland,
+        };
+        for peer in town.gateways.iter_mut().chain(&mut town.workers) {
+            peer.start().await;
+        }
+        town
+    }
+
+    /// Where the gateways listen.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.gateways.iter().map(Peer::address).collect()
+    }
+
+    /// A customer with money.
+    pub(crate) async fn customer(&self, paid: i64) -> Customer {
+        fixtures::customer(&self.console, paid).await
+    }
+
+    /// Waits until every hold is resolved: what died is let go by its next life or its peers.
+    pub(crate) async fn settled(&self) {
+        let open = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
+        let began = tokio::time::Instant::now();
+        loop {
+            let count = self.postgres.ask(open).await;
+            if count == ["0"] {
+                return;
+            }
+            assert!(
+                began.elapsed() < Duration::from_secs(90),
+                "holds stay open: {count:?}\n{}",
+                self.logs("hold")
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Lines of the nodes' logs that hold a word, for whoever looks for the cause.
+    pub(crate) fn logs(&self, word: &str) -> String {
+        let peers = self.gateways.iter().chain(&self.workers);
+        peers.map(|peer| peer.log(word)).collect()
+    }
+}
+
+/// How long a form is, from the environment.
+pub(crate) fn number(name: &str, short: u64) -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads how long the forms of this folder are"
+    )]
+    let asked = std::env::var(name);
+    asked.map_or(short, |text| text.parse().expect("a number"))
+}

@@ -1,0 +1,74 @@
+//! The standby is promoted under load.
+
+use std::time::Duration;
+
+use super::load::{Called, Crowd, judge, rows};
+use super::{Town, Wishes};
+use crate::faults::process_harness::{MONEY, audit_of};
+use crate::faults::client_view::Told;
+use trunkline_testkit::{Postgres, privileged};
+
+const CALLERS: usize = 60;
+const LONG: Duration = Duration::from_secs(90);
+
+/// Serves under load, kills the database in the middle and lets the standby lead.
+async fn fail_over(in_step: bool) -> (Town, Postgres, Vec<Called>) {
+    let town = Town::new(Wishes::default()).await;
+    let standby = if in_step {
+        town.postgres.standby().await
+    } else {
+        town.postgres.standby_behind().await
+    };
+    let customer = town.customer(MONEY).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let (crowd, calls) = Crowd::start(town.addresses(), vec![customer], CALLERS);
+    crowd.serves(100, LONG).await;
+    town.postgres.kill_9_postmaster();
+    standby.promote().await;
+    town.lines.postgres.lead_to(standby.address());
+    town.lines.postgres.cut();
+    crowd.serves(100, LONG).await;
+    crowd.end();
+    let history = calls.await.unwrap();
+    (town, standby, history)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_in_step_is_promoted_under_load_and_has_every_charge() {
+    if !privileged().await {
+        return;
+    }
+    let (town, standby, history) = fail_over(true).await;
+    let (complete, failed, unknown) = judge(&standby, &history).await;
+    println!(
+        "in step: {complete} whole answers, all in the books; {failed} refused, {unknown} broken off"
+    );
+    drop(town);
+    audit_of(&standby).await;
+    println!("figures: requests={} faults=1", complete + failed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_that_is_behind_loses_what_it_had_not_heard_and_that_is_counted() {
+    if !privileged().await {
+        return;
+    }
+    let (town, standby, history) = fail_over(false).await;
+    let rows = rows(&standby).await;
+    let whole: Vec<&Called> = history
+        .iter()
+        .filter(|called| called.told == Told::Complete)
+        .collect();
+    let kept = |called: &&&Called| called.id.as_ref().is_some_and(|id| rows.contains_key(id));
+    let kept = whole.iter().filter(kept).count();
+    println!(
+        "behind: {} of {} whole answers are in the books of the new server",
+        kept,
+        whole.len()
+    );
+    // What is lost is the operator's loss, never the customer's; nothing is charged that was not served.
+    assert!(kept * 10 >= whole.len() * 9, "{kept} of {}", whole.len());
+    drop(town);
+    audit_of(&standby).await;
+    println!("figures: requests={} faults=1", whole.len());
+}

@@ -1,0 +1,241 @@
+//! Rows P: PostgreSQL fails under a running gateway, beneath calls of every format.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use trunkline_testkit::{OwnSettings, all_at_once, privileged};
+
+use super::{Scene, all_end};
+use crate::faults::process_harness::{Arena, CHARGES};
+use crate::faults::formats::Pair;
+use crate::faults::client_view::{Told, told};
+
+/// How long an answer that is done waits for its charge to be written, and a little more.
+const SETTLEMENT: Duration = Duration::from_secs(10);
+const LITTLE: Duration = Duration::from_secs(3);
+/// A call is refused within this while the database is away.
+const REFUSED_WITHIN: Duration = Duration::from_millis(1_800);
+const AWAY: &str = "temporarily_unavailable";
+
+impl Scene {
+    /// New calls are refused, soon, and as what it is.
+    async fn refuses(&self) {
+        let ways = Pair::neighbours().map(|pair| [(pair, true), (pair, false)]);
+        let calls = ways.into_iter().flatten().map(|(pair, stream)| async move {
+            let began = Instant::now();
+            let mut answer = self.call(pair, "[[id:refused]] hi", stream).await.unwrap();
+            let waited = began.elapsed();
+            assert!(waited < REFUSED_WITHIN, "{pair}: {waited:?}");
+            assert_eq!(answer.status, 503, "{pair}");
+            assert!(answer.headers.contains_key("retry-after"), "{pair}");
+            let body = answer.whole(10_000).await.unwrap();
+            let told = told(pair.caller, 503, stream, &body);
+            assert_eq!(told, Told::Failed(AWAY.to_owned()), "{pair}");
+        });
+        all_at_once(calls.collect()).await;
+        assert!(self.served("refused").is_empty());
+    }
+}
+
+// row: P1
+#[tokio::test]
+async fn a_database_that_dies_and_returns_at_once_costs_a_stream_nothing_but_time() {
+    for kill in [true, false] {
+        let scene = Scene::new(Arena::wired().await);
+        let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
+        if kill {
+            scene.arena.postgres.kill_9_postmaster();
+        } else {
+            scene.arena.postgres.stop_immediate();
+        }
+        scene.until_all_served().await;
+        scene.arena.postgres.start();
+        all_end(streams, &Told::Complete).await;
+        scene.spent(scene.price_of_all()).await;
+        scene.all_are_charged().await;
+    }
+}
+
+// row: P1
+// covers: D-2-60, D-2-61
+#[tokio::test]
+async fn a_database_that_stays_away_ends_streams_after_ten_seconds_uncharged_and_refuses_new_calls()
+{
+    let scene = Scene::new(Arena::wired().await);
+    let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
+    let calls = streams.len();
+    scene.arena.postgres.stop_immediate();
+    scene.until_all_served().await;
+    let done = Instant::now();
+    scene.refuses().await;
+    all_end(streams, &Told::Failed(AWAY.to_owned())).await;
+    let waited = done.elapsed();
+    assert!(waited > SETTLEMENT - LITTLE, "{waited:?}");
+    assert!(waited < SETTLEMENT + LITTLE, "{waited:?}");
+    scene.arena.postgres.start();
+    let spent = scene.serves_again("b").await;
+    scene.spent(spent).await;
+    let usage = scene.usage().await;
+    let free = usage.iter().filter(|it| it.ends_with(" 0")).count();
+    assert_eq!((free, usage.len()), (calls, calls + 1), "{usage:?}");
+    // What the upstream will bill is ours to bear, and written down.
+    super::reached("the losses are noted", async || {
+        scene.losses().await.len() == calls
+    })
+    .await;
+    assert_eq!(scene.losses().await, vec!["database_away"; calls]);
+}
+
+// row: P4
+// row: P5
+#[tokio::test]
+async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space() {
+    if !privileged().await {
+        return;
+    }
+    let small = [("max_wal_size", "8MB"), ("min_wal_size", "2MB")];
+    let settings = OwnSettings {
+        disk_limit_mb: Some(160),
+        extra_config: small
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        ..OwnSettings::default()
+    };
+    let scene = Scene::new(Arena::with(settings, true).await);
+    let mut spent = scene.serves_again("before").await;
+    let ballast = scene.arena.postgres.folder().join("ballast");
+    let mut file = File::create(&ballast).unwrap();
+    while file.write_all(&[7; 65_536]).is_ok() {}
+    drop(file);
+    // Calls go on until the log has no room; then they fail, and none is charged.
+    let mut failed = None;
+    for number in 0..4_000 {
+        let marker = format!("full{number}");
+        let prompt = format!("[[id:{marker}]] [[tokens:3]]");
+        match scene.told(Pair::numbered(number), &prompt, true).await {
+            Told::Complete => spent += scene.price(&marker),
+            other @ (Told::Failed(_) | Told::Left | Told::Unknown | Told::Nonsense(_)) => {
+                failed = Some(other);
+                break;
+            }
+        }
+    }
+    assert_eq!(failed, Some(Told::Failed(AWAY.to_owned())));
+    std::fs::remove_file(&ballast).unwrap();
+    if !scene.arena.postgres.runs() {
+        scene.arena.postgres.start();
+    }
+    super::reached("it serves", async || {
+        let prompt = "[[id:probe]] [[fault:status:500]]";
+        scene.told(Pair::CHAT, prompt, false).await == Told::Failed("upstream_error".to_owned())
+    })
+    .await;
+    spent += scene.serves_again("after").await;
+    scene.spent(spent).await;
+}
+
+// row: P6
+#[tokio::test]
+async fn a_database_that_stands_still_for_a_while_delays_the_end_of_a_stream_and_nothing_else() {
+    const TOKENS: usize = 60;
+    let scene = Scene::new(Arena::wired().await);
+    let mut streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
+    scene.arena.postgres.pause();
+    scene.refuses().await;
+    // Every piece of an answer comes while the database stands still; the last word may come in one
+    // frame with the end.
+    for stream in &mut streams {
+        stream.read_words(TOKENS - 1).await;
+    }
+    scene.arena.postgres.resume();
+    all_end(streams, &Told::Complete).await;
+    let spent = scene.price_of_all() + scene.serves_again("b").await;
+    scene.spent(spent).await;
+}
+
+// row: P7
+#[tokio::test]
+async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_within_its_size() {
+    const MINE: &str = "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'test_data'";
+    let scene = Scene::new(Arena::wired().await);
+    let mut spent = scene.serves_again("a").await;
+    scene
+        .arena
+        .postgres
+        .ask("ALTER ROLE test_data CONNECTION LIMIT 0")
+        .await;
+    scene.arena.postgres.wire().cut();
+    scene.refuses().await;
+    scene
+        .arena
+        .postgres
+        .ask("ALTER ROLE test_data CONNECTION LIMIT -1")
+        .await;
+    super::reached("it serves", async || {
+        let prompt = "[[id:probe]] [[fault:status:500]]";
+        scene.told(Pair::CHAT, prompt, false).await == Told::Failed("upstream_error".to_owned())
+    })
+    .await;
+    let calls = (0..64).map(|number| {
+        let prompt = format!("[[id:many{number}]] [[tokens:3]]");
+        let scene = &scene;
+        async move { scene.told(Pair::numbered(number), &prompt, true).await }
+    });
+    for told in all_at_once(calls.collect()).await {
+        assert_eq!(told, Told::Complete);
+    }
+    let open: usize = scene.arena.postgres.ask(MINE).await[0].parse().unwrap();
+    // The gateway's pool, and the one of this test.
+    assert!(open <= 2 * 20, "{open} connections");
+    spent += (0..64)
+        .map(|number| scene.price(&format!("many{number}")))
+        .sum::<i64>();
+    scene.spent(spent).await;
+}
+
+// row: P8
+#[tokio::test]
+async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
+    let scene = Scene::new(Arena::wired().await);
+    let mut spent = 0;
+    for (pair, lost_before) in Pair::neighbours()
+        .into_iter()
+        .flat_map(|pair| [(pair, true), (pair, false)])
+    {
+        let marker = format!("{pair}-{lost_before}");
+        let prompt = format!("[[id:{marker}]] [[tokens:4]] [[pace:100]]");
+        let stream = scene.stream(pair, &prompt).await;
+        let wire = scene.arena.postgres.wire();
+        wire.only_of(CHARGES);
+        let before = wire.strikes();
+        if lost_before {
+            wire.cut_before_commit();
+        } else {
+            wire.cut_after_commit();
+        }
+        assert_eq!(stream.ends().await, (pair, Told::Complete));
+        scene.until_struck(before).await;
+        spent += scene.price(&marker);
+        scene.spent(spent).await;
+        let charged = format!("complete {}", scene.price(&marker));
+        assert_eq!(scene.usage().await.pop(), Some(charged));
+    }
+    assert_eq!(scene.usage().await.len(), 8);
+}
+
+// row: P9
+#[tokio::test]
+async fn a_lock_that_somebody_holds_is_waited_for_and_the_charge_is_written_once() {
+    let scene = Scene::new(Arena::wired().await);
+    let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
+    let locked = "BEGIN; SELECT 1::text FROM ledger.account FOR UPDATE; \
+                  SELECT pg_sleep(3)::text; COMMIT";
+    tokio::join!(
+        all_end(streams, &Told::Complete),
+        scene.arena.postgres.ask(locked)
+    );
+    scene.spent(scene.price_of_all()).await;
+    scene.all_are_charged().await;
+}

@@ -1,0 +1,105 @@
+//! Many streams of speech at once, each client asking again and again: bounded memory, every call settled,
+//! and the sum of what clients were told is what was charged. Short in the gate; `just speech-storm` runs
+//! the long form.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::memory::{Watch, resident_kb};
+use super::{Booth, Kind, Told};
+use crate::faults::process_harness::MONEY;
+
+const STREAMS: &str = "TRUNKLINE_SPEECH_STREAMS";
+const SECONDS: &str = "TRUNKLINE_SPEECH_SECONDS";
+const SHORT_STREAMS: u64 = 60;
+const SHORT_SECONDS: u64 = 10;
+/// What one stream may take, its connections and its task included.
+const EACH_KB: u64 = 128;
+/// What the process may grow by beside its streams: buffers of pools, caches of the allocator.
+const BESIDE_KB: u64 = 32_000;
+
+fn number(name: &str, short: u64) -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads how many and how long; tests have no configuration"
+    )]
+    let asked = std::env::var(name);
+    asked.map_or(short, |text| text.parse().expect("a number"))
+}
+
+/// What one client was told in all.
+#[derive(Debug, Default)]
+struct Heard {
+    calls: usize,
+    /// Nano-USD.
+    told: i64,
+}
+
+/// Speech of several seconds: twelve pieces or so, half a second apart.
+fn wish(number: u64) -> String {
+    format!(
+        "{} [[pace:500]]",
+        "la ".repeat(usize::try_from(8 + number % 5).unwrap())
+    )
+}
+
+async fn listens(booth: &Booth, number: u64, until: Instant) -> Heard {
+    let mut heard = Heard::default();
+    while Instant::now() < until {
+        let call = booth.ask(Kind::Speech, "voice", &wish(number)).await;
+        let Told::Whole(cost) = call.told else {
+            panic!("{call:?}");
+        };
+        heard.calls += 1;
+        heard.told += cost;
+    }
+    heard
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_of_speech_at_once_take_a_bounded_memory_and_every_one_is_charged_as_told() {
+    let (streams, seconds) = (
+        number(STREAMS, SHORT_STREAMS),
+        number(SECONDS, SHORT_SECONDS),
+    );
+    let booth = std::sync::Arc::new(Booth::new(false).await);
+    let first = booth.ask(Kind::Speech, "voice", "first").await;
+    let Told::Whole(mut told) = first.told else {
+        panic!("{first:?}");
+    };
+    let pid = booth.arena.pid();
+    let (idle, watch) = (resident_kb(pid), Watch::over(pid));
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let mut clients = JoinSet::new();
+    for number in 0..streams {
+        let booth = std::sync::Arc::clone(&booth);
+        clients.spawn(async move { listens(&booth, number, until).await });
+    }
+    let mut calls = 1;
+    while let Some(heard) = clients.join_next().await {
+        let heard = heard.unwrap();
+        assert!(heard.calls > 0);
+        calls += heard.calls;
+        told += heard.told;
+    }
+    let highest = watch.highest_kb();
+    let bound = idle + BESIDE_KB + streams * EACH_KB;
+    println!(
+        "{streams} clients for {seconds} s: {calls} calls, {told} nano-USD told; \
+         idle {idle} kB, highest {highest} kB, bound {bound} kB"
+    );
+    assert!(highest <= bound, "{highest} kB, bound {bound} kB");
+    booth.spent(told).await;
+    let usage = booth.usage().await;
+    assert_eq!(usage.len(), calls);
+    assert!(usage.iter().all(|row| row.starts_with("complete ")));
+    assert!(booth.losses().await.is_empty());
+    let served = booth.arena.simulator.requests();
+    assert_eq!(served.iter().filter(|one| one.finished).count(), calls);
+    let open = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
+    assert_eq!(booth.arena.postgres.ask(open).await, ["0"]);
+    assert!(booth.arena.balance().await.0 < MONEY);
+    println!("figures: requests={calls}");
+}

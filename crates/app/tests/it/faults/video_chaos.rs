@@ -1,0 +1,316 @@
+//! Video tasks while everything breaks: two nodes, each gateway and worker, are killed at each step of a
+//! task, frozen beyond their leases and restarted, PostgreSQL is stopped and killed, and vendors take
+//! jobs without an answer, have no room or never end. Short in the gate; `just films` runs the long form.
+
+mod checker_selftest;
+mod tables;
+mod clients;
+mod scenarios;
+mod cluster;
+mod checker;
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+use trunkline_simulator::VideoJob;
+use trunkline_testkit::random_bytes;
+
+use crate::faults::process_harness::audit_of;
+use tables::Row;
+use clients::{Ask, Crew, Film, Told};
+use scenarios::{SHAPES, Wish};
+use cluster::{DEADLINE, LEASE, PAID, Studio};
+use checker::{Counts, check, nanos};
+
+const FILMS: &str = "TRUNKLINE_FILMS";
+const SHORT_FILMS: u64 = 500;
+/// Faults of the short form at least; the long form goes on while there are films to ask for.
+const LEAST_FAULTS: usize = 22;
+const CLIENTS: usize = 12;
+const MOST_CLIENTS: u64 = 32;
+const FILMS_PER_CLIENT: u64 = 200;
+/// Work between two faults.
+const CALM: Duration = Duration::from_millis(400);
+/// Longest wait for a task to stand at a step.
+const STEP: Duration = Duration::from_secs(2);
+/// Everything has ended so long after its deadline.
+const HEAL: Duration = Duration::from_secs(60);
+/// Longest wait for finished files to be fetched.
+const FILES: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(3);
+const MOST_PER_PAGE: usize = 100;
+
+/// What is broken, again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fault {
+    /// A node dies while some task stands at this step.
+    KillAt(&'static str),
+    KillBoth,
+    Restart,
+    FreezeShortly,
+    /// Beyond its lease, so that the other node takes over.
+    FreezeLong,
+    StopDatabase,
+    KillDatabase,
+    /// Longer than a lease.
+    DatabaseAway,
+}
+
+const FAULTS: [Fault; 13] = [
+    Fault::KillAt("accepted"),
+    Fault::KillAt("submitting"),
+    Fault::KillAt("unknown"),
+    Fault::KillAt("submitted"),
+    Fault::KillAt("running"),
+    Fault::KillAt("completed"),
+    Fault::KillBoth,
+    Fault::Restart,
+    Fault::FreezeShortly,
+    Fault::FreezeLong,
+    Fault::StopDatabase,
+    Fault::KillDatabase,
+    Fault::DatabaseAway,
+];
+
+fn films() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads how many films are made; tests have no configuration"
+    )]
+    let asked = std::env::var(FILMS);
+    asked.map_or(SHORT_FILMS, |text| text.parse().expect("a number of films"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_film_ends_once_and_its_money_with_it_while_everything_breaks() {
+    let mut studio = Studio::new().await;
+    let films = films();
+    let prices = quotes(&studio).await;
+    let crew = Crew::of(&studio, films);
+    let clients = u64::try_from(CLIENTS)
+        .unwrap()
+        .max(films / FILMS_PER_CLIENT);
+    let clients = usize::try_from(clients.min(MOST_CLIENTS)).unwrap();
+    let began = Instant::now();
+    #[expect(clippy::disallowed_methods, reason = "it is joined below")]
+    let running = tokio::spawn(std::sync::Arc::clone(&crew).run(clients));
+    let mut faults: BTreeMap<Fault, usize> = BTreeMap::new();
+    let mut deck: Vec<Fault> = Vec::new();
+    while !crew.is_over() || faults.values().sum::<usize>() < LEAST_FAULTS {
+        tokio::time::sleep(CALM).await;
+        if deck.is_empty() {
+            deck.extend(FAULTS);
+        }
+        let [dice, node] = random_bytes::<2>();
+        let fault = deck.swap_remove(usize::from(dice) % deck.len());
+        strike(&mut studio, fault, usize::from(node % 2)).await;
+        *faults.entry(fault).or_default() += 1;
+        studio.give().await;
+    }
+    let films = running.await.unwrap();
+    let asked = began.elapsed();
+    run_out(&studio).await;
+    let counts = judge(&studio, &films, &prices).await;
+    println!("{faults:?}\n{counts:#?}");
+    println!(
+        "{} films, {} faults, asked in {asked:?}, all over after {:?}",
+        films.len(),
+        faults.values().sum::<usize>(),
+        began.elapsed()
+    );
+    assert!(counts.done > films.len() / 4, "hardly anything was made");
+    assert!(counts.split_charges > 0 && counts.split_refunds > 0);
+    assert!(counts.losses.contains_key("unknown_outcome"));
+    assert_eq!(counts.wishes.len(), Wish::ALL.len());
+    let requests: usize = films.iter().map(|film| film.told.len()).sum();
+    let faults: usize = faults.values().sum();
+    println!("figures: requests={requests} faults={faults}");
+}
+
+/// What each shape costs, as it is quoted before anything happens.
+async fn quotes(studio: &Studio) -> Vec<i64> {
+    let mut prices = Vec::new();
+    for shape in SHAPES {
+        let body = shape.body("a cat");
+        let ask = Ask {
+            method: Method::POST,
+            url: format!("http://{}/v1/quotes", studio.addresses[0]),
+            key: &studio.customers[0].key,
+            body: format!("{{\"endpoint\":\"videos\",\"body\":{body}}}"),
+            extra: Vec::new(),
+            patience: PATIENCE,
+        };
+        let heard = ask.send(&studio.client).await.unwrap();
+        assert_eq!(heard.status, 200, "{body}: {}", heard.body);
+        assert_eq!(heard.body["exact"], Value::Bool(true), "{}", heard.body);
+        prices.push(nanos(heard.body["price_usd"].as_str().unwrap()));
+    }
+    prices
+}
+
+async fn strike(studio: &mut Studio, fault: Fault, node: usize) {
+    match fault {
+        Fault::KillAt(step) => {
+            let began = Instant::now();
+            while began.elapsed() < STEP && !tables::has_any(&studio.postgres, step).await {
+                tokio::time::sleep(PAUSE).await;
+            }
+            studio.kill(node).await;
+            studio.start(node).await;
+        }
+        Fault::KillBoth => {
+            studio.kill(0).await;
+            studio.kill(1).await;
+            studio.start(node).await;
+            tokio::time::sleep(CALM).await;
+            studio.start(1 - node).await;
+        }
+        Fault::Restart => {
+            studio.stop(node).await;
+            studio.start(node).await;
+        }
+        Fault::FreezeShortly => studio.freeze(node, LEASE / 4).await,
+        Fault::FreezeLong => studio.freeze(node, LEASE + CALM * 3).await,
+        Fault::StopDatabase => {
+            studio.postgres.stop_immediate();
+            studio.postgres.start();
+        }
+        Fault::KillDatabase => {
+            studio.postgres.kill_9_postmaster();
+            studio.postgres.start();
+        }
+        Fault::DatabaseAway => {
+            studio.postgres.stop_immediate();
+            tokio::time::sleep(LEASE + CALM).await;
+            studio.postgres.start();
+        }
+    }
+}
+
+/// Lets everything end that has begun.
+async fn run_out(studio: &Studio) {
+    let began = Instant::now();
+    loop {
+        let left = tables::under_way(&studio.postgres).await;
+        if left.is_empty() {
+            break;
+        }
+        assert!(began.elapsed() < DEADLINE + HEAL, "never ended: {left:?}");
+        tokio::time::sleep(CALM).await;
+    }
+    // Files are fetched again after pauses that grow; whoever waits for one is on the list with its time.
+    let began = Instant::now();
+    loop {
+        let left = tables::pending(&studio.postgres).await;
+        if left.is_empty() {
+            return;
+        }
+        if began.elapsed() > FILES {
+            let waits = |one: &String| one.starts_with("mirror, waits");
+            assert!(left.iter().all(waits), "forgotten: {left:?}");
+            println!("files that are fetched later: {left:?}");
+            return;
+        }
+        tokio::time::sleep(CALM).await;
+    }
+}
+
+async fn judge(studio: &Studio, films: &[Film], prices: &[i64]) -> Counts {
+    let mut rows = tables::rows(&studio.postgres).await;
+    let mut jobs: HashMap<String, Vec<VideoJob>> = HashMap::new();
+    for job in studio.simulator.video_jobs() {
+        let marker = job.marker.clone().expect("every film has a name");
+        jobs.entry(marker).or_default().push(job);
+    }
+    let mut counts = Counts::default();
+    let mut spent = vec![0; studio.customers.len()];
+    let mut tasks = vec![BTreeMap::new(); studio.customers.len()];
+    for film in films {
+        let own = rows.remove(&hash(&film.body)).unwrap_or_default();
+        let made = jobs.remove(&film.marker).unwrap_or_default();
+        let checked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            check(film, &own, &made, prices[film.shape], &mut counts);
+        }));
+        if let Err(found) = checked {
+            for row in &own {
+                println!("{}", studio.log_of(&row.id));
+            }
+            std::panic::resume_unwind(found);
+        }
+        spent[film.customer] += own.iter().map(Row::net).sum::<i64>();
+        tasks[film.customer].extend(own.into_iter().map(|row| (row.id.clone(), row)));
+    }
+    assert!(rows.is_empty(), "tasks that nobody asked for: {rows:?}");
+    assert!(jobs.is_empty(), "jobs that nobody asked for: {jobs:?}");
+    let stray = tables::stray(&studio.postgres).await;
+    assert!(stray.is_empty(), "money moved for no task: {stray:?}");
+    for (place, customer) in studio.customers.iter().enumerate() {
+        let left = studio.left(customer.account).await;
+        let wanted = PAID + studio.given() - spent[place];
+        assert_eq!(left, wanted, "the wallets of {:?}", customer.account);
+        check_list(studio, place, &tasks[place]).await;
+    }
+    check_shown(studio, films, &tasks).await;
+    audit_of(&studio.postgres).await;
+    counts
+}
+
+/// The list of an account holds its tasks and no others.
+async fn check_list(studio: &Studio, customer: usize, tasks: &BTreeMap<String, Row>) {
+    let mut listed = Vec::new();
+    loop {
+        let after = listed.last().map(|last| format!("&after={last}"));
+        let after = after.unwrap_or_default();
+        let path = format!("/v1/videos?order=asc&limit={MOST_PER_PAGE}{after}");
+        let page = get(studio, customer, &path).await;
+        let names = page["data"].as_array().unwrap().iter();
+        listed.extend(names.map(|one| one["id"].as_str().unwrap().to_owned()));
+        if page["has_more"] == Value::Bool(false) {
+            break;
+        }
+    }
+    listed.sort_unstable();
+    let tasks: Vec<&String> = tasks.keys().collect();
+    assert_eq!(listed.iter().collect::<Vec<_>>(), tasks);
+}
+
+/// Whoever was told of a task finds it, as it is in the books.
+async fn check_shown(studio: &Studio, films: &[Film], tasks: &[BTreeMap<String, Row>]) {
+    for film in films {
+        for told in &film.told {
+            let Told::Made { id, .. } = told else {
+                continue;
+            };
+            let shown = get(studio, film.customer, &format!("/v1/videos/{id}")).await;
+            let row = &tasks[film.customer][id];
+            assert_eq!(shown["status"], row.state.as_str(), "{film:?} {shown}");
+            let code = shown["error"]["code"].as_str();
+            assert_eq!(code, row.code.as_deref(), "{film:?} {shown}");
+        }
+    }
+}
+
+async fn get(studio: &Studio, customer: usize, path: &str) -> Value {
+    let ask = Ask {
+        method: Method::GET,
+        url: format!("http://{}{path}", studio.addresses[1]),
+        key: &studio.customers[customer].key,
+        body: String::new(),
+        extra: Vec::new(),
+        patience: PATIENCE,
+    };
+    let heard = ask.send(&studio.client).await.unwrap();
+    assert_eq!(heard.status, 200, "{path}: {}", heard.body);
+    heard.body
+}
+
+fn hash(body: &str) -> String {
+    let bytes: [u8; 32] = Sha256::digest(body.as_bytes()).into();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

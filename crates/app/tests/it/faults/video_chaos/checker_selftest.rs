@@ -1,0 +1,250 @@
+//! The checker is no checker if it cannot say no.
+
+use serde_json::Value;
+use trunkline_simulator::VideoJob;
+
+use super::tables::{Row, Transfer};
+use super::clients::{Film, Manner, Told};
+use super::scenarios::Wish;
+use super::checker::{Counts, check};
+
+const PRICE: i64 = 500;
+const PAID_WALLET: i64 = 2;
+const TRIAL_WALLET: i64 = 3;
+const SALES: i64 = 9;
+
+fn film(told: &[Told]) -> Film {
+    Film {
+        marker: "film".to_owned(),
+        shape: 0,
+        wish: Wish::Done,
+        manner: Manner::Once,
+        customer: 0,
+        body: String::new(),
+        told: told.to_vec(),
+        cancelled: false,
+    }
+}
+
+fn made(id: &str) -> Told {
+    Told::Made {
+        id: id.to_owned(),
+        cost: Some("0.0000005".to_owned()),
+    }
+}
+
+fn refused(charged: bool) -> Told {
+    Told::Refused {
+        status: 503,
+        charged,
+        text: String::new(),
+    }
+}
+
+fn charge(wallet: i64, amount: i64) -> Transfer {
+    Transfer {
+        kind: "charge".to_owned(),
+        debit: wallet,
+        credit: SALES,
+        amount,
+    }
+}
+
+fn refund(wallet: i64, amount: i64) -> Transfer {
+    Transfer {
+        kind: "refund".to_owned(),
+        debit: SALES,
+        credit: wallet,
+        amount,
+    }
+}
+
+fn row(id: &str, state: &str, transfers: &[Transfer]) -> Row {
+    Row {
+        id: id.to_owned(),
+        hash: String::new(),
+        state: state.to_owned(),
+        amount: PRICE,
+        exact: true,
+        upstream: Some(format!("job of {id}")),
+        code: (state == "failed").then(|| "any".to_owned()),
+        hold: Some("settled".to_owned()),
+        transfers: transfers.to_vec(),
+        losses: Vec::new(),
+        mirrored: false,
+    }
+}
+
+/// A task that is done, its charge split.
+fn done(id: &str) -> Row {
+    row(
+        id,
+        "completed",
+        &[charge(PAID_WALLET, 400), charge(TRIAL_WALLET, 100)],
+    )
+}
+
+/// A task that failed, its charge given back.
+fn failed(id: &str) -> Row {
+    let transfers = [
+        charge(PAID_WALLET, 400),
+        charge(TRIAL_WALLET, 100),
+        refund(TRIAL_WALLET, 100),
+        refund(PAID_WALLET, 400),
+    ];
+    row(id, "failed", &transfers)
+}
+
+/// The job of a task; it ended well.
+fn job(id: &str) -> VideoJob {
+    VideoJob {
+        id: format!("job of {id}"),
+        vendor: "any",
+        model: String::new(),
+        key: String::new(),
+        marker: Some("film".to_owned()),
+        reference: None,
+        body: Value::Null,
+        seconds: 5,
+        created_micros: 0,
+        begins_micros: 0,
+        ends_micros: Some(0),
+        fails: None,
+        cancelled_micros: None,
+        is_odd: false,
+        polls: 1,
+    }
+}
+
+fn failing(id: &str) -> VideoJob {
+    VideoJob {
+        fails: Some(("any".to_owned(), String::new())),
+        ..job(id)
+    }
+}
+
+fn judged(film: &Film, rows: &[Row], jobs: &[VideoJob]) {
+    check(film, rows, jobs, PRICE, &mut Counts::default());
+}
+
+#[test]
+fn what_is_right_passes() {
+    judged(&film(&[made("a")]), &[done("a")], &[job("a")]);
+    judged(&film(&[made("a")]), &[failed("a")], &[failing("a")]);
+    judged(&film(&[refused(false)]), &[], &[]);
+    judged(&film(&[Told::Broken]), &[done("a")], &[job("a")]);
+    judged(&film(&[Told::Broken]), &[], &[]);
+    let mut late = failed("a");
+    late.losses.push("late_result".to_owned());
+    judged(&film(&[made("a")]), &[late], &[job("a")]);
+    let mut lost = row("a", "failed", &[]);
+    lost.upstream = None;
+    lost.losses.push("unknown_outcome".to_owned());
+    judged(&film(&[made("a")]), &[lost], &[job("b")]);
+}
+
+#[test]
+#[should_panic(expected = "the task is not there")]
+fn a_task_that_a_client_was_told_of_and_that_is_gone_is_found() {
+    judged(&film(&[made("a")]), &[], &[]);
+}
+
+#[test]
+#[should_panic(expected = "told an error, and charged")]
+fn an_error_that_was_charged_is_found() {
+    judged(&film(&[refused(false)]), &[done("a")], &[job("a")]);
+}
+
+#[test]
+#[should_panic(expected = "says it was charged")]
+fn an_error_that_does_not_say_that_it_is_free_is_found() {
+    judged(&film(&[refused(true)]), &[], &[]);
+}
+
+#[test]
+#[should_panic(expected = "told another price")]
+fn another_price_than_the_quote_is_found() {
+    let told = Told::Made {
+        id: "a".to_owned(),
+        cost: Some("0.0000006".to_owned()),
+    };
+    judged(&film(&[told]), &[done("a")], &[job("a")]);
+}
+
+#[test]
+#[should_panic(expected = "one key, two films")]
+fn two_films_of_one_key_are_found() {
+    let mut keyed = film(&[made("a"), made("b")]);
+    keyed.manner = Manner::Keyed;
+    judged(&keyed, &[done("a"), done("b")], &[job("a"), job("b")]);
+}
+
+#[test]
+#[should_panic(expected = "a retry made another film")]
+fn a_retry_that_became_a_second_film_is_found() {
+    let mut retrying = film(&[made("a"), made("b")]);
+    retrying.manner = Manner::Retrying;
+    judged(&retrying, &[done("a"), done("b")], &[job("a"), job("b")]);
+}
+
+#[test]
+#[should_panic(expected = "cancelled, and done")]
+fn a_cancelled_film_that_was_sold_is_found() {
+    let mut cancelled = film(&[made("a")]);
+    cancelled.cancelled = true;
+    judged(&cancelled, &[done("a")], &[job("a")]);
+}
+
+#[test]
+#[should_panic(expected = "it has not ended")]
+fn a_task_that_goes_on_is_found() {
+    judged(&film(&[made("a")]), &[row("a", "running", &[])], &[]);
+}
+
+#[test]
+#[should_panic(expected = "held")]
+fn money_that_is_still_held_is_found() {
+    let mut open = row("a", "failed", &[]);
+    open.hold = Some("open".to_owned());
+    judged(&film(&[made("a")]), &[open], &[]);
+}
+
+#[test]
+#[should_panic(expected = "not charged its price")]
+fn a_success_that_was_not_charged_is_found() {
+    let free = row("a", "completed", &[]);
+    judged(&film(&[made("a")]), &[free], &[job("a")]);
+}
+
+#[test]
+#[should_panic(expected = "failed and charged")]
+fn a_failure_that_was_not_refunded_is_found() {
+    let kept = row("a", "failed", &[charge(PAID_WALLET, PRICE)]);
+    judged(&film(&[made("a")]), &[kept], &[failing("a")]);
+}
+
+#[test]
+#[should_panic(expected = "to another wallet")]
+fn a_refund_to_another_wallet_is_found() {
+    let moved = [charge(TRIAL_WALLET, PRICE), refund(PAID_WALLET, PRICE)];
+    let moved = row("a", "failed", &moved);
+    judged(&film(&[made("a")]), &[moved], &[failing("a")]);
+}
+
+#[test]
+#[should_panic(expected = "too many jobs")]
+fn a_task_that_was_sent_twice_is_found() {
+    judged(&film(&[made("a")]), &[done("a")], &[job("a"), job("b")]);
+}
+
+#[test]
+#[should_panic(expected = "nobody made it")]
+fn a_success_without_a_job_is_found() {
+    judged(&film(&[made("a")]), &[done("a")], &[]);
+}
+
+#[test]
+#[should_panic(expected = "an unnoted loss")]
+fn a_job_that_was_made_for_a_failure_without_a_loss_is_found() {
+    judged(&film(&[made("a")]), &[failed("a")], &[job("a")]);
+}

@@ -1,0 +1,70 @@
+//! Letters that nobody mails, in the hands of operators.
+
+use trunkline_console::SignUp;
+use trunkline_store::people::Role;
+
+use crate::onboarding::harness::House;
+
+#[tokio::test]
+async fn without_mail_the_operator_sees_the_link_to_pass_on() {
+    let house = House::with(|settings| settings.sign_up = SignUp::Open).await;
+    let (operator, _) = house
+        .person("op@example.com", Role::Owner, true, true)
+        .await;
+    house.visitor().sign_up("ada@example.com").await;
+    house.visitor().sign_up("op@example.com").await;
+    let mut op = house.signed_in(operator, true).await;
+    let listed = op.get("/api/operator/emails").await.json();
+    let data = listed["data"].as_array().unwrap();
+    assert_eq!(
+        data.len(),
+        1,
+        "a letter without a secret needs nobody's help: {listed}"
+    );
+    let letter = &data[0];
+    assert_eq!(
+        (&letter["to"], &letter["kind"]),
+        (&"ada@example.com".into(), &"verify".into())
+    );
+    assert_eq!(
+        (&letter["state"], &letter["last_error"]),
+        (&"kept".into(), &serde_json::Value::Null)
+    );
+    let token = house.token_to("ada@example.com").await;
+    assert_eq!(
+        letter["link"],
+        format!("http://127.0.0.1:8081/verify#{token}")
+    );
+    let fields: Vec<&String> = letter.as_object().unwrap().keys().collect();
+    assert_eq!(fields.len(), 8, "{fields:?}");
+    house.db.shift_clock(48 * 3_600 + 1).await;
+    let mut op = house.signed_in(operator, true).await;
+    let later = op.get("/api/operator/emails").await.json();
+    assert_eq!(later["data"], serde_json::json!([]), "its link is over");
+}
+
+#[tokio::test]
+async fn only_an_operator_who_has_just_given_the_password_sees_letters() {
+    let house = House::with(|_| {}).await;
+    let (operator, _) = house
+        .person("op@example.com", Role::Owner, true, true)
+        .await;
+    let (owner, _) = house.member("ada@example.com", Role::Owner).await;
+    let path = "/api/operator/emails";
+    house.visitor().get(path).await.error(401, "not_signed_in");
+    house
+        .signed_in(owner, true)
+        .await
+        .get(path)
+        .await
+        .error(404, "not_found");
+    house
+        .signed_in(operator, false)
+        .await
+        .get(path)
+        .await
+        .error(403, "step_up_required");
+    let got = house.signed_in(operator, true).await.get(path).await;
+    assert_eq!(got.status.as_u16(), 200);
+    assert_eq!(got.header("cache-control"), "no-store");
+}

@@ -1,0 +1,198 @@
+//! The door: whose word is taken for an address, what browsers are allowed, and one account's fair
+//! share of the room for bodies.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use trunkline_gateway::{EdgeSettings, Settings};
+use trunkline_store::{Network, PolicyFields};
+
+use crate::test_gateway::{Got, House, Wishes, ask};
+
+async fn behind(proxies: &[&str]) -> House {
+    let trusted_proxies = proxies.iter().map(|text| Network::parse(text).unwrap());
+    House::build(Wishes {
+        edge: EdgeSettings {
+            trusted_proxies: trusted_proxies.collect(),
+            ..EdgeSettings::default()
+        },
+        ..Wishes::default()
+    })
+    .await
+}
+
+async fn key_of(house: &mut House, networks: &[&str]) {
+    let addresses = networks.iter().map(|text| (*text).to_owned()).collect();
+    house.key = house
+        .make_key(PolicyFields {
+            addresses: Some(addresses),
+            ..PolicyFields::default()
+        })
+        .await;
+}
+
+// covers: D-1-44, D-1-45
+#[tokio::test]
+async fn an_allow_list_looks_at_the_address_that_a_trusted_proxy_names_and_at_no_other() {
+    let mut house = behind(&["127.0.0.0/8"]).await;
+    key_of(&mut house, &["203.0.113.0/24", "2001:db8::/32"]).await;
+    let rows: [(&[(&'static str, &str)], u16); 8] = [
+        (&[], 403),
+        (&[("x-forwarded-for", "203.0.113.9")], 200),
+        (&[("x-forwarded-for", "2001:db8::7")], 200),
+        (&[("x-forwarded-for", "203.0.113.9, 127.0.0.3")], 200),
+        (&[("x-forwarded-for", "203.0.113.9, 198.51.100.1")], 403),
+        (&[("x-forwarded-for", "garbage")], 403),
+        (&[("forwarded", "for=203.0.113.9")], 403),
+        (&[("x-real-ip", "203.0.113.9")], 403),
+    ];
+    for (headers, status) in rows {
+        let got = house.chat_with(&ask("Hi"), headers).await;
+        assert_eq!(got.status.as_u16(), status, "{headers:?}: {}", got.text());
+    }
+    // The same words from a peer that is not trusted.
+    let mut house = behind(&["10.0.0.0/8"]).await;
+    key_of(&mut house, &["203.0.113.0/24"]).await;
+    for headers in [
+        [("x-forwarded-for", "203.0.113.9")],
+        [("x-forwarded-for", "203.0.113.9, 10.0.0.1")],
+        [("forwarded", "for=203.0.113.9")],
+    ] {
+        let got = house.chat_with(&ask("Hi"), &headers).await;
+        assert_eq!(got.code(), "ip_not_allowed", "{headers:?}");
+        assert!(got.text().contains("127.0.0.1"), "its own address is told");
+    }
+    // A caller cannot pass for the proxy by writing nonsense in front.
+    let mut house = behind(&["127.0.0.0/8"]).await;
+    key_of(&mut house, &["127.0.0.0/8"]).await;
+    let forged = [("x-forwarded-for", "garbage, 198.51.100.1")];
+    let got = house.chat_with(&ask("Hi"), &forged).await;
+    assert_eq!(got.code(), "ip_not_allowed");
+}
+
+#[tokio::test]
+async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
+    let house = House::new().await;
+    let origin = [
+        ("origin", "https://app.example"),
+        ("access-control-request-method", "POST"),
+        (
+            "access-control-request-headers",
+            "authorization, x-stainless-os",
+        ),
+        ("authorization", ""),
+    ];
+    for path in ["/v1/chat/completions", "/v1/models", "/v1/nothing"] {
+        let sent = house
+            .send_with(Method::OPTIONS, path, Bytes::new(), &origin)
+            .await;
+        let got = Got::read(sent).await;
+        assert_eq!(got.status, 204, "a preflight needs no key");
+        assert!(got.body.is_empty());
+        assert_eq!(got.header("access-control-allow-origin").unwrap(), "*");
+        assert_eq!(got.header("access-control-allow-methods").unwrap(), "*");
+        let allowed = got.header("access-control-allow-headers").unwrap();
+        let allowed: Vec<&str> = allowed.split(", ").collect();
+        assert!(allowed.contains(&"authorization") && allowed.contains(&"*"));
+        assert_eq!(got.header("access-control-max-age").unwrap(), "86400");
+        assert_eq!(got.header("access-control-allow-credentials"), None);
+    }
+    let page = ("origin", "https://app.example");
+    let good = house.chat_with(&ask("Hi"), &[page]).await;
+    let refused = house
+        .chat_with(&ask("Hi"), &[page, ("authorization", "Bearer no")])
+        .await;
+    for got in [good, refused] {
+        assert_eq!(got.header("access-control-allow-origin").unwrap(), "*");
+        let exposed = got.header("access-control-expose-headers").unwrap();
+        for name in ["x-request-id", "trunkline-cost-usd", "retry-after"] {
+            assert!(exposed.contains(name), "{exposed}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_without_an_origin_gets_no_cross_origin_headers() {
+    let house = House::new().await;
+    let good = house.chat(&ask("Hi")).await;
+    let refused = house
+        .chat_with(&ask("Hi"), &[("authorization", "Bearer no")])
+        .await;
+    for got in [good, refused] {
+        let mut names = got.headers.keys().map(http::HeaderName::as_str);
+        assert_eq!(names.find(|name| name.starts_with("access-control-")), None);
+    }
+}
+
+/// A request whose body is promised and does not come.
+async fn promise(house: &House, bytes: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: {bytes}\r\n\r\n{{",
+        house.key
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+async fn buffered(house: &House) -> u64 {
+    let page = house.metrics().await;
+    let line = page
+        .lines()
+        .find_map(|line| line.strip_prefix("trunkline_buffered_bytes "));
+    line.unwrap().parse().unwrap()
+}
+
+async fn until_buffered(house: &House, bytes: u64) {
+    for _ in 0..500 {
+        if buffered(house).await == bytes {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{} bytes are buffered, not {bytes}", buffered(house).await);
+}
+
+#[tokio::test]
+async fn one_account_cannot_fill_the_room_for_bodies_with_promises() {
+    let settings = Settings {
+        max_body_bytes: 100_000,
+        max_buffered_bytes: 1_000_000,
+        account_share: 4,
+        ..Settings::default()
+    };
+    let house = House::with(settings, 10_000_000_000, 0).await;
+    let mut promises = Vec::new();
+    for _ in 0..2 {
+        promises.push(promise(&house, 100_000).await);
+    }
+    until_buffered(&house, 200_000).await;
+    // The share is 250,000: what stays below it passes, what would go beyond it does not.
+    let small = house.chat(&ask("Hi")).await;
+    assert_eq!(small.status, 200, "{}", small.text());
+    let mut third = promise(&house, 100_000).await;
+    let mut said = vec![0; 4_096];
+    let length = third.read(&mut said).await.unwrap();
+    let said = String::from_utf8_lossy(&said[..length]).into_owned();
+    assert!(
+        said.starts_with("HTTP/1.1 503") && said.contains("overloaded"),
+        "{said}"
+    );
+    assert!(said.contains("this account has too many calls"), "{said}");
+    until_buffered(&house, 200_000).await;
+    // Others still have room.
+    let other = house.make_account_key().await;
+    let bearer = format!("Bearer {other}");
+    let got = house
+        .chat_with(&ask("Hi"), &[("authorization", &bearer)])
+        .await;
+    assert_ne!(got.status, 503, "{}", got.text());
+    // Whoever leaves gives back what was promised.
+    drop(promises);
+    until_buffered(&house, 0).await;
+    assert_eq!(house.chat(&ask("Hi")).await.status, 200);
+}

@@ -1,0 +1,111 @@
+//! How a stream ends: the node stops, the key is over, the account is closed, the reader is slow or gone.
+
+use std::time::Duration;
+
+use trunkline_db::events::NewEvent;
+use trunkline_store::PolicyFields;
+use trunkline_types::Topic;
+
+use crate::events::sse_client::Follower;
+use crate::events::fixtures::{happen, news};
+use crate::test_gateway::House;
+
+/// Reads on until the stream ends, and says its last words.
+async fn last_words(follower: &mut Follower) -> String {
+    let mut words = String::new();
+    while let Some(frame) = follower.frame().await {
+        assert_eq!(frame.data, None);
+        words = frame.comment.unwrap_or(words);
+    }
+    words
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_stops_ends_its_streams_politely_and_does_not_wait_for_them() {
+    let house = House::new().await;
+    let mut open = Vec::new();
+    for _ in 0..5 {
+        let one = Follower::open(house.address, &house.key, "").await;
+        open.push(one.placed().await);
+    }
+    let began = tokio::time::Instant::now();
+    house.gateway.finish(Duration::from_secs(60)).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
+    for follower in &mut open {
+        let words = last_words(follower).await;
+        assert_eq!(words, "this node is stopping; connect again");
+    }
+    assert_eq!(trunkline_gateway::event_readers(&house.gateway), 0);
+    let late = Follower::open(house.address, &house.key, "").await;
+    assert_eq!((late.status, late.header("retry-after")), (503, Some("1")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_key_ends_its_streams_and_no_others() {
+    let house = House::new().await;
+    let key = house.make_key(PolicyFields::default()).await;
+    let revoked = Follower::open(house.address, &key, "").await;
+    let mut revoked = revoked.placed().await;
+    let other = Follower::open(house.address, &house.key, "").await;
+    let mut other = other.placed().await;
+    house.revokes_newest_key().await;
+    // What `keep_fresh` does every second.
+    house.gateway.refresh().await.unwrap();
+    assert_eq!(
+        last_words(&mut revoked).await,
+        "this key is not valid any more"
+    );
+    assert_eq!(other.event().await.topic(), "key.revoked");
+    house.happens(1).await;
+    assert_eq!(other.event().await.topic(), "call.refunded");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_reader_loses_nothing_and_slows_nobody() {
+    const EVENTS: usize = 5_000;
+    let house = House::new().await;
+    let slow = Follower::open(house.address, &house.key, "").await;
+    let mut slow = slow.placed().await;
+    let quick = Follower::open(house.address, &house.key, "").await;
+    let mut quick = quick.placed().await;
+    let long = "x".repeat(4_000);
+    let write = async {
+        for _ in 0..EVENTS / 100 {
+            let some: Vec<NewEvent> = (0..100)
+                .map(|_| news(house.account, Topic::CallRefunded, &long))
+                .collect();
+            happen(&house.data, &some).await;
+        }
+    };
+    let everything: Vec<i64> = (1..=i64::try_from(EVENTS).unwrap()).collect();
+    let (heard, ()) = tokio::join!(quick.numbers(EVENTS), write);
+    assert_eq!(heard, everything);
+    assert_eq!(slow.numbers(EVENTS).await, everything);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_left_is_forgotten() {
+    let settings = trunkline_gateway::Settings {
+        events: trunkline_gateway::EventSettings {
+            heartbeat: Duration::from_millis(100),
+            ..trunkline_gateway::EventSettings::default()
+        },
+        ..trunkline_gateway::Settings::default()
+    };
+    let house = House::with(settings, 0, 0).await;
+    let gone = Follower::open(house.address, &house.key, "").await;
+    let gone = gone.placed().await;
+    assert_eq!(trunkline_gateway::event_readers(&house.gateway), 1);
+    drop(gone);
+    for _ in 0..600 {
+        if trunkline_gateway::event_readers(&house.gateway) == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("its seat is still taken");
+}

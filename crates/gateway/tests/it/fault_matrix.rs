@@ -1,0 +1,167 @@
+//! Rows of the fault matrix (docs/faults.md) that no other file here has: upstreams that cannot be
+//! reached at all, and clients with manners of their own.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use trunkline_gateway::Settings;
+use trunkline_store::keys;
+use trunkline_types::KeyId;
+
+use crate::test_gateway::{Got, House, ask, ask_streaming};
+
+const ALL: i64 = 10_000_000_000;
+const PATH: &str = "/v1/chat/completions";
+
+fn raw(house: &House, body: &str) -> String {
+    format!(
+        "POST {PATH} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        house.key,
+        body.len()
+    )
+}
+
+// row: U1
+#[tokio::test]
+async fn an_upstream_that_cannot_be_reached_is_502_and_costs_nothing() {
+    let cases = [
+        ("refused", "http://127.0.0.1:1/v1"),
+        ("no such name", "http://upstream.invalid/v1"),
+        ("no TLS there", "https://{}/v1"),
+    ];
+    for (what, base) in cases {
+        let house = House::new().await;
+        let base = base.replace("{}", &house.simulator.address().to_string());
+        house
+            .channel("gone", &base, 0, &[("unserved", "sim-fast")])
+            .await;
+        let mut body = ask("Hello");
+        body["model"] = "unserved".into();
+        let got = house.chat(&body).await;
+        let told = (got.status.as_u16(), got.code());
+        assert_eq!(told, (502, "upstream_error".to_owned()), "{what}");
+        assert_eq!(got.json()["error"]["charged"], false);
+        let (outcome, charged, _, _) = house.usage(&got.id()).await;
+        assert_eq!(
+            (outcome.as_str(), charged),
+            ("upstream_failed", 0),
+            "{what}"
+        );
+        assert!(house.simulator.requests().is_empty(), "{what}");
+        assert_eq!(house.posted_at_rest().await, ALL);
+        house.audit().await;
+    }
+}
+
+// row: C3
+#[tokio::test]
+async fn a_reader_who_takes_nothing_for_too_long_has_gone_and_pays_for_what_had_come() {
+    let house = House::with(
+        Settings {
+            reader_wait: Duration::from_millis(400),
+            ..Settings::default()
+        },
+        ALL,
+        0,
+    )
+    .await;
+    let body = ask_streaming("Go on [[tokens:19000]]").to_string();
+    let mut stalled = TcpStream::connect(house.address).await.unwrap();
+    let wanted = raw(&house, &body);
+    stalled.write_all(wanted.as_bytes()).await.unwrap();
+    let mut first = [0_u8; 200];
+    stalled.read_exact(&mut first).await.unwrap();
+    let head = String::from_utf8_lossy(&first).into_owned();
+    let id = head
+        .lines()
+        .find_map(|line| line.strip_prefix("x-request-id: "))
+        .unwrap()
+        .to_owned();
+    let left = house.posted_at_rest().await;
+    let (outcome, charged, _, _) = house.usage(&id).await;
+    assert_eq!(left, ALL - charged);
+    assert_eq!(outcome, "client_gone");
+    assert!(charged > 0, "{charged}");
+    house.audit().await;
+}
+
+// row: C4
+#[tokio::test]
+async fn a_client_that_closes_its_half_after_the_request_is_still_served() {
+    let house = House::new().await;
+    for body in [
+        ask("Hello [[tokens:5]]").to_string(),
+        ask_streaming("Hello [[tokens:5]] [[pace:20]]").to_string(),
+    ] {
+        let before = house.posted_at_rest().await;
+        let mut client = TcpStream::connect(house.address).await.unwrap();
+        let wanted = raw(&house, &body);
+        client.write_all(wanted.as_bytes()).await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.contains("trunkline-cost-usd"), "{answer}");
+        assert!(house.posted_at_rest().await < before);
+    }
+    house.audit().await;
+}
+
+// row: C5
+#[tokio::test]
+async fn requests_sent_one_behind_the_other_are_answered_in_order_and_charged_once_each() {
+    let house = House::new().await;
+    let bodies: Vec<String> = (1..=3)
+        .map(|number| ask(&format!("[[id:p{number}]] [[tokens:{number}]]")).to_string())
+        .collect();
+    let mut client = TcpStream::connect(house.address).await.unwrap();
+    let all: String = bodies.iter().map(|body| raw(&house, body)).collect();
+    client.write_all(all.as_bytes()).await.unwrap();
+    client.shutdown().await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(answer.matches("HTTP/1.1 200").count(), 3, "{answer}");
+    let markers: Vec<_> = house
+        .simulator
+        .requests()
+        .into_iter()
+        .filter_map(|served| served.marker)
+        .collect();
+    assert_eq!(markers, ["p1", "p2", "p3"]);
+    let ids: Vec<&str> = answer
+        .lines()
+        .filter_map(|line| line.strip_prefix("x-request-id: "))
+        .collect();
+    let mut charged = 0;
+    for id in ids {
+        charged += house.usage(id).await.1;
+    }
+    assert_eq!(house.posted_at_rest().await, ALL - charged);
+    house.audit().await;
+}
+
+// row: C8
+#[tokio::test]
+async fn a_key_that_is_revoked_during_a_stream_ends_nothing_and_opens_nothing() {
+    let house = House::new().await;
+    let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
+    let body = ask_streaming("Go on [[tokens:60]] [[pace:20]]").to_string();
+    let mut answer = house.send(Method::POST, PATH, Bytes::from(body)).await;
+    answer.piece().await.unwrap().unwrap();
+    let mut tx = house.console.begin().await.unwrap();
+    keys::revoke(&mut tx, KeyId::new(id)).await.unwrap();
+    tx.commit().await.unwrap();
+    house.gateway.refresh().await.unwrap();
+    let refused = house.chat(&ask("Hello")).await;
+    assert_eq!(refused.code(), "revoked_api_key");
+    let rest = Got::read(answer).await;
+    assert!(rest.text().ends_with("data: [DONE]\n\n"), "{}", rest.text());
+    let (outcome, charged, _, _) = house.usage(&rest.id()).await;
+    assert_eq!(outcome, "complete");
+    assert_eq!(house.posted_at_rest().await, ALL - charged);
+    house.audit().await;
+}

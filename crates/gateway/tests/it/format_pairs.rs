@@ -1,0 +1,375 @@
+//! Every caller's format beside every upstream's: a house with a channel for each, calls, and what a call
+//! must have been charged.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_db::SystemClock;
+use trunkline_ledger::usage::{self, UsageRow};
+use trunkline_simulator::{RequestRecord, Simulator};
+use trunkline_types::{Clock, RequestId};
+
+use crate::client_decode::{Heard, Sse};
+use crate::test_gateway::{ChannelWishes, Got, House, Wishes};
+pub(crate) use crate::assertions::{
+    PRICES, charged, cost_of, error_inside, is_ending, is_terminal, nanos, price, same, unit,
+};
+use crate::nodes::Hands;
+use crate::client_encode::{Tongue, Wanted};
+
+/// Longer than any pause of a channel or a credential.
+const REST_SECONDS: i64 = 700;
+pub(crate) const ALL: i64 = 10_000_000_000;
+
+/// A caller and an upstream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Couple {
+    pub(crate) caller: Tongue,
+    pub(crate) upstream: Tongue,
+    pub(crate) stream: bool,
+}
+
+impl fmt::Display for Couple {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.stream { "streamed" } else { "whole" };
+        write!(formatter, "{} to {}, {how}", self.caller, self.upstream)
+    }
+}
+
+impl Couple {
+    /// All thirty-two.
+    pub(crate) fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for caller in Tongue::ALL {
+            for upstream in Tongue::ALL {
+                all.extend([false, true].map(|stream| Self {
+                    caller,
+                    upstream,
+                    stream,
+                }));
+            }
+        }
+        all
+    }
+
+    pub(crate) fn streamed() -> Vec<Self> {
+        Self::all().into_iter().filter(|it| it.stream).collect()
+    }
+
+    /// The model that only this upstream serves. Gemini's path is for such names alone.
+    pub(crate) fn model(self) -> String {
+        format!("gemini-to-{}", self.upstream)
+    }
+
+    pub(crate) fn thinker(self) -> String {
+        format!("gemini-think-{}", self.upstream)
+    }
+
+    /// A request of this caller.
+    pub(crate) fn body(self, wanted: Wanted<'_>) -> Value {
+        let model = if wanted.thinks {
+            self.thinker()
+        } else {
+            self.model()
+        };
+        let stream = self.stream;
+        self.caller.body(&model, &Wanted { stream, ..wanted })
+    }
+
+    /// Sends it.
+    pub(crate) async fn call(self, house: &House, body: &Value) -> Got {
+        self.call_with(house, body, &[]).await
+    }
+
+    pub(crate) async fn call_with(
+        self,
+        house: &House,
+        body: &Value,
+        extra: &[(&'static str, &str)],
+    ) -> Got {
+        let named = body.get("model").and_then(Value::as_str);
+        let model = named.map_or_else(|| self.model(), str::to_owned);
+        self.call_model(house, &model, body, extra).await
+    }
+
+    /// Gemini's body does not name its model.
+    pub(crate) async fn call_model(
+        self,
+        house: &House,
+        model: &str,
+        body: &Value,
+        extra: &[(&'static str, &str)],
+    ) -> Got {
+        let path = self.caller.path(model, self.stream);
+        let bytes = Bytes::from(body.to_string());
+        Got::read(house.send_with(Method::POST, &path, bytes, extra).await).await
+    }
+
+    /// A request and its answer, which must be a good one.
+    pub(crate) async fn ask(
+        self,
+        house: &House,
+        wanted: Wanted<'_>,
+    ) -> Result<(Got, Heard), String> {
+        let body = self.body(wanted);
+        let model = if wanted.thinks {
+            self.thinker()
+        } else {
+            self.model()
+        };
+        self.ask_again(house, &model, &body).await
+    }
+
+    pub(crate) async fn ask_again(
+        self,
+        house: &House,
+        model: &str,
+        body: &Value,
+    ) -> Result<(Got, Heard), String> {
+        let got = self.call_model(house, model, body, &[]).await;
+        same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
+        if self.stream
+            && let Some(error) = error_inside(&got)
+        {
+            return Err(format!("an error inside: {error}"));
+        }
+        let heard = Heard::of(self.caller, &got, self.stream);
+        same("model", heard.model.as_str(), model)?;
+        Ok((got, heard))
+    }
+
+    /// What an answer was charged is what the simulator says that it made, in the row, the header or the
+    /// comment, and the usage that the caller sees.
+    pub(crate) async fn billed(
+        self,
+        house: &House,
+        (got, heard): (&Got, &Heard),
+    ) -> Result<(UsageRow, RequestRecord), String> {
+        let truth = last_served(&house.simulator).await?;
+        let row = row_of(house, got).await;
+        let told = &heard.tokens;
+        same("outcome", row.outcome.as_str(), "complete")?;
+        same("endpoint", row.endpoint.as_str(), self.caller.word())?;
+        same("estimated", row.estimated, false)?;
+        let cached = truth.cache_read_tokens;
+        let written = (truth.cache_written_5m_tokens, truth.cache_written_1h_tokens);
+        same("cache_read", unit(&row, "cache_read"), cached)?;
+        same("cache_write", unit(&row, "cache_write"), written.0)?;
+        same("cache_write_1h", unit(&row, "cache_write_1h"), written.1)?;
+        let plain = truth.prompt_tokens - cached - written.0 - written.1;
+        let input = ["input", "image_input", "audio_input"];
+        let billed: u64 = input.iter().map(|face| unit(&row, face)).sum();
+        same("plain input", billed, plain)?;
+        let output = ["output", "image_output", "audio_output"];
+        let billed: u64 = output.iter().map(|face| unit(&row, face)).sum();
+        same("output", billed, truth.completion_tokens)?;
+        same("shown input", told.input, truth.prompt_tokens)?;
+        same("shown output", told.output, truth.completion_tokens)?;
+        same("shown cached", told.cached, cached)?;
+        let charged = charged(&row);
+        same("charge", charged, price(&row))?;
+        self.told_cost(got, heard, charged)?;
+        if self.stream {
+            let details = &heard.cost_details;
+            same("cost details", &details["units"], &row.units)?;
+            same("tier", details["tier"].as_str(), row.tier.as_deref())?;
+        }
+        Ok((row, truth))
+    }
+
+    /// Where the cost is told: a header before a whole answer; a comment before the terminal frame of a
+    /// stream, and inside the usage.
+    fn told_cost(self, got: &Got, heard: &Heard, charged: i64) -> Result<(), String> {
+        let header = got.header("trunkline-cost-usd");
+        if !self.stream {
+            let told = header.ok_or("no cost in the headers")?;
+            return same("cost in the header", nanos(&told), charged);
+        }
+        same("cost in the header", header, None)?;
+        let inside = heard.cost.ok_or("no cost in the usage")?;
+        same("cost in usage", nanos(&format!("{inside:.9}")), charged)?;
+        let frames = Sse::all(&got.text());
+        if self.caller == Tongue::Gemini {
+            // Google's own clients do not take comments: the room of the format says which and how.
+            let comments = frames.iter().filter(|frame| frame.comment.is_some());
+            same("comments", comments.count(), 0)?;
+            let last = frames.last().unwrap();
+            return same("terminal", is_terminal(self.caller, last), true);
+        }
+        let place = frames.iter().position(|frame| cost_of(frame).is_some());
+        let place = place.ok_or("no cost in a comment")?;
+        let told = cost_of(&frames[place]).unwrap();
+        same("cost in the comment", nanos(&told), charged)?;
+        let last = frames.len() - 1;
+        same("terminal", is_terminal(self.caller, &frames[last]), true)?;
+        let early = frames[..place].iter();
+        let early = early.filter(|frame| is_terminal(self.caller, frame));
+        same("terminal frames before the cost", early.count(), 0)
+    }
+}
+
+/// A clock that is put forward when channels have failed often, so that they are used again.
+#[derive(Clone)]
+pub(crate) struct Rests {
+    hands: Hands,
+    now: Arc<AtomicI64>,
+}
+
+impl Rests {
+    pub(crate) fn new() -> Self {
+        let now = SystemClock.now().seconds();
+        Self {
+            hands: Hands::at(now),
+            now: Arc::new(AtomicI64::new(now)),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(self.hands.clone())
+    }
+
+    pub(crate) fn rest(&self) {
+        let now = self.now.fetch_add(REST_SECONDS, Ordering::SeqCst);
+        self.hands.put(now + REST_SECONDS);
+    }
+}
+
+/// What would be lost of a request on its way, as its quote tells.
+pub(crate) async fn quote(house: &House, couple: Couple, model: &str, body: &Value) -> Got {
+    let mut asked = json!({ "endpoint": couple.caller.word(), "body": body });
+    if couple.caller == Tongue::Gemini {
+        asked["model"] = json!(model);
+        asked["stream"] = json!(couple.stream);
+    }
+    let bytes = Bytes::from(asked.to_string());
+    Got::read(house.send(Method::POST, "/v1/quotes", bytes).await).await
+}
+
+/// A house that sells such models, and has no channels for them.
+pub(crate) async fn shop(wishes: Wishes) -> House {
+    let house = House::build(wishes).await;
+    house.sell(&catalog()).await;
+    house
+}
+
+/// A house with a channel for each format, and models that each of them alone serves.
+pub(crate) async fn house(wishes: Wishes) -> House {
+    let house = shop(wishes).await;
+    for tongue in Tongue::ALL {
+        channel(&house, tongue.word(), tongue, &house.simulator, 10).await;
+    }
+    house
+}
+
+/// A channel to a simulator in one format, for the models that are named after it.
+pub(crate) async fn channel(
+    house: &House,
+    name: &str,
+    speaks: Tongue,
+    to: &Simulator,
+    priority: i32,
+) {
+    let plain = format!("gemini-to-{speaks}");
+    let thinker = format!("gemini-think-{speaks}");
+    let models = [(plain.as_str(), "sim-fast"), (&thinker, "sim-reason")];
+    channel_for(house, name, speaks, to, priority, &models).await;
+}
+
+pub(crate) async fn channel_for(
+    house: &House,
+    name: &str,
+    speaks: Tongue,
+    to: &Simulator,
+    priority: i32,
+    models: &[(&str, &str)],
+) {
+    let wishes = ChannelWishes {
+        provider: Some(provider(speaks)),
+        priority,
+        ..ChannelWishes::default()
+    };
+    let base = base(speaks, to);
+    house.channel_with(name, &base, models, wishes).await;
+}
+
+pub(crate) const fn provider(speaks: Tongue) -> &'static str {
+    match speaks {
+        Tongue::Chat => "sim_chat",
+        Tongue::Messages => "sim_messages",
+        Tongue::Responses => "sim_responses",
+        Tongue::Gemini => "sim_gemini",
+    }
+}
+
+pub(crate) fn base(speaks: Tongue, to: &Simulator) -> String {
+    match speaks {
+        Tongue::Chat | Tongue::Messages | Tongue::Responses => to.base_url(),
+        Tongue::Gemini => format!("http://{}/v1beta", to.address()),
+    }
+}
+
+fn catalog() -> String {
+    let faces = PRICES.map(|(face, price)| format!("{face} = {price}"));
+    let names = Tongue::ALL.map(|it| it.word());
+    let names = names.iter().copied().chain(["many"]);
+    let model = |name: String, tasks: &str| {
+        format!(
+            "[models.{name}]\ngroups = [\"default\"]\ntasks = {tasks}\n\
+             endpoints = [\"openai\", \"anthropic\", \"openai-response\", \"gemini\"]\nspecs = {{ max_output_tokens = 20000 }}\n\
+             [models.{name}.prices]\nbilling_unit = \"tokens\"\nstandard = {{ {} }}\n",
+            faces.join(", ")
+        )
+    };
+    let both = names.flat_map(|name| {
+        let plain = model(format!("gemini-to-{name}"), "[\"chat\"]");
+        let thinker = format!("gemini-think-{name}");
+        [plain, model(thinker, "[\"chat\", \"reasoning\"]")]
+    });
+    both.collect()
+}
+
+/// Does something in every couple, and tells everything that was wrong.
+pub(crate) async fn in_each(
+    house: &House,
+    couples: Vec<Couple>,
+    run: impl AsyncFn(&House, Couple) -> Result<(), String>,
+) {
+    let mut wrong = Vec::new();
+    let count = couples.len();
+    for couple in couples {
+        if let Err(what) = run(house, couple).await {
+            wrong.push(format!("{couple}: {what}"));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    house.posted_at_rest().await;
+    house.audit().await;
+}
+
+/// The simulator's own record of its last answer, once that was handed over.
+pub(crate) async fn last_served(simulator: &Simulator) -> Result<RequestRecord, String> {
+    for _ in 0..300 {
+        let last = simulator.requests().pop().ok_or("nobody was asked")?;
+        if last.finished {
+            return Ok(last);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Err("the simulator's answer was not taken to its end".to_owned())
+}
+
+pub(crate) async fn row_of(house: &House, got: &Got) -> UsageRow {
+    let id: RequestId = got.id().parse().unwrap();
+    let found = usage::find(&house.data, house.account, id).await.unwrap();
+    found.expect("a call that is over has a row")
+}

@@ -1,0 +1,375 @@
+//! What breaks, and what that costs: nothing that was not handed over, and nothing twice.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_gateway::Settings;
+use trunkline_simulator::Rule;
+
+use crate::response::Got;
+use crate::test_gateway::House;
+use crate::generation::form::{Form, wav};
+use crate::generation::harness::{CHARACTER, PICTURE};
+
+/// Strikes once.
+fn once(fault: Value) -> Rule {
+    serde_json::from_value(json!({ "fault": fault, "times": 1 })).unwrap()
+}
+
+/// A credential that was told to rest for a second has done so.
+async fn rested(fault: &Value) {
+    if fault.get("rate_limited").is_some() {
+        tokio::time::sleep(Duration::from_millis(1_200)).await;
+    }
+}
+
+/// A second channel to the same vendor.
+async fn doubled(house: &House) {
+    let base = format!("http://{}/v1", house.simulator.address());
+    let models = [
+        ("brush", "dall-e-2"),
+        ("voice", "tts-1"),
+        ("ears", "whisper-1"),
+    ];
+    house.before("openai", &base, &models).await;
+}
+
+async fn transcribed(house: &House, model: &str) -> Got {
+    let form =
+        Form::default()
+            .text("model", model)
+            .file("file", "a.wav", "audio/wav", &wav(16_000));
+    form.send(house, "/v1/audio/transcriptions").await
+}
+
+// covers: D-2-76, G-2.4-03, D-7-MON-02
+#[tokio::test]
+async fn of_a_call_that_failed_in_part_the_pictures_that_succeeded_are_charged() {
+    let house = House::studio().await;
+    let mut spent = 0;
+    for model in ["mini-brush", "sea-brush"] {
+        let got = house
+            .draw(model, "cats [[image:fail_some:1]]", json!({ "n": 3 }))
+            .await;
+        assert_eq!(got.status.as_u16(), 200, "{model}: {}", got.text());
+        let shown = got.json();
+        assert_eq!(shown["data"].as_array().unwrap().len(), 2, "{model}");
+        let counts = json!({ "success_count": "2", "failed_count": "1" });
+        assert_eq!(shown["metadata"], counts, "{model}");
+        spent += PICTURE * 2;
+        assert_eq!(house.spent().await, spent, "{model}");
+    }
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_picture_that_cannot_be_fetched_is_not_sold() {
+    let house = House::studio().await;
+    for model in ["brush", "mini-brush", "wen-brush", "sea-brush"] {
+        for fault in ["dead_link", "garbage_link"] {
+            let prompt = format!("a cat [[image:{fault}]]");
+            let got = house.draw(model, &prompt, json!({})).await;
+            assert_eq!(got.status.as_u16(), 502, "{model} {fault}: {}", got.text());
+            assert_eq!(got.json()["error"]["charged"], false);
+        }
+    }
+    assert_eq!(house.spent().await, 0);
+    house.audit().await;
+}
+
+// covers: D-2-43
+#[tokio::test]
+async fn pictures_whose_fate_is_unknown_are_not_asked_for_again() {
+    let settings = Settings {
+        whole_wait: Duration::from_secs(2),
+        ..Settings::default()
+    };
+    let house = House::studio_with(settings).await;
+    doubled(&house).await;
+    for (fault, status) in [
+        ("status:500", 502),
+        ("status:502", 502),
+        ("close_before_headers", 502),
+        ("hang_before_headers", 504),
+        ("truncated_json", 502),
+        ("wrong_content_length", 502),
+    ] {
+        let before = house.simulator.requests().len();
+        let got = house
+            .draw("brush", &format!("a cat [[fault:{fault}]]"), json!({}))
+            .await;
+        assert_eq!(got.status.as_u16(), status, "{fault}: {}", got.text());
+        assert_eq!(
+            house.simulator.requests().len() - before,
+            1,
+            "{fault}: asked once"
+        );
+    }
+    assert_eq!(house.spent().await, 0);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn pictures_that_were_refused_or_never_sent_go_to_another_channel() {
+    let house = House::studio().await;
+    doubled(&house).await;
+    let mut spent = 0;
+    for fault in [
+        json!({ "rate_limited": { "retry_after_secs": 1 } }),
+        json!({ "status": 503 }),
+    ] {
+        house.simulator.plan(once(fault.clone()));
+        let got = house.draw("brush", "a cat", json!({})).await;
+        assert_eq!(got.status.as_u16(), 200, "{fault}: {}", got.text());
+        spent += PICTURE;
+        assert_eq!(house.spent().await, spent, "{fault}");
+        rested(&fault).await;
+    }
+    let nobody = "http://127.0.0.1:9";
+    house
+        .before(
+            "ark",
+            nobody,
+            &[("sea-brush", "doubao-seedream-4-0-250828")],
+        )
+        .await;
+    let got = house.draw("sea-brush", "a cat", json!({})).await;
+    assert_eq!(got.status.as_u16(), 200, "{}", got.text());
+    assert_eq!(house.spent().await, spent + PICTURE);
+    house.audit().await;
+}
+
+// covers: D-2-43
+#[tokio::test]
+async fn a_vendors_refusal_is_told_in_its_words_and_costs_nothing() {
+    let house = House::studio().await;
+    for model in ["brush", "mini-brush", "wen-brush", "sea-brush"] {
+        let got = house
+            .draw(model, "a cat [[image:refused]]", json!({}))
+            .await;
+        assert_eq!(got.status.as_u16(), 400, "{model}: {}", got.text());
+        let error = &got.json()["error"];
+        assert_eq!(
+            (&error["charged"], &error["retryable"]),
+            (&json!(false), &json!(false))
+        );
+        assert!(!error["message"].as_str().unwrap().is_empty());
+    }
+    assert_eq!(house.spent().await, 0);
+    house.audit().await;
+}
+
+/// What another channel is asked for after.
+fn passing() -> [Value; 4] {
+    [
+        json!({ "status": 500 }),
+        json!({ "status": 503 }),
+        json!({ "rate_limited": { "retry_after_secs": 1 } }),
+        json!("close_before_headers"),
+    ]
+}
+
+// covers: D-3-72, D-3-73
+#[tokio::test]
+async fn speech_fails_over_as_chat_does() {
+    let house = House::studio().await;
+    doubled(&house).await;
+    let mut spent = 0;
+    for fault in passing() {
+        house.simulator.plan(once(fault.clone()));
+        let got = house.say("voice", "Hello.", json!({})).await;
+        assert_eq!(got.status.as_u16(), 200, "{fault}: {:?}", got.body);
+        spent += CHARACTER * 6;
+        assert_eq!(house.spent().await, spent, "{fault}");
+        rested(&fault).await;
+    }
+    house.audit().await;
+}
+
+// covers: D-7-CHAT-16
+#[tokio::test]
+async fn transcripts_fail_over_as_chat_does() {
+    let house = House::studio().await;
+    doubled(&house).await;
+    let mut spent = 0;
+    for fault in passing() {
+        house.simulator.plan(once(fault.clone()));
+        let got = transcribed(&house, "ears").await;
+        assert_eq!(got.status.as_u16(), 200, "{fault}: {}", got.text());
+        spent += 200_000;
+        assert_eq!(house.spent().await, spent, "{fault}");
+        rested(&fault).await;
+    }
+    house.audit().await;
+}
+
+// covers: D-2-44
+#[tokio::test]
+async fn audio_that_breaks_off_is_cut_and_costs_nothing() {
+    let house = House::studio().await;
+    let text = "A rather long sentence that takes its time. ".repeat(8);
+    for (model, fault) in [
+        ("voice", "close_mid_stream"),
+        ("mini-voice", "close_mid_stream"),
+        ("mini-voice", "error_frame_mid_stream"),
+        ("wen-voice", "close_mid_stream"),
+    ] {
+        let body = json!({
+            "model": model,
+            "input": format!("{text}[[fault:{fault}:3]]"),
+            "voice": match model { "voice" => "alloy", "wen-voice" => "Cherry", _ => "English_expressive_narrator" },
+        });
+        let body = Bytes::from(body.to_string());
+        let mut answer = house.send(Method::POST, "/v1/audio/speech", body).await;
+        let what = format!("{model} {fault}");
+        assert_eq!(answer.status.as_u16(), 200, "{what}");
+        assert!(
+            answer.whole(50_000_000).await.is_err(),
+            "{what}: a part looks whole"
+        );
+    }
+    assert_eq!(house.spent().await, 0);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn errors_inside_a_good_status_are_found_before_the_answer_begins() {
+    let house = House::studio().await;
+    // The limit comes last: its credential rests afterwards.
+    for (fault, status) in [
+        ("base_resp:2013", 400),
+        ("garbage_audio", 502),
+        ("base_resp:1002", 429),
+    ] {
+        let text = format!("Hello. [[fault:{fault}]]");
+        let got = house.say("mini-voice", &text, json!({})).await;
+        assert_eq!(got.status.as_u16(), status, "{fault}: {}", got.text());
+    }
+    assert_eq!(house.spent().await, 0);
+    house.audit().await;
+}
+
+// covers: D-2-45, D-2-46
+#[tokio::test]
+async fn a_listener_who_leaves_in_the_middle_has_had_the_text_spoken() {
+    let house = House::studio().await;
+    let text = format!("{}[[fault:slow_drip:100]]", "A long story. ".repeat(200));
+    let body = json!({ "model": "voice", "input": text, "voice": "alloy" });
+    let body = Bytes::from(body.to_string());
+    let mut answer = house.send(Method::POST, "/v1/audio/speech", body).await;
+    assert_eq!(answer.status.as_u16(), 200);
+    answer.piece().await.unwrap().unwrap();
+    drop(answer);
+    let characters = i64::try_from(text.chars().count()).unwrap();
+    assert_eq!(house.spent().await, CHARACTER * characters);
+    let served = house.simulator.requests().pop().unwrap();
+    assert!(
+        served.client_left && !served.finished,
+        "the vendor is stopped"
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_caller_who_leaves_before_the_first_byte_pays_nothing() {
+    let settings = Settings {
+        whole_wait: Duration::from_secs(2),
+        ..Settings::default()
+    };
+    let house = House::studio_with(settings).await;
+    let body = json!({ "model": "brush", "prompt": "x [[fault:hang_before_headers]]" });
+    let path = "/v1/images/generations";
+    let sent = house.send(Method::POST, path, Bytes::from(body.to_string()));
+    let left = tokio::time::timeout(Duration::from_millis(700), sent).await;
+    assert!(left.is_err(), "nobody answers so soon");
+    assert_eq!(house.spent().await, 0);
+    house.audit().await;
+}
+
+// covers: G-4.5-04
+#[tokio::test]
+async fn a_task_inside_is_one_call_outside() {
+    let house = House::studio().await;
+    let rule = |word: &str| once(json!({ "audio": word }));
+    house.simulator.plan(rule("task_slow:1500"));
+    let began = std::time::Instant::now();
+    let got = transcribed(&house, "wen-file-ears").await;
+    assert_eq!(got.status.as_u16(), 200, "{}", got.text());
+    assert!(began.elapsed() >= Duration::from_millis(1_400));
+    house.simulator.plan(rule("task_odd"));
+    let got = transcribed(&house, "wen-file-ears").await;
+    assert_eq!(
+        got.status.as_u16(),
+        200,
+        "an unknown word means that it goes on: {}",
+        got.text()
+    );
+    let spent = house.spent().await;
+    assert_eq!(spent, 400_000);
+    for word in ["task_fails", "dead_transcript"] {
+        house.simulator.plan(rule(word));
+        let got = transcribed(&house, "wen-file-ears").await;
+        assert!(
+            matches!(got.status.as_u16(), 400 | 502),
+            "{word}: {}",
+            got.text()
+        );
+        assert_eq!(got.json()["error"]["charged"], false, "{word}");
+    }
+    assert_eq!(house.spent().await, spent);
+    // What was lent to the vendor is gone.
+    let mut left = usize::MAX;
+    for _ in 0..100 {
+        left = files_in(house.files.path());
+        if left == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(left, 0, "recordings in the media store");
+    house.audit().await;
+}
+
+fn files_in(folder: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let count = |path: std::path::PathBuf| if path.is_dir() { files_in(&path) } else { 1 };
+    entries.map(count).sum()
+}
+
+#[tokio::test]
+async fn a_task_that_never_ends_is_given_up_when_a_call_must_be() {
+    let settings = Settings {
+        whole_wait: Duration::from_secs(3),
+        ..Settings::default()
+    };
+    let house = House::studio_with(settings).await;
+    house.simulator.plan(once(json!({ "audio": "task_stuck" })));
+    let got = transcribed(&house, "wen-file-ears").await;
+    assert_eq!(got.status.as_u16(), 504, "{}", got.text());
+    assert_eq!(house.spent().await, 0);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn who_has_too_little_is_told_what_it_costs() {
+    let house = House::studio_of(crate::test_gateway::Wishes {
+        paid: PICTURE * 2,
+        ..crate::test_gateway::Wishes::default()
+    })
+    .await;
+    let got = house.draw("brush", "cats", json!({ "n": 3 })).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code()),
+        (402, "insufficient_balance".to_owned())
+    );
+    let error = &got.json()["error"];
+    assert_eq!(error["required_usd"], "0.06", "{error}");
+    let got = house.draw("brush", "cats", json!({ "n": 2 })).await;
+    assert_eq!(got.status.as_u16(), 200);
+    assert_eq!(house.posted_at_rest().await, 0);
+    house.audit().await;
+}

@@ -1,0 +1,121 @@
+//! A stream that is cut behind any of its frames and asked for again with its key: the same bytes, to the
+//! end, and one charge. For every caller's format beside every upstream's.
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::Method;
+
+use crate::format_pairs::{Couple, house, in_each, is_terminal, row_of, same};
+use crate::client_decode::Sse;
+use crate::test_gateway::{Got, House, Wishes};
+use crate::assertions::charged;
+use crate::client_encode::{Tongue, Wanted};
+
+const KEY: &str = "idempotency-key";
+/// Cut at most behind so many frames.
+const MOST_FRAMES: usize = 40;
+
+fn ends(bytes: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(bytes);
+    text.matches("\n\n").count() + text.matches("\r\n\r\n").count()
+}
+
+/// Reads so many frames of a stream and leaves.
+async fn cut(house: &House, couple: Couple, body: &Bytes, (key, after): (&str, usize)) -> Vec<u8> {
+    let path = couple.caller.path(&couple.model(), true);
+    let named = [(KEY, key)];
+    let sent = house.send_with(Method::POST, &path, body.clone(), &named);
+    let mut answer = sent.await;
+    assert_eq!(answer.status, 200, "{couple}");
+    let mut seen = Vec::new();
+    while ends(&seen) < after {
+        match answer.piece().await.unwrap() {
+            Some(piece) => seen.extend_from_slice(&piece),
+            None => break,
+        }
+    }
+    seen
+}
+
+async fn again(house: &House, couple: Couple, body: &Bytes, key: &str) -> Got {
+    let path = couple.caller.path(&couple.model(), true);
+    let named = [(KEY, key)];
+    let sent = house.send_with(Method::POST, &path, body.clone(), &named);
+    Got::read(sent.await).await
+}
+
+/// Gemini's stream as one list is another shape of the same words, and another answer.
+#[tokio::test]
+async fn a_stream_as_a_list_is_given_again_as_that_list() {
+    let house = house(Wishes::default()).await;
+    let couple = Couple {
+        caller: Tongue::Gemini,
+        upstream: Tongue::Chat,
+        stream: true,
+    };
+    let wanted = Wanted {
+        prompt: "Say hello [[tokens:5]]",
+        ..Wanted::default()
+    };
+    let body = Bytes::from(couple.body(wanted).to_string());
+    let path = format!("/v1beta/models/{}:streamGenerateContent", couple.model());
+    let key = [(KEY, "k")];
+    let call = async || {
+        let sent = house.send_with(Method::POST, &path, body.clone(), &key);
+        Got::read(sent.await).await
+    };
+    let first = call().await;
+    assert!(first.json().as_array().unwrap().len() > 2);
+    let again = call().await;
+    assert_eq!(again.header("idempotent-replayed").as_deref(), Some("true"));
+    assert_eq!(again.body, first.body);
+    let events = self::again(&house, couple, &body, "k").await;
+    assert_eq!(events.status, 409, "{}", events.text());
+    house.posted_at_rest().await;
+    house.audit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
+    let house = house(Wishes::default()).await;
+    in_each(&house, Couple::streamed(), async |house, couple| {
+        let wanted = Wanted {
+            prompt: "Say hello [[tokens:5]] [[pace:8]]",
+            ..Wanted::default()
+        };
+        let body = Bytes::from(couple.body(wanted).to_string());
+        // How many frames there are, and what they are.
+        let key = format!("{couple} whole");
+        let whole = again(house, couple, &body, &key).await;
+        let frames = ends(&whole.body).min(MOST_FRAMES);
+        same("frames", frames > 4, true)?;
+        let (calls, before) = (
+            house.simulator.requests().len(),
+            house.posted_at_rest().await,
+        );
+        let tried = (1..=frames).map(async |after| {
+            let key = format!("{couple} {after}");
+            let seen = cut(house, couple, &body, (&key, after)).await;
+            let got = again(house, couple, &body, &key).await;
+            let twice = again(house, couple, &body, &key).await;
+            same("status", got.status.as_u16(), 200)?;
+            let is_replayed = got.header("idempotent-replayed");
+            same("replayed", is_replayed.as_deref(), Some("true"))?;
+            same("begins as it was seen", got.body.starts_with(&seen), true)?;
+            same("is the same twice", got.body == twice.body, true)?;
+            let frames = Sse::all(&got.text());
+            let last = frames.last().ok_or("no frames")?;
+            same("ends", is_terminal(couple.caller, last), true)?;
+            let row = row_of(house, &got).await;
+            same("outcome", row.outcome.as_str(), "complete")?;
+            Ok::<i64, String>(charged(&row))
+        });
+        let mut spent = 0;
+        for tried in join_all(tried).await {
+            spent += tried?;
+        }
+        same("charged", before - house.posted_at_rest().await, spent)?;
+        same("calls", house.simulator.requests().len() - calls, frames)
+    })
+    .await;
+}

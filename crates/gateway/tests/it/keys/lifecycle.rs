@@ -1,0 +1,121 @@
+//! What becomes of a key: another secret, off and on, another end, gone.
+
+use http::Method;
+use serde_json::json;
+use trunkline_store::PolicyFields;
+
+use crate::test_gateway::House;
+use crate::keys::calls::{below, call, chat, fine, no, own_id};
+
+#[tokio::test]
+async fn a_rotated_key_keeps_its_number_and_both_secrets_open_until_the_overlap_ends() {
+    let house = House::new().await;
+    let first = house.make_key(PolicyFields::default()).await;
+    let id = own_id(&house, &first).await;
+    let path = format!("/v1/keys/{id}/rotate");
+    let wish = Some(json!({ "overlap_seconds": 3_600 }));
+    let got = call(&house, &first, (Method::POST, &path), wish).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    let second = got.json()["key"].as_str().unwrap().to_owned();
+    assert_eq!(got.json()["id"], id);
+    assert!(got.json()["previous_until"].is_i64(), "{}", got.text());
+    assert_eq!(chat(&house, &first).await, fine());
+    assert_eq!(chat(&house, &second).await, fine());
+    assert_eq!(own_id(&house, &second).await, id);
+    // Rotating again ends the overlap before; without an overlap the last secret is over at once.
+    let wish = Some(json!({ "overlap_seconds": 0 }));
+    let got = call(&house, &second, (Method::POST, &path), wish).await;
+    let third = got.json()["key"].as_str().unwrap().to_owned();
+    assert_eq!(chat(&house, &first).await, no(401, "invalid_api_key"));
+    assert_eq!(chat(&house, &second).await, no(401, "revoked_api_key"));
+    assert_eq!(chat(&house, &third).await, fine());
+    let wish = Some(json!({ "overlap_seconds": 2_592_001 }));
+    let got = call(&house, &third, (Method::POST, &path), wish).await;
+    assert_eq!(
+        (got.status.as_u16(), got.code()),
+        no(400, "invalid_request")
+    );
+    assert!(got.text().contains("from 0 to 2592000"), "{}", got.text());
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_off_or_over_stops_all_below_it_while_that_lasts() {
+    let house = House::new().await;
+    let top = house.make_key(PolicyFields::default()).await;
+    let (middle, middle_id) = below(&house, &top, json!({})).await;
+    let (bottom, _) = below(&house, &middle, json!({})).await;
+    assert_eq!(chat(&house, &bottom).await, fine());
+    let verb = |verb: &str| format!("/v1/keys/{middle_id}/{verb}");
+    let off = call(&house, &top, (Method::POST, &verb("disable")), None).await;
+    assert_eq!(off.json()["state"], "disabled", "{}", off.text());
+    assert_eq!(chat(&house, &middle).await, no(401, "revoked_api_key"));
+    assert_eq!(chat(&house, &bottom).await, no(401, "revoked_api_key"));
+    assert_eq!(chat(&house, &top).await, fine());
+    let on = call(&house, &top, (Method::POST, &verb("enable")), None).await;
+    assert_eq!(on.json()["state"], "live", "{}", on.text());
+    assert_eq!(chat(&house, &bottom).await, fine());
+    let one = format!("/v1/keys/{middle_id}");
+    let ends = Some(json!({ "expires_in_seconds": 1, "name": "short" }));
+    let got = call(&house, &top, (Method::PATCH, &one), ends).await;
+    assert_eq!(got.json()["name"], "short", "{}", got.text());
+    let mut answers = Vec::new();
+    for _ in 0..600 {
+        answers = vec![chat(&house, &middle).await, chat(&house, &bottom).await];
+        if answers.iter().all(|answer| answer.0 == 401) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(
+        answers,
+        [no(401, "expired_api_key"), no(401, "expired_api_key")]
+    );
+    let got = call(
+        &house,
+        &top,
+        (Method::PATCH, &one),
+        Some(json!({ "expires_at": null })),
+    )
+    .await;
+    assert_eq!(got.json()["expires_at"], json!(null), "{}", got.text());
+    assert_eq!(chat(&house, &bottom).await, fine());
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_deleted_key_takes_those_below_along_is_hidden_and_its_account_is_told() {
+    let house = House::new().await;
+    let top = house.make_key(PolicyFields::default()).await;
+    let (middle, middle_id) = below(&house, &top, json!({})).await;
+    let (bottom, bottom_id) = below(&house, &middle, json!({})).await;
+    assert_eq!(chat(&house, &bottom).await, fine(), "usage names it");
+    let one = format!("/v1/keys/{middle_id}");
+    let got = call(&house, &top, (Method::DELETE, &one), None).await;
+    assert_eq!(got.json()["deleted"], true, "{}", got.text());
+    assert_eq!(chat(&house, &middle).await, no(401, "revoked_api_key"));
+    assert_eq!(chat(&house, &bottom).await, no(401, "revoked_api_key"));
+    let list = call(&house, &top, (Method::GET, "/v1/keys"), None).await;
+    assert_eq!(list.json()["data"], json!([]), "{}", list.text());
+    for id in [middle_id, bottom_id] {
+        let path = format!("/v1/keys/{id}");
+        let got = call(&house, &top, (Method::GET, &path), None).await;
+        assert_eq!((got.status.as_u16(), got.code()), no(404, "not_found"));
+    }
+    let said = house
+        .db
+        .ask("SELECT topic || ' ' || body::text FROM app.event WHERE account_id <> 0 ORDER BY seq")
+        .await;
+    assert_eq!(said.len(), 1, "{said:?}");
+    let top_id = own_id(&house, &top).await;
+    for part in [
+        "key.revoked".to_owned(),
+        format!("\"key_id\": {middle_id}"),
+        "\"what\": \"deleted\"".to_owned(),
+        format!("\"by\": \"key {top_id}\""),
+        "\"keys_below\": 1".to_owned(),
+    ] {
+        assert!(said[0].contains(&part), "{part} in {}", said[0]);
+    }
+    house.audit().await;
+}

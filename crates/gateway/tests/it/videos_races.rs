@@ -1,0 +1,115 @@
+//! Video tasks between two chairs: an upstream that answers when the task has ended, and a database
+//! whose answer is lost.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline_gateway::{Settings, VideoJob, VideoSettings};
+use trunkline_testkit::Wire;
+
+use crate::test_gateway::{ChannelWishes, House, Wishes};
+use crate::videos::{MONEY, furnished, make, quick, spent};
+
+const DAY: i64 = 86_400;
+const TRIES: usize = 2_000;
+
+/// Settings in which a call may take its time.
+fn patient() -> Settings {
+    let quick = quick();
+    Settings {
+        video: VideoSettings {
+            call_wait: Duration::from_secs(20),
+            lease: Duration::from_secs(30),
+            ..quick.video
+        },
+        ..quick
+    }
+}
+
+/// A studio whose lines to the database and to one vendor can be broken.
+async fn torn() -> (House, Wire) {
+    let wishes = Wishes {
+        settings: patient(),
+        paid: MONEY,
+        breakable: true,
+        ..Wishes::default()
+    };
+    let house = Box::pin(furnished(House::build(wishes).await)).await;
+    let road = Wire::to_anything(house.simulator.address());
+    let base = format!("http://127.0.0.1:{}/api/v1", road.port());
+    let wishes = ChannelWishes {
+        provider: Some("dashscope_native"),
+        ..ChannelWishes::default()
+    };
+    let models = [("wan2.7-t2v", "wan2.7-t2v")];
+    house.channel_with("torn", &base, &models, wishes).await;
+    (house, road)
+}
+
+fn body(words: &str) -> Value {
+    json!({ "model": "wan2.7-t2v", "prompt": format!("a cat {words}") })
+}
+
+/// Waits until the upstream was asked.
+async fn asked(house: &House, marker: &str) {
+    let is_asked = || {
+        let truth = house.simulator.requests();
+        truth
+            .iter()
+            .any(|one| one.marker.as_deref() == Some(marker))
+    };
+    for _ in 0..TRIES {
+        if is_asked() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("nobody was asked");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_is_told_of_after_its_task_has_ended_is_a_loss_and_no_charge() {
+    let (house, road) = torn().await;
+    road.delay(Duration::from_secs(3));
+    let asks = body("[[id:late]]");
+    let meanwhile = async {
+        asked(&house, "late").await;
+        house.db.shift_clock(2 * DAY).await;
+        let failed = "SELECT id::text FROM app.video_task WHERE state = 'failed'";
+        for _ in 0..TRIES {
+            if !house.db.ask(failed).await.is_empty() {
+                return;
+            }
+            trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Submit)
+                .await
+                .unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("the task never failed");
+    };
+    let (made, ()) = tokio::join!(make(&house, &asks), meanwhile);
+    assert_eq!(made.status, 200, "{}", made.text());
+    let losses = "SELECT reason FROM ledger.write_off ORDER BY reason";
+    let losses = house.db.ask(losses).await;
+    assert_eq!(losses, ["late_result", "unknown_outcome"]);
+    assert_eq!(house.simulator.video_jobs().len(), 1);
+    assert_eq!(spent(&house).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_is_told_although_nobody_heard_that_its_task_was_undone() {
+    let (house, road) = torn().await;
+    road.delay(Duration::from_secs(1));
+    let asks = body("[[id:refused]] [[job:refuse:InvalidParameter]]");
+    let meanwhile = async {
+        asked(&house, "refused").await;
+        house.wire.as_ref().unwrap().cut_after_commit();
+    };
+    let (made, ()) = tokio::join!(make(&house, &asks), meanwhile);
+    assert_eq!(made.status, 400, "{}", made.text());
+    assert_eq!(made.json()["error"]["charged"], json!(false));
+    let tasks = house.db.ask("SELECT id::text FROM app.video_task").await;
+    assert!(tasks.is_empty(), "{tasks:?}");
+    assert_eq!(spent(&house).await, 0);
+    house.audit().await;
+}

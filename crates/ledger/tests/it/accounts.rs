@@ -1,0 +1,152 @@
+//! Accounts, payments and corrections.
+
+use trunkline_db::{DbError, Role};
+use trunkline_ledger::accounts::{self, AccountKind, Adjust, AdjustAnswer, TopUpAnswer, Wallet};
+use trunkline_types::{AccountId, Money};
+
+use crate::test_ledger::{House, request, reserve, top_up};
+
+#[tokio::test]
+async fn a_payment_is_applied_once_however_often_it_is_told() {
+    let house = House::new().await;
+    let account = house.account(0, 0).await;
+    let other = house.account(0, 0).await;
+    let say = |top_up: accounts::TopUp| {
+        let console = house.console.clone();
+        async move {
+            let mut tx = console.begin().await.unwrap();
+            let answer = accounts::top_up(&mut tx, &top_up).await.unwrap();
+            tx.commit().await.unwrap();
+            answer
+        }
+    };
+    assert!(!house.balance(account).await.topped_up);
+    assert_eq!(
+        say(top_up(account, Wallet::Paid, 500, "e1")).await,
+        TopUpAnswer::Done
+    );
+    assert_eq!(
+        say(top_up(account, Wallet::Paid, 500, "e1")).await,
+        TopUpAnswer::Before
+    );
+    assert_eq!(
+        say(top_up(account, Wallet::Paid, 501, "e1")).await,
+        TopUpAnswer::Different
+    );
+    assert_eq!(
+        say(top_up(other, Wallet::Paid, 500, "e1")).await,
+        TopUpAnswer::Different
+    );
+    assert_eq!(
+        say(top_up(account, Wallet::Paid, 0, "e2")).await,
+        TopUpAnswer::Refused
+    );
+    assert_eq!(
+        say(top_up(AccountId::new(1), Wallet::Paid, 5, "e3")).await,
+        TopUpAnswer::Refused
+    );
+    assert_eq!(
+        say(top_up(other, Wallet::Trial, 7, "e4")).await,
+        TopUpAnswer::Done
+    );
+    assert_eq!(house.wallets(account).await, [500, 0, 0, 0]);
+    assert_eq!(house.wallets(other).await, [0, 0, 7, 0]);
+    assert!(house.balance(account).await.topped_up && !house.balance(other).await.topped_up);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn an_account_keeps_its_kind() {
+    let house = House::new().await;
+    for kind in [AccountKind::Live, AccountKind::Test] {
+        let mut tx = house.console.begin().await.unwrap();
+        let account = accounts::create_account(&mut tx, kind).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(house.balance(account).await.kind, kind);
+    }
+}
+
+#[tokio::test]
+async fn a_correction_is_made_once_and_never_takes_what_is_held() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    ledger
+        .reserve(reserve(request(), account, 60))
+        .await
+        .unwrap();
+    let correction = |amount, request| Adjust {
+        request,
+        account,
+        wallet: Wallet::Paid,
+        amount: Money::from_nanos(amount),
+        reason: "goodwill".to_owned(),
+        actor: "someone".to_owned(),
+    };
+    let say = |adjust: Adjust| {
+        let console = house.console.clone();
+        async move {
+            let mut tx = console.begin().await.unwrap();
+            let answer = accounts::adjust(&mut tx, &adjust).await.unwrap();
+            tx.commit().await.unwrap();
+            answer
+        }
+    };
+    assert_eq!(
+        say(correction(-41, request())).await,
+        AdjustAnswer::TooLittle(Money::from_nanos(40))
+    );
+    let take = correction(-40, request());
+    assert_eq!(say(take.clone()).await, AdjustAnswer::Done);
+    assert_eq!(say(take).await, AdjustAnswer::Before);
+    assert_eq!(say(correction(0, request())).await, AdjustAnswer::Refused);
+    assert_eq!(say(correction(5, request())).await, AdjustAnswer::Done);
+    assert_eq!(house.wallets(account).await, [65, 60, 0, 0]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn the_data_plane_cannot_change_or_delete_a_transfer_nor_can_anybody() {
+    let house = House::new().await;
+    house.account(100, 0).await;
+    let owner = house.db.owner().await;
+    for statement in [
+        "UPDATE ledger.transfer SET amount = 1",
+        "DELETE FROM ledger.transfer",
+        "UPDATE ledger.usage SET paid = 0",
+        "DELETE FROM ledger.hold",
+        "TRUNCATE ledger.transfer",
+        "UPDATE ledger.account SET kind = 'test'",
+        "INSERT INTO ledger.top_up (provider, event_id, request_id, account_id, wallet, amount) SELECT 'a', 'b', request_id, 1, 'paid', 1 FROM ledger.transfer",
+    ] {
+        let mut session = house.data.session().await.unwrap();
+        let refused = sqlx::query(statement)
+            .execute(&mut *session)
+            .await
+            .map_err(DbError::from);
+        assert!(
+            matches!(refused, Err(DbError::Refused { .. })),
+            "{statement}: {refused:?}"
+        );
+    }
+    for statement in [
+        "UPDATE ledger.transfer SET amount = 1",
+        "DELETE FROM ledger.transfer",
+    ] {
+        let mut session = owner.session().await.unwrap();
+        let refused = sqlx::query(statement)
+            .execute(&mut *session)
+            .await
+            .map_err(DbError::from);
+        assert!(
+            matches!(refused, Err(DbError::Refused { .. })),
+            "{statement}: {refused:?}"
+        );
+    }
+    let audit = house.db.connect(Role::Audit).await;
+    let mut session = audit.session().await.unwrap();
+    let refused = sqlx::query("UPDATE ledger.account SET paid_posted = 0")
+        .execute(&mut *session)
+        .await;
+    assert!(refused.is_err());
+}

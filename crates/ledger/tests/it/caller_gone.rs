@@ -1,0 +1,141 @@
+//! Callers who stop waiting: what was done for them is undone, unless it must stand.
+
+use std::time::Duration;
+
+use trunkline_ledger::{
+    CapacityClaim, Idempotency, Ledger, LedgerError, LedgerSettings, LedgerTasks, OnCallerGone,
+    Owner, Reserve,
+};
+use trunkline_types::{AccountId, NodeId, RequestId};
+
+use crate::test_ledger::{House, done, held, patient, request, reserve, settle};
+use crate::lock_helpers::{begins, in_the_way, transfers, until_wallets};
+
+const SHORT: Duration = Duration::from_millis(60);
+
+/// A ledger whose callers lose their patience at once.
+async fn impatient(house: &House) -> (Ledger, LedgerTasks) {
+    let settings = LedgerSettings {
+        settlement_wait: SHORT,
+        ..patient()
+    };
+    Ledger::open(house.data.clone(), &NodeId::new("n1").unwrap(), settings)
+        .await
+        .unwrap()
+}
+
+fn named(request: RequestId, account: AccountId) -> Reserve {
+    let mut named = reserve(request, account, 10);
+    named.idempotency = Some(Idempotency {
+        key: "k".to_owned(),
+        body_hash: [1; 32],
+    });
+    named.capacity = Some(CapacityClaim {
+        name: "tiktok".to_owned(),
+        cap: 1,
+    });
+    named
+}
+
+#[tokio::test]
+async fn a_charge_nobody_was_told_of_goes_back_with_its_place_and_its_key() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = impatient(&house).await;
+    let call = request();
+    assert_eq!(ledger.reserve(named(call, account)).await, Ok(held(10, 0)));
+    let barrier = in_the_way(&house, account).await;
+    let told = ledger.settle(settle(call, account, 10)).await;
+    assert_eq!(told, Err(LedgerError::Unavailable));
+    barrier.rollback().await.unwrap();
+    until_wallets(&house, account, [100, 0, 0, 0]).await;
+    assert_eq!(transfers(&house, call).await, ["charge", "undelivered"]);
+    assert_eq!(
+        ledger.reserve(named(request(), account)).await,
+        Ok(held(10, 0)),
+        "the same key and the only place of the day are free again"
+    );
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_charge_that_stands_is_said_until_it_is_known_whoever_hears_it() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = impatient(&house).await;
+    let job = request();
+    let mut task = reserve(job, account, 10);
+    task.owner = Owner::Task(job.uuid());
+    ledger.reserve(task).await.unwrap();
+    let barrier = in_the_way(&house, account).await;
+    let mut charge = settle(job, account, 10);
+    charge.on_caller_gone = OnCallerGone::Keep;
+    assert_eq!(ledger.settle(charge).await, Err(LedgerError::Unavailable));
+    barrier.rollback().await.unwrap();
+    until_wallets(&house, account, [90, 0, 0, 0]).await;
+    assert_eq!(
+        ledger.reserve(reserve(request(), account, 1)).await,
+        Ok(held(1, 0))
+    );
+    assert_eq!(transfers(&house, job).await, ["charge"]);
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_caller_dropped_between_its_answer_and_its_next_step_is_not_charged() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = request();
+    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    let batches = ledger.counts().batches;
+    let mut caller = Box::pin(ledger.settle(settle(call, account, 10)));
+    assert!(begins(&mut caller).await, "it waits");
+    while ledger.counts().batches == batches {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(
+        house.wallets(account).await,
+        [90, 0, 0, 0],
+        "it was charged"
+    );
+    drop(caller);
+    until_wallets(&house, account, [100, 0, 0, 0]).await;
+    assert_eq!(transfers(&house, call).await, ["charge", "undelivered"]);
+    let held_and_dropped = request();
+    let mut caller = Box::pin(ledger.reserve(reserve(held_and_dropped, account, 30)));
+    assert!(begins(&mut caller).await, "it waits");
+    until_wallets(&house, account, [100, 30, 0, 0]).await;
+    drop(caller);
+    until_wallets(&house, account, [100, 0, 0, 0]).await;
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_process_that_was_replaced_still_gives_back_what_nobody_was_told_of() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = impatient(&house).await;
+    let (call, other) = (request(), request());
+    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    let barrier = in_the_way(&house, account).await;
+    let told = ledger.settle(settle(call, account, 10)).await;
+    assert_eq!(told, Err(LedgerError::Unavailable));
+    // Its next life waits behind the batch that is under way.
+    let next = house.ledger("n1");
+    let lift = async {
+        tokio::time::sleep(SHORT).await;
+        barrier.rollback().await.unwrap();
+    };
+    let ((next, _next_tasks), ()) = tokio::join!(next, lift);
+    until_wallets(&house, account, [100, 0, 0, 0]).await;
+    assert_eq!(
+        ledger.reserve(reserve(other, account, 1)).await,
+        Err(LedgerError::StaleEpoch)
+    );
+    let after = request();
+    next.reserve(reserve(after, account, 5)).await.unwrap();
+    assert_eq!(next.settle(settle(after, account, 5)).await, Ok(done(5, 0)));
+    house.audit().await;
+}

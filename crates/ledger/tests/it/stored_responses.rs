@@ -1,0 +1,126 @@
+//! Answers under clients' keys: shown once they are charged, gone with their call, forgotten in time.
+
+use trunkline_ledger::stored_responses::{self, Include, Row};
+use trunkline_ledger::{Idempotency, Ledger, ReserveAnswer};
+use trunkline_types::{AccountId, NodeId, RequestId};
+
+use crate::test_ledger::{House, held, request, reserve, settle, void};
+
+/// Holds money for a call with a name.
+async fn name(ledger: &Ledger, account: AccountId, key: &str) -> RequestId {
+    let call = request();
+    let mut asked = reserve(call, account, 10);
+    asked.idempotency = Some(Idempotency {
+        key: key.to_owned(),
+        body_hash: [7; 32],
+    });
+    assert_eq!(ledger.reserve(asked).await, Ok(held(10, 0)));
+    call
+}
+
+async fn find(house: &House, account: AccountId, key: &str, shown: Include) -> Option<Row> {
+    stored_responses::find(&house.data, account, key, shown)
+        .await
+        .unwrap()
+}
+
+async fn keep(house: &House, account: AccountId, named: (&str, RequestId)) -> bool {
+    stored_responses::store(&house.data, account, named, b"sealed")
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn an_answer_is_shown_once_its_call_is_charged_and_goes_with_a_call_that_is_not() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let first = name(&ledger, account, "k").await;
+    assert!(keep(&house, account, ("k", first)).await);
+    assert!(
+        !keep(&house, account, ("k", request())).await,
+        "another call"
+    );
+    assert!(!keep(&house, account, ("l", first)).await, "another name");
+    let running = find(&house, account, "k", Include::Charged).await.unwrap();
+    assert_eq!((running.finished, running.answer), (false, None));
+    let task = find(&house, account, "k", Include::Any).await.unwrap();
+    assert_eq!(task.answer.as_deref(), Some(&b"sealed"[..]));
+    ledger.settle(settle(first, account, 10)).await.unwrap();
+    let row = find(&house, account, "k", Include::Charged).await.unwrap();
+    let answer = Some(b"sealed".to_vec());
+    assert_eq!(
+        row,
+        Row {
+            request: first,
+            body_hash: [7; 32],
+            finished: true,
+            answer
+        }
+    );
+    let looked = find(&house, account, "k", Include::Nothing).await.unwrap();
+    assert_eq!(looked.answer, None);
+    let other = house.account(100, 0).await;
+    assert_eq!(find(&house, other, "k", Include::Any).await, None);
+    let second = name(&ledger, account, "gone").await;
+    assert!(keep(&house, account, ("gone", second)).await);
+    ledger.void(void(second, account)).await.unwrap();
+    assert_eq!(find(&house, account, "gone", Include::Any).await, None);
+    house.audit().await;
+}
+
+/// The answer was kept and the process died before the charge: nothing is charged, and the key is free.
+#[tokio::test]
+async fn a_node_that_dies_before_the_charge_frees_the_key_and_its_answer() {
+    let house = House::new().await;
+    let account = house.account(100, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let call = name(&ledger, account, "k").await;
+    assert!(keep(&house, account, ("k", call)).await);
+    let node = NodeId::new("n1").unwrap();
+    let (_, voided) = trunkline_ledger::recovery::register(&house.data, &node)
+        .await
+        .unwrap();
+    assert_eq!(voided, 1);
+    assert_eq!(find(&house, account, "k", Include::Any).await, None);
+    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
+    let (next, _tasks) = house.ledger("n1").await;
+    name(&next, account, "k").await;
+    house.audit().await;
+}
+
+#[tokio::test]
+async fn a_name_is_forgotten_after_a_day_and_one_that_we_gave_after_two_minutes() {
+    let house = House::new().await;
+    let account = house.account(1_000, 0).await;
+    let (ledger, _tasks) = house.ledger("n1").await;
+    let ours = format!("{}ours", stored_responses::GENERATED_KEY_PREFIX);
+    let running = format!("{}running", stored_responses::GENERATED_KEY_PREFIX);
+    for key in ["k", &ours] {
+        let call = name(&ledger, account, key).await;
+        ledger.settle(settle(call, account, 10)).await.unwrap();
+    }
+    let newest = name(&ledger, account, &running).await;
+    let like = || stored_responses::newest_generated(&house.data, account, &[7; 32]);
+    assert_eq!(like().await.unwrap(), Some((running.clone(), newest)));
+    assert_eq!(
+        stored_responses::newest_generated(&house.data, account, &[8; 32]).await,
+        Ok(None),
+        "another body"
+    );
+    assert_eq!(stored_responses::purge(&house.data).await, Ok(0));
+    house.db.shift_clock(121).await;
+    assert_eq!(like().await, Ok(None), "too old to be joined");
+    assert_eq!(stored_responses::purge(&house.data).await, Ok(1));
+    assert_eq!(find(&house, account, &ours, Include::Any).await, None);
+    assert!(
+        find(&house, account, &running, Include::Any)
+            .await
+            .is_some()
+    );
+    house.db.shift_clock(86_400).await;
+    assert_eq!(find(&house, account, "k", Include::Any).await, None);
+    assert_eq!(stored_responses::purge(&house.data).await, Ok(2));
+    let again = ledger.reserve(reserve(request(), account, 1)).await;
+    assert!(matches!(again, Ok(ReserveAnswer::Held { .. })));
+}
