@@ -8,7 +8,7 @@ use trunkline_types::Secret;
 
 use crate::test_run::{self, MIGRATED, Run};
 use crate::server::{self, MIGRATOR, SUPERUSER};
-use crate::{Wire, clock, port, tally};
+use crate::{FaultProxy, clock, port, tally};
 
 /// Few, because many tests share the server.
 const CONNECTIONS: u32 = 8;
@@ -64,7 +64,7 @@ impl Db {
 
     /// The same through a wire that [`Db::wire`] has given.
     #[must_use]
-    pub fn url_through(&self, wire: &Wire, role: Role) -> Secret {
+    pub fn url_through(&self, wire: &FaultProxy, role: Role) -> Secret {
         server::url(server::login(role), wire.port(), &self.name)
     }
 
@@ -110,8 +110,8 @@ impl Db {
 
     /// A breakable line to the shared server, for this test only.
     #[must_use]
-    pub fn wire(&self) -> Wire {
-        Wire::to_postgres(port::loopback(self.port))
+    pub fn wire(&self) -> FaultProxy {
+        FaultProxy::to_postgres(port::loopback(self.port))
     }
 
     /// Moves `app.now()` for everybody in this database, relative to where it stands.

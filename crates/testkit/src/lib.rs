@@ -6,11 +6,11 @@
 //!
 //! - [`Db::fresh`] gives one database per test, cloned from a migrated template on one server that
 //!   all tests of a run share. That server has no durability to speak of.
-//! - [`Postgres::own`] gives a test its own server to break, with a [`Wire`] in front of it.
+//! - [`Postgres::own`] gives a test its own server to break, with a [`FaultProxy`] in front of it.
 //! - [`Redis::start`] and [`Nats::start`] give a test its own of these, [`Nats::cluster`] three that know
 //!   each other; [`Shared::take`] gives it a part of one Redis and one NATS that the run shares.
 //! - [`Smtp`] is a mail server that keeps what it gets and fails when it is told to.
-//! - [`Island`] is a network of its own for a process that is to be cut off from everything.
+//! - [`NetNamespace`] is a network of its own for a process that is to be cut off from everything.
 //! - [`privileged`] lets a test mount and make networks, as root or as a plain user, and reports a test that
 //!   cannot run on a machine.
 #![expect(
@@ -41,15 +41,15 @@ mod tcp_proxy;
 
 pub use clock::{random_bytes, test_clock};
 pub use db::Db;
-pub use netns::{Island, Mainland};
+pub use netns::{NetNamespace, HostBridge};
 pub use nats::Nats;
 pub use postgres::{OwnSettings, Postgres};
 pub use privileges::privileged;
 pub use redis::Redis;
 pub use shared::Shared;
-pub use smtp::{Mail, Manners, Smtp};
+pub use smtp::{Mail, SmtpBehaviour, Smtp};
 pub use tally::count;
 pub use join_all::all_at_once;
 pub use trunkline_db::SystemClock;
 pub use trunkline_types::ShiftableClock;
-pub use tcp_proxy::Wire;
+pub use tcp_proxy::FaultProxy;

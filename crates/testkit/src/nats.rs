@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::engine_process::Engine;
 use crate::test_run::Run;
-use crate::{Wire, clock, binaries, port};
+use crate::{FaultProxy, clock, binaries, port};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const GREETING_MAX_BYTES: u64 = 4_096;
@@ -101,14 +101,14 @@ impl Nats {
 
     /// Its address through a wire that [`Nats::wire`] has given.
     #[must_use]
-    pub fn url_through(&self, wire: &Wire) -> String {
+    pub fn url_through(&self, wire: &FaultProxy) -> String {
         format!("nats://127.0.0.1:{}", wire.port())
     }
 
     /// A breakable line to it.
     #[must_use]
-    pub fn wire(&self) -> Wire {
-        Wire::to_anything(port::loopback(self.port))
+    pub fn wire(&self) -> FaultProxy {
+        FaultProxy::to_anything(port::loopback(self.port))
     }
 
     /// Whether it is there, paused or not.

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::{clock, binaries, random_bytes};
 
 /// An address of this machine that every island reaches, whichever cable is pulled; gone when dropped.
-pub struct Mainland(Ipv4Addr);
+pub struct HostBridge(Ipv4Addr);
 
 /// Only when there is no other way.
 const FALLBACK: &str = "50000";
@@ -18,7 +18,7 @@ const FALLBACK: &str = "50000";
 const TRIES: usize = 20;
 
 /// The island; gone when dropped.
-pub struct Island {
+pub struct NetNamespace {
     name: String,
     cable: String,
     /// The mainland's end of the cable.
@@ -27,9 +27,9 @@ pub struct Island {
     own: Ipv4Addr,
 }
 
-// === impl Mainland ===
+// === impl HostBridge ===
 
-impl Mainland {
+impl HostBridge {
     /// Takes an address.
     #[must_use]
     pub fn take() -> Self {
@@ -50,15 +50,15 @@ impl Mainland {
     }
 }
 
-impl Drop for Mainland {
+impl Drop for HostBridge {
     fn drop(&mut self) {
         ip(&["address", "delete", &format!("{}/32", self.0), "dev", "lo"]);
     }
 }
 
-// === impl Island ===
+// === impl NetNamespace ===
 
-impl Island {
+impl NetNamespace {
     /// Makes one.
     #[must_use]
     pub fn make() -> Self {
@@ -149,7 +149,7 @@ impl Island {
     }
 }
 
-impl Drop for Island {
+impl Drop for NetNamespace {
     fn drop(&mut self) {
         ip(&["link", "delete", &self.cable]);
         ip(&["netns", "delete", &self.name]);

@@ -9,7 +9,7 @@ use trunkline_types::Secret;
 
 use crate::test_run::{self, MIGRATED, Run};
 use crate::server::{self, SUPERUSER, Server};
-use crate::{Wire, clock, binaries, port};
+use crate::{FaultProxy, clock, binaries, port};
 
 /// How long a new standby may take to be in step.
 const STANDBY_TRIES: u32 = 200;
@@ -33,7 +33,7 @@ pub struct OwnSettings {
 /// with its directory when the handle is dropped.
 pub struct Postgres {
     // In this order they end.
-    wire: Wire,
+    wire: FaultProxy,
     server: Server,
     folder: Folder,
 }
@@ -74,7 +74,7 @@ impl Postgres {
         config.extend(extra.map(|(key, value)| (key.as_str(), value.as_str())));
         let server = Server::start_on(&folder.path, &config);
         Self {
-            wire: Wire::to_postgres(port::loopback(server.port())),
+            wire: FaultProxy::to_postgres(port::loopback(server.port())),
             server,
             folder,
         }
@@ -113,7 +113,7 @@ impl Postgres {
         let server = Server::start_on(&folder.path, &[("max_connections", "500")]);
         self.follows_as("async").await;
         Self {
-            wire: Wire::to_postgres(port::loopback(server.port())),
+            wire: FaultProxy::to_postgres(port::loopback(server.port())),
             server,
             folder,
         }
@@ -184,7 +184,7 @@ impl Postgres {
 
     /// The wire that [`Postgres::url`] goes through.
     #[must_use]
-    pub fn wire(&self) -> &Wire {
+    pub fn wire(&self) -> &FaultProxy {
         &self.wire
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::engine_process::Engine;
 use crate::test_run::Run;
-use crate::{Wire, port};
+use crate::{FaultProxy, port};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const PORT_TRIES: usize = 5;
@@ -63,14 +63,14 @@ impl Redis {
 
     /// Its address through a wire that [`Redis::wire`] has given.
     #[must_use]
-    pub fn url_through(&self, wire: &Wire) -> String {
+    pub fn url_through(&self, wire: &FaultProxy) -> String {
         format!("redis://127.0.0.1:{}", wire.port())
     }
 
     /// A breakable line to it.
     #[must_use]
-    pub fn wire(&self) -> Wire {
-        Wire::to_anything(port::loopback(self.port))
+    pub fn wire(&self) -> FaultProxy {
+        FaultProxy::to_anything(port::loopback(self.port))
     }
 
     /// Forgets everything.

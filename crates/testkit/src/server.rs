@@ -40,7 +40,7 @@ pub(crate) fn login(role: Role) -> &'static str {
     }
 }
 
-/// An address without TLS, which a [`Wire`](crate::Wire) could not look into.
+/// An address without TLS, which a [`FaultProxy`](crate::Wire) could not look into.
 pub(crate) fn url(user: &str, port: u16, database: &str) -> Secret {
     Secret::new(format!(
         "postgres://{user}@127.0.0.1:{port}/{database}?sslmode=disable"

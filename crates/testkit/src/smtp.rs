@@ -19,7 +19,7 @@ pub use mail::Mail;
 
 /// How a mail server treats letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manners {
+pub enum SmtpBehaviour {
     /// Takes them.
     Take,
     /// Puts them off: 451.
@@ -43,7 +43,7 @@ enum Line {
 }
 
 struct Shared {
-    manners: Mutex<Manners>,
+    manners: Mutex<SmtpBehaviour>,
     mails: Mutex<Vec<Mail>>,
     logins: Mutex<Vec<String>>,
     is_over: AtomicBool,
@@ -83,7 +83,7 @@ impl Smtp {
         let listener = TcpListener::bind(port::loopback(0)).expect("a free port is there");
         let address = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
-            manners: Mutex::new(Manners::Take),
+            manners: Mutex::new(SmtpBehaviour::Take),
             mails: Mutex::default(),
             logins: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -114,7 +114,7 @@ impl Smtp {
     }
 
     /// Changes how letters are treated from now on.
-    pub fn behave(&self, manners: Manners) {
+    pub fn behave(&self, manners: SmtpBehaviour) {
         *lock(&self.shared.manners) = manners;
     }
 
@@ -148,7 +148,7 @@ impl Smtp {
     }
 
     /// Waits for a letter to an address.
-    pub async fn letter_to(&self, address: &str) -> Mail {
+    pub async fn mail_to(&self, address: &str) -> Mail {
         let began = Instant::now();
         loop {
             let mails = self.mails();

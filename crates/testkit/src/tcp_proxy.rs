@@ -25,7 +25,7 @@ const ORDERS: usize = 16;
 
 /// A breakable line. Whatever is ordered holds when the call returns, for open connections and new
 /// ones alike. Dropping it resets every connection.
-pub struct Wire {
+pub struct FaultProxy {
     address: SocketAddr,
     orders: Option<mpsc::Sender<(Order, SyncSender<()>)>>,
     shared: Arc<Shared>,
@@ -70,9 +70,9 @@ const AFTER_COMMIT: u8 = 2;
 const STALL_BEFORE_COMMIT: u8 = 3;
 const STALL_AFTER_COMMIT: u8 = 4;
 
-// === impl Wire ===
+// === impl FaultProxy ===
 
-impl Wire {
+impl FaultProxy {
     /// A line to a PostgreSQL, whose messages it can read.
     #[must_use]
     pub fn to_postgres(upstream: SocketAddr) -> Self {
@@ -86,7 +86,7 @@ impl Wire {
     }
 
     /// A line to anything that listens on another address of this machine than the loopback, for
-    /// processes of an [`Island`](crate::Island).
+    /// processes of an [`NetNamespace`](crate::Island).
     #[must_use]
     pub fn on(host: IpAddr, upstream: SocketAddr) -> Self {
         Self::open(host, upstream, false)
@@ -109,7 +109,7 @@ impl Wire {
     }
 
     /// Lets nothing through and tells nobody: as if a cable were cut or the other machine had
-    /// vanished. What was sent meanwhile arrives after [`Wire::pass`].
+    /// vanished. What was sent meanwhile arrives after [`FaultProxy::pass`].
     pub fn black_hole(&self) {
         self.order(Order::Become(Mode::BlackHole));
     }
@@ -218,7 +218,7 @@ impl Wire {
     }
 }
 
-impl Drop for Wire {
+impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {

@@ -14,19 +14,19 @@ use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, NodeId, RequestId};
 
 /// What a command printed and how it ended.
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
 /// A database and the executable in front of it.
-pub(crate) struct Desk {
+pub(crate) struct AdminCli {
     pub(crate) db: Db,
     directory: tempfile::TempDir,
 }
 
-impl Desk {
+impl AdminCli {
     pub(crate) async fn new() -> Self {
         Self {
             db: Db::fresh().await,
@@ -35,13 +35,13 @@ impl Desk {
     }
 
     /// Runs `trunkline` with the login of a role.
-    pub(crate) fn run_as(&self, role: Role, words: &[&str]) -> Said {
+    pub(crate) fn run_as(&self, role: Role, words: &[&str]) -> CommandOutput {
         let output = self.command(role, words).output().unwrap();
-        Said::of(&output)
+        CommandOutput::of(&output)
     }
 
     /// Runs `trunkline` with a variable more in its environment and something to read.
-    pub(crate) fn run_with(&self, variable: (&str, &str), input: &str, words: &[&str]) -> Said {
+    pub(crate) fn run_with(&self, variable: (&str, &str), input: &str, words: &[&str]) -> CommandOutput {
         let mut child = self
             .command(Role::Console, words)
             .env(variable.0, variable.1)
@@ -54,7 +54,7 @@ impl Desk {
         // A command that refuses early does not read; that is its right.
         drop(stdin.write_all(input.as_bytes()));
         drop(stdin);
-        Said::of(&child.wait_with_output().unwrap())
+        CommandOutput::of(&child.wait_with_output().unwrap())
     }
 
     pub(crate) fn command(&self, role: Role, words: &[&str]) -> Command {
@@ -76,7 +76,7 @@ impl Desk {
         std::fs::write(path, text).unwrap();
     }
 
-    pub(crate) fn run(&self, words: &[&str]) -> Said {
+    pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
         self.run_as(Role::Console, words)
     }
 
@@ -167,7 +167,7 @@ pub(crate) fn reserve(request: RequestId, account: AccountId, key: i64, amount: 
     }
 }
 
-impl Said {
+impl CommandOutput {
     fn of(output: &Output) -> Self {
         Self {
             code: output.status.code(),
@@ -181,7 +181,7 @@ impl Said {
     }
 }
 
-impl std::fmt::Debug for Said {
+impl std::fmt::Debug for CommandOutput {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{:?}\n{}\n{}", self.code, self.out, self.err)
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 fn trunkline(directory: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_trunkline"))
@@ -170,7 +170,7 @@ fn stale_lists_old_prices_with_their_age_and_succeeds() {
 
 #[tokio::test]
 async fn the_starter_catalog_can_be_sold_from_as_it_is() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let done = desk.json(&["catalog", "import", "--starter"]);
     let starter = trunkline_catalog::starter().unwrap();
     let cells = trunkline_social::Cells::builtin().unwrap();

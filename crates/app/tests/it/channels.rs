@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::{Value, json};
 use trunkline_db::Role;
 
-use crate::admin_cli::{Desk, Said};
+use crate::admin_cli::{AdminCli, CommandOutput};
 
 /// Stands for a secret; the tests look for it where it must not be.
 const CANARY: &str = "sk-canary-0123456789-tail";
@@ -21,8 +21,8 @@ const COST: &str = r#"{
 }"#;
 
 /// A desk with a keyring and the canary in a file.
-async fn desk() -> Desk {
-    let desk = Desk::new().await;
+async fn desk() -> AdminCli {
+    let desk = AdminCli::new().await;
     let made = desk.run(&["keyring", "generate"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     desk.write("key", &format!("{CANARY}\n"));
@@ -414,7 +414,7 @@ async fn the_text_of_a_credential_is_in_no_output_and_in_no_row() {
     let (address, _heard) = upstream(vec![echo.clone(), echo]);
     let base = format!("http://{address}");
     let variable = ("UPSTREAM", CANARY);
-    let mut all: Vec<Said> = Vec::new();
+    let mut all: Vec<CommandOutput> = Vec::new();
     let mut say = |variable, input: &str, words: &[&str]| {
         all.push(desk.run_with(variable, input, words));
     };

@@ -2,11 +2,11 @@
 
 use trunkline_db::Role;
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 #[tokio::test]
 async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let made = desk.json(&[
         "code",
         "create",
@@ -86,7 +86,7 @@ async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
 
 #[tokio::test]
 async fn the_letters_of_a_house_without_mail_are_none_at_first() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
     let shown = desk.json(&["emails"]);
     assert_eq!(shown["emails"], serde_json::json!([]));

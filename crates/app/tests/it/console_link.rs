@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use trunkline_db::Role;
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 use crate::dev::{Dev, TRUNKLINE};
 use crate::sdk::customer::{Sent, send_bytes};
 
@@ -67,7 +67,7 @@ async fn dev_prints_no_signed_in_link_where_other_machines_can_reach_its_console
 
 #[tokio::test]
 async fn serve_prints_no_signed_in_link_and_takes_none() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     desk.json(&["keyring", "generate"]);
     let mut command = desk.command(Role::Data, &["serve", "--json"]);
     let people = desk.db.url(Role::Console);

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 #[tokio::test]
 async fn limits_are_set_listed_and_removed_and_wrong_ones_are_explained() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let id = desk.account("Ada").to_string();
     let set = desk.json(&["account", "limits", &id, "--rpm", "50"]);
     assert_eq!(set["limits"]["requests_per_minute"], json!(50));

@@ -3,7 +3,7 @@
 use trunkline_db::{Role, events};
 use trunkline_types::{AccountId, ApiKey, Money};
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 /// The words of `budget set` for an account.
 fn budget<'a>(account: &'a str, words: &[&'a str]) -> Vec<&'a str> {
@@ -13,7 +13,7 @@ fn budget<'a>(account: &'a str, words: &[&'a str]) -> Vec<&'a str> {
 // covers: D-2-19
 #[tokio::test]
 async fn an_account_has_a_paid_and_a_trial_wallet_and_a_payment_is_booked_once() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let account = desk.account("Ada");
     let id = account.to_string();
     let pay = ["topup", &id, "12.5", "--event", "invoice-1"];
@@ -62,7 +62,7 @@ async fn an_account_has_a_paid_and_a_trial_wallet_and_a_payment_is_booked_once()
 
 #[tokio::test]
 async fn an_account_is_told_of_a_balance_below_its_mark() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let account = desk.account("Ada");
     let id = account.to_string();
     desk.json(&["topup", &id, "12.5", "--event", "invoice-1"]);
@@ -89,7 +89,7 @@ async fn an_account_is_told_of_a_balance_below_its_mark() {
 // covers: D-1-13, D-1-18, D-1-19
 #[tokio::test]
 async fn a_key_is_printed_once_and_listed_by_prefix_and_last_four() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let account = desk.account("Ada");
     let id = account.to_string();
     let made = desk.run(&["key", "create", &id, "--name", "laptop"]);
@@ -140,7 +140,7 @@ async fn a_key_is_printed_once_and_listed_by_prefix_and_last_four() {
 
 #[tokio::test]
 async fn a_key_below_another_is_narrower_and_goes_with_it() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let account = desk.account("Ada");
     let (id, other) = (account.to_string(), desk.account("Bob").to_string());
     let (parent, _) = desk.key(
@@ -205,7 +205,7 @@ async fn a_key_below_another_is_narrower_and_goes_with_it() {
 
 #[tokio::test]
 async fn a_key_names_a_group_that_its_account_is_allowed_or_is_not_made() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let words = [
         "account",
         "create",
@@ -234,7 +234,7 @@ async fn a_key_names_a_group_that_its_account_is_allowed_or_is_not_made() {
 
 #[tokio::test]
 async fn a_budget_is_set_shown_and_taken_away_and_wrong_ones_are_explained() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let account = desk.account("Ada");
     let id = account.to_string();
     let (key, _) = desk.key(account, &[]);
@@ -335,7 +335,7 @@ async fn a_budget_is_set_shown_and_taken_away_and_wrong_ones_are_explained() {
 
 #[tokio::test]
 async fn a_statement_tells_every_entry_with_the_balance_after_it_newest_first() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let account = desk.account("Ada");
     let id = account.to_string();
     let empty = desk.run(&["account", "statement", &id]);
@@ -399,7 +399,7 @@ async fn a_statement_tells_every_entry_with_the_balance_after_it_newest_first() 
 
 #[tokio::test]
 async fn the_audit_ends_with_0_when_the_books_hold_and_with_1_and_the_row_when_they_do_not() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let account = desk.account("Ada");
     let id = account.to_string();
     let (key, _) = desk.key(account, &[]);
@@ -440,7 +440,7 @@ async fn the_audit_ends_with_0_when_the_books_hold_and_with_1_and_the_row_when_t
 
 #[tokio::test]
 async fn a_login_without_the_role_and_a_database_without_the_schema_are_explained() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let said = desk.run_as(Role::Data, &["account", "show", "1000"]);
     assert_eq!(said.code, Some(1));
     assert!(

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 use trunkline_db::Role;
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -18,7 +18,7 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(desk: &Desk) -> Self {
+    fn start(desk: &AdminCli) -> Self {
         trunkline_testkit::count("gateway process");
         let mut command = desk.command(Role::Data, &["serve", "--json"]);
         let people = desk.db.url(Role::Console);
@@ -80,8 +80,8 @@ impl Drop for Serving {
     }
 }
 
-async fn house() -> Desk {
-    let desk = Desk::new().await;
+async fn house() -> AdminCli {
+    let desk = AdminCli::new().await;
     desk.json(&["keyring", "generate"]);
     desk
 }

@@ -17,7 +17,7 @@ use trunkline_gateway::cells_with_folder;
 use trunkline_social::{Cell, Cells};
 use trunkline_types::Money;
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 /// Within which a change of an operator holds on every node.
 const SOON: Duration = Duration::from_secs(2);
@@ -94,7 +94,7 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(desk: &Desk) -> Self {
+    fn start(desk: &AdminCli) -> Self {
         trunkline_testkit::count("gateway process");
         let mut command = desk.command(Role::Data, &["serve", "--json"]);
         let people = desk.db.url(Role::Console);
@@ -211,8 +211,8 @@ fn page(cell: &Cell) -> String {
 }
 
 /// A desk whose starter catalog and suggested prices sell every cell, and where a channel serves them.
-async fn shop(source: SocketAddr) -> Desk {
-    let desk = Desk::new().await;
+async fn shop(source: SocketAddr) -> AdminCli {
+    let desk = AdminCli::new().await;
     let folder = example().canonicalize().unwrap();
     let config = format!("[social]\ncells = \"{}\"\n", folder.display());
     desk.write("trunkline.toml", &config);

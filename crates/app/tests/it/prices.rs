@@ -7,7 +7,7 @@ use trunkline_ledger::{Detail, Ledger, LedgerSettings, OnCallerGone, Outcome, Se
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, Face, Money, NodeId, RequestId, Units};
 
-use crate::admin_cli::{Desk, reserve};
+use crate::admin_cli::{AdminCli, reserve};
 
 /// 2 USD a million input tokens, 8 USD a million output tokens, twice that in long contexts.
 const CATALOG: &str = r#"
@@ -31,7 +31,7 @@ standard = { per_call = 20000000000 }
 "#;
 
 /// A call of `model` that used so many tokens, was charged so much and cost us so much.
-async fn sold(desk: &Desk, account: i64, (input, output): (u64, u64), nanos: (i64, i64)) {
+async fn sold(desk: &AdminCli, account: i64, (input, output): (u64, u64), nanos: (i64, i64)) {
     let data = desk.db.connect(Role::Data).await;
     let node = NodeId::new("n1").unwrap();
     let opened = Ledger::open(data, &node, LedgerSettings::default()).await;
@@ -63,7 +63,7 @@ async fn sold(desk: &Desk, account: i64, (input, output): (u64, u64), nanos: (i6
 
 #[tokio::test]
 async fn a_diff_shows_each_changed_price_and_what_last_weeks_calls_would_have_cost() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     desk.write("catalog.toml", CATALOG);
     let first = desk.json(&["catalog", "import", "catalog.toml"]);
     assert_eq!(
@@ -111,7 +111,7 @@ async fn a_diff_shows_each_changed_price_and_what_last_weeks_calls_would_have_co
 
 #[tokio::test]
 async fn a_diff_fails_where_a_model_would_sell_below_its_cost() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     desk.write("catalog.toml", CATALOG);
     desk.json(&["catalog", "import", "catalog.toml"]);
     let account = desk.account("Ada");
@@ -144,7 +144,7 @@ async fn a_diff_fails_where_a_model_would_sell_below_its_cost() {
 
 #[tokio::test]
 async fn a_price_is_set_by_one_command_and_a_bad_one_is_refused_whole() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     desk.write("catalog.toml", CATALOG);
     desk.json(&["catalog", "import", "catalog.toml", "--note", "first"]);
     let set = [

@@ -13,10 +13,10 @@ use trunkline_ledger::accounts::{self as ledger_desk, AccountKind, TopUp, TopUpA
 use trunkline_ledger::audit;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::trial_grants::{self, Granted, NewGrant, Recipient};
-use trunkline_testkit::{Manners, Smtp, random_bytes};
+use trunkline_testkit::{SmtpBehaviour, Smtp, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, RequestId, Shard};
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 const PASSWORD: &str = "correct horse canary";
 /// Longest wait for what happens within a second on a machine that is idle.
@@ -29,7 +29,7 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(desk: &Desk, log: &File, settings: &[(&str, &str)]) -> Self {
+    fn start(desk: &AdminCli, log: &File, settings: &[(&str, &str)]) -> Self {
         trunkline_testkit::count("gateway process");
         let mut command = desk.command(Role::Data, &["serve", "--json"]);
         for listener in ["EDGE", "CONSOLE", "ADMIN"] {
@@ -126,7 +126,7 @@ impl Browser {
     }
 }
 
-async fn until(desk: &Desk, query: &str, wanted: &str) {
+async fn until(desk: &AdminCli, query: &str, wanted: &str) {
     let began = Instant::now();
     loop {
         let got = desk.db.ask(query).await;
@@ -149,7 +149,7 @@ fn mail<'a>(url: &'a str, from: &'a str) -> Vec<(&'a str, &'a str)> {
 
 #[tokio::test]
 async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
-    let (desk, smtp) = (Desk::new().await, Smtp::start());
+    let (desk, smtp) = (AdminCli::new().await, Smtp::start());
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
     let log = tempfile::NamedTempFile::new().unwrap();
     let url = smtp.url();
@@ -161,7 +161,7 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
     let serving = Serving::start(&desk, log.as_file(), &settings);
     let mut ada = Browser::at(&serving);
     ada.sign_up("ada@example.com");
-    let letter = smtp.letter_to("ada@example.com").await;
+    let letter = smtp.mail_to("ada@example.com").await;
     assert_eq!(letter.header("subject"), "Verify your email for The House");
     let host = serving.console.clone().unwrap();
     assert!(
@@ -205,22 +205,22 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
 
 #[tokio::test]
 async fn a_letter_outlives_the_process_that_was_sending_it() {
-    let (desk, smtp) = (Desk::new().await, Smtp::start());
+    let (desk, smtp) = (AdminCli::new().await, Smtp::start());
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
     let log = tempfile::NamedTempFile::new().unwrap();
-    smtp.behave(Manners::Hang);
+    smtp.behave(SmtpBehaviour::Hang);
     let url = smtp.url();
     let settings = mail(&url, "mail@house.example");
     let first = Serving::start(&desk, log.as_file(), &settings);
     Browser::at(&first).sign_up("ada@example.com");
     until(&desk, "SELECT tries::text FROM app.email", "1").await;
     first.kill();
-    smtp.behave(Manners::Take);
+    smtp.behave(SmtpBehaviour::Take);
     assert!(smtp.mails().is_empty());
     let second = Serving::start(&desk, log.as_file(), &settings);
     // It is the first one's until its lease is over.
     desk.db.shift_clock(91).await;
-    let letter = smtp.letter_to("ada@example.com").await;
+    let letter = smtp.mail_to("ada@example.com").await;
     until(&desk, "SELECT state FROM app.email", "sent").await;
     assert_eq!(smtp.mails().len(), 1);
     let (status, _) =
@@ -230,7 +230,7 @@ async fn a_letter_outlives_the_process_that_was_sending_it() {
 
 #[tokio::test]
 async fn without_mail_the_command_line_has_the_link() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
     let log = tempfile::NamedTempFile::new().unwrap();
     let serving = Serving::start(&desk, log.as_file(), &[("CONSOLE__SIGN_UP", "open")]);
@@ -249,7 +249,7 @@ async fn without_mail_the_command_line_has_the_link() {
 }
 
 /// An organisation that was given a dollar for thirty days.
-async fn granted(desk: &Desk, number: u32) -> AccountId {
+async fn granted(desk: &AdminCli, number: u32) -> AccountId {
     let console = desk.db.connect(Role::Console).await;
     let mut tx = console.begin().await.unwrap();
     let account = ledger_desk::create_account(&mut tx, AccountKind::Live)
@@ -295,7 +295,7 @@ async fn granted(desk: &Desk, number: u32) -> AccountId {
 #[tokio::test]
 async fn credit_that_is_over_goes_back_once_while_workers_die() {
     const GRANTS: u32 = 60;
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
     let mut accounts = Vec::new();
     for number in 0..GRANTS {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use trunkline_db::Role;
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 /// Cells that the specification names, and those of them with a published price.
 const CELLS: usize = 101;
@@ -27,7 +27,7 @@ fn number(value: &Value) -> usize {
 
 #[tokio::test]
 async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let bare = desk.json(&["social", "list"]);
     assert!(cells(&bare).len() >= CELLS);
     assert_eq!(bare["available"], 0, "nothing has a price yet");
@@ -89,7 +89,7 @@ async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
 
 #[tokio::test]
 async fn names_that_are_none_are_refused_with_those_there_are_and_the_role_is_needed() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let said = desk.refused(&["social", "pause", "myspace", "search", "--reason", "x"]);
     assert!(said.contains("there is no platform \"myspace\""), "{said}");
     assert!(said.contains("douyin, xiaohongshu"), "{said}");
@@ -119,7 +119,7 @@ async fn names_that_are_none_are_refused_with_those_there_are_and_the_role_is_ne
 
 #[tokio::test]
 async fn a_pause_outlives_the_file_of_its_platform_and_can_be_ended() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let platform = "label = \"P99\"\nkey = \"plaza\"\nname = \"Plaza\"\n[cells.trending]\nmethod = \"GET\"\n\
         path = \"/api/v1/plaza\"\non_400 = \"try_again\"\nresult = { some_of = [\"/items\"] }\n\
         cost = { usd = \"0.003\", source = \"a test\", read_on = \"2026-11-15\" }\n";
@@ -146,7 +146,7 @@ async fn a_pause_outlives_the_file_of_its_platform_and_can_be_ended() {
 
 #[tokio::test]
 async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     desk.json(&["catalog", "import", "--starter"]);
     let before = desk.json(&["catalog", "history"]);
     let words = ["social", "price", "--suggest"];
@@ -213,7 +213,7 @@ async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
 
 #[tokio::test]
 async fn an_empty_catalog_is_told_to_import_one_and_keeps_empty() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let said = desk.refused(&["social", "price", "--suggest", "--yes"]);
     assert!(
         said.contains("trunkline catalog import --starter"),
@@ -223,7 +223,7 @@ async fn an_empty_catalog_is_told_to_import_one_and_keeps_empty() {
 }
 
 /// Runs `social price --suggest` at a terminal and types an answer.
-fn at_a_terminal(desk: &Desk, typed: &str) -> String {
+fn at_a_terminal(desk: &AdminCli, typed: &str) -> String {
     let line = format!("{} social price --suggest", env!("CARGO_BIN_EXE_trunkline"));
     let url = desk.db.url(Role::Console);
     let directory = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ fn at_a_terminal(desk: &Desk, typed: &str) -> String {
 
 #[tokio::test]
 async fn a_person_is_asked_once_and_anything_but_yes_writes_nothing() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     desk.json(&["catalog", "import", "--starter"]);
     for no in ["n\n", "\n", "maybe\n"] {
         let screen = at_a_terminal(&desk, no);

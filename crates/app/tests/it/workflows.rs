@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_db::Role;
 
-use crate::admin_cli::Desk;
+use crate::admin_cli::AdminCli;
 
 const BASE: &str = include_str!("../../../catalog/tests/fixtures/workflows/base.json");
 
@@ -75,7 +75,7 @@ fn a_record_is_validated_without_a_database_and_every_finding_is_told() {
 
 #[tokio::test]
 async fn records_are_imported_step_by_step_and_listed() {
-    let desk = Desk::new().await;
+    let desk = AdminCli::new().await;
     let empty = desk.json(&["workflow", "list"]);
     assert_eq!(empty["workflows"], json!([]));
     let import = |changes: &[(&str, Value)]| {

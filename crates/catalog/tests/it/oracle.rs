@@ -48,9 +48,9 @@ struct Peak {
 }
 
 /// A small generator: one number names a whole case.
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -80,7 +80,7 @@ impl Dice {
 }
 
 impl Plan {
-    pub(crate) fn new(dice: &mut Dice) -> Self {
+    pub(crate) fn new(dice: &mut Rng) -> Self {
         let unit = BillingUnit::ALL[dice.below(5) as usize];
         let levels = if unit == BillingUnit::Tokens {
             dice.below(4)
@@ -108,7 +108,7 @@ impl Plan {
                 let mut standard = BTreeMap::new();
                 let mut paid = BTreeMap::new();
                 for level in 0..=thresholds.len() {
-                    let raise = |dice: &mut Dice, column: &mut BTreeMap<Face, u64>| {
+                    let raise = |dice: &mut Rng, column: &mut BTreeMap<Face, u64>| {
                         for face in &faces {
                             let price = column.entry(*face).or_insert(0);
                             *price = (*price + dice.magnitude(UnitPrice::MAX_PICO))
@@ -141,7 +141,7 @@ impl Plan {
     }
 
     /// The list as a book would write it, its tiers in random order.
-    pub(crate) fn raw_list(&self, dice: &mut Dice) -> RawList {
+    pub(crate) fn raw_list(&self, dice: &mut Rng) -> RawList {
         let mut tiers = Vec::new();
         for (cell, (standard, paid)) in &self.prices {
             let exists =
@@ -257,7 +257,7 @@ impl Plan {
     }
 
     /// Random use of a call.
-    pub(crate) fn units(&self, dice: &mut Dice, most: u64) -> Units {
+    pub(crate) fn units(&self, dice: &mut Rng, most: u64) -> Units {
         self.billed_faces()
             .into_iter()
             .fold(Units::none(), |units, face| {
@@ -267,13 +267,13 @@ impl Plan {
     }
 
     /// A moment between 1990 and 2060, often close to a change of the hour.
-    pub(crate) fn moment(dice: &mut Dice) -> Timestamp {
+    pub(crate) fn moment(dice: &mut Rng) -> Timestamp {
         let hour = 175_000 + dice.below(613_000) as i64;
         let offset = [0, -1, 1, 1_800_000_000, -1_800_000_000][dice.below(5) as usize];
         Timestamp::from_micros(hour * 3_600_000_000 + offset)
     }
 
-    pub(crate) fn attributes(dice: &mut Dice) -> Attributes {
+    pub(crate) fn attributes(dice: &mut Rng) -> Attributes {
         match dice.below(3) {
             0 => Attributes::none(),
             1 => Attributes::none().with("service_tier", "priority"),
@@ -283,9 +283,9 @@ impl Plan {
 }
 
 impl Peak {
-    fn new(dice: &mut Dice) -> Self {
+    fn new(dice: &mut Rng) -> Self {
         let zone = ZONES[dice.below(6) as usize];
-        let some = |dice: &mut Dice, range: std::ops::Range<u8>| {
+        let some = |dice: &mut Rng, range: std::ops::Range<u8>| {
             let mut chosen: Vec<u8> = range.clone().filter(|_| dice.coin()).collect();
             if chosen.is_empty() {
                 chosen.push(range.start);
@@ -313,8 +313,8 @@ impl Peak {
 }
 
 /// Limits that some units just fit into, with room above in some directions.
-pub(crate) fn limits_around(dice: &mut Dice, units: &Units) -> Limits {
-    let room = |dice: &mut Dice, used: u64| {
+pub(crate) fn limits_around(dice: &mut Rng, units: &Units) -> Limits {
+    let room = |dice: &mut Rng, used: u64| {
         (used
             + if dice.coin() {
                 0

@@ -11,9 +11,9 @@ use trunkline_catalog::{
 };
 use trunkline_types::{Face, MAX_QUANTITY, Units};
 
-use crate::oracle::{Dice, Plan, half_up, limits_around};
+use crate::oracle::{Rng, Plan, half_up, limits_around};
 
-fn class(dice: &mut Dice) -> PriceClass {
+fn class(dice: &mut Rng) -> PriceClass {
     if dice.coin() {
         PriceClass::Paid
     } else {
@@ -40,7 +40,7 @@ fn holds<S: Strategy>(inputs: &S, case: impl Fn(S::Value) -> Result<(), TestCase
 #[test]
 fn a_charge_equals_the_exact_rational_rounded_once_half_up() {
     holds(&any::<u64>(), |seed| {
-        let dice = &mut Dice::new(seed);
+        let dice = &mut Rng::new(seed);
         let plan = Plan::new(dice);
         let list = plan.raw_list(dice).check().unwrap();
         let offer = Offer {
@@ -82,7 +82,7 @@ fn a_charge_equals_the_exact_rational_rounded_once_half_up() {
 #[test]
 fn a_bound_is_at_least_the_charge_of_every_legal_usage() {
     holds(&any::<u64>(), |seed| {
-        let dice = &mut Dice::new(seed);
+        let dice = &mut Rng::new(seed);
         let plan = Plan::new(dice);
         let list = plan.raw_list(dice).check().unwrap();
         let offer = Offer {
@@ -115,7 +115,7 @@ fn a_bound_is_at_least_the_charge_of_every_legal_usage() {
 #[test]
 fn a_charge_and_a_bound_never_fall_when_a_quantity_grows() {
     holds(&any::<u64>(), |seed| {
-        let dice = &mut Dice::new(seed);
+        let dice = &mut Rng::new(seed);
         let plan = Plan::new(dice);
         let list = plan.raw_list(dice).check().unwrap();
         let offer = Offer {
@@ -174,7 +174,7 @@ fn a_charge_and_a_bound_never_fall_when_a_quantity_grows() {
 #[test]
 fn no_quantity_and_no_time_makes_a_quote_panic() {
     holds(&any::<(u64, u64, i64)>(), |(seed, quantity, at)| {
-        let dice = &mut Dice::new(seed);
+        let dice = &mut Rng::new(seed);
         let plan = Plan::new(dice);
         let list = plan.raw_list(dice).check().unwrap();
         let offer = Offer {

@@ -18,23 +18,23 @@ use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{Clock as _, RequestId, Timestamp};
 use trunkline_upstream::Client;
 
-use crate::fake_catalog::Stall;
+use crate::fake_catalog::FakeCatalog;
 
 const BASE: &str = include_str!("../../../catalog/tests/fixtures/workflows/base.json");
 
 /// Where the console of tests is opened.
 pub(crate) const DASH_URL: &str = "http://127.0.0.1:8081";
 
-pub(crate) struct Desk {
+pub(crate) struct TestConsole {
     pub(crate) console: Console,
-    pub(crate) stall: Arc<Stall>,
+    pub(crate) stall: Arc<FakeCatalog>,
     /// Under the role console.
     pub(crate) people: Database,
     pub(crate) db: Db,
 }
 
 #[derive(Debug)]
-pub(crate) struct Got {
+pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -57,14 +57,14 @@ pub(crate) fn record(name: &str) -> Value {
     record
 }
 
-impl Desk {
+impl TestConsole {
     pub(crate) async fn new() -> Self {
         Self::with(ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1")).await
     }
 
     pub(crate) async fn with(settings: ConsoleSettings) -> Self {
         let db = Db::fresh().await;
-        let stall = Stall::new();
+        let stall = FakeCatalog::new();
         let people = db.connect(Role::Console).await;
         let data = db.connect(Role::Data).await;
         Self {
@@ -89,11 +89,11 @@ impl Desk {
         tx.finish(done).await.unwrap();
     }
 
-    pub(crate) async fn ask(&self, request: Request<Body>) -> Got {
+    pub(crate) async fn ask(&self, request: Request<Body>) -> Response {
         ask(&self.console, request).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Got {
+    pub(crate) async fn get(&self, path: &str) -> Response {
         self.ask(request(Method::GET, path)).await
     }
 }
@@ -102,7 +102,7 @@ impl Desk {
 pub(crate) fn parts(
     data: Database,
     people: Database,
-    stall: &Arc<Stall>,
+    stall: &Arc<FakeCatalog>,
     settings: ConsoleSettings,
 ) -> Parts {
     let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
@@ -120,15 +120,15 @@ pub(crate) fn parts(
             told.unwrap_or(peer)
         }),
         client: Client::new(Duration::from_secs(5)).unwrap(),
-        gateway: Arc::<Stall>::clone(stall),
+        gateway: Arc::<FakeCatalog>::clone(stall),
         request_ids: ids(),
     }
 }
 
-pub(crate) async fn ask(console: &Console, request: Request<Body>) -> Got {
+pub(crate) async fn ask(console: &Console, request: Request<Body>) -> Response {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let (head, body) = console.answer_whole(request, peer).await.into_parts();
-    Got {
+    Response {
         status: head.status,
         headers: head.headers,
         body,
@@ -140,7 +140,7 @@ pub(crate) fn request(method: Method, path: &str) -> Request<Body> {
     request.body(Body::empty()).unwrap()
 }
 
-impl Got {
+impl Response {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }

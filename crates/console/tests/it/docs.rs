@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use crate::client::{DASH_URL, Desk, request};
+use crate::client::{DASH_URL, TestConsole, request};
 
 fn pages(list: &str) -> Vec<String> {
     let links = list.split("](").skip(1);
@@ -14,7 +14,7 @@ fn pages(list: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn every_page_is_there_for_people_and_for_programs() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let list = desk.get("/llms.txt").await;
     assert_eq!(list.header("content-type"), "text/plain; charset=utf-8");
     let list = String::from_utf8(list.body.to_vec()).unwrap();
@@ -53,7 +53,7 @@ async fn every_page_is_there_for_people_and_for_programs() {
 // covers: S-1-12
 #[tokio::test]
 async fn the_rule_of_acceptable_use_is_published_for_people_and_for_programs() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     for path in ["/docs/social", "/docs/social.md", "/llms-full.txt"] {
         let page = desk.get(path).await;
         assert_eq!(page.status, 200, "{path}");
@@ -74,7 +74,7 @@ async fn the_rule_of_acceptable_use_is_published_for_people_and_for_programs() {
 
 #[tokio::test]
 async fn a_page_may_load_what_is_ours_alone_and_is_not_sent_twice() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let page = desk.get("/docs/quickstart").await;
     let rules = page.header("content-security-policy").to_owned();
     for rule in [
@@ -115,7 +115,7 @@ async fn a_page_may_load_what_is_ours_alone_and_is_not_sent_twice() {
 
 #[tokio::test]
 async fn what_is_not_there_is_404_with_help_and_what_is_nearly_there_leads_on() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     for path in [
         "/docs/no-such-page",
         "/docs/no-such-page.md",
@@ -146,7 +146,7 @@ async fn what_is_not_there_is_404_with_help_and_what_is_nearly_there_leads_on() 
 
 #[tokio::test]
 async fn an_errors_address_leads_to_its_entry() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let error = desk.get("/api/no-such-thing").await.error(404, "not_found");
     let address = error["doc_url"].as_str().unwrap();
     let (page, heading) = address.split_once('#').unwrap();
@@ -160,7 +160,7 @@ async fn an_errors_address_leads_to_its_entry() {
 
 #[tokio::test]
 async fn the_interfaces_are_pages_made_of_their_documents() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     for (document, page) in [
         ("/openapi/gateway.json", "/docs/api.md"),
         ("/openapi.json", "/docs/console-api.md"),

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use trunkline_catalog::workflow::SCHEMA;
 
-use crate::client::{Desk, record};
+use crate::client::{TestConsole, record};
 
 #[tokio::test]
 async fn the_document_describes_every_answer_and_every_error_of_every_path() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.keep(&record("clip")).await;
     let got = desk.get("/openapi.json").await;
     assert_eq!(got.header("content-type"), "application/json");
@@ -92,7 +92,7 @@ fn every_reference_is_there(document: &Value, part: &Value) {
 
 #[tokio::test]
 async fn the_schema_of_records_is_served_and_is_the_one_in_the_document() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let got = desk.get("/schemas/workflow.json").await;
     assert_eq!(got.header("content-type"), "application/schema+json");
     assert_eq!(got.body, SCHEMA.as_bytes());
@@ -116,7 +116,7 @@ async fn the_document_is_the_one_that_pages_are_built_of() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../web/openapi/openapi.json"
     );
-    let document = Desk::new().await.get("/openapi.json").await.json();
+    let document = TestConsole::new().await.get("/openapi.json").await.json();
     let text = format!("{document:#}\n");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(kept, &text).unwrap();

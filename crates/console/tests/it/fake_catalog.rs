@@ -99,7 +99,7 @@ cost = { usd = "0.001", source = "a test", read_on = "2026-11-15" }
 result = { some_of = ["/items"] }
 "#;
 
-pub(crate) struct Stall {
+pub(crate) struct FakeCatalog {
     book: Mutex<Arc<Book>>,
     /// Names of cells that are paused.
     paused: Mutex<Vec<String>>,
@@ -111,7 +111,7 @@ pub(crate) struct Stall {
     pub(crate) stops: Mutex<Option<bool>>,
 }
 
-impl Stall {
+impl FakeCatalog {
     pub(crate) fn new() -> Arc<Self> {
         let mut cells = Cells::builtin().unwrap();
         cells.add("plaza", PLATFORM).unwrap();
@@ -131,7 +131,7 @@ impl Stall {
     }
 }
 
-impl Stall {
+impl FakeCatalog {
     /// Takes these cells off sale, and no others.
     pub(crate) fn pause(&self, models: &[&str]) {
         *self.paused.lock().unwrap() = models.iter().map(|name| (*name).to_owned()).collect();
@@ -139,7 +139,7 @@ impl Stall {
     }
 }
 
-impl GatewayPort for Stall {
+impl GatewayPort for FakeCatalog {
     fn book(&self) -> Arc<Book> {
         Arc::clone(&self.book.lock().unwrap())
     }

@@ -12,7 +12,7 @@ use trunkline_console::{Console, ConsoleSettings};
 use trunkline_db::{PoolSettings, Role, connect_lazily};
 use trunkline_types::Secret;
 
-use crate::client::{DASH_URL, Desk, ask, parts, record, request};
+use crate::client::{DASH_URL, TestConsole, ask, parts, record, request};
 
 const PATHS: [&str; 6] = [
     "/api/social/catalog",
@@ -25,7 +25,7 @@ const PATHS: [&str; 6] = [
 
 #[tokio::test]
 async fn every_answer_has_an_id_of_its_own_and_careful_headers() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.keep(&record("clip")).await;
     let mut seen = BTreeSet::new();
     for (path, status) in PATHS.map(|path| (path, 200)).into_iter().chain([
@@ -61,7 +61,7 @@ async fn every_answer_has_an_id_of_its_own_and_careful_headers() {
 
 #[tokio::test]
 async fn a_caller_who_has_the_answer_is_not_sent_it_again() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.keep(&record("clip")).await;
     for path in PATHS.iter().filter(|path| **path != "/healthz") {
         let tag = desk.get(path).await.header("etag").to_owned();
@@ -88,7 +88,7 @@ async fn a_caller_who_has_the_answer_is_not_sent_it_again() {
 
 #[tokio::test]
 async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.keep(&record("clip")).await;
     for path in PATHS {
         for method in ["POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"] {
@@ -127,7 +127,7 @@ async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
 
 #[tokio::test]
 async fn a_browser_that_asks_first_is_told_that_it_may_read() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let got = desk.ask(request(Method::OPTIONS, "/api/workflows")).await;
     assert_eq!((got.status.as_u16(), got.body.len()), (204, 0));
     assert_eq!(got.header("access-control-allow-methods"), "GET, HEAD");
@@ -140,7 +140,7 @@ async fn a_browser_that_asks_first_is_told_that_it_may_read() {
 
 #[tokio::test]
 async fn long_queries_and_large_bodies_are_refused() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let long = |bytes: usize| format!("/healthz?{}", "x".repeat(bytes));
     assert_eq!(desk.get(&long(8_192)).await.status.as_u16(), 200);
     desk.get(&long(8_193)).await.error(400, "invalid_request");
@@ -165,7 +165,7 @@ async fn a_database_that_is_away_is_our_fault_and_worth_another_try() {
     let console = Console::new(parts(
         away(Role::Data),
         away(Role::Console),
-        &crate::fake_catalog::Stall::new(),
+        &crate::fake_catalog::FakeCatalog::new(),
         ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1"),
     ));
     for path in ["/api/workflows", "/api/workflows/clip"] {
@@ -185,7 +185,7 @@ async fn a_database_that_is_away_is_our_fault_and_worth_another_try() {
 
 #[tokio::test]
 async fn the_listener_answers_bounds_heads_and_stops_when_told() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);

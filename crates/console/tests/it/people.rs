@@ -24,20 +24,20 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Shard};
 use uuid::Uuid;
 
-use crate::client::{DASH_URL, Desk, Got};
+use crate::client::{DASH_URL, TestConsole, Response};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
 /// A browser: it keeps the cookie that it is given and says which site it is on.
 pub(crate) struct Browser<'a> {
-    desk: &'a Desk,
+    desk: &'a TestConsole,
     origin: &'static str,
     address: &'static str,
     cookie: Mutex<Option<String>>,
 }
 
 impl<'a> Browser<'a> {
-    pub(crate) fn new(desk: &'a Desk) -> Self {
+    pub(crate) fn new(desk: &'a TestConsole) -> Self {
         Self {
             desk,
             origin: DASH_URL,
@@ -47,7 +47,7 @@ impl<'a> Browser<'a> {
     }
 
     /// The same from another network.
-    pub(crate) fn from(desk: &'a Desk, address: &'static str) -> Self {
+    pub(crate) fn from(desk: &'a TestConsole, address: &'static str) -> Self {
         Self {
             address,
             ..Self::new(desk)
@@ -55,7 +55,7 @@ impl<'a> Browser<'a> {
     }
 
     /// The same at another address of the console.
-    pub(crate) fn at(desk: &'a Desk, origin: &'static str) -> Self {
+    pub(crate) fn at(desk: &'a TestConsole, origin: &'static str) -> Self {
         Self {
             origin,
             ..Self::new(desk)
@@ -74,7 +74,7 @@ impl<'a> Browser<'a> {
         self.cookie.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Got {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Response {
         let mut request = Request::builder()
             .method(method.clone())
             .uri(path)
@@ -104,23 +104,23 @@ impl<'a> Browser<'a> {
         got
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Got {
+    pub(crate) async fn get(&self, path: &str) -> Response {
         self.send(Method::GET, path, None).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Got {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Response {
         self.send(Method::POST, path, Some(body)).await
     }
 
-    pub(crate) async fn patch(&self, path: &str, body: Value) -> Got {
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Response {
         self.send(Method::PATCH, path, Some(body)).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Got {
+    pub(crate) async fn delete(&self, path: &str) -> Response {
         self.send(Method::DELETE, path, None).await
     }
 
-    pub(crate) async fn sign_in(&self, email: &str, password: &str) -> Got {
+    pub(crate) async fn sign_in(&self, email: &str, password: &str) -> Response {
         let body = json!({ "email": email, "password": password });
         self.post("/api/session", body).await
     }
@@ -133,7 +133,7 @@ impl<'a> Browser<'a> {
     }
 }
 
-impl Desk {
+impl TestConsole {
     /// An operator, made the way the first one is.
     pub(crate) async fn operator(&self) -> Browser<'_> {
         let browser = Browser::new(self);

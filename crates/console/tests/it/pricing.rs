@@ -3,17 +3,17 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::client::{Desk, Got, request};
+use crate::client::{TestConsole, Response, request};
 use crate::fake_catalog::CATALOG;
 
-fn names(got: &Got) -> Vec<String> {
+fn names(got: &Response) -> Vec<String> {
     assert_eq!(got.status, StatusCode::OK, "{:?}", got.body);
     let records = got.json()["data"].as_array().unwrap().clone();
     let name = |record: &Value| record["model_name"].as_str().unwrap().to_owned();
     records.iter().map(name).collect()
 }
 
-async fn with_key(desk: &Desk, key: &str) -> Got {
+async fn with_key(desk: &TestConsole, key: &str) -> Response {
     let mut asked = request(Method::GET, "/api/pricing");
     let value = format!("Bearer {key}").parse().unwrap();
     asked.headers_mut().insert("authorization", value);
@@ -23,7 +23,7 @@ async fn with_key(desk: &Desk, key: &str) -> Got {
 // covers: G-2.6-01, G-2.6-02, G-2.6-03, G-1-21, D-4-14
 #[tokio::test]
 async fn the_catalog_is_an_object_of_automatic_groups_and_records_and_needs_no_key() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let got = desk.get("/api/pricing").await;
     assert_eq!(
         names(&got),
@@ -87,7 +87,7 @@ async fn the_catalog_is_an_object_of_automatic_groups_and_records_and_needs_no_k
 // covers: D-4-15
 #[tokio::test]
 async fn with_a_key_it_is_the_view_of_its_account() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let vip = with_key(&desk, "vip").await;
     assert_eq!(names(&vip), ["open-chat", "vip-only"]);
     let chat = &vip.json()["data"][0];
@@ -103,7 +103,7 @@ async fn with_a_key_it_is_the_view_of_its_account() {
 
 #[tokio::test]
 async fn filters_narrow_and_an_unknown_one_is_refused() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     for (query, expected) in [
         ("model=painter", vec!["painter"]),
         ("q=everything", vec!["open-chat"]),
@@ -129,7 +129,7 @@ async fn filters_narrow_and_an_unknown_one_is_refused() {
 
 #[tokio::test]
 async fn an_answer_is_not_sent_again_until_something_is_other() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let first = desk.get("/api/pricing").await;
     let tag = first.headers["etag"].clone();
     let mut again = request(Method::GET, "/api/pricing");

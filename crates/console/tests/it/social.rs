@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::client::{Desk, Got, request};
+use crate::client::{TestConsole, Response, request};
 use crate::fake_catalog::CATALOG;
 
 const PATH: &str = "/api/social/catalog";
@@ -27,21 +27,21 @@ prices = {{ billing_unit = "per_call", standard = {{ per_call = 3000 }} }}
     )
 }
 
-fn cells(got: &Got) -> Vec<Value> {
+fn cells(got: &Response) -> Vec<Value> {
     assert_eq!(got.status, StatusCode::OK, "{:?}", got.body);
     let body = got.json();
     assert_eq!(body["object"], "list");
     body["cells"].as_array().unwrap().clone()
 }
 
-async fn seen_with(desk: &Desk, key: &str) -> Got {
+async fn seen_with(desk: &TestConsole, key: &str) -> Response {
     let mut asked = request(Method::GET, PLAZA);
     let value = format!("Bearer {key}").parse().unwrap();
     asked.headers_mut().insert("authorization", value);
     desk.ask(asked).await
 }
 
-fn prices_and_states(got: &Got) -> Vec<(Value, String)> {
+fn prices_and_states(got: &Response) -> Vec<(Value, String)> {
     let of = |cell: &Value| {
         let status = cell["status"].as_str().unwrap().to_owned();
         (cell["price_usd"].clone(), status)
@@ -52,7 +52,7 @@ fn prices_and_states(got: &Got) -> Vec<(Value, String)> {
 // covers: S-2.2-01, S-4.1-04, S-4.1-05, S-5-05
 #[tokio::test]
 async fn the_catalog_is_an_object_of_cells_with_every_field_and_needs_no_key() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.stall.sell(&priced());
     let got = desk.get(PLAZA).await;
     assert_eq!(got.header("content-type"), "application/json");
@@ -91,7 +91,7 @@ async fn the_catalog_is_an_object_of_cells_with_every_field_and_needs_no_key() {
 // covers: S-2.2-19, S-3-01, S-3-03
 #[tokio::test]
 async fn a_cell_without_a_price_is_paused_and_so_is_one_that_somebody_paused() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let bare = desk.get(PLAZA).await;
     let paused = |price: Value| (price, "paused".to_owned());
     let available = |price: Value| (price, "available".to_owned());
@@ -111,7 +111,7 @@ async fn a_cell_without_a_price_is_paused_and_so_is_one_that_somebody_paused() {
 
 #[tokio::test]
 async fn a_key_sees_the_prices_of_its_group_whatever_models_it_may_use() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.stall.sell(&priced());
     let vip = seen_with(&desk, "vip").await;
     let available = |price: Value| (price, "available".to_owned());
@@ -129,7 +129,7 @@ async fn a_key_sees_the_prices_of_its_group_whatever_models_it_may_use() {
 
 #[tokio::test]
 async fn an_answer_is_not_sent_again_until_a_price_or_a_pause_is_other() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.stall.sell(&priced());
     let mut tag = desk.get(PATH).await.headers["etag"].clone();
     let changes: [&dyn Fn(); 3] = [
@@ -157,7 +157,7 @@ async fn an_answer_is_not_sent_again_until_a_price_or_a_pause_is_other() {
 
 #[tokio::test]
 async fn a_platform_narrows_and_an_unknown_parameter_is_refused() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let none = desk.get("/api/social/catalog?platform=none-such").await;
     assert_eq!(cells(&none), [Value::Null; 0]);
     let long = "x".repeat(201);
@@ -170,7 +170,7 @@ async fn a_platform_narrows_and_an_unknown_parameter_is_refused() {
 /// The document says of a cell exactly what cells have.
 #[tokio::test]
 async fn every_cell_is_as_the_document_says() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.stall.sell(&priced());
     let document = desk.get("/openapi.json").await.json();
     let schema = &document["components"]["schemas"]["SocialCell"];

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Desk, record};
+use crate::client::{TestConsole, record};
 
 fn slugs(page: &Value) -> Vec<&str> {
     let data = page["data"].as_array().unwrap();
@@ -13,7 +13,7 @@ fn slugs(page: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_list_is_read_page_by_page_and_says_when_it_ends() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let empty = desk.get("/api/workflows").await.json();
     assert_eq!(empty, json!({ "data": [], "next": null }));
     for name in ["c", "a", "d", "b", "e"] {
@@ -43,7 +43,7 @@ async fn a_list_is_read_page_by_page_and_says_when_it_ends() {
 
 #[tokio::test]
 async fn the_largest_page_knows_whether_there_is_another() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     for number in 0..=100 {
         desk.keep(&record(&format!("w-{number:03}"))).await;
     }
@@ -58,7 +58,7 @@ async fn the_largest_page_knows_whether_there_is_another() {
 
 #[tokio::test]
 async fn one_workflow_is_shown_as_it_was_written_with_what_follows_from_it() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let mut clip = record("clip");
     desk.keep(&clip).await;
     clip["title"] = json!("Clip");
@@ -109,7 +109,7 @@ async fn one_workflow_is_shown_as_it_was_written_with_what_follows_from_it() {
 
 #[tokio::test]
 async fn a_wrong_parameter_is_named_and_an_unknown_slug_is_not_found() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     for (query, param) in [
         ("limit=0", json!("limit")),
         ("limit=101", json!("limit")),

@@ -7,7 +7,7 @@ use trunkline_gateway::EdgeSettings;
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::Network;
 
-use crate::test_gateway::{House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{TestGateway, TestOptions, ask, ask_streaming};
 use crate::log::Log;
 
 /// The fields of the one line of a request.
@@ -34,12 +34,12 @@ async fn line_of(log: &Log, id: &str) -> Value {
 #[tokio::test]
 async fn every_request_has_one_line_that_says_what_became_of_it() {
     let log = Log::capture();
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         edge: EdgeSettings {
             trusted_proxies: vec![Network::parse("127.0.0.0/8").unwrap()],
             ..EdgeSettings::default()
         },
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let from = [("x-forwarded-for", "203.0.113.9")];

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::test_gateway::{House, INPUT, OUTPUT, ask, ask_streaming};
+use crate::test_gateway::{TestGateway, INPUT, OUTPUT, ask, ask_streaming};
 
 // covers: G-1-15
 #[tokio::test]
 async fn a_whole_answer_is_charged_by_its_usage_and_says_what_it_cost() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let got = house.chat(&ask("Say something [[tokens:12]]")).await;
     assert_eq!(got.status, 200, "{}", got.text());
     let body = got.json();
@@ -35,7 +35,7 @@ async fn a_whole_answer_is_charged_by_its_usage_and_says_what_it_cost() {
 // covers: G-1-03
 #[tokio::test]
 async fn a_stream_passes_as_it_came_and_is_charged_before_its_last_word() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let got = house
         .chat(&ask_streaming("Tell me more [[tokens:30]]"))
         .await;
@@ -73,7 +73,7 @@ async fn a_stream_passes_as_it_came_and_is_charged_before_its_last_word() {
 
 #[tokio::test]
 async fn usage_in_a_stream_is_for_those_who_asked_and_carries_the_cost() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask_streaming("Count [[tokens:7]]");
     body["stream_options"] = json!({ "include_usage": true });
     let got = house.chat(&body).await;
@@ -89,7 +89,7 @@ async fn usage_in_a_stream_is_for_those_who_asked_and_carries_the_cost() {
 
 #[tokio::test]
 async fn a_model_is_called_by_its_public_name_on_both_sides() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for stream in [false, true] {
         let mut body = ask("Hello");
         body["model"] = "public-name".into();
@@ -110,7 +110,7 @@ async fn a_model_is_called_by_its_public_name_on_both_sides() {
 
 #[tokio::test]
 async fn tools_structured_output_and_pictures_pass_through() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut tools = ask("What is the weather [[tool:get_weather]]");
     tools["tools"] = json!([{ "type": "function", "function": { "name": "get_weather",
         "parameters": { "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] } } }]);
@@ -140,7 +140,7 @@ async fn tools_structured_output_and_pictures_pass_through() {
 
 #[tokio::test]
 async fn cached_input_is_cheaper() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let got = house
         .chat(&ask("A long beginning [[cached:3]] [[tokens:5]]"))
         .await;

@@ -7,8 +7,8 @@ use trunkline_ledger::usage::UsageRow;
 use trunkline_types::Money;
 
 use crate::client_decode::Sse;
-use crate::test_gateway::Got;
-use crate::client_encode::Tongue;
+use crate::test_gateway::GatewayResponse;
+use crate::client_encode::ClientFormat;
 
 /// What each face costs in pico-USD: no two the same, so that a token under a wrong face is seen.
 pub(crate) const PRICES: [(&str, u64); 9] = [
@@ -53,32 +53,32 @@ pub(crate) fn cost_of(frame: &Sse) -> Option<String> {
 }
 
 /// Whether a frame is the last of a whole answer.
-pub(crate) fn is_terminal(tongue: Tongue, frame: &Sse) -> bool {
+pub(crate) fn is_terminal(tongue: ClientFormat, frame: &Sse) -> bool {
     let data = frame.data.as_deref();
     let json = || frame.json().unwrap_or_default();
     match tongue {
-        Tongue::Chat => data == Some("[DONE]"),
-        Tongue::Messages => json()["type"] == "message_stop",
-        Tongue::Responses => matches!(
+        ClientFormat::Chat => data == Some("[DONE]"),
+        ClientFormat::Messages => json()["type"] == "message_stop",
+        ClientFormat::Responses => matches!(
             json()["type"].as_str(),
             Some("response.completed" | "response.incomplete")
         ),
-        Tongue::Gemini => json()["candidates"][0]["finishReason"].is_string(),
+        ClientFormat::Gemini => json()["candidates"][0]["finishReason"].is_string(),
     }
 }
 
 /// Whether a frame may leave only behind the charge.
-pub(crate) fn is_ending(tongue: Tongue, frame: &Sse) -> bool {
+pub(crate) fn is_ending(tongue: ClientFormat, frame: &Sse) -> bool {
     let json = || frame.json().unwrap_or_default();
     is_terminal(tongue, frame)
         || match tongue {
-            Tongue::Messages => json()["type"] == "message_delta",
-            Tongue::Chat | Tongue::Responses | Tongue::Gemini => false,
+            ClientFormat::Messages => json()["type"] == "message_delta",
+            ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Gemini => false,
         }
 }
 
 /// The error event of a stream, if it has one.
-pub(crate) fn error_inside(got: &Got) -> Option<Value> {
+pub(crate) fn error_inside(got: &GatewayResponse) -> Option<Value> {
     let frames = Sse::all(&got.text());
     let mut data = frames.iter().filter_map(Sse::json);
     data.find(|data| data["error"].is_object())

@@ -9,10 +9,10 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_store::catalog::{self, NewChange};
 
-use crate::test_gateway::{House, ask};
+use crate::test_gateway::{TestGateway, ask};
 
 /// Writes rows that nobody has checked. Their number.
-async fn spoil(house: &House, models: &[(String, Option<Value>)], frame: Option<&Value>) -> i64 {
+async fn spoil(house: &TestGateway, models: &[(String, Option<Value>)], frame: Option<&Value>) -> i64 {
     let mut tx = house.console.begin().await.unwrap();
     let number = catalog::next_number(&mut tx).await.unwrap();
     let new = NewChange {
@@ -34,7 +34,7 @@ fn entry(groups: &[&str], faces: &Value) -> Option<Value> {
 
 #[tokio::test]
 async fn a_catalog_that_does_not_pass_is_not_used_and_the_next_good_one_heals_it() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let good = house.gateway.catalog();
     let odd = json!({ "input": 1, "output": 1, "video_minute": 1 });
     let plain = json!({ "input": 1, "output": 1 });

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use http::Method;
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::{Got, House, ask};
+use crate::test_gateway::{GatewayResponse, TestGateway, ask};
 
 const PATH: &str = "/v1/chat/completions";
 
-async fn with_key(house: &House, key: &str) -> Got {
+async fn with_key(house: &TestGateway, key: &str) -> GatewayResponse {
     let bearer = format!("Bearer {key}");
     house
         .chat_with(&ask("Hello"), &[("authorization", &bearer)])
@@ -18,7 +18,7 @@ async fn with_key(house: &House, key: &str) -> Got {
 // covers: D-3-09, D-3-10, D-7-ERR-11
 #[tokio::test]
 async fn only_a_known_key_opens_the_door() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for key in [
         "",
         "nonsense",
@@ -49,7 +49,7 @@ async fn only_a_known_key_opens_the_door() {
 // covers: D-3-13, D-3-14, D-3-15, D-1-45
 #[tokio::test]
 async fn a_key_opens_what_its_lists_allow() {
-    let mut house = House::new().await;
+    let mut house = TestGateway::new().await;
     house.key = house
         .make_key(PolicyFields {
             models: Some(vec!["public-name".to_owned()]),
@@ -98,10 +98,10 @@ async fn a_key_opens_what_its_lists_allow() {
 // covers: D-2-42, D-3-20, D-3-33, D-3-34, D-3-35, D-3-44, D-3-45, G-5-02, G-2.1-02
 #[tokio::test]
 async fn requests_that_are_none_are_refused_before_any_money_moves() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let send = async |body: &str, extra: &[(&'static str, &str)]| {
         let body = Bytes::copy_from_slice(body.as_bytes());
-        Got::read(house.send_with(Method::POST, PATH, body, extra).await).await
+        GatewayResponse::read(house.send_with(Method::POST, PATH, body, extra).await).await
     };
     let got = send("{", &[]).await;
     assert_eq!(
@@ -140,7 +140,7 @@ async fn requests_that_are_none_are_refused_before_any_money_moves() {
 // covers: D-3-21, D-7-ERR-08
 #[tokio::test]
 async fn paths_and_methods_that_do_not_exist_say_what_does() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let got = house.get("/v1/nothing").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),

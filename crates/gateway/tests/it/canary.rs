@@ -12,7 +12,7 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Rule};
 
 use crate::collector::Collector;
-use crate::test_gateway::{CANARY, ChannelWishes, Got, House, Wishes, ask};
+use crate::test_gateway::{CANARY, ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask};
 use crate::log::Log;
 
 const HEADER_CANARY: &str = "canary-header-fedcba9876543210";
@@ -163,7 +163,7 @@ fn faults() -> Vec<Fault> {
 }
 
 /// Asks in both ways and returns all that came back.
-async fn answers(house: &House) -> String {
+async fn answers(house: &TestGateway) -> String {
     let mut all = String::new();
     for stream in [false, true] {
         let mut body = ask(&format!("{PROMPT_CANARY} [[tokens:6]]"));
@@ -173,7 +173,7 @@ async fn answers(house: &House) -> String {
         let sent = house
             .send(Method::POST, &path, Bytes::from(body.to_string()))
             .await;
-        let got = Got::read(sent).await;
+        let got = GatewayResponse::read(sent).await;
         all.push_str(&format!("{} {:?} ", got.status, got.headers));
         all.push_str(&String::from_utf8_lossy(&got.body));
     }
@@ -197,14 +197,14 @@ fn assert_without(place: &str, text: &str, secrets: &[&str]) {
 async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say() {
     let log = Log::capture();
     let collector = Collector::start().await;
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         settings: Settings {
             whole_wait: Duration::from_millis(400),
             stream_idle: Duration::from_millis(400),
             ..Settings::default()
         },
         traces: Some((collector.url.clone(), 1_000)),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let ours = [CANARY, HEADER_CANARY, PROXY_CANARY];
@@ -213,10 +213,10 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
     for fault in faults() {
         // A fresh channel, asked before all others, so that none is left alone for its faults.
         priority -= 1;
-        let wishes = ChannelWishes {
+        let wishes = ChannelOptions {
             priority,
             extra_headers: &[("x-tenant", HEADER_CANARY)],
-            ..ChannelWishes::default()
+            ..ChannelOptions::default()
         };
         let base = house.simulator.base_url();
         let name = format!("fault-{cases}");
@@ -244,11 +244,11 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
         let base = parrot(said.clone()).await;
         // Behind the proxy first, which refuses; then straight.
         for (shift, proxy) in [(0, Some(proxy.as_str())), (1, None)] {
-            let wishes = ChannelWishes {
+            let wishes = ChannelOptions {
                 priority: priority + shift,
                 extra_headers: &[("x-tenant", HEADER_CANARY)],
                 proxy,
-                ..ChannelWishes::default()
+                ..ChannelOptions::default()
             };
             let name = format!("parrot-{cases}-{shift}");
             house.channel_with(&name, &base, &MODELS, wishes).await;
@@ -291,7 +291,7 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
 }
 
 /// One call over HTTP/2, whose library is talkative.
-async fn over_http2(house: &House) {
+async fn over_http2(house: &TestGateway) {
     use http_body_util::{BodyExt as _, Full};
     use hyper_util::rt::{TokioExecutor, TokioIo};
     let stream = TcpStream::connect(house.address).await.unwrap();

@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 
 use crate::stream_fold::gathered;
-use crate::test_gateway::Got;
-use crate::client_encode::Tongue;
+use crate::test_gateway::GatewayResponse;
+use crate::client_encode::ClientFormat;
 
 /// An answer, in no format.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Heard {
+pub(crate) struct DecodedAnswer {
     pub(crate) text: String,
     pub(crate) thought: String,
     pub(crate) refusal: String,
@@ -93,30 +93,30 @@ impl Sse {
     }
 }
 
-// === impl Heard ===
+// === impl DecodedAnswer ===
 
-impl Heard {
+impl DecodedAnswer {
     /// Reads an answer, streamed or not.
-    pub(crate) fn of(tongue: Tongue, got: &Got, stream: bool) -> Self {
+    pub(crate) fn of(tongue: ClientFormat, got: &GatewayResponse, stream: bool) -> Self {
         let whole = if stream {
             gathered(tongue, &Sse::all(&got.text()))
         } else {
             got.json()
         };
         let mut heard = match tongue {
-            Tongue::Chat => chat(&whole),
-            Tongue::Messages => messages(&whole),
-            Tongue::Responses => responses(&whole),
-            Tongue::Gemini => gemini(&whole),
+            ClientFormat::Chat => chat(&whole),
+            ClientFormat::Messages => messages(&whole),
+            ClientFormat::Responses => responses(&whole),
+            ClientFormat::Gemini => gemini(&whole),
         };
         let usage = match tongue {
-            Tongue::Gemini => &whole["usageMetadata"],
-            Tongue::Chat | Tongue::Messages | Tongue::Responses => &whole["usage"],
+            ClientFormat::Gemini => &whole["usageMetadata"],
+            ClientFormat::Chat | ClientFormat::Messages | ClientFormat::Responses => &whole["usage"],
         };
         heard.cost = usage["cost"].as_f64();
         heard.cost_details = usage["cost_details"].clone();
         heard.model = text(
-            &whole[if tongue == Tongue::Gemini {
+            &whole[if tongue == ClientFormat::Gemini {
                 "modelVersion"
             } else {
                 "model"
@@ -127,18 +127,18 @@ impl Heard {
     }
 
     /// Puts the answer behind the request, with a result for each of its calls.
-    pub(crate) fn sent_back(&self, tongue: Tongue, mut body: Value) -> Value {
+    pub(crate) fn sent_back(&self, tongue: ClientFormat, mut body: Value) -> Value {
         let result = |call: &Call| format!("{} says 17", call.name);
         let whole = &self.whole;
         match tongue {
-            Tongue::Chat => {
+            ClientFormat::Chat => {
                 let turns = body["messages"].as_array_mut().unwrap();
                 turns.push(whole["choices"][0]["message"].clone());
                 turns.extend(self.calls.iter().map(|call| {
                     json!({ "role": "tool", "tool_call_id": call.id, "content": result(call) })
                 }));
             }
-            Tongue::Messages => {
+            ClientFormat::Messages => {
                 let turns = body["messages"].as_array_mut().unwrap();
                 turns.push(json!({ "role": "assistant", "content": whole["content"] }));
                 let results = self.calls.iter().map(|call| {
@@ -149,14 +149,14 @@ impl Heard {
                     turns.push(json!({ "role": "user", "content": results }));
                 }
             }
-            Tongue::Responses => {
+            ClientFormat::Responses => {
                 let turns = body["input"].as_array_mut().unwrap();
                 turns.extend(whole["output"].as_array().unwrap().iter().cloned());
                 turns.extend(self.calls.iter().map(|call| {
                     json!({ "type": "function_call_output", "call_id": call.id, "output": result(call) })
                 }));
             }
-            Tongue::Gemini => {
+            ClientFormat::Gemini => {
                 let turns = body["contents"].as_array_mut().unwrap();
                 turns.push(whole["candidates"][0]["content"].clone());
                 let results = self.calls.iter().map(|call| {
@@ -178,13 +178,13 @@ impl Heard {
 }
 
 /// The same conversation with another word of its user.
-pub(crate) fn and_says(tongue: Tongue, mut body: Value, prompt: &str) -> Value {
+pub(crate) fn and_says(tongue: ClientFormat, mut body: Value, prompt: &str) -> Value {
     let (list, turn) = match tongue {
-        Tongue::Chat | Tongue::Messages => {
+        ClientFormat::Chat | ClientFormat::Messages => {
             ("messages", json!({ "role": "user", "content": prompt }))
         }
-        Tongue::Responses => ("input", json!({ "role": "user", "content": prompt })),
-        Tongue::Gemini => (
+        ClientFormat::Responses => ("input", json!({ "role": "user", "content": prompt })),
+        ClientFormat::Gemini => (
             "contents",
             json!({ "role": "user", "parts": [{ "text": prompt }] }),
         ),
@@ -194,11 +194,11 @@ pub(crate) fn and_says(tongue: Tongue, mut body: Value, prompt: &str) -> Value {
 }
 
 /// An error as an interface has it.
-pub(crate) fn wrong(tongue: Tongue, body: &Value) -> Wrong {
+pub(crate) fn wrong(tongue: ClientFormat, body: &Value) -> Wrong {
     let error = &body["error"];
     let some = |value: &Value| value.as_str().map(str::to_owned);
     match tongue {
-        Tongue::Chat | Tongue::Responses => Wrong {
+        ClientFormat::Chat | ClientFormat::Responses => Wrong {
             code: text(&error["code"]),
             kind: text(&error["type"]),
             request_id: some(&error["request_id"]),
@@ -206,7 +206,7 @@ pub(crate) fn wrong(tongue: Tongue, body: &Value) -> Wrong {
             param: some(&error["param"]),
             message: text(&error["message"]),
         },
-        Tongue::Messages => {
+        ClientFormat::Messages => {
             assert_eq!(body["type"], "error", "{body}");
             Wrong {
                 code: text(&error["code"]),
@@ -217,7 +217,7 @@ pub(crate) fn wrong(tongue: Tongue, body: &Value) -> Wrong {
                 message: text(&error["message"]),
             }
         }
-        Tongue::Gemini => {
+        ClientFormat::Gemini => {
             let info = &error["details"][0];
             Wrong {
                 code: text(&info["reason"]),
@@ -247,7 +247,7 @@ fn parsed(arguments: &Value) -> Value {
     serde_json::from_str(&text(arguments)).unwrap_or(Value::Null)
 }
 
-fn chat(whole: &Value) -> Heard {
+fn chat(whole: &Value) -> DecodedAnswer {
     let choice = &whole["choices"][0];
     let message = &choice["message"];
     let usage = &whole["usage"];
@@ -256,7 +256,7 @@ fn chat(whole: &Value) -> Heard {
         name: text(&call["function"]["name"]),
         arguments: parsed(&call["function"]["arguments"]),
     });
-    Heard {
+    DecodedAnswer {
         text: text(&message["content"]),
         thought: text(&message["reasoning_content"]),
         refusal: text(&message["refusal"]),
@@ -268,15 +268,15 @@ fn chat(whole: &Value) -> Heard {
             cached: count(&usage["prompt_tokens_details"]["cached_tokens"]),
             reasoning: count(&usage["completion_tokens_details"]["reasoning_tokens"]),
         },
-        ..Heard::default()
+        ..DecodedAnswer::default()
     }
 }
 
-fn messages(whole: &Value) -> Heard {
+fn messages(whole: &Value) -> DecodedAnswer {
     let usage = &whole["usage"];
     let cached = count(&usage["cache_read_input_tokens"]);
     let written = count(&usage["cache_creation_input_tokens"]);
-    let mut heard = Heard {
+    let mut heard = DecodedAnswer {
         why: text(&whole["stop_reason"]),
         tokens: Tokens {
             input: count(&usage["input_tokens"]) + cached + written,
@@ -284,7 +284,7 @@ fn messages(whole: &Value) -> Heard {
             cached,
             reasoning: count(&usage["output_tokens_details"]["thinking_tokens"]),
         },
-        ..Heard::default()
+        ..DecodedAnswer::default()
     };
     for block in list(&whole["content"]) {
         match block["type"].as_str().unwrap() {
@@ -301,10 +301,10 @@ fn messages(whole: &Value) -> Heard {
     heard
 }
 
-pub(crate) fn responses(whole: &Value) -> Heard {
+pub(crate) fn responses(whole: &Value) -> DecodedAnswer {
     let usage = &whole["usage"];
     let status = text(&whole["status"]);
-    let mut heard = Heard {
+    let mut heard = DecodedAnswer {
         why: match whole["incomplete_details"]["reason"].as_str() {
             Some(reason) => format!("{status}: {reason}"),
             None => status,
@@ -315,7 +315,7 @@ pub(crate) fn responses(whole: &Value) -> Heard {
             cached: count(&usage["input_tokens_details"]["cached_tokens"]),
             reasoning: count(&usage["output_tokens_details"]["reasoning_tokens"]),
         },
-        ..Heard::default()
+        ..DecodedAnswer::default()
     };
     for item in list(&whole["output"]) {
         match item["type"].as_str().unwrap() {
@@ -341,12 +341,12 @@ pub(crate) fn responses(whole: &Value) -> Heard {
     heard
 }
 
-fn gemini(whole: &Value) -> Heard {
+fn gemini(whole: &Value) -> DecodedAnswer {
     let usage = &whole["usageMetadata"];
     let candidate = &whole["candidates"][0];
     let thoughts = count(&usage["thoughtsTokenCount"]);
     let tools = count(&usage["toolUsePromptTokenCount"]);
-    let mut heard = Heard {
+    let mut heard = DecodedAnswer {
         why: text(&candidate["finishReason"]),
         tokens: Tokens {
             input: count(&usage["promptTokenCount"]) + tools,
@@ -354,7 +354,7 @@ fn gemini(whole: &Value) -> Heard {
             cached: count(&usage["cachedContentTokenCount"]),
             reasoning: thoughts,
         },
-        ..Heard::default()
+        ..DecodedAnswer::default()
     };
     for part in list(&candidate["content"]["parts"]) {
         let said = text(&part["text"]);

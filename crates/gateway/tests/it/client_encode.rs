@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// What somebody speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tongue {
+pub(crate) enum ClientFormat {
     Chat,
     Messages,
     Responses,
@@ -15,7 +15,7 @@ pub(crate) enum Tongue {
 
 /// What a caller wants, in no format.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct CallParams<'a> {
     pub(crate) prompt: &'a str,
     pub(crate) system: Option<&'a str>,
     pub(crate) image: bool,
@@ -42,13 +42,13 @@ pub(crate) const TOOLS: [&str; 2] = ["get_weather", "get_tide"];
 const THINKING_MOST: u64 = 4_000;
 const BUDGET: u64 = 1_024;
 
-impl fmt::Display for Tongue {
+impl fmt::Display for ClientFormat {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.word())
     }
 }
 
-impl Tongue {
+impl ClientFormat {
     pub(crate) const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
 
     /// Its word in quotes, usage rows and names of models.
@@ -74,7 +74,7 @@ impl Tongue {
     }
 
     /// A request for this.
-    pub(crate) fn body(self, model: &str, wanted: &Wanted<'_>) -> Value {
+    pub(crate) fn body(self, model: &str, wanted: &CallParams<'_>) -> Value {
         match self {
             Self::Chat => chat(model, wanted),
             Self::Messages => messages(model, wanted),
@@ -150,7 +150,7 @@ fn set(body: &mut Value, field: &str, value: Value) {
     body[field] = value;
 }
 
-fn chat(model: &str, wanted: &Wanted<'_>) -> Value {
+fn chat(model: &str, wanted: &CallParams<'_>) -> Value {
     let mut said = vec![json!({ "type": "text", "text": wanted.prompt })];
     if wanted.image {
         let url = format!("data:image/png;base64,{PNG}");
@@ -189,7 +189,7 @@ fn chat(model: &str, wanted: &Wanted<'_>) -> Value {
     body
 }
 
-fn messages(model: &str, wanted: &Wanted<'_>) -> Value {
+fn messages(model: &str, wanted: &CallParams<'_>) -> Value {
     let mut said = vec![json!({ "type": "text", "text": wanted.prompt })];
     if wanted.image {
         let source = json!({ "type": "base64", "media_type": "image/png", "data": PNG });
@@ -219,7 +219,7 @@ fn messages(model: &str, wanted: &Wanted<'_>) -> Value {
     body
 }
 
-fn responses(model: &str, wanted: &Wanted<'_>) -> Value {
+fn responses(model: &str, wanted: &CallParams<'_>) -> Value {
     let mut said = vec![json!({ "type": "input_text", "text": wanted.prompt })];
     if wanted.image {
         let url = format!("data:image/png;base64,{PNG}");
@@ -254,7 +254,7 @@ fn responses(model: &str, wanted: &Wanted<'_>) -> Value {
     body
 }
 
-fn gemini(wanted: &Wanted<'_>) -> Value {
+fn gemini(wanted: &CallParams<'_>) -> Value {
     let mut parts = vec![json!({ "text": wanted.prompt })];
     if wanted.image {
         let data = json!({ "mimeType": "image/png", "data": PNG });

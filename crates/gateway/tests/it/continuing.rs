@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::{ChannelWishes, Got, House};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway};
 
 const CATALOG: &str = r#"
 [models.sim-keeps]
@@ -21,14 +21,14 @@ billing_unit = "tokens"
 standard = { input = 2000000, output = 8000000, cache_read = 200000 }
 "#;
 
-async fn house() -> House {
-    let house = House::new().await;
+async fn house() -> TestGateway {
+    let house = TestGateway::new().await;
     house.sell(CATALOG).await;
     let base = house.simulator.base_url();
-    let wishes = || ChannelWishes {
+    let wishes = || ChannelOptions {
         provider: Some("simulator_responses"),
         priority: 10,
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     // Two channels: an id must find its own.
     for name in ["keeper one", "keeper two"] {
@@ -46,18 +46,18 @@ fn after(id: &str, input: &str) -> Value {
     json!({ "model": "sim-keeps", "input": input, "previous_response_id": id })
 }
 
-impl House {
-    async fn respond(&self, body: &Value) -> Got {
+impl TestGateway {
+    async fn respond(&self, body: &Value) -> GatewayResponse {
         let bytes = Bytes::from(body.to_string());
-        Got::read(self.send(Method::POST, "/v1/responses", bytes).await).await
+        GatewayResponse::read(self.send(Method::POST, "/v1/responses", bytes).await).await
     }
 
-    async fn call(&self, method: Method, path: &str) -> Got {
-        Got::read(self.send(method, path, Bytes::new()).await).await
+    async fn call(&self, method: Method, path: &str) -> GatewayResponse {
+        GatewayResponse::read(self.send(method, path, Bytes::new()).await).await
     }
 }
 
-fn id_of(got: &Got) -> String {
+fn id_of(got: &GatewayResponse) -> String {
     assert_eq!(got.status, 200, "{}", got.text());
     got.json()["id"].as_str().unwrap().to_owned()
 }
@@ -72,7 +72,7 @@ async fn a_response_is_continued_on_its_channel_from_any_node_and_nobody_learns_
     let body = Bytes::from(after(&id, "And now? [[tokens:3]]").to_string());
     let to = (other.address, house.key.as_str());
     let path = "/v1/responses";
-    let second = Got::read(house.send_as(to, Method::POST, path, body, &[]).await).await;
+    let second = GatewayResponse::read(house.send_as(to, Method::POST, path, body, &[]).await).await;
     let second_id = id_of(&second);
     assert_ne!(second_id, id);
     assert_eq!(second.json()["previous_response_id"], id.as_str());
@@ -117,7 +117,7 @@ async fn a_stored_response_is_read_listed_stopped_and_forgotten_by_its_owner_alo
     let stranger = house.make_account_key().await;
     let to = (house.address, stranger.as_str());
     let asked = Bytes::new();
-    let theirs = Got::read(house.send_as(to, Method::GET, &path, asked, &[]).await).await;
+    let theirs = GatewayResponse::read(house.send_as(to, Method::GET, &path, asked, &[]).await).await;
     assert_eq!(
         (theirs.status.as_u16(), theirs.code().as_str()),
         (404, "not_found")
@@ -126,7 +126,7 @@ async fn a_stored_response_is_read_listed_stopped_and_forgotten_by_its_owner_alo
     let gone_on = house
         .send_as(to, Method::POST, "/v1/responses", body, &[])
         .await;
-    let gone_on = Got::read(gone_on).await;
+    let gone_on = GatewayResponse::read(gone_on).await;
     assert_eq!(gone_on.status, 400);
     assert_eq!(gone_on.code(), "previous_response_not_found");
     assert_eq!(gone_on.json()["error"]["param"], "previous_response_id");
@@ -239,7 +239,7 @@ async fn a_websocket_to_responses_is_answered_426_so_that_clients_fall_back() {
     let house = house().await;
     let upgrade = [("upgrade", "websocket"), ("connection", "upgrade")];
     let answer = house.send_with(Method::GET, "/v1/responses", Bytes::new(), &upgrade);
-    let got = Got::read(answer.await).await;
+    let got = GatewayResponse::read(answer.await).await;
     assert_eq!(got.status, 426, "{}", got.text());
     assert_eq!(got.code(), "websocket_not_supported");
     let plain = house.call(Method::GET, "/v1/responses").await;
@@ -257,5 +257,5 @@ async fn a_key_that_may_not_use_responses_reads_none() {
     let key = house.make_key(only_chat).await;
     let path = format!("/v1/responses/{id}");
     let answer = house.send_as((house.address, &key), Method::GET, &path, Bytes::new(), &[]);
-    assert_eq!(Got::read(answer.await).await.code(), "endpoint_not_allowed");
+    assert_eq!(GatewayResponse::read(answer.await).await.code(), "endpoint_not_allowed");
 }

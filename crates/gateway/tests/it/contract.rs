@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_simulator::{Fault, Simulator};
 
-use crate::test_gateway::{CANARY, Got, House, ask, ask_streaming};
+use crate::test_gateway::{CANARY, GatewayResponse, TestGateway, ask, ask_streaming};
 use crate::upstreams::always;
 
 const PATH: &str = "/v1/chat/completions";
@@ -23,7 +23,7 @@ fn without(field: &str) -> Value {
     body
 }
 
-async fn refused(house: &House, body: &Value, param: &str) {
+async fn refused(house: &TestGateway, body: &Value, param: &str) {
     let got = house.chat(body).await;
     assert_eq!(got.status, 400, "{body}: {}", got.text());
     assert_eq!(got.json()["error"]["param"], param, "{body}");
@@ -33,7 +33,7 @@ async fn refused(house: &House, body: &Value, param: &str) {
 // covers: G-2.1-01, G-2.1-03, G-2.1-04, G-4.1-01, G-4.1-02, D-7-CHAT-01, D-7-CHAT-03, D-7-CHAT-04
 #[tokio::test]
 async fn model_and_messages_are_required_and_a_message_has_a_role_and_content() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     refused(&house, &without("model"), "model").await;
     refused(&house, &with("model", json!(7)), "model").await;
     refused(&house, &without("messages"), "messages").await;
@@ -64,7 +64,7 @@ async fn model_and_messages_are_required_and_a_message_has_a_role_and_content() 
 // covers: G-2.1-05, G-2.1-06, G-2.1-07, G-2.1-08, G-4-01
 #[tokio::test]
 async fn numbers_are_handed_on_and_other_types_are_refused() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for (field, wrong) in [
         ("temperature", json!("warm")),
         ("top_p", json!("most")),
@@ -92,7 +92,7 @@ async fn numbers_are_handed_on_and_other_types_are_refused() {
 // covers: G-4.1-04, G-4.1-05, G-4.1-06, G-4.1-07, G-4.1-08, G-4.1-09
 #[tokio::test]
 async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let tool = json!([{ "type": "function", "function": { "name": "look" } }]);
     let asked = |model: &str, effort: Option<&str>, choice: Value| {
         let mut body = ask("Look [[tokens:3]]");
@@ -129,7 +129,7 @@ async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
 // covers: G-4.1-10, G-4.1-11, G-4.1-12, G-4.1-13, G-4.1-14
 #[tokio::test]
 async fn roles_of_role_play_need_a_name_where_the_model_says_so() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let roles = [
         "user_system",
         "group",
@@ -167,7 +167,7 @@ async fn roles_of_role_play_need_a_name_where_the_model_says_so() {
 #[tokio::test]
 async fn error_2013_is_a_400_and_free_wherever_the_upstream_puts_it() {
     for stream in [false, true] {
-        let house = House::new().await;
+        let house = TestGateway::new().await;
         house.simulator.plan(always(Fault::BaseResp(2013)));
         let mut body = ask("Hello");
         body["stream"] = stream.into();
@@ -189,12 +189,12 @@ async fn error_2013_is_a_400_and_free_wherever_the_upstream_puts_it() {
 // covers: G-5-01, D-1-21, D-1-22, D-1-23, D-3-08
 #[tokio::test]
 async fn a_key_is_taken_wherever_a_client_puts_it() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let send = async |path: &str, name: &'static str, value: &str| {
         let body = Bytes::from(ask("Hello [[tokens:2]]").to_string());
         // An empty `authorization` stands for none.
         let extra = [("authorization", ""), (name, value)];
-        Got::read(house.send_with(Method::POST, path, body, &extra).await).await
+        GatewayResponse::read(house.send_with(Method::POST, path, body, &extra).await).await
     };
     let bearer = format!("Bearer {}", house.key);
     assert_eq!(send(PATH, "authorization", &bearer).await.status, 200);
@@ -212,7 +212,7 @@ async fn a_key_is_taken_wherever_a_client_puts_it() {
 // covers: D-1-30, D-1-31, D-1-32, D-1-38, D-1-41
 #[tokio::test]
 async fn every_answer_names_its_call_and_says_what_it_cost() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let page = [("origin", "https://app.example")];
     let whole = house.chat_with(&ask("Hello [[tokens:4]]"), &page).await;
     let streamed = ask_streaming("Hello [[tokens:4]]");
@@ -241,7 +241,7 @@ async fn every_answer_names_its_call_and_says_what_it_cost() {
 // covers: D-3-36, D-3-37, D-3-38
 #[tokio::test]
 async fn things_stored_elsewhere_are_refused_with_the_way_out() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let file = json!([{ "role": "user",
         "content": [{ "type": "file", "file": { "file_id": "file-1" } }] }]);
     for (field, value) in [
@@ -266,7 +266,7 @@ async fn things_stored_elsewhere_are_refused_with_the_way_out() {
 // covers: D-3-48, D-3-49, D-3-50
 #[tokio::test]
 async fn an_upstreams_word_about_the_request_keeps_its_status_code_and_text() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     house.simulator.plan(always(Fault::Status(422)));
     let got = house.chat(&ask("Hello")).await;
     assert_eq!(got.status, 422, "{}", got.text());
@@ -290,7 +290,7 @@ async fn another_channel_serves_after_a_refusal_a_failure_and_a_silence_and_char
             whole_wait: std::time::Duration::from_millis(800),
             ..trunkline_gateway::Settings::default()
         };
-        let house = House::with(settings, ALL, 0).await;
+        let house = TestGateway::with(settings, ALL, 0).await;
         let broken = Simulator::start(trunkline_simulator::Settings::default())
             .await
             .unwrap();
@@ -343,7 +343,7 @@ async fn a_connection_that_the_upstream_has_closed_meanwhile_costs_no_second_att
             }
         }
     });
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     house
         .channel("closing", &base, 0, &[("unserved", "sim-fast")])
         .await;
@@ -379,7 +379,7 @@ async fn errors_have_one_shape_and_a_type_of_the_eight() {
         "retryable",
         "doc_url",
     ];
-    let house = House::with(trunkline_gateway::Settings::default(), 1_000_000, 0).await;
+    let house = TestGateway::with(trunkline_gateway::Settings::default(), 1_000_000, 0).await;
     let mut poor = ask("Hello");
     poor["max_tokens"] = 10_000.into();
     let mut unknown = ask("Hello");

@@ -5,14 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 
-use crate::test_gateway::{House, ask, ask_streaming};
+use crate::test_gateway::{TestGateway, ask, ask_streaming};
 
 const PATH: &str = "/v1/chat/completions";
 
 // covers: D-2-45, D-2-48
 #[tokio::test]
 async fn a_client_that_leaves_in_the_middle_pays_for_what_had_come_and_stops_the_upstream() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let body = ask_streaming("Go on [[tokens:5000]] [[pace:5]]").to_string();
     let mut answer = house.send(Method::POST, PATH, Bytes::from(body)).await;
     let id = answer.headers["x-request-id"].to_str().unwrap().to_owned();
@@ -39,7 +39,7 @@ async fn a_client_that_leaves_in_the_middle_pays_for_what_had_come_and_stops_the
 
 #[tokio::test]
 async fn a_client_that_leaves_before_the_answer_pays_nothing() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let body = ask("Wait [[fault:hang_before_headers]]").to_string();
     let call = house.send(Method::POST, PATH, Bytes::from(body));
     let gone = tokio::time::timeout(Duration::from_millis(400), call).await;
@@ -50,7 +50,7 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing() {
 
 #[tokio::test]
 async fn a_reader_who_stalls_slows_nobody_else() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let body = ask_streaming("Go on [[tokens:20000]]").to_string();
     let stalled = house.send(Method::POST, PATH, Bytes::from(body)).await;
     let mut others = Vec::new();

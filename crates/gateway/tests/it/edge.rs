@@ -10,21 +10,21 @@ use tokio::net::TcpStream;
 use trunkline_gateway::{EdgeSettings, Settings};
 use trunkline_store::{Network, PolicyFields};
 
-use crate::test_gateway::{Got, House, Wishes, ask};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, ask};
 
-async fn behind(proxies: &[&str]) -> House {
+async fn behind(proxies: &[&str]) -> TestGateway {
     let trusted_proxies = proxies.iter().map(|text| Network::parse(text).unwrap());
-    House::build(Wishes {
+    TestGateway::build(TestOptions {
         edge: EdgeSettings {
             trusted_proxies: trusted_proxies.collect(),
             ..EdgeSettings::default()
         },
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await
 }
 
-async fn key_of(house: &mut House, networks: &[&str]) {
+async fn key_of(house: &mut TestGateway, networks: &[&str]) {
     let addresses = networks.iter().map(|text| (*text).to_owned()).collect();
     house.key = house
         .make_key(PolicyFields {
@@ -75,7 +75,7 @@ async fn an_allow_list_looks_at_the_address_that_a_trusted_proxy_names_and_at_no
 
 #[tokio::test]
 async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let origin = [
         ("origin", "https://app.example"),
         ("access-control-request-method", "POST"),
@@ -89,7 +89,7 @@ async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
         let sent = house
             .send_with(Method::OPTIONS, path, Bytes::new(), &origin)
             .await;
-        let got = Got::read(sent).await;
+        let got = GatewayResponse::read(sent).await;
         assert_eq!(got.status, 204, "a preflight needs no key");
         assert!(got.body.is_empty());
         assert_eq!(got.header("access-control-allow-origin").unwrap(), "*");
@@ -116,7 +116,7 @@ async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
 
 #[tokio::test]
 async fn a_program_without_an_origin_gets_no_cross_origin_headers() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let good = house.chat(&ask("Hi")).await;
     let refused = house
         .chat_with(&ask("Hi"), &[("authorization", "Bearer no")])
@@ -128,7 +128,7 @@ async fn a_program_without_an_origin_gets_no_cross_origin_headers() {
 }
 
 /// A request whose body is promised and does not come.
-async fn promise(house: &House, bytes: usize) -> TcpStream {
+async fn promise(house: &TestGateway, bytes: usize) -> TcpStream {
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
@@ -139,7 +139,7 @@ async fn promise(house: &House, bytes: usize) -> TcpStream {
     stream
 }
 
-async fn buffered(house: &House) -> u64 {
+async fn buffered(house: &TestGateway) -> u64 {
     let page = house.metrics().await;
     let line = page
         .lines()
@@ -147,7 +147,7 @@ async fn buffered(house: &House) -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-async fn until_buffered(house: &House, bytes: u64) {
+async fn until_buffered(house: &TestGateway, bytes: u64) {
     for _ in 0..500 {
         if buffered(house).await == bytes {
             return;
@@ -165,7 +165,7 @@ async fn one_account_cannot_fill_the_room_for_bodies_with_promises() {
         account_share: 4,
         ..Settings::default()
     };
-    let house = House::with(settings, 10_000_000_000, 0).await;
+    let house = TestGateway::with(settings, 10_000_000_000, 0).await;
     let mut promises = Vec::new();
     for _ in 0..2 {
         promises.push(promise(&house, 100_000).await);

@@ -12,7 +12,7 @@ use trunkline_types::Secret;
 use trunkline_upstream::Client;
 use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
 
-use crate::options::{OtherEngines, Wishes};
+use crate::options::{OtherEngines, TestOptions};
 
 /// Fetches from this machine too: simulators stand where the internet would be.
 pub(crate) fn fetcher() -> SafeFetcher {
@@ -43,7 +43,7 @@ pub(crate) struct Engines {
 }
 
 impl Engines {
-    pub(crate) async fn of(wishes: &Wishes) -> Self {
+    pub(crate) async fn of(wishes: &TestOptions) -> Self {
         let (limits, bus) = (wishes.limits.clone(), wishes.bus.clone());
         #[expect(
             clippy::disallowed_methods,

@@ -11,12 +11,12 @@ use trunkline_gateway::Settings;
 use trunkline_store::keys;
 use trunkline_types::KeyId;
 
-use crate::test_gateway::{Got, House, ask, ask_streaming};
+use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 
 const ALL: i64 = 10_000_000_000;
 const PATH: &str = "/v1/chat/completions";
 
-fn raw(house: &House, body: &str) -> String {
+fn raw(house: &TestGateway, body: &str) -> String {
     format!(
         "POST {PATH} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -34,7 +34,7 @@ async fn an_upstream_that_cannot_be_reached_is_502_and_costs_nothing() {
         ("no TLS there", "https://{}/v1"),
     ];
     for (what, base) in cases {
-        let house = House::new().await;
+        let house = TestGateway::new().await;
         let base = base.replace("{}", &house.simulator.address().to_string());
         house
             .channel("gone", &base, 0, &[("unserved", "sim-fast")])
@@ -60,7 +60,7 @@ async fn an_upstream_that_cannot_be_reached_is_502_and_costs_nothing() {
 // row: C3
 #[tokio::test]
 async fn a_reader_who_takes_nothing_for_too_long_has_gone_and_pays_for_what_had_come() {
-    let house = House::with(
+    let house = TestGateway::with(
         Settings {
             reader_wait: Duration::from_millis(400),
             ..Settings::default()
@@ -92,7 +92,7 @@ async fn a_reader_who_takes_nothing_for_too_long_has_gone_and_pays_for_what_had_
 // row: C4
 #[tokio::test]
 async fn a_client_that_closes_its_half_after_the_request_is_still_served() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for body in [
         ask("Hello [[tokens:5]]").to_string(),
         ask_streaming("Hello [[tokens:5]] [[pace:20]]").to_string(),
@@ -114,7 +114,7 @@ async fn a_client_that_closes_its_half_after_the_request_is_still_served() {
 // row: C5
 #[tokio::test]
 async fn requests_sent_one_behind_the_other_are_answered_in_order_and_charged_once_each() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let bodies: Vec<String> = (1..=3)
         .map(|number| ask(&format!("[[id:p{number}]] [[tokens:{number}]]")).to_string())
         .collect();
@@ -147,7 +147,7 @@ async fn requests_sent_one_behind_the_other_are_answered_in_order_and_charged_on
 // row: C8
 #[tokio::test]
 async fn a_key_that_is_revoked_during_a_stream_ends_nothing_and_opens_nothing() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
     let body = ask_streaming("Go on [[tokens:60]] [[pace:20]]").to_string();
     let mut answer = house.send(Method::POST, PATH, Bytes::from(body)).await;
@@ -158,7 +158,7 @@ async fn a_key_that_is_revoked_during_a_stream_ends_nothing_and_opens_nothing() 
     house.gateway.refresh().await.unwrap();
     let refused = house.chat(&ask("Hello")).await;
     assert_eq!(refused.code(), "revoked_api_key");
-    let rest = Got::read(answer).await;
+    let rest = GatewayResponse::read(answer).await;
     assert!(rest.text().ends_with("data: [DONE]\n\n"), "{}", rest.text());
     let (outcome, charged, _, _) = house.usage(&rest.id()).await;
     assert_eq!(outcome, "complete");

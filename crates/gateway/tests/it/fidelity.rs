@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 
 const PATH: &str = "/v1/chat/completions";
 const NUMBERS: [&str; 8] = [
@@ -73,14 +73,14 @@ fn corpus() -> Vec<String> {
 
 #[tokio::test]
 async fn two_hundred_strange_bodies_arrive_as_they_were_sent() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let bodies = corpus();
     assert!(bodies.len() >= 200);
     for body in &bodies {
         assert!(serde_json::from_str::<Value>(body).is_ok(), "{body}");
         let sent = Bytes::copy_from_slice(body.as_bytes());
         // The upstream may refuse what it does not know; what it got is what counts.
-        Got::read(house.send(Method::POST, PATH, sent).await).await;
+        GatewayResponse::read(house.send(Method::POST, PATH, sent).await).await;
     }
     let served = house.simulator.requests();
     assert_eq!(served.len(), bodies.len());
@@ -91,7 +91,7 @@ async fn two_hundred_strange_bodies_arrive_as_they_were_sent() {
 
 #[tokio::test]
 async fn only_the_patched_fields_differ() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let cases = [
         (
             r#"{"stream":true ,"model":"public-name","z":1,"messages":[{"role":"user","content":"hi"}]}"#,
@@ -107,7 +107,7 @@ async fn only_the_patched_fields_differ() {
         ),
     ];
     for (sent, _) in cases {
-        Got::read(
+        GatewayResponse::read(
             house
                 .send(Method::POST, PATH, Bytes::from_static(sent.as_bytes()))
                 .await,

@@ -14,13 +14,13 @@ use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_simulator::{RequestRecord, Simulator};
 use trunkline_types::{Clock, RequestId};
 
-use crate::client_decode::{Heard, Sse};
-use crate::test_gateway::{ChannelWishes, Got, House, Wishes};
+use crate::client_decode::{DecodedAnswer, Sse};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions};
 pub(crate) use crate::assertions::{
     PRICES, charged, cost_of, error_inside, is_ending, is_terminal, nanos, price, same, unit,
 };
-use crate::nodes::Hands;
-use crate::client_encode::{Tongue, Wanted};
+use crate::nodes::ManualClock;
+use crate::client_encode::{ClientFormat, CallParams};
 
 /// Longer than any pause of a channel or a credential.
 const REST_SECONDS: i64 = 700;
@@ -28,25 +28,25 @@ pub(crate) const ALL: i64 = 10_000_000_000;
 
 /// A caller and an upstream.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Couple {
-    pub(crate) caller: Tongue,
-    pub(crate) upstream: Tongue,
+pub(crate) struct FormatPair {
+    pub(crate) caller: ClientFormat,
+    pub(crate) upstream: ClientFormat,
     pub(crate) stream: bool,
 }
 
-impl fmt::Display for Couple {
+impl fmt::Display for FormatPair {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = if self.stream { "streamed" } else { "whole" };
         write!(formatter, "{} to {}, {how}", self.caller, self.upstream)
     }
 }
 
-impl Couple {
+impl FormatPair {
     /// All thirty-two.
     pub(crate) fn all() -> Vec<Self> {
         let mut all = Vec::new();
-        for caller in Tongue::ALL {
-            for upstream in Tongue::ALL {
+        for caller in ClientFormat::ALL {
+            for upstream in ClientFormat::ALL {
                 all.extend([false, true].map(|stream| Self {
                     caller,
                     upstream,
@@ -71,27 +71,27 @@ impl Couple {
     }
 
     /// A request of this caller.
-    pub(crate) fn body(self, wanted: Wanted<'_>) -> Value {
+    pub(crate) fn body(self, wanted: CallParams<'_>) -> Value {
         let model = if wanted.thinks {
             self.thinker()
         } else {
             self.model()
         };
         let stream = self.stream;
-        self.caller.body(&model, &Wanted { stream, ..wanted })
+        self.caller.body(&model, &CallParams { stream, ..wanted })
     }
 
     /// Sends it.
-    pub(crate) async fn call(self, house: &House, body: &Value) -> Got {
+    pub(crate) async fn call(self, house: &TestGateway, body: &Value) -> GatewayResponse {
         self.call_with(house, body, &[]).await
     }
 
     pub(crate) async fn call_with(
         self,
-        house: &House,
+        house: &TestGateway,
         body: &Value,
         extra: &[(&'static str, &str)],
-    ) -> Got {
+    ) -> GatewayResponse {
         let named = body.get("model").and_then(Value::as_str);
         let model = named.map_or_else(|| self.model(), str::to_owned);
         self.call_model(house, &model, body, extra).await
@@ -100,22 +100,22 @@ impl Couple {
     /// Gemini's body does not name its model.
     pub(crate) async fn call_model(
         self,
-        house: &House,
+        house: &TestGateway,
         model: &str,
         body: &Value,
         extra: &[(&'static str, &str)],
-    ) -> Got {
+    ) -> GatewayResponse {
         let path = self.caller.path(model, self.stream);
         let bytes = Bytes::from(body.to_string());
-        Got::read(house.send_with(Method::POST, &path, bytes, extra).await).await
+        GatewayResponse::read(house.send_with(Method::POST, &path, bytes, extra).await).await
     }
 
     /// A request and its answer, which must be a good one.
     pub(crate) async fn ask(
         self,
-        house: &House,
-        wanted: Wanted<'_>,
-    ) -> Result<(Got, Heard), String> {
+        house: &TestGateway,
+        wanted: CallParams<'_>,
+    ) -> Result<(GatewayResponse, DecodedAnswer), String> {
         let body = self.body(wanted);
         let model = if wanted.thinks {
             self.thinker()
@@ -127,10 +127,10 @@ impl Couple {
 
     pub(crate) async fn ask_again(
         self,
-        house: &House,
+        house: &TestGateway,
         model: &str,
         body: &Value,
-    ) -> Result<(Got, Heard), String> {
+    ) -> Result<(GatewayResponse, DecodedAnswer), String> {
         let got = self.call_model(house, model, body, &[]).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
         if self.stream
@@ -138,7 +138,7 @@ impl Couple {
         {
             return Err(format!("an error inside: {error}"));
         }
-        let heard = Heard::of(self.caller, &got, self.stream);
+        let heard = DecodedAnswer::of(self.caller, &got, self.stream);
         same("model", heard.model.as_str(), model)?;
         Ok((got, heard))
     }
@@ -147,8 +147,8 @@ impl Couple {
     /// comment, and the usage that the caller sees.
     pub(crate) async fn billed(
         self,
-        house: &House,
-        (got, heard): (&Got, &Heard),
+        house: &TestGateway,
+        (got, heard): (&GatewayResponse, &DecodedAnswer),
     ) -> Result<(UsageRow, RequestRecord), String> {
         let truth = last_served(&house.simulator).await?;
         let row = row_of(house, got).await;
@@ -184,7 +184,7 @@ impl Couple {
 
     /// Where the cost is told: a header before a whole answer; a comment before the terminal frame of a
     /// stream, and inside the usage.
-    fn told_cost(self, got: &Got, heard: &Heard, charged: i64) -> Result<(), String> {
+    fn told_cost(self, got: &GatewayResponse, heard: &DecodedAnswer, charged: i64) -> Result<(), String> {
         let header = got.header("trunkline-cost-usd");
         if !self.stream {
             let told = header.ok_or("no cost in the headers")?;
@@ -194,7 +194,7 @@ impl Couple {
         let inside = heard.cost.ok_or("no cost in the usage")?;
         same("cost in usage", nanos(&format!("{inside:.9}")), charged)?;
         let frames = Sse::all(&got.text());
-        if self.caller == Tongue::Gemini {
+        if self.caller == ClientFormat::Gemini {
             // Google's own clients do not take comments: the room of the format says which and how.
             let comments = frames.iter().filter(|frame| frame.comment.is_some());
             same("comments", comments.count(), 0)?;
@@ -215,16 +215,16 @@ impl Couple {
 
 /// A clock that is put forward when channels have failed often, so that they are used again.
 #[derive(Clone)]
-pub(crate) struct Rests {
-    hands: Hands,
+pub(crate) struct CoolDowns {
+    hands: ManualClock,
     now: Arc<AtomicI64>,
 }
 
-impl Rests {
+impl CoolDowns {
     pub(crate) fn new() -> Self {
         let now = SystemClock.now().seconds();
         Self {
-            hands: Hands::at(now),
+            hands: ManualClock::at(now),
             now: Arc::new(AtomicI64::new(now)),
         }
     }
@@ -240,27 +240,27 @@ impl Rests {
 }
 
 /// What would be lost of a request on its way, as its quote tells.
-pub(crate) async fn quote(house: &House, couple: Couple, model: &str, body: &Value) -> Got {
+pub(crate) async fn quote(house: &TestGateway, couple: FormatPair, model: &str, body: &Value) -> GatewayResponse {
     let mut asked = json!({ "endpoint": couple.caller.word(), "body": body });
-    if couple.caller == Tongue::Gemini {
+    if couple.caller == ClientFormat::Gemini {
         asked["model"] = json!(model);
         asked["stream"] = json!(couple.stream);
     }
     let bytes = Bytes::from(asked.to_string());
-    Got::read(house.send(Method::POST, "/v1/quotes", bytes).await).await
+    GatewayResponse::read(house.send(Method::POST, "/v1/quotes", bytes).await).await
 }
 
 /// A house that sells such models, and has no channels for them.
-pub(crate) async fn shop(wishes: Wishes) -> House {
-    let house = House::build(wishes).await;
+pub(crate) async fn shop(wishes: TestOptions) -> TestGateway {
+    let house = TestGateway::build(wishes).await;
     house.sell(&catalog()).await;
     house
 }
 
 /// A house with a channel for each format, and models that each of them alone serves.
-pub(crate) async fn house(wishes: Wishes) -> House {
+pub(crate) async fn house(wishes: TestOptions) -> TestGateway {
     let house = shop(wishes).await;
-    for tongue in Tongue::ALL {
+    for tongue in ClientFormat::ALL {
         channel(&house, tongue.word(), tongue, &house.simulator, 10).await;
     }
     house
@@ -268,9 +268,9 @@ pub(crate) async fn house(wishes: Wishes) -> House {
 
 /// A channel to a simulator in one format, for the models that are named after it.
 pub(crate) async fn channel(
-    house: &House,
+    house: &TestGateway,
     name: &str,
-    speaks: Tongue,
+    speaks: ClientFormat,
     to: &Simulator,
     priority: i32,
 ) {
@@ -281,41 +281,41 @@ pub(crate) async fn channel(
 }
 
 pub(crate) async fn channel_for(
-    house: &House,
+    house: &TestGateway,
     name: &str,
-    speaks: Tongue,
+    speaks: ClientFormat,
     to: &Simulator,
     priority: i32,
     models: &[(&str, &str)],
 ) {
-    let wishes = ChannelWishes {
+    let wishes = ChannelOptions {
         provider: Some(provider(speaks)),
         priority,
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     let base = base(speaks, to);
     house.channel_with(name, &base, models, wishes).await;
 }
 
-pub(crate) const fn provider(speaks: Tongue) -> &'static str {
+pub(crate) const fn provider(speaks: ClientFormat) -> &'static str {
     match speaks {
-        Tongue::Chat => "sim_chat",
-        Tongue::Messages => "sim_messages",
-        Tongue::Responses => "sim_responses",
-        Tongue::Gemini => "sim_gemini",
+        ClientFormat::Chat => "sim_chat",
+        ClientFormat::Messages => "sim_messages",
+        ClientFormat::Responses => "sim_responses",
+        ClientFormat::Gemini => "sim_gemini",
     }
 }
 
-pub(crate) fn base(speaks: Tongue, to: &Simulator) -> String {
+pub(crate) fn base(speaks: ClientFormat, to: &Simulator) -> String {
     match speaks {
-        Tongue::Chat | Tongue::Messages | Tongue::Responses => to.base_url(),
-        Tongue::Gemini => format!("http://{}/v1beta", to.address()),
+        ClientFormat::Chat | ClientFormat::Messages | ClientFormat::Responses => to.base_url(),
+        ClientFormat::Gemini => format!("http://{}/v1beta", to.address()),
     }
 }
 
 fn catalog() -> String {
     let faces = PRICES.map(|(face, price)| format!("{face} = {price}"));
-    let names = Tongue::ALL.map(|it| it.word());
+    let names = ClientFormat::ALL.map(|it| it.word());
     let names = names.iter().copied().chain(["many"]);
     let model = |name: String, tasks: &str| {
         format!(
@@ -335,9 +335,9 @@ fn catalog() -> String {
 
 /// Does something in every couple, and tells everything that was wrong.
 pub(crate) async fn in_each(
-    house: &House,
-    couples: Vec<Couple>,
-    run: impl AsyncFn(&House, Couple) -> Result<(), String>,
+    house: &TestGateway,
+    couples: Vec<FormatPair>,
+    run: impl AsyncFn(&TestGateway, FormatPair) -> Result<(), String>,
 ) {
     let mut wrong = Vec::new();
     let count = couples.len();
@@ -368,7 +368,7 @@ pub(crate) async fn last_served(simulator: &Simulator) -> Result<RequestRecord, 
     Err("the simulator's answer was not taken to its end".to_owned())
 }
 
-pub(crate) async fn row_of(house: &House, got: &Got) -> UsageRow {
+pub(crate) async fn row_of(house: &TestGateway, got: &GatewayResponse) -> UsageRow {
     let id: RequestId = got.id().parse().unwrap();
     let found = usage::find(&house.data, house.account, id).await.unwrap();
     found.expect("a call that is over has a row")

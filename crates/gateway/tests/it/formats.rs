@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::format_pairs::{Couple, house, in_each, quote, same, unit};
-use crate::test_gateway::Wishes;
-use crate::client_encode::{TOOLS, Tongue, Wanted, Why};
+use crate::format_pairs::{FormatPair, house, in_each, quote, same, unit};
+use crate::test_gateway::TestOptions;
+use crate::client_encode::{TOOLS, ClientFormat, CallParams, Why};
 
 /// What the upstream got.
 fn sent(body: &[u8]) -> String {
@@ -23,12 +23,12 @@ fn words(text: &str) -> usize {
 // covers: G-1-03, G-1-04, G-1-05, G-4-02, G-4-03, D-1-39, D-1-40
 #[tokio::test]
 async fn text_and_a_system_text_pass_between_all_formats() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "Say hello [[tokens:7]]",
             system: Some("You are a lighthouse keeper"),
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         same(
@@ -47,12 +47,12 @@ async fn text_and_a_system_text_pass_between_all_formats() {
 
 #[tokio::test]
 async fn a_call_of_a_tool_comes_back_and_its_result_is_understood() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "How is the weather? [[tool:get_weather]]",
             tools: true,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         same("why", heard.why.as_str(), couple.caller.why(Why::Tools))?;
@@ -78,13 +78,13 @@ async fn a_call_of_a_tool_comes_back_and_its_result_is_understood() {
 
 #[tokio::test]
 async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
         let prompt = format!("Both, please {}", couple.upstream.calls_at_once());
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
             tools: true,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let names: Vec<&str> = heard.calls.iter().map(|call| call.name.as_str()).collect();
@@ -106,18 +106,18 @@ async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
 
 #[tokio::test]
 async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "Think about it [[reasoning:6]] [[tool:get_weather]]",
             tools: true,
             thinks: true,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let thought = match (couple.caller, couple.upstream) {
             // Chat has no way to ask that these show what they think.
-            (Tongue::Chat, Tongue::Responses | Tongue::Gemini) => "",
+            (ClientFormat::Chat, ClientFormat::Responses | ClientFormat::Gemini) => "",
             _ => "sim1 sim2 sim3 sim4 sim5 sim6",
         };
         same("thought", heard.thought.trim(), thought)?;
@@ -153,12 +153,12 @@ async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
 
 #[tokio::test]
 async fn a_picture_reaches_every_upstream() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "What is this? [[tokens:4]]",
             image: true,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         same("words", words(&heard.text), 4)?;
@@ -167,8 +167,8 @@ async fn a_picture_reaches_every_upstream() {
         same("picture", sent.contains(crate::client_encode::PNG), true)?;
         // Google alone tells the tokens of pictures apart.
         let seen = match couple.upstream {
-            Tongue::Gemini => 258,
-            Tongue::Chat | Tongue::Messages | Tongue::Responses => 0,
+            ClientFormat::Gemini => 258,
+            ClientFormat::Chat | ClientFormat::Messages | ClientFormat::Responses => 0,
         };
         same("image_input", unit(&row, "image_input"), seen)
     })
@@ -177,12 +177,12 @@ async fn a_picture_reaches_every_upstream() {
 
 #[tokio::test]
 async fn structured_output_keeps_to_the_schema_in_every_pair() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "Answer as JSON",
             schema: true,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let read: Value = serde_json::from_str(&heard.text)
@@ -197,12 +197,12 @@ async fn structured_output_keeps_to_the_schema_in_every_pair() {
 
 #[tokio::test]
 async fn an_answer_that_reached_its_length_says_so_in_the_callers_words() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "Go on [[tokens:100]]",
             most: Some(20),
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         same("words", words(&heard.text), 20)?;
@@ -215,12 +215,12 @@ async fn an_answer_that_reached_its_length_says_so_in_the_callers_words() {
 
 #[tokio::test]
 async fn an_answer_that_was_withheld_says_so_in_the_callers_words() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
         let prompt = format!("Something bad {}", couple.upstream.filtered());
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         same("why", heard.why.as_str(), couple.caller.why(Why::Filtered))?;
@@ -232,12 +232,12 @@ async fn an_answer_that_was_withheld_says_so_in_the_callers_words() {
 
 #[tokio::test]
 async fn a_model_that_says_no_is_heard_in_every_format() {
-    let house = house(Wishes::default()).await;
-    let openai = [Tongue::Chat, Tongue::Responses];
-    in_each(&house, Couple::all(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    let openai = [ClientFormat::Chat, ClientFormat::Responses];
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "Something bad [[refusal:3]]",
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let said = format!("{}{}", heard.refusal, heard.text);

@@ -13,16 +13,16 @@ use trunkline_store::keys;
 use trunkline_testkit::all_at_once;
 use trunkline_types::KeyId;
 
-use crate::format_pairs::{ALL, Couple, house, in_each, is_terminal, same};
+use crate::format_pairs::{ALL, FormatPair, house, in_each, is_terminal, same};
 use crate::client_decode::{Sse, wrong};
-use crate::test_gateway::{Got, House, Wishes};
-use crate::client_encode::Wanted;
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
+use crate::client_encode::CallParams;
 
 /// A call as it stands on a connection.
-fn raw(house: &House, couple: Couple, prompt: &str) -> String {
-    let body = couple.body(Wanted {
+fn raw(house: &TestGateway, couple: FormatPair, prompt: &str) -> String {
+    let body = couple.body(CallParams {
         prompt,
-        ..Wanted::default()
+        ..CallParams::default()
     });
     let (path, body) = (
         couple.caller.path(&couple.model(), couple.stream),
@@ -46,8 +46,8 @@ fn ids(answers: &str) -> Vec<&str> {
 // row: C1
 #[tokio::test]
 async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
-    let house = house(Wishes::default()).await;
-    let calls = Couple::all().into_iter().map(|couple| {
+    let house = house(TestOptions::default()).await;
+    let calls = FormatPair::all().into_iter().map(|couple| {
         let wanted = raw(&house, couple, "Wait [[fault:hang_before_headers]]");
         let address = house.address;
         async move {
@@ -86,14 +86,14 @@ async fn a_reader_who_takes_nothing_has_gone_and_pays_for_what_had_come_in_every
         reader_wait: Duration::from_millis(400),
         ..Settings::default()
     };
-    let house = house(Wishes {
+    let house = house(TestOptions {
         settings,
         paid: 1_000_000_000_000,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     // Every caller and every upstream; all pairs would be many megabytes.
-    let some = Couple::streamed().into_iter().step_by(3).collect();
+    let some = FormatPair::streamed().into_iter().step_by(3).collect();
     in_each(&house, some, async |house, couple| {
         let before = house.posted_at_rest().await;
         let socket = TcpSocket::new_v4().unwrap();
@@ -119,8 +119,8 @@ async fn a_reader_who_takes_nothing_has_gone_and_pays_for_what_had_come_in_every
 // row: C4
 #[tokio::test]
 async fn a_client_that_closes_its_half_is_still_served_in_every_pair() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
         let before = house.posted_at_rest().await;
         let mut client = TcpStream::connect(house.address).await.unwrap();
         let wanted = raw(house, couple, "Hello [[tokens:5]] [[pace:20]]");
@@ -142,8 +142,8 @@ async fn a_client_that_closes_its_half_is_still_served_in_every_pair() {
 // row: C5
 #[tokio::test]
 async fn requests_of_all_formats_one_behind_the_other_are_answered_in_order_and_charged_once() {
-    let house = house(Wishes::default()).await;
-    let couples: Vec<Couple> = Couple::all().into_iter().filter(|it| !it.stream).collect();
+    let house = house(TestOptions::default()).await;
+    let couples: Vec<FormatPair> = FormatPair::all().into_iter().filter(|it| !it.stream).collect();
     let mut all = String::new();
     for (number, couple) in couples.iter().enumerate() {
         let prompt = format!("[[id:p{number}]] [[tokens:3]]");
@@ -175,13 +175,13 @@ async fn requests_that_are_none_are_refused_in_every_format_before_any_money_mov
         max_body_bytes: 100_000,
         ..Settings::default()
     };
-    let house = house(Wishes {
+    let house = house(TestOptions {
         settings,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
-    let own = |it: &Couple| it.caller == it.upstream;
-    let callers = Couple::all().into_iter().filter(own).collect();
+    let own = |it: &FormatPair| it.caller == it.upstream;
+    let callers = FormatPair::all().into_iter().filter(own).collect();
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(100_000));
     in_each(&house, callers, async |house, couple| {
         let cases = [
@@ -195,7 +195,7 @@ async fn requests_that_are_none_are_refused_in_every_format_before_any_money_mov
             let path = couple.caller.path(&couple.model(), couple.stream);
             let bytes = Bytes::copy_from_slice(body.as_bytes());
             let sent = [("content-type", kind)];
-            let got = Got::read(house.send_with(Method::POST, &path, bytes, &sent).await).await;
+            let got = GatewayResponse::read(house.send_with(Method::POST, &path, bytes, &sent).await).await;
             let told = |what: String| format!("{what}: {}", got.text());
             same("status", got.status.as_u16(), status).map_err(told)?;
             let error = wrong(couple.caller, &got.json());
@@ -210,19 +210,19 @@ async fn requests_that_are_none_are_refused_in_every_format_before_any_money_mov
 // row: C8
 #[tokio::test]
 async fn a_key_that_is_revoked_during_streams_of_every_pair_ends_none_and_opens_none() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
-    let send = async |couple: Couple, prompt: &str| {
-        let body = couple.body(Wanted {
+    let send = async |couple: FormatPair, prompt: &str| {
+        let body = couple.body(CallParams {
             prompt,
-            ..Wanted::default()
+            ..CallParams::default()
         });
         let path = couple.caller.path(&couple.model(), couple.stream);
         let bytes = Bytes::from(body.to_string());
         house.send(Method::POST, &path, bytes).await
     };
     let mut streams = Vec::new();
-    for couple in Couple::streamed() {
+    for couple in FormatPair::streamed() {
         let answer = send(couple, "Go on [[tokens:60]] [[pace:60]]").await;
         assert_eq!(answer.status, 200, "{couple}");
         streams.push((couple, answer));
@@ -231,14 +231,14 @@ async fn a_key_that_is_revoked_during_streams_of_every_pair_ends_none_and_opens_
     keys::revoke(&mut tx, KeyId::new(id)).await.unwrap();
     tx.commit().await.unwrap();
     house.gateway.refresh().await.unwrap();
-    for couple in Couple::all() {
-        let got = Got::read(send(couple, "Hello").await).await;
+    for couple in FormatPair::all() {
+        let got = GatewayResponse::read(send(couple, "Hello").await).await;
         let error = wrong(couple.caller, &got.json());
         assert_eq!(error.code, "revoked_api_key", "{couple}");
     }
     let mut charged = 0;
     for (couple, answer) in streams {
-        let got = timeout(Duration::from_secs(20), Got::read(answer)).await;
+        let got = timeout(Duration::from_secs(20), GatewayResponse::read(answer)).await;
         let got = got.expect("the stream ends");
         let frames = Sse::all(&got.text());
         let last = frames.last().unwrap();

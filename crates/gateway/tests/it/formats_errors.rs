@@ -6,10 +6,10 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 
-use crate::format_pairs::{ALL, Couple, Rests, error_inside, house, in_each, is_ending, row_of, same};
+use crate::format_pairs::{ALL, FormatPair, CoolDowns, error_inside, house, in_each, is_ending, row_of, same};
 use crate::client_decode::{Sse, wrong};
-use crate::test_gateway::{CANARY, Got, House, Wishes};
-use crate::client_encode::{Tongue, Wanted};
+use crate::test_gateway::{CANARY, GatewayResponse, TestGateway, TestOptions};
+use crate::client_encode::{ClientFormat, CallParams};
 
 /// One row of the error table.
 struct Row {
@@ -22,21 +22,21 @@ struct Row {
     param: Option<&'static str>,
 }
 
-fn ask(couple: Couple) -> Value {
-    couple.body(Wanted {
+fn ask(couple: FormatPair) -> Value {
+    couple.body(CallParams {
         prompt: "Hello [[tokens:3]]",
-        ..Wanted::default()
+        ..CallParams::default()
     })
 }
 
-fn callers() -> Vec<Couple> {
-    let all = Couple::all().into_iter();
+fn callers() -> Vec<FormatPair> {
+    let all = FormatPair::all().into_iter();
     all.filter(|couple| couple.caller == couple.upstream)
         .collect()
 }
 
 /// Whether an answer is this error, in the caller's shape.
-fn is(couple: Couple, got: &Got, row: &Row) -> Result<(), String> {
+fn is(couple: FormatPair, got: &GatewayResponse, row: &Row) -> Result<(), String> {
     let text = got.text();
     let told = |what: String| format!("{what}: {text}");
     same("status", got.status.as_u16(), row.status).map_err(told)?;
@@ -44,14 +44,14 @@ fn is(couple: Couple, got: &Got, row: &Row) -> Result<(), String> {
     same("secret", text.contains(CANARY), false)
 }
 
-fn is_shaped(couple: Couple, got: &Got, body: &Value, row: &Row) -> Result<(), String> {
+fn is_shaped(couple: FormatPair, got: &GatewayResponse, body: &Value, row: &Row) -> Result<(), String> {
     let error = wrong(couple.caller, body);
     let told = |what: String| format!("{what}: {body}");
     same("code", error.code.as_str(), row.code).map_err(told)?;
     let word = match couple.caller {
-        Tongue::Chat | Tongue::Responses => row.family,
-        Tongue::Messages => row.words[0],
-        Tongue::Gemini => row.words[1],
+        ClientFormat::Chat | ClientFormat::Responses => row.family,
+        ClientFormat::Messages => row.words[0],
+        ClientFormat::Gemini => row.words[1],
     };
     same("word", error.kind.as_str(), word).map_err(told)?;
     same("request_id", error.request_id, got.header("x-request-id")).map_err(told)?;
@@ -66,7 +66,7 @@ fn is_shaped(couple: Couple, got: &Got, body: &Value, row: &Row) -> Result<(), S
             .map(String::as_str),
     );
     let wants: &[&str] = match couple.caller {
-        Tongue::Chat | Tongue::Responses => {
+        ClientFormat::Chat | ClientFormat::Responses => {
             if let Some(param) = row.param {
                 same("param", error.param.as_deref(), Some(param)).map_err(told)?;
             }
@@ -81,8 +81,8 @@ fn is_shaped(couple: Couple, got: &Got, body: &Value, row: &Row) -> Result<(), S
                 "doc_url",
             ]
         }
-        Tongue::Messages => &["type", "message", "code"],
-        Tongue::Gemini => {
+        ClientFormat::Messages => &["type", "message", "code"],
+        ClientFormat::Gemini => {
             same("number", &body["error"]["code"], &json!(row.status)).map_err(told)?;
             &["code", "message", "status", "details"]
         }
@@ -93,14 +93,14 @@ fn is_shaped(couple: Couple, got: &Got, body: &Value, row: &Row) -> Result<(), S
     Ok(())
 }
 
-async fn cost_nothing(house: &House) -> Result<(), String> {
+async fn cost_nothing(house: &TestGateway) -> Result<(), String> {
     same("left", house.posted_at_rest().await, ALL)
 }
 
 // covers: D-3-03, D-3-04, D-7-ERR-04, D-7-ERR-05
 #[tokio::test]
 async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     let poor = house.make_account_key().await;
     in_each(&house, callers(), async |house, couple| {
         let caller = couple.caller;
@@ -108,7 +108,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
         let post = async |path: String, key: &str, body: &Value| {
             let bytes = Bytes::from(body.to_string());
             let to = (house.address, key);
-            Got::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await
+            GatewayResponse::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await
         };
         let path = caller.path(&couple.model(), couple.stream);
         let got = post(path.clone(), "sk-tl-nobody", &body).await;
@@ -121,7 +121,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
         };
         is(couple, &got, &row)?;
         let mut unknown = body.clone();
-        if caller != Tongue::Gemini {
+        if caller != ClientFormat::Gemini {
             unknown["model"] = json!("gemini-nobody");
         }
         let path_of_unknown = caller.path("gemini-nobody", couple.stream);
@@ -135,9 +135,9 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
         };
         is(couple, &got, &row)?;
         let (field, mut bad) = match caller {
-            Tongue::Chat | Tongue::Messages => ("messages", body.clone()),
-            Tongue::Responses => ("input", body.clone()),
-            Tongue::Gemini => ("contents", body.clone()),
+            ClientFormat::Chat | ClientFormat::Messages => ("messages", body.clone()),
+            ClientFormat::Responses => ("input", body.clone()),
+            ClientFormat::Gemini => ("contents", body.clone()),
         };
         bad.as_object_mut().unwrap().remove(field);
         let got = post(path.clone(), &house.key, &bad).await;
@@ -153,7 +153,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             .to_string()
             .replacen('{', "{\"stream\":false,\"stream\":false,", 1);
         let bytes = Bytes::from(twice);
-        let got = Got::read(house.send(Method::POST, &path, bytes).await).await;
+        let got = GatewayResponse::read(house.send(Method::POST, &path, bytes).await).await;
         same("twice", got.status.as_u16(), 400)?;
         let got = post(path.clone(), &poor, &body).await;
         let row = Row {
@@ -169,7 +169,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             same(extra, error[extra].is_string(), true)?;
         }
         let mut routeless = body.clone();
-        if caller != Tongue::Gemini {
+        if caller != ClientFormat::Gemini {
             routeless["model"] = json!("gemini-to-many");
         }
         let got = post(
@@ -194,7 +194,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
 
 #[tokio::test]
 async fn a_key_that_may_not_use_an_endpoint_or_model_is_told_in_the_callers_shape() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     let rules = |endpoint: bool| PolicyFields {
         endpoints: endpoint.then(|| vec!["images".to_owned()]),
         models: (!endpoint).then(|| vec!["sim-fast".to_owned()]),
@@ -209,7 +209,7 @@ async fn a_key_that_may_not_use_an_endpoint_or_model_is_told_in_the_callers_shap
             let path = couple.caller.path(&couple.model(), couple.stream);
             let bytes = Bytes::from(ask(couple).to_string());
             let to = (house.address, key.as_str());
-            let got = Got::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+            let got = GatewayResponse::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
             let row = Row {
                 status: 403,
                 code,
@@ -226,10 +226,10 @@ async fn a_key_that_may_not_use_an_endpoint_or_model_is_told_in_the_callers_shap
 
 #[tokio::test]
 async fn what_an_upstream_answers_instead_is_told_in_the_callers_shape_and_is_free() {
-    let rests = Rests::new();
-    let house = house(Wishes {
+    let rests = CoolDowns::new();
+    let house = house(TestOptions {
         clock: rests.clock(),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let failed = |code: &'static str, status: u16, words: [&'static str; 2]| Row {
@@ -239,7 +239,7 @@ async fn what_an_upstream_answers_instead_is_told_in_the_callers_shape_and_is_fr
         family: "upstream_error",
         param: None,
     };
-    in_each(&house, Couple::all(), async |house, couple| {
+    in_each(&house, FormatPair::all(), async |house, couple| {
         for (fault, row) in [
             (
                 "rate_limited:7",
@@ -265,9 +265,9 @@ async fn what_an_upstream_answers_instead_is_told_in_the_callers_shape_and_is_fr
             ),
         ] {
             let prompt = format!("Hello [[fault:{fault}]]");
-            let body = couple.body(Wanted {
+            let body = couple.body(CallParams {
                 prompt: &prompt,
-                ..Wanted::default()
+                ..CallParams::default()
             });
             let got = couple.call_model(house, &couple.model(), &body, &[]).await;
             is(couple, &got, &row).map_err(|what| format!("{fault}: {what}"))?;
@@ -287,18 +287,18 @@ async fn what_an_upstream_answers_instead_is_told_in_the_callers_shape_and_is_fr
 
 #[tokio::test]
 async fn what_an_upstream_says_about_the_request_goes_back_in_the_callers_shape() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let body = couple.body(Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let body = couple.body(CallParams {
             prompt: "Hello [[fault:status:400]]",
-            ..Wanted::default()
+            ..CallParams::default()
         });
         let got = couple.call_model(house, &couple.model(), &body, &[]).await;
         same("status", got.status.as_u16(), 400).map_err(|it| format!("{it}: {}", got.text()))?;
         let error = wrong(couple.caller, &got.json());
         let word = match couple.caller {
-            Tongue::Chat | Tongue::Responses | Tongue::Messages => "invalid_request_error",
-            Tongue::Gemini => "INVALID_ARGUMENT",
+            ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Messages => "invalid_request_error",
+            ClientFormat::Gemini => "INVALID_ARGUMENT",
         };
         same("word", error.kind.as_str(), word)?;
         same("request_id", error.request_id, got.header("x-request-id"))?;
@@ -313,12 +313,12 @@ async fn what_an_upstream_says_about_the_request_goes_back_in_the_callers_shape(
 
 #[tokio::test]
 async fn an_error_in_the_middle_of_a_stream_is_the_formats_own_event_and_the_end() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::streamed(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::streamed(), async |house, couple| {
         let before = house.posted_at_rest().await;
-        let body = couple.body(Wanted {
+        let body = couple.body(CallParams {
             prompt: "Hello [[tokens:20]] [[fault:error_frame_mid_stream:9]]",
-            ..Wanted::default()
+            ..CallParams::default()
         });
         let got = couple.call_model(house, &couple.model(), &body, &[]).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
@@ -334,10 +334,10 @@ async fn an_error_in_the_middle_of_a_stream_is_the_formats_own_event_and_the_end
         let frames = Sse::all(&got.text());
         let last = frames.last().unwrap();
         match couple.caller {
-            Tongue::Chat | Tongue::Gemini => same("event", last.event.as_deref(), None)?,
-            Tongue::Messages => same("event", last.event.as_deref(), Some("error"))?,
+            ClientFormat::Chat | ClientFormat::Gemini => same("event", last.event.as_deref(), None)?,
+            ClientFormat::Messages => same("event", last.event.as_deref(), Some("error"))?,
             // Codex looks for this one; the SDKs stop at the `error` before it.
-            Tongue::Responses => same("event", last.event.as_deref(), Some("response.failed"))?,
+            ClientFormat::Responses => same("event", last.event.as_deref(), Some("response.failed"))?,
         }
         let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
         same("endings", ends.count(), 0)?;

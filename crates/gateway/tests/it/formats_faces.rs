@@ -1,27 +1,27 @@
 //! Every kind of token that an upstream tells apart is billed at its own face's price, whoever asks.
 
-use crate::format_pairs::{Couple, house, in_each, same, unit};
-use crate::test_gateway::Wishes;
-use crate::client_encode::{Tongue, Wanted};
+use crate::format_pairs::{FormatPair, house, in_each, same, unit};
+use crate::test_gateway::TestOptions;
+use crate::client_encode::{ClientFormat, CallParams};
 
 /// Long enough that parts of it can come from a cache.
 fn long(directives: &str) -> String {
     format!("{} {directives}", "word ".repeat(60))
 }
 
-fn of(upstream: Tongue) -> Vec<Couple> {
-    let all = Couple::all().into_iter();
+fn of(upstream: ClientFormat) -> Vec<FormatPair> {
+    let all = FormatPair::all().into_iter();
     all.filter(|couple| couple.upstream == upstream).collect()
 }
 
 #[tokio::test]
 async fn tokens_read_from_a_cache_have_their_own_price() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
         let prompt = long("[[tokens:5]] [[cached:20]]");
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let (row, _) = couple.billed(house, (&got, &heard)).await?;
@@ -33,12 +33,12 @@ async fn tokens_read_from_a_cache_have_their_own_price() {
 
 #[tokio::test]
 async fn tokens_written_to_a_cache_have_a_price_for_five_minutes_and_one_for_an_hour() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, of(Tongue::Messages), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, of(ClientFormat::Messages), async |house, couple| {
         let prompt = long("[[tokens:5]] [[cached:10]] [[written_5m:7]] [[written_1h:3]]");
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let (row, _) = couple.billed(house, (&got, &heard)).await?;
@@ -51,12 +51,12 @@ async fn tokens_written_to_a_cache_have_a_price_for_five_minutes_and_one_for_an_
 
 #[tokio::test]
 async fn cache_writes_of_the_responses_format_are_billed_as_such() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, of(Tongue::Responses), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, of(ClientFormat::Responses), async |house, couple| {
         let prompt = long("[[tokens:5]] [[cached:10]] [[cache_write:7]]");
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let (row, truth) = couple.billed(house, (&got, &heard)).await?;
@@ -68,12 +68,12 @@ async fn cache_writes_of_the_responses_format_are_billed_as_such() {
 
 #[tokio::test]
 async fn thoughts_are_output_and_shown_apart() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "Think [[tokens:5]] [[reasoning:9]]",
             thinks: true,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let (row, _) = couple.billed(house, (&got, &heard)).await?;
@@ -86,14 +86,14 @@ async fn thoughts_are_output_and_shown_apart() {
 
 #[tokio::test]
 async fn sound_and_pictures_that_google_tells_apart_have_their_own_prices() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, of(Tongue::Gemini), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, of(ClientFormat::Gemini), async |house, couple| {
         let details = "[[prompt_detail:IMAGE:258]] [[prompt_detail:AUDIO:32]] \
                        [[answer_detail:IMAGE:6]] [[answer_detail:AUDIO:4]] [[tool_prompt:7]]";
         let prompt = long(&format!("[[tokens:5]] {details}"));
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let (got, heard) = couple.ask(house, wanted).await?;
         let (row, _) = couple.billed(house, (&got, &heard)).await?;

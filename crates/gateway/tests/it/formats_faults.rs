@@ -6,42 +6,42 @@ use std::time::Duration;
 use trunkline_gateway::Settings;
 
 use crate::format_pairs::{
-    Couple, Rests, error_inside, house, in_each, is_ending, is_terminal, row_of, same, unit,
+    FormatPair, CoolDowns, error_inside, house, in_each, is_ending, is_terminal, row_of, same, unit,
 };
-use crate::client_decode::{Heard, Sse, wrong};
-use crate::test_gateway::{Got, House, Wishes};
-use crate::client_encode::{Tongue, Wanted};
+use crate::client_decode::{DecodedAnswer, Sse, wrong};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
+use crate::client_encode::{ClientFormat, CallParams};
 
-fn hasty(rests: &Rests) -> Wishes {
+fn hasty(rests: &CoolDowns) -> TestOptions {
     let short = Duration::from_millis(900);
-    Wishes {
+    TestOptions {
         settings: Settings {
             whole_wait: short,
             stream_idle: short,
             ..Settings::default()
         },
         clock: rests.clock(),
-        ..Wishes::default()
+        ..TestOptions::default()
     }
 }
 
-async fn struck(house: &House, couple: Couple, fault: &str) -> Got {
+async fn struck(house: &TestGateway, couple: FormatPair, fault: &str) -> GatewayResponse {
     let prompt = format!("Tell me more [[tokens:20]] [[fault:{fault}]]");
-    let body = couple.body(Wanted {
+    let body = couple.body(CallParams {
         prompt: &prompt,
-        ..Wanted::default()
+        ..CallParams::default()
     });
     couple.call_model(house, &couple.model(), &body, &[]).await
 }
 
-fn whole() -> Vec<Couple> {
-    Couple::all().into_iter().filter(|it| !it.stream).collect()
+fn whole() -> Vec<FormatPair> {
+    FormatPair::all().into_iter().filter(|it| !it.stream).collect()
 }
 
 /// No answer, or none that was whole: a status of its own, and nothing charged.
 async fn refused(
-    house: &House,
-    couple: Couple,
+    house: &TestGateway,
+    couple: FormatPair,
     fault: &str,
     expected: (u16, &str, &str),
 ) -> Result<(), String> {
@@ -61,8 +61,8 @@ async fn refused(
 
 /// An answer that began and did not end as one: the format's own error, no end, nothing charged.
 async fn broken(
-    house: &House,
-    couple: Couple,
+    house: &TestGateway,
+    couple: FormatPair,
     fault: &str,
     (code, outcome): (&str, &str),
 ) -> Result<(), String> {
@@ -88,9 +88,9 @@ const SILENT: (u16, &str, &str) = (504, "upstream_timeout", "upstream_timeout");
 
 #[tokio::test]
 async fn an_upstream_that_is_cut_before_its_answer_is_502_in_every_pair() {
-    let rests = Rests::new();
+    let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    in_each(&house, FormatPair::all(), async |house, couple| {
         rests.rest();
         refused(house, couple, "close_before_headers", FAILED).await?;
         rests.rest();
@@ -101,7 +101,7 @@ async fn an_upstream_that_is_cut_before_its_answer_is_502_in_every_pair() {
 
 #[tokio::test]
 async fn a_whole_answer_that_is_not_whole_is_502_in_every_pair() {
-    let rests = Rests::new();
+    let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
     in_each(&house, whole(), async |house, couple| {
         for fault in [
@@ -120,7 +120,7 @@ async fn a_whole_answer_that_is_not_whole_is_502_in_every_pair() {
 
 #[tokio::test]
 async fn an_upstream_that_hangs_before_or_in_a_whole_answer_is_504_in_every_pair() {
-    let rests = Rests::new();
+    let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
     in_each(&house, whole(), async |house, couple| {
         for fault in ["hang_before_headers", "hang_mid_stream"] {
@@ -134,10 +134,10 @@ async fn an_upstream_that_hangs_before_or_in_a_whole_answer_is_504_in_every_pair
 
 #[tokio::test]
 async fn a_stream_that_never_begins_is_504_in_every_format() {
-    let rests = Rests::new();
+    let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
-    let own = |couple: &Couple| couple.caller == couple.upstream;
-    let couples = Couple::streamed().into_iter().filter(own).collect();
+    let own = |couple: &FormatPair| couple.caller == couple.upstream;
+    let couples = FormatPair::streamed().into_iter().filter(own).collect();
     in_each(&house, couples, async |house, couple| {
         rests.rest();
         refused(house, couple, "hang_before_headers", SILENT).await
@@ -147,10 +147,10 @@ async fn a_stream_that_never_begins_is_504_in_every_format() {
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_ends_with_the_formats_error_and_costs_nothing() {
-    let rests = Rests::new();
+    let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
     let failed = ("upstream_error", "upstream_failed");
-    in_each(&house, Couple::streamed(), async |house, couple| {
+    in_each(&house, FormatPair::streamed(), async |house, couple| {
         for fault in [
             "close_mid_stream:9",
             "garbage_frame:9",
@@ -167,10 +167,10 @@ async fn a_stream_that_breaks_off_ends_with_the_formats_error_and_costs_nothing(
 
 #[tokio::test]
 async fn a_stream_that_hangs_in_the_middle_ends_with_the_formats_timeout_and_costs_nothing() {
-    let rests = Rests::new();
+    let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
     let silent = ("upstream_timeout", "upstream_timeout");
-    in_each(&house, Couple::streamed(), async |house, couple| {
+    in_each(&house, FormatPair::streamed(), async |house, couple| {
         rests.rest();
         broken(house, couple, "hang_mid_stream:9", silent).await
     })
@@ -179,8 +179,8 @@ async fn a_stream_that_hangs_in_the_middle_ends_with_the_formats_timeout_and_cos
 
 #[tokio::test]
 async fn streams_that_are_only_strange_are_charged_once_and_exactly() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::streamed(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::streamed(), async |house, couple| {
         for fault in [
             "split_usage",
             "split_bytes:3",
@@ -191,9 +191,9 @@ async fn streams_that_are_only_strange_are_charged_once_and_exactly() {
             let told = |what: String| format!("{fault}: {what}");
             let before = house.posted_at_rest().await;
             let prompt = format!("Tell me more [[tokens:12]] [[fault:{fault}]]");
-            let wanted = Wanted {
+            let wanted = CallParams {
                 prompt: &prompt,
-                ..Wanted::default()
+                ..CallParams::default()
             };
             let (got, heard) = couple.ask(house, wanted).await.map_err(told)?;
             same("words", heard.text.split_whitespace().count(), 12).map_err(told)?;
@@ -208,11 +208,11 @@ async fn streams_that_are_only_strange_are_charged_once_and_exactly() {
 
 #[tokio::test]
 async fn an_end_mark_that_is_missing_is_the_end_where_the_reason_was_told() {
-    let rests = Rests::new();
+    let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
-    in_each(&house, Couple::streamed(), async |house, couple| {
+    in_each(&house, FormatPair::streamed(), async |house, couple| {
         rests.rest();
-        if couple.upstream == Tongue::Responses {
+        if couple.upstream == ClientFormat::Responses {
             // Its last event is the reason itself.
             let failed = ("upstream_error", "upstream_failed");
             return broken(house, couple, "no_done", failed).await;
@@ -231,12 +231,12 @@ async fn an_end_mark_that_is_missing_is_the_end_where_the_reason_was_told() {
 
 #[tokio::test]
 async fn usage_that_nobody_tells_is_counted_and_marked_in_every_pair() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
         let got = struck(house, couple, "no_usage").await;
         let told = |what: String| format!("{what}: {}", got.text());
         same("status", got.status.as_u16(), 200).map_err(told)?;
-        let heard = Heard::of(couple.caller, &got, couple.stream);
+        let heard = DecodedAnswer::of(couple.caller, &got, couple.stream);
         same("words", heard.text.split_whitespace().count(), 20).map_err(told)?;
         let row = row_of(house, &got).await;
         same("outcome", row.outcome.as_str(), "complete").map_err(told)?;

@@ -5,25 +5,25 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::format_pairs::{Couple, house, in_each, last_served, same};
+use crate::format_pairs::{FormatPair, house, in_each, last_served, same};
 use crate::client_decode::wrong;
-use crate::test_gateway::{CANARY, Got, House, Wishes};
-use crate::client_encode::{Tongue, Wanted};
+use crate::test_gateway::{CANARY, GatewayResponse, TestGateway, TestOptions};
+use crate::client_encode::{ClientFormat, CallParams};
 
-fn ask(couple: Couple) -> Value {
-    couple.body(Wanted {
+fn ask(couple: FormatPair) -> Value {
+    couple.body(CallParams {
         prompt: "Hello [[tokens:2]]",
-        ..Wanted::default()
+        ..CallParams::default()
     })
 }
 
-fn whole() -> Vec<Couple> {
-    Couple::all().into_iter().filter(|it| !it.stream).collect()
+fn whole() -> Vec<FormatPair> {
+    FormatPair::all().into_iter().filter(|it| !it.stream).collect()
 }
 
 #[tokio::test]
 async fn versions_and_betas_go_on_in_their_own_format_alone() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     let flags = [
         ("anthropic-version", "2024-01-02"),
         ("anthropic-beta", "one-2025-01-01,two-2025-02-02"),
@@ -31,7 +31,7 @@ async fn versions_and_betas_go_on_in_their_own_format_alone() {
         ("x-goog-api-client", "genai-py/1.0"),
         ("cookie", "a=b"),
     ];
-    in_each(&house, Couple::all(), async |house, couple| {
+    in_each(&house, FormatPair::all(), async |house, couple| {
         let got = couple.call_with(house, &ask(couple), &flags).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
         let truth = last_served(&house.simulator).await?;
@@ -40,11 +40,11 @@ async fn versions_and_betas_go_on_in_their_own_format_alone() {
             all.find(|(key, _)| key == name)
                 .map(|(_, value)| value.as_str())
         };
-        let own = couple.caller == Tongue::Messages && couple.upstream == Tongue::Messages;
+        let own = couple.caller == ClientFormat::Messages && couple.upstream == ClientFormat::Messages;
         let version = match (own, couple.upstream) {
             (true, _) => Some("2024-01-02"),
-            (false, Tongue::Messages) => Some("2023-06-01"),
-            (false, Tongue::Chat | Tongue::Responses | Tongue::Gemini) => None,
+            (false, ClientFormat::Messages) => Some("2023-06-01"),
+            (false, ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Gemini) => None,
         };
         same("version", header("anthropic-version"), version)?;
         let betas = own.then_some("one-2025-01-01,two-2025-02-02");
@@ -64,7 +64,7 @@ async fn versions_and_betas_go_on_in_their_own_format_alone() {
 // covers: D-1-22, D-1-23
 #[tokio::test]
 async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     let own = whole();
     let own = own.into_iter().filter(|it| it.caller == it.upstream);
     in_each(&house, own.collect(), async |house, couple| {
@@ -72,7 +72,7 @@ async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
             let bytes = Bytes::from(ask(couple).to_string());
             // An empty `authorization` stands for none.
             let extra = [("authorization", ""), (name, value)];
-            Got::read(house.send_with(Method::POST, path, bytes, &extra).await).await
+            GatewayResponse::read(house.send_with(Method::POST, path, bytes, &extra).await).await
         };
         let path = couple.caller.path(&couple.model(), false);
         let bearer = format!("Bearer {}", house.key);
@@ -97,7 +97,7 @@ async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
         // Of several, `Authorization` counts.
         let bytes = Bytes::from(ask(couple).to_string());
         let both = [("x-api-key", "sk-tl-other")];
-        let got = Got::read(house.send_with(Method::POST, &path, bytes, &both).await).await;
+        let got = GatewayResponse::read(house.send_with(Method::POST, &path, bytes, &both).await).await;
         same("several", got.status.as_u16(), 200)
     })
     .await;
@@ -105,8 +105,8 @@ async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
 
 #[tokio::test]
 async fn every_answer_of_every_format_names_its_call_twice() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
         let good = couple.call(house, &ask(couple)).await;
         let mut body = ask(couple);
         body["messages"] = json!(7);
@@ -145,32 +145,32 @@ billing_unit = "tokens"
 standard = { input = 2000000, output = 8000000 }
 "#;
 
-async fn post(house: &House, path: &str, body: &Value) -> Got {
+async fn post(house: &TestGateway, path: &str, body: &Value) -> GatewayResponse {
     let bytes = Bytes::from(body.to_string());
-    Got::read(house.send(Method::POST, path, bytes).await).await
+    GatewayResponse::read(house.send(Method::POST, path, bytes).await).await
 }
 
 // covers: G-1-07, G-1-08, D-7-CHAT-14
 #[tokio::test]
 async fn a_model_has_the_doors_of_its_record_and_geminis_only_under_its_name() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     house.sell(DOORS).await;
     let base = house.simulator.base_url();
     let models = [("gemini-without", "sim-fast"), ("other-with", "sim-fast")];
     house.channel("doors", &base, 0, &models).await;
-    let wanted = Wanted {
+    let wanted = CallParams {
         prompt: "Hello [[tokens:2]]",
-        ..Wanted::default()
+        ..CallParams::default()
     };
     for (model, open) in [
         (
             "gemini-without",
-            vec![Tongue::Chat, Tongue::Messages, Tongue::Responses],
+            vec![ClientFormat::Chat, ClientFormat::Messages, ClientFormat::Responses],
         ),
-        ("other-with", vec![Tongue::Chat]),
-        ("gemini-to-chat", Tongue::ALL.to_vec()),
+        ("other-with", vec![ClientFormat::Chat]),
+        ("gemini-to-chat", ClientFormat::ALL.to_vec()),
     ] {
-        for tongue in Tongue::ALL {
+        for tongue in ClientFormat::ALL {
             let body = tongue.body(model, &wanted);
             let got = post(&house, &tongue.path(model, false), &body).await;
             if open.contains(&tongue) {
@@ -188,14 +188,14 @@ async fn a_model_has_the_doors_of_its_record_and_geminis_only_under_its_name() {
 // covers: D-4-23, D-4-24, G-4-04, G-9-02
 #[tokio::test]
 async fn geminis_verbs_are_served_under_both_versions_as_events_and_as_an_array() {
-    let house = house(Wishes::default()).await;
-    let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    let wanted = CallParams {
         prompt: "Hello [[tokens:6]]",
-        ..Wanted::default()
+        ..CallParams::default()
     };
-    for upstream in Tongue::ALL {
+    for upstream in ClientFormat::ALL {
         let model = format!("gemini-to-{upstream}");
-        let body = Tongue::Gemini.body(&model, &wanted);
+        let body = ClientFormat::Gemini.body(&model, &wanted);
         for version in ["v1beta", "v1"] {
             let path = format!("/{version}/models/{model}");
             let whole = post(&house, &format!("{path}:generateContent"), &body).await;
@@ -225,17 +225,17 @@ async fn geminis_verbs_are_served_under_both_versions_as_events_and_as_an_array(
 // covers: G-2.1-03, G-4.1-02, D-7-CHAT-01, D-7-CHAT-02
 #[tokio::test]
 async fn the_conversation_stands_in_the_formats_own_field_and_must_be_there() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     for (tongue, field) in [
-        (Tongue::Chat, "messages"),
-        (Tongue::Messages, "messages"),
-        (Tongue::Responses, "input"),
-        (Tongue::Gemini, "contents"),
+        (ClientFormat::Chat, "messages"),
+        (ClientFormat::Messages, "messages"),
+        (ClientFormat::Responses, "input"),
+        (ClientFormat::Gemini, "contents"),
     ] {
         let model = "gemini-to-chat";
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: "Hello",
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let whole = tongue.body(model, &wanted);
         let mut without = whole.clone();
@@ -252,7 +252,7 @@ async fn the_conversation_stands_in_the_formats_own_field_and_must_be_there() {
             assert_eq!(got.status, 400, "{tongue}: {}", got.text());
             let error = wrong(tongue, &got.json());
             assert!(error.message.contains(&format!("`{field}`")), "{error:?}");
-            if tongue != Tongue::Messages {
+            if tongue != ClientFormat::Messages {
                 assert_eq!(error.param.as_deref(), Some(field), "{tongue}");
             }
         }

@@ -15,12 +15,12 @@ use trunkline_types::RequestId;
 use trunkline_upstream::UpstreamResponse;
 
 use crate::format_pairs::{
-    Couple, charged, cost_of, error_inside, house, in_each, is_ending, is_terminal, nanos, price,
+    FormatPair, charged, cost_of, error_inside, house, in_each, is_ending, is_terminal, nanos, price,
     row_of, same, unit,
 };
-use crate::client_decode::{Heard, Sse, wrong};
-use crate::test_gateway::{Got, House, Wishes, account};
-use crate::client_encode::{Tongue, Wanted, Why};
+use crate::client_decode::{DecodedAnswer, Sse, wrong};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, account};
+use crate::client_encode::{ClientFormat, CallParams, Why};
 
 /// Long enough that all streams have begun before the first one ends.
 const LONG: &str = "Go on [[tokens:40]] [[pace:100]]";
@@ -29,10 +29,10 @@ const LATE: &str = "Go on [[tokens:40]] [[fault:slow_first_byte:2500]]";
 /// Longer than the last of them takes.
 const STREAMED: Duration = Duration::from_secs(6);
 
-async fn begin(house: &House, couple: Couple, prompt: &str) -> UpstreamResponse {
-    let body = couple.body(Wanted {
+async fn begin(house: &TestGateway, couple: FormatPair, prompt: &str) -> UpstreamResponse {
+    let body = couple.body(CallParams {
         prompt,
-        ..Wanted::default()
+        ..CallParams::default()
     });
     let path = couple.caller.path(&couple.model(), couple.stream);
     let bytes = Bytes::from(body.to_string());
@@ -51,7 +51,7 @@ async fn so_far(answer: &mut UpstreamResponse, text: &mut String) {
 }
 
 /// Waits until the upstream has so many calls: money is held for each of them.
-async fn until_asked(house: &House, calls: usize) {
+async fn until_asked(house: &TestGateway, calls: usize) {
     while house.simulator.requests().len() < calls {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -59,8 +59,8 @@ async fn until_asked(house: &House, calls: usize) {
 
 #[tokio::test]
 async fn a_reader_who_leaves_pays_for_what_had_come_in_every_pair() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::streamed(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::streamed(), async |house, couple| {
         let before = house.posted_at_rest().await;
         let prompt = "Go on [[tokens:5000]] [[pace:5]]";
         let mut answer = begin(house, couple, prompt).await;
@@ -100,28 +100,28 @@ async fn money_that_runs_out_ends_a_stream_in_the_callers_form_for_its_length() 
         tranche_tokens: 40,
         ..Settings::default()
     };
-    let house = house(Wishes {
+    let house = house(TestOptions {
         settings,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
-    in_each(&house, Couple::streamed(), async |house, couple| {
+    in_each(&house, FormatPair::streamed(), async |house, couple| {
         const WALLET: i64 = 4_000_000;
         let poor = account(&house.console, WALLET, 0).await;
         let key = house.key_of(poor, PolicyFields::default()).await;
-        let body = couple.body(Wanted {
+        let body = couple.body(CallParams {
             prompt: "Go on [[tokens:5000]] [[pace:1]]",
             most: Some(5_000),
-            ..Wanted::default()
+            ..CallParams::default()
         });
         let path = couple.caller.path(&couple.model(), true);
         let to = (house.address, key.as_str());
         let bytes = Bytes::from(body.to_string());
-        let got = Got::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+        let got = GatewayResponse::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
         let told = |what: String| format!("{what}: {}", got.text());
         same("status", got.status.as_u16(), 200).map_err(told)?;
         same("error", error_inside(&got), None)?;
-        let heard = Heard::of(couple.caller, &got, true);
+        let heard = DecodedAnswer::of(couple.caller, &got, true);
         same("why", heard.why.as_str(), couple.caller.why(Why::Length)).map_err(told)?;
         let frames = Sse::all(&got.text());
         let last = frames.last().unwrap();
@@ -147,21 +147,21 @@ async fn money_that_runs_out_ends_a_stream_in_the_callers_form_for_its_length() 
     .await;
 }
 
-fn whole() -> Vec<Couple> {
-    Couple::all().into_iter().filter(|it| !it.stream).collect()
+fn whole() -> Vec<FormatPair> {
+    FormatPair::all().into_iter().filter(|it| !it.stream).collect()
 }
 
 // covers: D-2-59
 #[tokio::test]
 async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
-    let house = house(Wishes {
+    let house = house(TestOptions {
         breakable: true,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let wire = house.wire.as_ref().unwrap();
     let mut streams = Vec::new();
-    for couple in Couple::streamed() {
+    for couple in FormatPair::streamed() {
         let answer = begin(&house, couple, LONG).await;
         assert_eq!(answer.status, 200, "{couple}");
         streams.push((couple, answer, String::new()));
@@ -169,7 +169,7 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
     // Whole answers are on their way when the database falls silent, and none has come.
     let arrived = AtomicUsize::new(0);
     let wholes = whole().into_iter().map(async |couple| {
-        let got = Got::read(begin(&house, couple, LATE).await).await;
+        let got = GatewayResponse::read(begin(&house, couple, LATE).await).await;
         arrived.fetch_add(1, Ordering::Relaxed);
         (couple, got)
     });
@@ -199,7 +199,7 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
     wire.pass();
     let mut all = wholes.await;
     for (couple, answer, text) in streams {
-        let mut got = Got::read(answer).await;
+        let mut got = GatewayResponse::read(answer).await;
         got.body = Bytes::from(format!("{text}{}", got.text()));
         let frames = Sse::all(&got.text());
         let last = frames.last().unwrap();
@@ -209,7 +209,7 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
     let mut paid = 0;
     for (couple, got) in all {
         assert_eq!(got.status, 200, "{couple}: {}", got.text());
-        let heard = Heard::of(couple.caller, &got, couple.stream);
+        let heard = DecodedAnswer::of(couple.caller, &got, couple.stream);
         assert_eq!(heard.text.split_whitespace().count(), 40, "{couple}");
         let row = row_of(&house, &got).await;
         assert_eq!(row.outcome, "complete", "{couple}");
@@ -222,21 +222,21 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
 
 #[tokio::test]
 async fn books_that_stay_away_end_an_answer_with_the_formats_error_and_cost_nothing() {
-    let house = house(Wishes {
+    let house = house(TestOptions {
         breakable: true,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let wire = house.wire.as_ref().unwrap();
     let mut streams = Vec::new();
-    for couple in Couple::streamed() {
+    for couple in FormatPair::streamed() {
         let answer = begin(&house, couple, LONG).await;
         assert_eq!(answer.status, 200, "{couple}");
         streams.push((couple, answer));
     }
     let wholes = whole()
         .into_iter()
-        .map(async |couple| (couple, Got::read(begin(&house, couple, LATE).await).await));
+        .map(async |couple| (couple, GatewayResponse::read(begin(&house, couple, LATE).await).await));
     let mut wholes = Box::pin(all_at_once(wholes.collect()));
     tokio::select! {
         _ = &mut wholes => panic!("they come later"),
@@ -245,7 +245,7 @@ async fn books_that_stay_away_end_an_answer_with_the_formats_error_and_cost_noth
     wire.refuse();
     let streams = streams
         .into_iter()
-        .map(async |(couple, answer)| (couple, Got::read(answer).await));
+        .map(async |(couple, answer)| (couple, GatewayResponse::read(answer).await));
     let (mut all, wholes) = tokio::join!(all_at_once(streams.collect()), wholes);
     all.extend(wholes);
     for (couple, got) in all {
@@ -262,9 +262,9 @@ async fn books_that_stay_away_end_an_answer_with_the_formats_error_and_cost_noth
         assert_eq!(error.code, "temporarily_unavailable", "{couple}");
         assert!(!error.charged.unwrap_or(false), "{couple}");
         let word = match couple.caller {
-            Tongue::Chat | Tongue::Responses => "server_error",
-            Tongue::Messages => "overloaded_error",
-            Tongue::Gemini => "UNAVAILABLE",
+            ClientFormat::Chat | ClientFormat::Responses => "server_error",
+            ClientFormat::Messages => "overloaded_error",
+            ClientFormat::Gemini => "UNAVAILABLE",
         };
         assert_eq!(error.kind, word, "{couple}");
     }

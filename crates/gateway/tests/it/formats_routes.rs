@@ -9,11 +9,11 @@ use trunkline_simulator::{Fault, Simulator};
 use trunkline_store::channels::{self, ChannelState};
 
 use crate::format_pairs::{
-    Couple, channel_for, charged, house, in_each, last_served, nanos, price, quote, row_of, same,
+    FormatPair, channel_for, charged, house, in_each, last_served, nanos, price, quote, row_of, same,
 };
-use crate::client_decode::{Heard, and_says, wrong};
-use crate::test_gateway::{House, Wishes};
-use crate::client_encode::{Tongue, Wanted};
+use crate::client_decode::{DecodedAnswer, and_says, wrong};
+use crate::test_gateway::{TestGateway, TestOptions};
+use crate::client_encode::{ClientFormat, CallParams};
 use crate::upstreams::always;
 
 const MANY: &str = "gemini-to-many";
@@ -25,20 +25,20 @@ async fn simulator() -> Simulator {
 }
 
 /// A request for a model that several channels serve.
-fn asking(couple: Couple, model: &str, wanted: Wanted<'_>) -> Value {
+fn asking(couple: FormatPair, model: &str, wanted: CallParams<'_>) -> Value {
     let stream = couple.stream;
-    couple.caller.body(model, &Wanted { stream, ..wanted })
+    couple.caller.body(model, &CallParams { stream, ..wanted })
 }
 
 /// Takes channels away again, however a try with them went.
-async fn without(house: &House, names: &[String], tried: Result<(), String>) -> Result<(), String> {
+async fn without(house: &TestGateway, names: &[String], tried: Result<(), String>) -> Result<(), String> {
     for name in names {
         drain(house, name).await;
     }
     tried
 }
 
-async fn drain(house: &House, name: &str) {
+async fn drain(house: &TestGateway, name: &str) {
     let mut tx = house.console.begin().await.unwrap();
     let Some(found) = channels::find(&mut tx, name).await.unwrap() else {
         return;
@@ -64,12 +64,12 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
             whole_wait: Duration::from_millis(1_500),
             ..Settings::default()
         };
-        let house = house(Wishes {
+        let house = house(TestOptions {
             settings,
-            ..Wishes::default()
+            ..TestOptions::default()
         })
         .await;
-        let mut couples = Couple::all();
+        let mut couples = FormatPair::all();
         couples.retain(|couple| couple.caller != couple.upstream);
         // A stream waits for its first byte as long as the provider's file says; a whole answer less here.
         couples.retain(|couple| !(couple.stream && fault == Fault::HangBeforeHeaders));
@@ -92,9 +92,9 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
                     let body = asking(
                         couple,
                         MANY,
-                        Wanted {
+                        CallParams {
                             prompt: "Hello [[tokens:4]]",
-                            ..Wanted::default()
+                            ..CallParams::default()
                         },
                     );
                     let (got, heard) = couple.ask_again(house, MANY, &body).await?;
@@ -119,8 +119,8 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
 
 #[tokio::test]
 async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
-    let house = house(Wishes::default()).await;
-    let own: Vec<Couple> = Couple::all().into_iter().filter(|it| !it.stream).collect();
+    let house = house(TestOptions::default()).await;
+    let own: Vec<FormatPair> = FormatPair::all().into_iter().filter(|it| !it.stream).collect();
     in_each(&house, own, async |house, couple| {
         let (one, two) = (simulator().await, simulator().await);
         let names = [format!("one {couple}"), format!("two {couple}")];
@@ -133,9 +133,9 @@ async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
                 let mut body = asking(
                     couple,
                     MANY,
-                    Wanted {
+                    CallParams {
                         prompt: &prompt,
-                        ..Wanted::default()
+                        ..CallParams::default()
                     },
                 );
                 for turn in 0..3 {
@@ -161,19 +161,19 @@ async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
 
 #[tokio::test]
 async fn a_thought_brings_its_conversation_home_and_is_left_out_elsewhere_with_a_warning() {
-    let house = house(Wishes::default()).await;
-    let mut couples = Couple::all();
-    couples.retain(|couple| couple.upstream != Tongue::Chat);
+    let house = house(TestOptions::default()).await;
+    let mut couples = FormatPair::all();
+    couples.retain(|couple| couple.upstream != ClientFormat::Chat);
     in_each(&house, couples, async |house, couple| {
         let (one, two) = (simulator().await, simulator().await);
         let names = [format!("one {couple}"), format!("two {couple}")];
         channel_for(house, &names[0], couple.upstream, &one, 10, &MODELS).await;
         let tried = async {
-            let wanted = Wanted {
+            let wanted = CallParams {
                 prompt: "Think about it [[reasoning:6]] [[tool:get_weather]]",
                 tools: true,
                 thinks: true,
-                ..Wanted::default()
+                ..CallParams::default()
             };
             let body = asking(couple, THINKER, wanted);
             let (_, heard) = couple.ask_again(house, THINKER, &body).await?;
@@ -217,13 +217,13 @@ fn lost(warnings: &[String]) -> bool {
 }
 
 /// A field of the caller's format that an upstream of another has no word for.
-fn unspeakable(couple: Couple) -> (&'static str, Value) {
+fn unspeakable(couple: FormatPair) -> (&'static str, Value) {
     match (couple.caller, couple.upstream) {
-        (Tongue::Chat, _) => ("logit_bias", json!({ "50256": -100 })),
-        (Tongue::Messages, Tongue::Gemini) => ("inference_geo", json!("global")),
-        (Tongue::Messages, _) => ("top_k", json!(5)),
-        (Tongue::Responses, _) => ("truncation", json!("auto")),
-        (Tongue::Gemini, _) => (
+        (ClientFormat::Chat, _) => ("logit_bias", json!({ "50256": -100 })),
+        (ClientFormat::Messages, ClientFormat::Gemini) => ("inference_geo", json!("global")),
+        (ClientFormat::Messages, _) => ("top_k", json!(5)),
+        (ClientFormat::Responses, _) => ("truncation", json!("auto")),
+        (ClientFormat::Gemini, _) => (
             "safetySettings",
             json!([{ "category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE" }]),
         ),
@@ -232,15 +232,15 @@ fn unspeakable(couple: Couple) -> (&'static str, Value) {
 
 #[tokio::test]
 async fn what_cannot_be_said_is_warned_of_and_refused_in_strict_mode_with_its_field() {
-    let house = house(Wishes::default()).await;
-    let mut couples = Couple::all();
+    let house = house(TestOptions::default()).await;
+    let mut couples = FormatPair::all();
     couples.retain(|couple| couple.caller != couple.upstream);
     in_each(&house, couples, async |house, couple| {
         let (field, value) = unspeakable(couple);
-        let mut body = couple.body(Wanted {
+        let mut body = couple.body(CallParams {
             prompt: "Hello [[tokens:3]]",
             most: Some(50),
-            ..Wanted::default()
+            ..CallParams::default()
         });
         body[field] = value;
         let model = couple.model();
@@ -268,10 +268,10 @@ async fn what_cannot_be_said_is_warned_of_and_refused_in_strict_mode_with_its_fi
         let error = wrong(couple.caller, &got.json());
         same("code", error.code.as_str(), "translation_dropped").map_err(told)?;
         match couple.caller {
-            Tongue::Chat | Tongue::Responses | Tongue::Gemini => {
+            ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Gemini => {
                 same("param", error.param.as_deref(), Some(field)).map_err(told)?;
             }
-            Tongue::Messages => {
+            ClientFormat::Messages => {
                 same("field", error.message.contains(&format!("`{field}`")), true).map_err(told)?;
             }
         }
@@ -283,14 +283,14 @@ async fn what_cannot_be_said_is_warned_of_and_refused_in_strict_mode_with_its_fi
 
 #[tokio::test]
 async fn a_charge_lies_within_the_quote_of_its_call_in_every_pair() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
-        let body = couple.body(Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
+        let body = couple.body(CallParams {
             prompt: "Tell me about the harbour [[tokens:9]]",
             system: Some("Be brief"),
             tools: true,
             most: Some(300),
-            ..Wanted::default()
+            ..CallParams::default()
         });
         let model = couple.model();
         let before = house.posted_at_rest().await;
@@ -306,7 +306,7 @@ async fn a_charge_lies_within_the_quote_of_its_call_in_every_pair() {
         let locked = [("trunkline-quote", id)];
         let got = couple.call_model(house, &model, &body, &locked).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
-        let heard = Heard::of(couple.caller, &got, couple.stream);
+        let heard = DecodedAnswer::of(couple.caller, &got, couple.stream);
         let (row, _) = couple.billed(house, (&got, &heard)).await?;
         let (least, most) = (&quoted["minimum_usd"], &quoted["maximum_usd"]);
         let usd = |value: &Value| nanos(value.as_str().unwrap());

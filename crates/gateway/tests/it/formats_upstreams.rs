@@ -9,17 +9,17 @@ use trunkline_store::PolicyFields;
 use trunkline_types::RequestId;
 
 use crate::format_pairs::{
-    Couple, Rests, base, charged, error_inside, house, in_each, is_ending, provider, row_of, same,
+    FormatPair, CoolDowns, base, charged, error_inside, house, in_each, is_ending, provider, row_of, same,
     shop,
 };
 use crate::client_decode::{Sse, wrong};
-use crate::test_gateway::{ChannelWishes, Got, Wishes, account};
-use crate::client_encode::{Tongue, Wanted};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestOptions, account};
+use crate::client_encode::{ClientFormat, CallParams};
 
-fn asking(couple: Couple, prompt: &str) -> serde_json::Value {
-    couple.body(Wanted {
+fn asking(couple: FormatPair, prompt: &str) -> serde_json::Value {
+    couple.body(CallParams {
         prompt,
-        ..Wanted::default()
+        ..CallParams::default()
     })
 }
 
@@ -31,28 +31,28 @@ async fn an_upstream_that_cannot_be_reached_is_502_in_every_pair() {
         ("no such name", "http://upstream.invalid"),
         ("no TLS there", "https://{}"),
     ] {
-        let rests = Rests::new();
-        let house = shop(Wishes {
+        let rests = CoolDowns::new();
+        let house = shop(TestOptions {
             clock: rests.clock(),
-            ..Wishes::default()
+            ..TestOptions::default()
         })
         .await;
         let own = format!("http://{}", house.simulator.address());
         let place = house.simulator.address().to_string();
         let other = wrong_address.replace("{}", &place);
-        for speaks in Tongue::ALL {
+        for speaks in ClientFormat::ALL {
             let address = base(speaks, &house.simulator).replace(&own, &other);
             let model = format!("gemini-to-{speaks}");
-            let wishes = ChannelWishes {
+            let wishes = ChannelOptions {
                 provider: Some(provider(speaks)),
-                ..ChannelWishes::default()
+                ..ChannelOptions::default()
             };
             let models = [(model.as_str(), "sim-fast")];
             house
                 .channel_with(speaks.word(), &address, &models, wishes)
                 .await;
         }
-        in_each(&house, Couple::all(), async |house, couple| {
+        in_each(&house, FormatPair::all(), async |house, couple| {
             rests.rest();
             let before = house.posted_at_rest().await;
             let got = couple.call(house, &asking(couple, "Hello")).await;
@@ -73,18 +73,18 @@ async fn an_upstream_that_cannot_be_reached_is_502_in_every_pair() {
 // row: U11
 #[tokio::test]
 async fn an_answer_without_measure_is_cut_off_and_costs_nothing_in_every_pair() {
-    let rests = Rests::new();
+    let rests = CoolDowns::new();
     let settings = Settings {
         max_answer_bytes: 1_000_000,
         ..Settings::default()
     };
-    let house = house(Wishes {
+    let house = house(TestOptions {
         settings,
         clock: rests.clock(),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    in_each(&house, FormatPair::all(), async |house, couple| {
         rests.rest();
         let before = house.posted_at_rest().await;
         let fault = if couple.stream {
@@ -118,19 +118,19 @@ async fn an_answer_without_measure_is_cut_off_and_costs_nothing_in_every_pair() 
 #[tokio::test]
 async fn usage_that_lies_is_charged_no_further_than_the_wallet_goes_in_every_pair() {
     const WALLET: i64 = 3_000_000;
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::all(), async |house, couple| {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::all(), async |house, couple| {
         let poor = account(&house.console, WALLET, 0).await;
         let key = house.key_of(poor, PolicyFields::default()).await;
-        let body = couple.body(Wanted {
+        let body = couple.body(CallParams {
             prompt: "Hi [[tokens:10]] [[fault:lying_usage:1000000]]",
             most: Some(20),
-            ..Wanted::default()
+            ..CallParams::default()
         });
         let path = couple.caller.path(&couple.model(), couple.stream);
         let to = (house.address, key.as_str());
         let bytes = Bytes::from(body.to_string());
-        let got = Got::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+        let got = GatewayResponse::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
         let told = |wrong: String| format!("{wrong}: {}", got.text());
         same("status", got.status.as_u16(), 200).map_err(told)?;
         if couple.stream {

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use trunkline_gateway::Settings;
 use trunkline_testkit::all_at_once;
 
-use crate::test_gateway::{House, ask, ask_streaming};
+use crate::test_gateway::{TestGateway, ask, ask_streaming};
 
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -19,7 +19,7 @@ fn impatient() -> Settings {
     }
 }
 
-async fn connect(house: &House) -> TcpStream {
+async fn connect(house: &TestGateway) -> TcpStream {
     TcpStream::connect(house.address).await.unwrap()
 }
 
@@ -32,14 +32,14 @@ async fn all(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
-async fn still_serves(house: &House) {
+async fn still_serves(house: &TestGateway) {
     let got = house.chat(&ask("Hello [[tokens:3]]")).await;
     assert_eq!(got.status, 200, "{}", got.text());
 }
 
 #[tokio::test]
 async fn a_head_that_never_ends_is_not_waited_for() {
-    let house = House::with(impatient(), 10_000_000_000, 0).await;
+    let house = TestGateway::with(impatient(), 10_000_000_000, 0).await;
     let mut stream = connect(&house).await;
     let began = Instant::now();
     let half = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-slow: ";
@@ -55,7 +55,7 @@ async fn a_head_that_never_ends_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_body_that_never_ends_is_not_waited_for() {
-    let house = House::with(impatient(), 10_000_000_000, 0).await;
+    let house = TestGateway::with(impatient(), 10_000_000_000, 0).await;
     let mut stream = connect(&house).await;
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
@@ -79,7 +79,7 @@ async fn bodies_that_are_promised_take_their_room_before_they_come() {
         body_wait: Duration::from_secs(5),
         ..Settings::default()
     };
-    let house = House::with(settings, 10_000_000_000, 0).await;
+    let house = TestGateway::with(settings, 10_000_000_000, 0).await;
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\n",
@@ -111,7 +111,7 @@ async fn bodies_that_are_promised_take_their_room_before_they_come() {
 
 #[tokio::test]
 async fn two_lengths_of_one_body_smuggle_nothing() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let smuggled = "GET /v1/balance HTTP/1.1\r\nhost: x\r\n\r\n";
     for order in [
         "content-length: 4\r\ntransfer-encoding: chunked",
@@ -139,7 +139,7 @@ async fn two_lengths_of_one_body_smuggle_nothing() {
 
 #[tokio::test]
 async fn heads_without_measure_are_refused() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let many: String = (0..500).map(|n| format!("x-h{n}: 1\r\n")).collect();
     let long = format!("x-long: {}\r\n", "a".repeat(200_000));
     for bomb in [many, long] {
@@ -168,7 +168,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn streams_that_are_opened_and_reset_without_end_close_their_connection_alone() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut stream = connect(&house).await;
     let mut flood = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     flood.extend(frame(4, 0, 0, &[]));
@@ -190,7 +190,7 @@ async fn streams_that_are_opened_and_reset_without_end_close_their_connection_al
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_reader_who_stalls_does_not_slow_ninety_nine_others() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let body = ask_streaming("Go on [[tokens:20000]]").to_string();
     let request = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\

@@ -14,7 +14,7 @@ use trunkline_gateway::{IdempotencySettings, Settings};
 use trunkline_ledger::stored_responses::{self, Include};
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::{Got, House, ask, ask_streaming};
+use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 use crate::nodes::Node;
 
 pub(crate) const PATH: &str = "/v1/chat/completions";
@@ -22,16 +22,16 @@ pub(crate) const KEY: &str = "idempotency-key";
 const REPLAYED: &str = "idempotent-replayed";
 pub(crate) const ALL: i64 = 10_000_000_000;
 
-pub(crate) fn replayed(got: &Got) -> bool {
+pub(crate) fn replayed(got: &GatewayResponse) -> bool {
     got.header(REPLAYED).as_deref() == Some("true")
 }
 
-fn status_and_code(got: &Got) -> (u16, String) {
+fn status_and_code(got: &GatewayResponse) -> (u16, String) {
     (got.status.as_u16(), got.code())
 }
 
 /// Two more nodes, and where all three are.
-pub(crate) async fn three(house: &House) -> (Vec<Node>, [SocketAddr; 3]) {
+pub(crate) async fn three(house: &TestGateway) -> (Vec<Node>, [SocketAddr; 3]) {
     let settings = Settings::default;
     let second = house.node("n2", Arc::new(SystemClock), settings()).await;
     let third = house.node("n3", Arc::new(SystemClock), settings()).await;
@@ -39,9 +39,9 @@ pub(crate) async fn three(house: &House) -> (Vec<Node>, [SocketAddr; 3]) {
     (vec![second, third], all)
 }
 
-pub(crate) async fn post(house: &House, to: (SocketAddr, &str), body: &Value, key: &str) -> Got {
+pub(crate) async fn post(house: &TestGateway, to: (SocketAddr, &str), body: &Value, key: &str) -> GatewayResponse {
     let body = Bytes::from(body.to_string());
-    Got::read(
+    GatewayResponse::read(
         house
             .send_as(to, Method::POST, PATH, body, &[(KEY, key)])
             .await,
@@ -50,7 +50,7 @@ pub(crate) async fn post(house: &House, to: (SocketAddr, &str), body: &Value, ke
 }
 
 /// Names that are kept.
-async fn names(house: &House) -> i64 {
+async fn names(house: &TestGateway) -> i64 {
     let count = "SELECT count(*)::text FROM ledger.idempotency";
     house.db.ask(count).await[0].parse().unwrap()
 }
@@ -65,7 +65,7 @@ fn with(idempotency: IdempotencySettings) -> Settings {
 // covers: D-1-26, D-4-42, D-4-44
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_at_once_over_three_nodes_are_one_call_one_charge_and_one_answer() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let many = house
         .make_key(PolicyFields {
             concurrent_calls: Some(1_000),
@@ -103,7 +103,7 @@ async fn a_hundred_at_once_over_three_nodes_are_one_call_one_charge_and_one_answ
 // covers: D-1-26, D-3-39, D-3-40, D-4-43, D-4-46
 #[tokio::test]
 async fn a_finished_call_is_answered_again_by_any_node_as_it_was() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (_nodes, addresses) = three(&house).await;
     for (round, body) in [ask("Once [[tokens:5]]"), ask_streaming("Once [[tokens:5]]")]
         .into_iter()
@@ -147,7 +147,7 @@ async fn a_finished_call_is_answered_again_by_any_node_as_it_was() {
     // The same bytes on another path are another call.
     let body = Bytes::from(ask("Once [[tokens:5]]").to_string());
     let sent = house.send_with(Method::POST, "/v1/responses", body, &[(KEY, "k-0")]);
-    let other = Got::read(sent.await).await;
+    let other = GatewayResponse::read(sent.await).await;
     assert_eq!(
         status_and_code(&other),
         (409, "idempotency_conflict".to_owned())
@@ -158,7 +158,7 @@ async fn a_finished_call_is_answered_again_by_any_node_as_it_was() {
 /// What has changed since does not matter: what is given was paid for.
 #[tokio::test]
 async fn an_answer_is_given_again_whatever_the_call_would_cost_or_meet_now() {
-    let house = House::with(Settings::default(), 500_000_000, 0).await;
+    let house = TestGateway::with(Settings::default(), 500_000_000, 0).await;
     let body = ask("Once [[tokens:5]]");
     let first = house.chat_with(&body, &[(KEY, "k")]).await;
     assert_eq!(first.status, 200, "{}", first.text());
@@ -179,7 +179,7 @@ async fn a_call_that_runs_longer_than_is_waited_for_is_told_and_given_later() {
         wait: Duration::from_millis(300),
         ..IdempotencySettings::default()
     });
-    let house = House::with(settings, ALL, 0).await;
+    let house = TestGateway::with(settings, ALL, 0).await;
     let body = ask_streaming("Slowly [[tokens:30]] [[pace:100]]");
     let bytes = Bytes::from(body.to_string());
     let key = [(KEY, "k")];
@@ -196,7 +196,7 @@ async fn a_call_that_runs_longer_than_is_waited_for_is_told_and_given_later() {
         status_and_code(&other),
         (409, "idempotency_conflict".to_owned())
     );
-    let first = Got::read(first).await;
+    let first = GatewayResponse::read(first).await;
     let later = house.chat_with(&body, &key).await;
     assert!(replayed(&later));
     assert_eq!(later.body, first.body);
@@ -208,7 +208,7 @@ async fn a_call_that_runs_longer_than_is_waited_for_is_told_and_given_later() {
 // covers: D-4-49
 #[tokio::test]
 async fn a_call_that_fails_or_is_refused_frees_its_key() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let failing = [
         ask("No [[fault:status:500]]"),
         ask("No [[fault:status:400]]"),
@@ -235,7 +235,7 @@ async fn a_call_that_fails_or_is_refused_frees_its_key() {
 // covers: D-4-45
 #[tokio::test]
 async fn an_answer_is_kept_for_a_day_and_then_its_key_is_free() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let body = ask("Once [[tokens:5]]");
     let key = [(KEY, "k")];
     let first = house.chat_with(&body, &key).await;
@@ -264,7 +264,7 @@ async fn an_answer_is_kept_for_a_day_and_then_its_key_is_free() {
 // covers: D-4-46, D-4-47
 #[tokio::test]
 async fn what_is_kept_is_sealed_and_without_the_header_nothing_is() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let body = ask_streaming("Once [[tokens:5]]");
     assert_eq!(house.chat(&body).await.status, 200);
     assert_eq!(house.chat(&ask("Once [[tokens:5]]")).await.status, 200);
@@ -285,7 +285,7 @@ async fn what_is_kept_is_sealed_and_without_the_header_nothing_is() {
 }
 
 /// Rows of any table in which a text stands, plain or as bytes.
-async fn rows_with(house: &House, text: &str) -> Vec<String> {
+async fn rows_with(house: &TestGateway, text: &str) -> Vec<String> {
     let bytes: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     let tables = "SELECT format('%I.%I', schemaname, relname) FROM pg_stat_user_tables";
     let mut found = Vec::new();
@@ -302,7 +302,7 @@ async fn rows_with(house: &House, text: &str) -> Vec<String> {
 // covers: D-5-15
 #[tokio::test]
 async fn no_prompt_and_no_answer_is_readable_in_any_table() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for (round, body) in [
         ask("Lighthouse [[tokens:6]]"),
         ask_streaming("Lighthouse [[tokens:6]]"),
@@ -330,7 +330,7 @@ async fn an_answer_that_is_too_large_is_told_with_its_call_and_charge() {
         most_bytes: 400,
         ..IdempotencySettings::default()
     });
-    let house = House::with(settings, ALL, 0).await;
+    let house = TestGateway::with(settings, ALL, 0).await;
     for (round, body) in [
         ask("Long [[tokens:400]]"),
         ask_streaming("Long [[tokens:40]]"),
@@ -368,7 +368,7 @@ async fn a_stream_that_is_too_large_to_be_kept_ends_with_its_client() {
         most_bytes: 400,
         ..IdempotencySettings::default()
     });
-    let house = House::with(settings, ALL, 0).await;
+    let house = TestGateway::with(settings, ALL, 0).await;
     let body = ask_streaming("Go on [[tokens:5000]] [[pace:5]]").to_string();
     let key = [(KEY, "k")];
     let sent = house.send_with(Method::POST, PATH, Bytes::from(body), &key);
@@ -386,7 +386,7 @@ async fn a_stream_that_is_too_large_to_be_kept_ends_with_its_client() {
 
 #[tokio::test]
 async fn a_key_that_keeps_nothing_takes_no_idempotency_key() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let strict = house
         .make_key(PolicyFields {
             zero_retention: true,
@@ -409,7 +409,7 @@ async fn a_key_that_keeps_nothing_takes_no_idempotency_key() {
 
 #[tokio::test]
 async fn a_call_with_a_key_goes_on_when_its_client_leaves_before_the_answer() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (_nodes, addresses) = three(&house).await;
     let body = ask("Slowly [[tokens:9]] [[pace:100]]");
     let bytes = Bytes::from(body.to_string());

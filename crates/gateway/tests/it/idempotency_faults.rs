@@ -9,13 +9,13 @@ use trunkline_ledger::recovery;
 use trunkline_types::{Money, NodeId};
 
 use crate::idempotency::{ALL, KEY, PATH, post, replayed, three};
-use crate::test_gateway::{Got, House, ask, ask_streaming};
+use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 
 /// The node is replaced while a call with a key runs: what it held is let go and its key is free, so the
 /// repetition runs anew, elsewhere, and is charged once.
 #[tokio::test]
 async fn a_node_that_dies_with_a_call_frees_its_key() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (_nodes, addresses) = three(&house).await;
     let body = ask_streaming("Slowly [[tokens:20]] [[pace:50]]");
     let bytes = Bytes::from(body.to_string());
@@ -28,7 +28,7 @@ async fn a_node_that_dies_with_a_call_frees_its_key() {
     let again = post(&house, (addresses[1], &house.key), &body, "k").await;
     assert_eq!(again.status, 200, "{}", again.text());
     assert!(!replayed(&again));
-    let lost = Got::read(first).await;
+    let lost = GatewayResponse::read(first).await;
     assert!(!lost.text().contains("[DONE]"), "nothing of it was charged");
     let (_, charged, ..) = house.usage(&again.id()).await;
     assert_eq!(house.posted_at_rest().await, ALL - charged);
@@ -42,7 +42,7 @@ async fn a_node_that_dies_with_a_call_frees_its_key() {
 
 #[tokio::test]
 async fn books_that_are_away_when_the_answer_is_done_charge_nothing_and_free_the_key() {
-    let house = House::through_a_wire().await;
+    let house = TestGateway::through_a_wire().await;
     let wire = house.wire.as_ref().unwrap();
     let body = ask_streaming("Go on [[tokens:40]] [[pace:50]]");
     let bytes = Bytes::from(body.to_string());
@@ -50,7 +50,7 @@ async fn books_that_are_away_when_the_answer_is_done_charge_nothing_and_free_the
     let mut answer = house.send_with(Method::POST, PATH, bytes, &key).await;
     answer.piece().await.unwrap();
     wire.refuse();
-    let lost = Got::read(answer).await;
+    let lost = GatewayResponse::read(answer).await;
     assert!(lost.text().contains("temporarily_unavailable"));
     assert!(!lost.text().contains("[DONE]"));
     wire.pass();
@@ -79,7 +79,7 @@ async fn an_answer_that_took_all_the_money_is_given_again_with_what_was_charged(
         tranche_tokens: 40,
         ..Settings::default()
     };
-    let house = House::with(settings, 1_500_000, 0).await;
+    let house = TestGateway::with(settings, 1_500_000, 0).await;
     let body = ask_streaming("Go on [[tokens:5000]] [[pace:1]]");
     let key = [(KEY, "k")];
     let first = house.chat_with(&body, &key).await;
@@ -97,7 +97,7 @@ async fn an_answer_that_took_all_the_money_is_given_again_with_what_was_charged(
 
 #[tokio::test]
 async fn what_is_used_beyond_the_money_is_the_operators_loss_and_in_no_answer() {
-    let house = House::with(Settings::default(), 400_000, 0).await;
+    let house = TestGateway::with(Settings::default(), 400_000, 0).await;
     let mut body = ask("Short [[tokens:5]] [[fault:lying_usage:1000]]");
     body["max_tokens"] = 10.into();
     let key = [(KEY, "k")];
@@ -119,7 +119,7 @@ async fn what_is_used_beyond_the_money_is_the_operators_loss_and_in_no_answer() 
 
 #[tokio::test]
 async fn the_copy_that_is_kept_counts_as_memory_of_its_call() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let buffered = async || -> u64 {
         let page = house.metrics().await;
         let line = page
@@ -137,7 +137,7 @@ async fn the_copy_that_is_kept_counts_as_memory_of_its_call() {
         seen += answer.piece().await.unwrap().unwrap().len();
     }
     assert!(buffered().await >= own + 4_000);
-    Got::read(answer).await;
+    GatewayResponse::read(answer).await;
     house.posted_at_rest().await;
     assert_eq!(buffered().await, 0);
 }

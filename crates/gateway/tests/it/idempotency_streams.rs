@@ -5,11 +5,11 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use http::Method;
 
-use crate::format_pairs::{Couple, house, in_each, is_terminal, row_of, same};
+use crate::format_pairs::{FormatPair, house, in_each, is_terminal, row_of, same};
 use crate::client_decode::Sse;
-use crate::test_gateway::{Got, House, Wishes};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::assertions::charged;
-use crate::client_encode::{Tongue, Wanted};
+use crate::client_encode::{ClientFormat, CallParams};
 
 const KEY: &str = "idempotency-key";
 /// Cut at most behind so many frames.
@@ -21,7 +21,7 @@ fn ends(bytes: &[u8]) -> usize {
 }
 
 /// Reads so many frames of a stream and leaves.
-async fn cut(house: &House, couple: Couple, body: &Bytes, (key, after): (&str, usize)) -> Vec<u8> {
+async fn cut(house: &TestGateway, couple: FormatPair, body: &Bytes, (key, after): (&str, usize)) -> Vec<u8> {
     let path = couple.caller.path(&couple.model(), true);
     let named = [(KEY, key)];
     let sent = house.send_with(Method::POST, &path, body.clone(), &named);
@@ -37,32 +37,32 @@ async fn cut(house: &House, couple: Couple, body: &Bytes, (key, after): (&str, u
     seen
 }
 
-async fn again(house: &House, couple: Couple, body: &Bytes, key: &str) -> Got {
+async fn again(house: &TestGateway, couple: FormatPair, body: &Bytes, key: &str) -> GatewayResponse {
     let path = couple.caller.path(&couple.model(), true);
     let named = [(KEY, key)];
     let sent = house.send_with(Method::POST, &path, body.clone(), &named);
-    Got::read(sent.await).await
+    GatewayResponse::read(sent.await).await
 }
 
 /// Gemini's stream as one list is another shape of the same words, and another answer.
 #[tokio::test]
 async fn a_stream_as_a_list_is_given_again_as_that_list() {
-    let house = house(Wishes::default()).await;
-    let couple = Couple {
-        caller: Tongue::Gemini,
-        upstream: Tongue::Chat,
+    let house = house(TestOptions::default()).await;
+    let couple = FormatPair {
+        caller: ClientFormat::Gemini,
+        upstream: ClientFormat::Chat,
         stream: true,
     };
-    let wanted = Wanted {
+    let wanted = CallParams {
         prompt: "Say hello [[tokens:5]]",
-        ..Wanted::default()
+        ..CallParams::default()
     };
     let body = Bytes::from(couple.body(wanted).to_string());
     let path = format!("/v1beta/models/{}:streamGenerateContent", couple.model());
     let key = [(KEY, "k")];
     let call = async || {
         let sent = house.send_with(Method::POST, &path, body.clone(), &key);
-        Got::read(sent.await).await
+        GatewayResponse::read(sent.await).await
     };
     let first = call().await;
     assert!(first.json().as_array().unwrap().len() > 2);
@@ -77,11 +77,11 @@ async fn a_stream_as_a_list_is_given_again_as_that_list() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
-    let house = house(Wishes::default()).await;
-    in_each(&house, Couple::streamed(), async |house, couple| {
-        let wanted = Wanted {
+    let house = house(TestOptions::default()).await;
+    in_each(&house, FormatPair::streamed(), async |house, couple| {
+        let wanted = CallParams {
             prompt: "Say hello [[tokens:5]] [[pace:8]]",
-            ..Wanted::default()
+            ..CallParams::default()
         };
         let body = Bytes::from(couple.body(wanted).to_string());
         // How many frames there are, and what they are.

@@ -19,7 +19,7 @@ use trunkline_types::KeyId;
 use trunkline_upstream::UpstreamResponse;
 
 use crate::format_pairs;
-use crate::test_gateway::{ChannelWishes, Got, House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask, ask_streaming};
 use crate::videos::{MONEY, cat, column, ended, furnished, made, quick, work};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -36,20 +36,20 @@ fn may(requests: Option<i64>, tokens: Option<i64>, at_once: Option<i64>) -> Poli
     }
 }
 
-async fn post(house: &House, key: &str, path: &str, body: &Value) -> UpstreamResponse {
+async fn post(house: &TestGateway, key: &str, path: &str, body: &Value) -> UpstreamResponse {
     let body = Bytes::from(body.to_string());
     house
         .send_as((house.address, key), Method::POST, path, body, &[])
         .await
 }
 
-async fn chat(house: &House, key: &str) -> Got {
-    Got::read(post(house, key, CHAT, &ask("hello")).await).await
+async fn chat(house: &TestGateway, key: &str) -> GatewayResponse {
+    GatewayResponse::read(post(house, key, CHAT, &ask("hello")).await).await
 }
 
-async fn read(house: &House, key: &str, path: &str) -> Got {
+async fn read(house: &TestGateway, key: &str, path: &str) -> GatewayResponse {
     let sender = (house.address, key);
-    Got::read(
+    GatewayResponse::read(
         house
             .send_as(sender, Method::GET, path, Bytes::new(), &[])
             .await,
@@ -58,7 +58,7 @@ async fn read(house: &House, key: &str, path: &str) -> Got {
 }
 
 /// How many of so many calls are not refused for a limit.
-async fn served(house: &House, key: &str, tries: usize) -> usize {
+async fn served(house: &TestGateway, key: &str, tries: usize) -> usize {
     let mut served = 0;
     for _ in 0..tries {
         served += usize::from(chat(house, key).await.status == 200);
@@ -67,7 +67,7 @@ async fn served(house: &House, key: &str, tries: usize) -> usize {
 }
 
 /// A refusal for a limit that says how to go on.
-fn is_limited(got: &Got, names: &str) {
+fn is_limited(got: &GatewayResponse, names: &str) {
     assert_eq!(got.status, 429, "{}", got.text());
     let body = got.json();
     assert_eq!(body["error"]["code"], "rate_limit_exceeded", "{body}");
@@ -79,12 +79,12 @@ fn is_limited(got: &Got, names: &str) {
 }
 
 /// A house whose keys have the limits that customers' have.
-async fn usual(settings: Settings, paid: i64) -> House {
-    House::build(Wishes {
+async fn usual(settings: Settings, paid: i64) -> TestGateway {
+    TestGateway::build(TestOptions {
         settings,
         paid,
         has_usual_limits: true,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await
 }
@@ -162,7 +162,7 @@ async fn the_operator_sets_what_keys_may_do() {
 // covers: D-1-34, D-1-35
 #[tokio::test]
 async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let key = house.make_key(may(Some(3), Some(100_000), None)).await;
     let mut before = None;
     for left in (0..3).rev() {
@@ -191,7 +191,7 @@ async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
     let body = Bytes::from(ask("hello").to_string());
     let sender = (house.address, key.as_str());
     let sent = house.send_as(sender, Method::POST, CHAT, body, &page).await;
-    let got = Got::read(sent).await;
+    let got = GatewayResponse::read(sent).await;
     is_limited(&got, "this API key may send 3 requests a minute");
     assert_eq!(got.header("x-ratelimit-remaining-requests").unwrap(), "0");
     let exposed = got.header("access-control-expose-headers").unwrap();
@@ -211,17 +211,17 @@ async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
 // covers: D-1-36
 #[tokio::test]
 async fn every_format_is_refused_in_its_own_shape() {
-    let house = format_pairs::house(Wishes::default()).await;
+    let house = format_pairs::house(TestOptions::default()).await;
     let key = house.make_key(may(Some(1), Some(50_000), None)).await;
     let hello = json!({
         "model": "sim-fast", "max_tokens": 5, "messages": [{ "role": "user", "content": "hello" }],
     });
-    let got = Got::read(post(&house, &key, "/v1/messages", &hello).await).await;
+    let got = GatewayResponse::read(post(&house, &key, "/v1/messages", &hello).await).await;
     assert_eq!(got.status, 200, "{}", got.text());
-    let told = |got: &Got, what: &str| got.header(&format!("anthropic-ratelimit-{what}"));
+    let told = |got: &GatewayResponse, what: &str| got.header(&format!("anthropic-ratelimit-{what}"));
     assert_eq!(told(&got, "requests-remaining").as_deref(), Some("0"));
     assert_eq!(told(&got, "tokens-limit").as_deref(), Some("50000"));
-    let got = Got::read(post(&house, &key, "/v1/messages", &hello).await).await;
+    let got = GatewayResponse::read(post(&house, &key, "/v1/messages", &hello).await).await;
     assert_eq!(got.status, 429);
     let body = got.json();
     assert_eq!(body["error"]["type"], "rate_limit_error", "{body}");
@@ -233,7 +233,7 @@ async fn every_format_is_refused_in_its_own_shape() {
     assert!(got.header("retry-after").is_some());
     let gemini = json!({ "contents": [{ "parts": [{ "text": "hello" }] }] });
     let path = "/v1beta/models/gemini-to-gemini:generateContent";
-    let got = Got::read(post(&house, &key, path, &gemini).await).await;
+    let got = GatewayResponse::read(post(&house, &key, path, &gemini).await).await;
     assert_eq!(got.status, 429);
     let body = got.json();
     assert_eq!(body["error"]["status"], "RESOURCE_EXHAUSTED", "{body}");
@@ -249,12 +249,12 @@ async fn every_format_is_refused_in_its_own_shape() {
 
 #[tokio::test]
 async fn tokens_are_counted_by_the_minute_and_by_what_was_really_used() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let key = house.make_key(may(None, Some(40), None)).await;
     // A long answer uses the window up, although the question was short.
     let mut long = ask("[[tokens:200]] hello");
     long["max_tokens"] = 200.into();
-    let got = Got::read(post(&house, &key, CHAT, &long).await).await;
+    let got = GatewayResponse::read(post(&house, &key, CHAT, &long).await).await;
     assert_eq!(got.status, 200, "{}", got.text());
     assert!(got.json()["usage"]["total_tokens"].as_u64().unwrap() > 40);
     let got = chat(&house, &key).await;
@@ -307,7 +307,7 @@ async fn questions_about_tasks_and_calls_do_not_starve_each_other() {
 
 /// A key, perhaps below another.
 async fn below(
-    house: &House,
+    house: &TestGateway,
     parent: Option<KeyId>,
     fields: PolicyFields,
 ) -> (Option<KeyId>, String) {
@@ -328,7 +328,7 @@ async fn below(
 
 #[tokio::test]
 async fn making_keys_makes_no_limits() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (parent, top) = below(&house, None, may(Some(5), None, Some(2))).await;
     let (child, first) = below(&house, parent, may(None, None, None)).await;
     let (_, second) = below(&house, child, may(Some(2), None, None)).await;
@@ -348,7 +348,7 @@ async fn making_keys_makes_no_limits() {
 
 #[tokio::test]
 async fn calls_at_once_below_a_key_are_its_own_too() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (parent, top) = below(&house, None, may(None, None, Some(2))).await;
     let (_, child) = below(&house, parent, may(None, None, None)).await;
     let held = post(&house, &child, CHAT, &ask_streaming(HANGS)).await;
@@ -359,7 +359,7 @@ async fn calls_at_once_below_a_key_are_its_own_too() {
 
 #[tokio::test]
 async fn an_account_and_its_models_have_limits_over_all_keys() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let rates = |requests| Rates {
         requests_per_minute: Some(requests),
         ..Rates::default()
@@ -419,11 +419,11 @@ async fn an_account_and_its_models_have_limits_over_all_keys() {
 }
 
 /// A house whose only channel to a vendor of videos has limits.
-async fn narrow(requests: Option<i64>, at_once: Option<i64>) -> House {
-    let house = House::build(Wishes {
+async fn narrow(requests: Option<i64>, at_once: Option<i64>) -> TestGateway {
+    let house = TestGateway::build(TestOptions {
         settings: quick(),
         paid: MONEY,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let house = Box::pin(furnished(house)).await;
@@ -434,11 +434,11 @@ async fn narrow(requests: Option<i64>, at_once: Option<i64>) -> House {
     let mut tx = house.console.begin().await.unwrap();
     let off = channels::set_state(&mut tx, id, ChannelState::Off).await;
     assert!(tx.finish(off).await.unwrap());
-    let wishes = ChannelWishes {
+    let wishes = ChannelOptions {
         provider: Some("dashscope_native"),
         requests_per_minute: requests,
         concurrent_calls: at_once,
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     let models = [("wan2.7-t2v", "wan2.7-t2v")];
     house.channel_with("narrow", &base, &models, wishes).await;

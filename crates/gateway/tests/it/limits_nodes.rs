@@ -14,7 +14,7 @@ use trunkline_store::channels::{self, ChannelId, ChannelState};
 use trunkline_testkit::Redis;
 use trunkline_types::Secret;
 
-use crate::test_gateway::{ChannelWishes, Got, House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask, ask_streaming};
 use crate::nodes::Node;
 
 const CHAT: &str = "/v1/chat/completions";
@@ -45,14 +45,14 @@ async fn becomes(limits: &Limits, mode: Mode) {
 }
 
 /// Two gateways on one database and one Redis.
-struct Two {
-    house: House,
+struct TwoGateways {
+    house: TestGateway,
     second: Node,
     _stops: [watch::Sender<bool>; 2],
     _redis: Redis,
 }
 
-impl Two {
+impl TwoGateways {
     async fn start() -> Self {
         let redis = Redis::start().await;
         let patient = Duration::from_secs(5);
@@ -60,9 +60,9 @@ impl Two {
         let (second, other_stop) = counters(redis.url(), "n2", patient).await;
         first.set_nodes(2);
         second.set_nodes(2);
-        let house = House::build(Wishes {
+        let house = TestGateway::build(TestOptions {
             limits: first,
-            ..Wishes::default()
+            ..TestOptions::default()
         })
         .await;
         let clock = Arc::new(SystemClock);
@@ -96,7 +96,7 @@ impl Two {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_gateways_give_one_key_its_limit_once() {
-    let two = Two::start().await;
+    let two = TwoGateways::start().await;
     let fields = PolicyFields {
         requests_per_minute: Some(10),
         concurrent_calls: Some(3),
@@ -106,7 +106,7 @@ async fn two_gateways_give_one_key_its_limit_once() {
     two.refresh().await;
     let mut served = 0;
     for turn in 0..16 {
-        let got = Got::read(two.chat(turn % 2, &key, &ask("hello")).await).await;
+        let got = GatewayResponse::read(two.chat(turn % 2, &key, &ask("hello")).await).await;
         served += usize::from(got.status == 200);
         if got.status == 429 {
             assert_eq!(got.code(), "rate_limit_exceeded");
@@ -134,14 +134,14 @@ async fn two_gateways_give_one_key_its_limit_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
-    let two = Two::start().await;
+    let two = TwoGateways::start().await;
     let house = &two.house;
     let base = house.simulator.base_url();
-    let wishes = |requests, at_once| ChannelWishes {
+    let wishes = |requests, at_once| ChannelOptions {
         priority: 0,
         requests_per_minute: requests,
         concurrent_calls: at_once,
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     // Before the house's own, which has no limits.
     let models = [("sim-fast", "sim-fast")];
@@ -150,7 +150,7 @@ async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
         .await;
     two.refresh().await;
     for turn in 0..10 {
-        let got = Got::read(two.chat(turn % 2, &house.key, &ask("hello")).await).await;
+        let got = GatewayResponse::read(two.chat(turn % 2, &house.key, &ask("hello")).await).await;
         assert_eq!(got.status, 200, "another channel serves: {}", got.text());
     }
     let asked = "SELECT count(*)::text FROM ledger.usage AS u, app.channel AS c
@@ -176,7 +176,7 @@ async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
     assert_eq!(held.status, 200);
     let mut quick = ask("hello");
     quick["model"] = "sim-reason".into();
-    let got = Got::read(two.chat(1, &house.key, &quick).await).await;
+    let got = GatewayResponse::read(two.chat(1, &house.key, &quick).await).await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (429, "upstream_rate_limited")
@@ -184,7 +184,7 @@ async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
     assert_eq!(got.header("retry-after").as_deref(), Some("1"));
     drop(held);
     for _ in 0..500 {
-        let got = Got::read(two.chat(1, &house.key, &quick).await).await;
+        let got = GatewayResponse::read(two.chat(1, &house.key, &quick).await).await;
         if got.status == 200 {
             return;
         }
@@ -200,9 +200,9 @@ async fn without_redis_calls_go_on_within_the_share_and_the_metrics_say_so() {
     let quick = Duration::from_millis(500);
     let (limits, _stop) = counters(redis.url_through(&wire), "n1", quick).await;
     limits.set_nodes(3);
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         limits: limits.clone(),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let in_mode = async |mode: &str| {

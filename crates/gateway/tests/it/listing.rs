@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::{KeyGroup, PolicyFields};
 
-use crate::test_gateway::{Got, House, ask};
+use crate::test_gateway::{GatewayResponse, TestGateway, ask};
 
 const MORE: &str = r#"
 [models."meta/llama-3.1:70b"]
@@ -27,17 +27,17 @@ standard = { per_call = 1 }
 "#;
 const LLAMA: &str = "meta/llama-3.1:70b";
 
-async fn house() -> House {
-    let house = Box::pin(House::new()).await;
+async fn house() -> TestGateway {
+    let house = Box::pin(TestGateway::new()).await;
     house.sell(MORE).await;
     house
 }
 
-async fn get_with(house: &House, path: &str, extra: &[(&'static str, &str)]) -> Got {
+async fn get_with(house: &TestGateway, path: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
     let sent = house
         .send_with(Method::GET, path, Bytes::new(), extra)
         .await;
-    Got::read(sent).await
+    GatewayResponse::read(sent).await
 }
 
 fn names(list: &Value, key: &str) -> Vec<String> {
@@ -191,7 +191,7 @@ async fn pages_go_through_all_models_once_in_either_direction() {
 #[tokio::test]
 async fn a_key_sees_what_it_may_use_and_no_more() {
     let mut house = house().await;
-    let shown = async |house: &House| names(&house.get("/v1/models").await.json()["data"], "id");
+    let shown = async |house: &TestGateway| names(&house.get("/v1/models").await.json()["data"], "id");
     house.key = house
         .make_key(PolicyFields {
             group: KeyGroup::Named("vip".to_owned()),

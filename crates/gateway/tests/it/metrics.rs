@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trunkline_simulator::{Fault, Rule, Simulator};
 
 use crate::collector::Collector;
-use crate::test_gateway::{CANARY, House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{CANARY, TestGateway, TestOptions, ask, ask_streaming};
 
 /// Samples by their name with labels, read as strictly as the format is written down.
 fn parse(page: &str) -> BTreeMap<String, f64> {
@@ -92,9 +92,9 @@ fn check_histograms(samples: &BTreeMap<String, f64>) -> usize {
 #[tokio::test]
 async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
     let collector = Collector::start().await;
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         traces: Some((collector.url.clone(), 1_000)),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let broken = Simulator::start(Default::default()).await.unwrap();
@@ -197,7 +197,7 @@ async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
 
 #[tokio::test]
 async fn a_channel_that_fails_again_and_again_shows_as_left_alone_and_a_limit_as_rest() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for (fault, times) in [
         (Fault::Status(500), 5),
         (
@@ -231,7 +231,7 @@ async fn a_channel_that_fails_again_and_again_shows_as_left_alone_and_a_limit_as
 
 #[tokio::test]
 async fn metrics_are_on_the_admin_listener_and_nowhere_else() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     assert_eq!(house.get("/metrics").await.status, 404);
     assert!(house.metrics().await.contains("trunkline_ready 1"));
 }

@@ -4,12 +4,12 @@ use serde_json::json;
 use trunkline_gateway::Settings;
 use trunkline_store::{KeyGroup, PolicyFields};
 
-use crate::test_gateway::{House, ask, ask_streaming};
+use crate::test_gateway::{TestGateway, ask, ask_streaming};
 
 // covers: D-3-17, D-2-86, D-2-87, D-7-ERR-02
 #[tokio::test]
 async fn too_little_money_is_said_with_what_would_fit_and_nothing_is_sent() {
-    let house = House::with(Settings::default(), 1_000_000, 0).await;
+    let house = TestGateway::with(Settings::default(), 1_000_000, 0).await;
     let mut body = ask("Hello");
     body["max_tokens"] = 10_000.into();
     let got = house.chat(&body).await;
@@ -34,7 +34,7 @@ async fn too_little_money_is_said_with_what_would_fit_and_nothing_is_sent() {
 // covers: D-2-83, D-2-84, D-2-85
 #[tokio::test]
 async fn trial_money_fits_the_call_to_the_balance_and_says_so() {
-    let house = House::with(Settings::default(), 0, 1_000_000).await;
+    let house = TestGateway::with(Settings::default(), 0, 1_000_000).await;
     let mut body = ask("Hello [[tokens:5]]");
     body["max_tokens"] = 10_000.into();
     let got = house.chat(&body).await;
@@ -57,7 +57,7 @@ async fn a_stream_holds_a_tranche_and_more_as_it_goes() {
         tranche_tokens: 40,
         ..Settings::default()
     };
-    let house = House::with(settings, 10_000_000_000, 0).await;
+    let house = TestGateway::with(settings, 10_000_000_000, 0).await;
     let got = house.chat(&ask_streaming("Go on [[tokens:400]]")).await;
     assert!(got.text().ends_with("data: [DONE]\n\n"));
     let (outcome, charged, _, _) = house.usage(&got.id()).await;
@@ -73,7 +73,7 @@ async fn money_that_runs_out_ends_the_stream_as_if_it_had_reached_its_length() {
         tranche_tokens: 40,
         ..Settings::default()
     };
-    let house = House::with(settings, 1_500_000, 0).await;
+    let house = TestGateway::with(settings, 1_500_000, 0).await;
     let got = house
         .chat(&ask_streaming("Go on [[tokens:5000]] [[pace:1]]"))
         .await;
@@ -97,7 +97,7 @@ async fn money_that_runs_out_ends_the_stream_as_if_it_had_reached_its_length() {
 // covers: D-1-29, D-3-19
 #[tokio::test]
 async fn a_callers_own_limit_is_kept() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask("Hello");
     body["max_tokens"] = 1_000.into();
     let limit = |text| [("trunkline-max-cost-usd", text)];
@@ -118,7 +118,7 @@ async fn a_callers_own_limit_is_kept() {
 
 #[tokio::test]
 async fn a_group_of_lower_prices_pays_lower_prices_and_sells_its_own_models() {
-    let mut house = House::new().await;
+    let mut house = TestGateway::new().await;
     let plain = house.chat(&ask("Hello [[tokens:10]]")).await;
     let (_, full, _, _) = house.usage(&plain.id()).await;
     let own = json!({ "model": "vip-only", "messages": [{ "role": "user", "content": "x" }] });

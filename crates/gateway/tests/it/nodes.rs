@@ -18,15 +18,15 @@ use trunkline_social::Cells;
 use trunkline_types::{Clock, NodeId, Timestamp};
 use trunkline_upstream::Providers;
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::environment::{fetcher, media};
 use crate::options::WIDE;
 
 /// A clock that stands where it is put.
 #[derive(Debug, Clone)]
-pub(crate) struct Hands(Arc<AtomicI64>);
+pub(crate) struct ManualClock(Arc<AtomicI64>);
 
-impl Hands {
+impl ManualClock {
     pub(crate) fn at(seconds: i64) -> Self {
         Self(Arc::new(AtomicI64::new(seconds * 1_000_000)))
     }
@@ -36,7 +36,7 @@ impl Hands {
     }
 }
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.load(Ordering::SeqCst))
     }
@@ -64,7 +64,7 @@ fn usual() -> Settings {
     }
 }
 
-impl House {
+impl TestGateway {
     /// A second node beside the house's own, with the same keys and books.
     pub(crate) async fn second_node(&self, clock: Arc<dyn Clock>) -> Node {
         self.second_node_on(clock, Bus::local()).await
@@ -167,14 +167,14 @@ impl House {
     }
 
     /// What a call would cost.
-    pub(crate) async fn quote(&self, body: &Value) -> Got {
+    pub(crate) async fn quote(&self, body: &Value) -> GatewayResponse {
         self.quote_with(body, &[]).await
     }
 
-    pub(crate) async fn quote_with(&self, body: &Value, extra: &[(&'static str, &str)]) -> Got {
+    pub(crate) async fn quote_with(&self, body: &Value, extra: &[(&'static str, &str)]) -> GatewayResponse {
         let ask = json!({ "endpoint": "/v1/chat/completions", "body": body });
         let bytes = Bytes::from(ask.to_string());
-        Got::read(
+        GatewayResponse::read(
             self.send_with(Method::POST, "/v1/quotes", bytes, extra)
                 .await,
         )

@@ -12,7 +12,7 @@ use trunkline_types::Clock;
 use trunkline_upstream::safe_fetch::SafeFetcher;
 
 /// What a house is to be like.
-pub(crate) struct Wishes {
+pub(crate) struct TestOptions {
     pub(crate) settings: Settings,
     /// Money in the wallets, in nano-USD.
     pub(crate) paid: i64,
@@ -50,7 +50,7 @@ pub(crate) const WIDE: LimitSettings = LimitSettings {
 
 /// What a channel is to be like.
 #[derive(Default)]
-pub(crate) struct ChannelWishes<'a> {
+pub(crate) struct ChannelOptions<'a> {
     /// None: the simulator.
     pub(crate) provider: Option<&'a str>,
     pub(crate) priority: i32,
@@ -68,7 +68,7 @@ pub(crate) enum OtherEngines {
     None,
 }
 
-impl Wishes {
+impl TestOptions {
     /// The settings of a house that listens there.
     pub(crate) fn settings_at(&self, address: SocketAddr) -> Settings {
         let mut settings = self.settings.clone();
@@ -82,7 +82,7 @@ impl Wishes {
     }
 }
 
-impl Default for Wishes {
+impl Default for TestOptions {
     fn default() -> Self {
         Self {
             settings: Settings::default(),

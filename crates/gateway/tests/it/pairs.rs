@@ -17,9 +17,9 @@ use trunkline_store::{KeyGroup, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, RequestId};
 
-use crate::test_gateway::{Got, House, Wishes, account};
-use crate::nodes::{Hands, nanos};
-use crate::random::{Dice, GROUPS, Model, Wish};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, account};
+use crate::nodes::{ManualClock, nanos};
+use crate::random::{Dice, GROUPS, Model, RandomRequest};
 
 const PAIRS: &str = "TRUNKLINE_QUOTES";
 const SEED: &str = "TRUNKLINE_QUOTES_SEED";
@@ -75,11 +75,11 @@ async fn no_charge_is_outside_its_quote_and_an_exact_quote_is_the_charge() {
     let pairs = number(PAIRS, SHORT_PAIRS);
     println!("seed {seed}: {SEED}={seed} runs the same again");
     let began = SystemClock.now().seconds();
-    let hands = Hands::at(began);
-    let house = House::build(Wishes {
+    let hands = ManualClock::at(began);
+    let house = TestGateway::build(TestOptions {
         paid: MONEY,
         clock: Arc::new(hands.clone()),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     house.two_weeks_ahead().await;
@@ -128,7 +128,7 @@ impl Counts {
 
 /// Sells the models and opens an account that has paid in and one that has not, each with a key for
 /// every group.
-async fn open(house: &House, models: &[Model]) -> Vec<Payer> {
+async fn open(house: &TestGateway, models: &[Model]) -> Vec<Payer> {
     let groups: BTreeMap<&str, Value> = GROUPS
         .iter()
         .map(|(name, rate)| (*name, json!({ "rate": rate })))
@@ -173,7 +173,7 @@ fn cut(text: &str) -> String {
 }
 
 /// One quote and its call.
-async fn pair(house: Arc<House>, model: Model, payer: Payer, wish: Wish, locks: bool) -> Counts {
+async fn pair(house: Arc<TestGateway>, model: Model, payer: Payer, wish: RandomRequest, locks: bool) -> Counts {
     let to = (house.address, payer.key.as_str());
     let ask = format!("{{\"endpoint\":\"chat\",\"body\":{}}}", wish.body);
     let quote = post(&house, to, "/v1/quotes", &ask, &[]).await;
@@ -224,17 +224,17 @@ async fn pair(house: Arc<House>, model: Model, payer: Payer, wish: Wish, locks: 
 }
 
 async fn post(
-    house: &House,
+    house: &TestGateway,
     to: (SocketAddr, &str),
     path: &str,
     body: &str,
     extra: &[(&'static str, &str)],
-) -> Got {
+) -> GatewayResponse {
     let body = Bytes::copy_from_slice(body.as_bytes());
-    Got::read(house.send_as(to, Method::POST, path, body, extra).await).await
+    GatewayResponse::read(house.send_as(to, Method::POST, path, body, extra).await).await
 }
 
-async fn row(house: &House, account: AccountId, called: &Got) -> UsageRow {
+async fn row(house: &TestGateway, account: AccountId, called: &GatewayResponse) -> UsageRow {
     let id: RequestId = called.id().parse().unwrap();
     let found = usage::find(&house.data, account, id).await.unwrap();
     found.expect("a call that is over has a row")

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 
 const CATALOG: &str = r#"
 [models.vectors]
@@ -29,8 +29,8 @@ billing_unit = "tokens"
 standard = { input = 2000000, output = 0 }
 "#;
 
-async fn house() -> House {
-    let house = House::new().await;
+async fn house() -> TestGateway {
+    let house = TestGateway::new().await;
     house.sell(CATALOG).await;
     let base = house.simulator.base_url();
     let models = [
@@ -42,9 +42,9 @@ async fn house() -> House {
     house
 }
 
-async fn post(house: &House, path: &str, body: &Value) -> Got {
+async fn post(house: &TestGateway, path: &str, body: &Value) -> GatewayResponse {
     let bytes = Bytes::from(body.to_string());
-    Got::read(house.send(Method::POST, path, bytes).await).await
+    GatewayResponse::read(house.send(Method::POST, path, bytes).await).await
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_gateway::Step;
 
-use crate::response::Got;
-use crate::test_gateway::{House, ask, ask_streaming};
+use crate::response::GatewayResponse;
+use crate::test_gateway::{TestGateway, ask, ask_streaming};
 use crate::log::Log;
 use crate::generation::form::{Form, wav};
 use crate::videos::{make, quick, studio};
@@ -35,7 +35,7 @@ async fn steps(log: &Log, request: &str) -> Vec<String> {
     panic!("no steps of {request}");
 }
 
-async fn check(log: &Log, got: &Got, expected: &[&str]) {
+async fn check(log: &Log, got: &GatewayResponse, expected: &[&str]) {
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     let request = got.headers["x-request-id"].to_str().unwrap();
     assert_eq!(steps(log, request).await, expected);
@@ -44,7 +44,7 @@ async fn check(log: &Log, got: &Got, expected: &[&str]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conversation_takes_every_step_of_the_pipeline() {
     let log = Log::capture();
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for body in [ask("hello"), ask_streaming("hello")] {
         let got = house.chat(&body).await;
         check(&log, &got, &whole()).await;
@@ -55,7 +55,7 @@ async fn a_conversation_takes_every_step_of_the_pipeline() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn images_speech_and_transcripts_take_every_step_of_the_pipeline() {
     let log = Log::capture();
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let got = house.draw("brush", "a cat", json!({})).await;
     check(&log, &got, &whole()).await;
     let got = house.say("voice", "Hello.", json!({})).await;
@@ -70,7 +70,7 @@ async fn images_speech_and_transcripts_take_every_step_of_the_pipeline() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn social_data_takes_every_step_and_each_page_is_an_execution() {
     let log = Log::capture();
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let got = house.look("wechat_channels/search", "keyword=tea").await;
     check(&log, &got, &whole()).await;
     let got = house

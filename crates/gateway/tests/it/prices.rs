@@ -12,8 +12,8 @@ use trunkline_store::{KeyGroup, Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{Clock as _, Money, RequestId};
 
-use crate::test_gateway::{Got, House, Wishes};
-use crate::nodes::Hands;
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
+use crate::nodes::ManualClock;
 
 const TIERS: &str = r#"
 [models.sim-long]
@@ -69,8 +69,8 @@ const NAMES: [&str; 5] = [
     "sim-columns",
 ];
 
-async fn house(wishes: Wishes) -> House {
-    let house = Box::pin(House::build(wishes)).await;
+async fn house(wishes: TestOptions) -> TestGateway {
+    let house = Box::pin(TestGateway::build(wishes)).await;
     house.sell(TIERS).await;
     let base = house.simulator.base_url();
     let models = NAMES.map(|name| (name, name));
@@ -83,7 +83,7 @@ fn ask(model: &str, prompt: &str) -> Value {
 }
 
 /// What a call was charged, and under which tier.
-async fn charged(house: &House, got: &Got) -> (i64, String) {
+async fn charged(house: &TestGateway, got: &GatewayResponse) -> (i64, String) {
     assert_eq!(got.status, 200, "{}", got.text());
     let usage = house.get(&format!("/v1/usage/{}", got.id())).await.json();
     let (_, nanos, _, _) = house.usage(&got.id()).await;
@@ -99,10 +99,10 @@ fn prompt_of(tokens: usize) -> String {
 // covers: G-2.6-80, G-2.6-82
 #[tokio::test]
 async fn a_context_at_the_threshold_pays_the_lower_tier_and_one_token_more_the_higher() {
-    let house = house(Wishes {
+    let house = house(TestOptions {
         paid: 0,
         trial: 10_000_000_000,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     for (tokens, input, output, tier) in [
@@ -125,7 +125,7 @@ async fn a_context_at_the_threshold_pays_the_lower_tier_and_one_token_more_the_h
 // covers: G-2.6-83
 #[tokio::test]
 async fn a_field_that_a_tier_names_is_charged_by_it_and_its_absence_is_written_out() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     let mut body = ask("sim-tiers", &prompt_of(20));
     for (word, input, output, tier, sent) in [
         (None, 1_000, 2_000, "standard", "default"),
@@ -162,10 +162,10 @@ async fn a_window_of_hours_is_charged_inside_and_not_outside_by_the_clock_of_its
     // The next Monday, 00:00 in UTC, which is 08:00 in Shanghai; the first day of all was a Thursday.
     let days = SystemClock.now().seconds() / (24 * 3_600);
     let monday = (days + 7 - (days + 3) % 7) * 24 * 3_600;
-    let hands = Hands::at(monday);
-    let house = house(Wishes {
+    let hands = ManualClock::at(monday);
+    let house = house(TestOptions {
         clock: Arc::new(hands.clone()),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     house.two_weeks_ahead().await;
@@ -196,7 +196,7 @@ async fn a_window_of_hours_is_charged_inside_and_not_outside_by_the_clock_of_its
 // covers: G-2.6-49, G-2.6-51
 #[tokio::test]
 async fn tokens_are_charged_one_by_one_and_a_call_once_however_long() {
-    let house = house(Wishes::default()).await;
+    let house = house(TestOptions::default()).await;
     for tokens in [1, 2, 400] {
         let prompt = format!("Say [[tokens:{tokens}]]");
         let got = house.chat(&crate::test_gateway::ask(&prompt)).await;
@@ -218,10 +218,10 @@ async fn tokens_are_charged_one_by_one_and_a_call_once_however_long() {
 // covers: D-2-16, D-2-17, D-2-18
 #[tokio::test]
 async fn the_first_top_up_moves_an_account_to_the_paid_column() {
-    let house = house(Wishes {
+    let house = house(TestOptions {
         paid: 0,
         trial: 10_000_000_000,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let body = ask("sim-columns", &prompt_of(20));
@@ -258,7 +258,7 @@ async fn the_first_top_up_moves_an_account_to_the_paid_column() {
 // covers: D-2-25, D-2-27, D-2-28, D-2-29, D-2-30, D-2-31
 #[tokio::test]
 async fn a_group_has_its_own_price_and_auto_takes_the_first_group_that_sells_the_model() {
-    let mut house = house(Wishes::default()).await;
+    let mut house = house(TestOptions::default()).await;
     house
         .sell(
             r#"
@@ -293,7 +293,7 @@ standard = { input = 1000000, output = 2000000 }
         (403, "model_not_allowed"),
         "sold in other groups alone"
     );
-    let key = async |house: &House, group| {
+    let key = async |house: &TestGateway, group| {
         house
             .make_key(PolicyFields {
                 group,

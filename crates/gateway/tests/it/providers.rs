@@ -13,8 +13,8 @@ use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_store::channels::{self, ChannelState};
 use trunkline_upstream::{Addressing, Auth, Format, Provider, Providers, Quirk};
 
-use crate::test_gateway::{CANARY, ChannelWishes, Got, House, Wishes};
-use crate::recorded_upstream::{Asked, Case, Lesson, Player, cases, folder};
+use crate::test_gateway::{CANARY, ChannelOptions, GatewayResponse, TestGateway, TestOptions};
+use crate::recorded_upstream::{RecordedRequest, Case, RequiredCase, RecordedUpstream, cases, folder};
 
 /// Long for a call on this machine.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ const MODEL: &str = "unserved";
 #[tokio::test]
 async fn every_answer_of_every_provider_is_read_and_billed_as_its_vendor_means_it() {
     let providers = Providers::builtin().unwrap();
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (mut wrong, mut played) = (Vec::new(), 0);
     for name in providers.names() {
         let provider = providers.get(name).unwrap();
@@ -51,16 +51,16 @@ async fn a_provider_is_added_by_one_file_and_one_folder() {
     let [name] = added[..] else {
         panic!("the page's example is one provider, not {added:?}");
     };
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         providers: example.clone(),
-        ..Wishes::default()
+        ..TestOptions::default()
     });
     let house = house.await;
     let provider = providers.get(name).unwrap();
     let mut wrong = Vec::new();
     let played = run_all(&house, provider, &example.join(name), &mut wrong).await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(played >= Lesson::ALL.len());
+    assert!(played >= RequiredCase::ALL.len());
     let missing = folder().join(name);
     assert_eq!(run_all(&house, provider, &missing, &mut wrong).await, 0);
     assert_eq!(wrong, [format!("there is no folder {}", missing.display())]);
@@ -69,7 +69,7 @@ async fn a_provider_is_added_by_one_file_and_one_folder() {
 
 /// Runs every case of a provider's folder, and returns how many there are.
 async fn run_all(
-    house: &House,
+    house: &TestGateway,
     provider: &Provider,
     folder: &Path,
     wrong: &mut Vec<String>,
@@ -105,12 +105,12 @@ fn every_folder_belongs_to_a_provider_that_speaks_chat_completions() {
 }
 
 /// Plays one case through a channel that nobody else uses.
-async fn run(house: &House, provider: &Provider, case: &Case) -> Result<(), String> {
-    let player = Player::new().await;
+async fn run(house: &TestGateway, provider: &Provider, case: &Case) -> Result<(), String> {
+    let player = RecordedUpstream::new().await;
     let channel = format!("{}-{}", provider.name, case.name);
-    let wishes = ChannelWishes {
+    let wishes = ChannelOptions {
         provider: Some(&provider.name),
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     let base = format!("http://{}/base", player.address());
     let models = [(MODEL, "theirs")];
@@ -133,7 +133,7 @@ async fn run(house: &House, provider: &Provider, case: &Case) -> Result<(), Stri
     was_billed(case, &row, spent)
 }
 
-async fn take_away(house: &House, channel: &str) {
+async fn take_away(house: &TestGateway, channel: &str) {
     let mut tx = house.console.begin().await.unwrap();
     let found = channels::find(&mut tx, channel).await.unwrap().unwrap();
     let state = ChannelState::Draining;
@@ -143,7 +143,7 @@ async fn take_away(house: &House, channel: &str) {
 }
 
 /// The vendor got its own credential and only fields it takes.
-fn was_asked_well(provider: &Provider, case: &Case, asked: &Asked) -> Result<(), String> {
+fn was_asked_well(provider: &Provider, case: &Case, asked: &RecordedRequest) -> Result<(), String> {
     let path = match &provider.addressing {
         Addressing::Azure { api_version } => {
             format!("/base/openai/deployments/theirs/chat/completions?api-version={api_version}")
@@ -179,7 +179,7 @@ fn was_asked_well(provider: &Provider, case: &Case, asked: &Asked) -> Result<(),
     same("stream_options", &asked.body["stream_options"], &options)
 }
 
-fn was_seen(case: &Case, got: &Got) -> Result<(), String> {
+fn was_seen(case: &Case, got: &GatewayResponse) -> Result<(), String> {
     let expected = &case.expected;
     same("status", got.status.as_u16(), expected.status)?;
     let retry_after = got.header("retry-after");

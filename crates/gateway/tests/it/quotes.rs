@@ -10,8 +10,8 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::Services;
 use trunkline_types::Clock as _;
 
-use crate::test_gateway::{Got, House, INPUT, OUTPUT, Wishes, ask, ask_streaming};
-use crate::nodes::{Hands, nanos};
+use crate::test_gateway::{GatewayResponse, TestGateway, INPUT, OUTPUT, TestOptions, ask, ask_streaming};
+use crate::nodes::{ManualClock, nanos};
 
 /// The house's model at twice its price.
 const DEARER: &str = r#"
@@ -25,19 +25,19 @@ billing_unit = "tokens"
 standard = { input = 4000000, output = 16000000, cache_read = 400000 }
 "#;
 
-async fn call_with(house: &House, quote: &Value, body: &Value) -> Got {
+async fn call_with(house: &TestGateway, quote: &Value, body: &Value) -> GatewayResponse {
     let id = quote["id"].as_str().unwrap();
     house.chat_with(body, &[("trunkline-quote", id)]).await
 }
 
-fn refused(got: &Got) -> (u16, String) {
+fn refused(got: &GatewayResponse) -> (u16, String) {
     (got.status.as_u16(), got.code())
 }
 
 // covers: G-2.6-10
 #[tokio::test]
 async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask("Hello [[tokens:5]]");
     let quote = house.quote(&body).await;
     assert_eq!(quote.status, 200, "{}", quote.text());
@@ -86,7 +86,7 @@ async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
 
 #[tokio::test]
 async fn a_stream_of_a_model_whose_length_nobody_knows_cannot_pass_its_quote() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask_streaming("Go on [[tokens:9000]]");
     // The record says how long answers become: that is the vendor's limit, and nothing is written.
     assert_eq!(house.quote(&body).await.json()["warnings"], json!([]));
@@ -110,7 +110,7 @@ async fn a_stream_of_a_model_whose_length_nobody_knows_cannot_pass_its_quote() {
 
 #[tokio::test]
 async fn the_least_of_a_quote_counts_what_is_said_and_not_what_surrounds_it() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let image = format!("data:image/png;base64,{}", "iVBORw0K".repeat(40_000));
     let mut body = ask("");
     body["messages"][0]["content"] = json!([
@@ -139,10 +139,10 @@ async fn the_least_of_a_quote_counts_what_is_said_and_not_what_surrounds_it() {
 #[tokio::test]
 async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() {
     let began = SystemClock.now().seconds();
-    let hands = Hands::at(began);
-    let house = House::build(Wishes {
+    let hands = ManualClock::at(began);
+    let house = TestGateway::build(TestOptions {
         clock: Arc::new(hands.clone()),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let body = ask("Hello [[tokens:5]]");
@@ -151,7 +151,7 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
     let old = house.gateway.catalog().book.version().to_string();
     house.sell(DEARER).await;
     let node = house.second_node(Arc::new(hands.clone())).await;
-    let price = |got: &Got, input: i64, output: i64| {
+    let price = |got: &GatewayResponse, input: i64, output: i64| {
         got.json()["usage"]["prompt_tokens"].as_i64().unwrap() * input + 5 * output
     };
     hands.put(began + 599);
@@ -176,7 +176,7 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
             &[("trunkline-quote", id)],
         )
         .await;
-    let there = Got::read(there).await;
+    let there = GatewayResponse::read(there).await;
     assert_eq!(there.status, 200, "{}", there.text());
     let (_, charged, _, _) = house.usage(&there.id()).await;
     assert_eq!(charged, price(&there, INPUT, OUTPUT), "the other node");
@@ -191,7 +191,7 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
 // covers: D-7-MON-08
 #[tokio::test]
 async fn a_quote_is_for_its_body_its_account_and_for_nobody_who_changes_it() {
-    let mut house = House::new().await;
+    let mut house = TestGateway::new().await;
     let body = ask("Hello [[tokens:5]]");
     let quote = house.quote(&body).await.json();
     let mut others = [body.clone(), body.clone(), body.clone()];
@@ -228,7 +228,7 @@ async fn a_quote_is_for_its_body_its_account_and_for_nobody_who_changes_it() {
 // covers: D-1-27, D-1-33, G-2.1-12, G-2.1-14, D-7-CHAT-08, D-7-CHAT-09
 #[tokio::test]
 async fn a_quote_names_the_fate_of_every_field_and_a_strict_one_refuses_traps() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask("Hello");
     body["reasoning_effort"] = "high".into();
     body["previous_response_id"] = "resp_1".into();
@@ -285,10 +285,10 @@ async fn a_quote_names_the_fate_of_every_field_and_a_strict_one_refuses_traps() 
 
 #[tokio::test]
 async fn what_cannot_be_called_cannot_be_quoted() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let quote = async |text: String| {
         let sent = house.send(Method::POST, "/v1/quotes", Bytes::from(text));
-        let got = Got::read(sent.await).await;
+        let got = GatewayResponse::read(sent.await).await;
         (got.status.as_u16(), got.code())
     };
     let body = ask("Hello").to_string();
@@ -325,7 +325,7 @@ async fn what_cannot_be_called_cannot_be_quoted() {
 // covers: D-1-37
 #[tokio::test]
 async fn a_model_that_goes_away_says_when() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let ends = DEARER.replace(
         "created = 1700000000",
         "created = 1700000000\ndeprecated_on = \"2026-12-01\"\nsunset_on = \"2027-03-01\"",
@@ -359,14 +359,14 @@ fn health_of(gateway: &Services, model: &str) -> Value {
 // covers: G-2.6-85, G-2.6-86, G-2.6-87, G-2.6-88, G-2.6-89
 #[tokio::test]
 async fn the_health_of_a_route_follows_failures_seen_by_all_nodes() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let node = house.second_node(Arc::new(SystemClock)).await;
     assert_eq!(health_of(&house.gateway, "sim-fast"), Value::Null);
     let there = async |prompt: &str| {
         let body = Bytes::from(ask(prompt).to_string());
         let to = (node.address, house.key.as_str());
         let path = "/v1/chat/completions";
-        Got::read(house.send_as(to, Method::POST, path, body, &[]).await)
+        GatewayResponse::read(house.send_as(to, Method::POST, path, body, &[]).await)
             .await
             .status
             .as_u16()
@@ -405,7 +405,7 @@ async fn the_health_of_a_route_follows_failures_seen_by_all_nodes() {
 
 #[tokio::test]
 async fn a_reasoning_model_of_openai_gets_max_tokens_under_its_newer_name_and_the_quote_says_so() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask("Hello [[tokens:50]]");
     body["model"] = json!("sim-reason");
     body["max_tokens"] = json!(20);

@@ -52,7 +52,7 @@ pub(crate) struct Model {
 
 /// A request, and whether the upstream takes it.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish {
+pub(crate) struct RandomRequest {
     pub(crate) body: String,
     pub(crate) is_taken: bool,
 }
@@ -214,7 +214,7 @@ impl Dice {
     }
 
     /// A request to a model.
-    pub(crate) fn wish(&mut self, model: &Model) -> Wish {
+    pub(crate) fn wish(&mut self, model: &Model) -> RandomRequest {
         let mut body = Map::new();
         body.insert("model".to_owned(), json!(model.name));
         let mut set = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
@@ -268,7 +268,7 @@ impl Dice {
         let messages = self.messages(shape == 0, &end);
         set("messages", messages);
         let body = self.written(&Value::Object(body));
-        Wish { body, is_taken }
+        RandomRequest { body, is_taken }
     }
 
     fn fields(&mut self, model: &Model, set: &mut impl FnMut(&str, Value)) {

@@ -45,7 +45,7 @@ pub(crate) struct Expected {
 
 /// What every folder must show at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lesson {
+pub(crate) enum RequiredCase {
     WholeAnswer,
     Stream,
     RefusedRequest,
@@ -53,17 +53,17 @@ pub(crate) enum Lesson {
 }
 
 /// What was asked for.
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) first_line: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
-pub(crate) struct Player(TcpListener);
+pub(crate) struct RecordedUpstream(TcpListener);
 
-// === impl Lesson ===
+// === impl RequiredCase ===
 
-impl Lesson {
+impl RequiredCase {
     pub(crate) const ALL: [Self; 4] = [
         Self::WholeAnswer,
         Self::Stream,
@@ -114,7 +114,7 @@ pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, String> {
         }
         cases.push(Case::read(folder, name)?);
     }
-    for lesson in Lesson::ALL {
+    for lesson in RequiredCase::ALL {
         if !cases.iter().any(|case| lesson.is_shown_by(&case.expected)) {
             return Err(format!("{shown}: no case shows {lesson:?}"));
         }
@@ -168,9 +168,9 @@ fn script(file: &str) -> Vec<Vec<u8>> {
     pieces
 }
 
-// === impl Player ===
+// === impl RecordedUpstream ===
 
-impl Player {
+impl RecordedUpstream {
     pub(crate) async fn new() -> Self {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         Self(TcpListener::bind(any).await.unwrap())
@@ -181,7 +181,7 @@ impl Player {
     }
 
     /// Answers one call.
-    pub(crate) async fn play(&self, case: &Case) -> Asked {
+    pub(crate) async fn play(&self, case: &Case) -> RecordedRequest {
         let (mut stream, _) = self.0.accept().await.unwrap();
         let asked = read_request(&mut stream).await;
         for piece in &case.script {
@@ -193,7 +193,7 @@ impl Player {
     }
 }
 
-async fn read_request(stream: &mut TcpStream) -> Asked {
+async fn read_request(stream: &mut TcpStream) -> RecordedRequest {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -216,7 +216,7 @@ async fn read_request(stream: &mut TcpStream) -> Asked {
     while bytes.len() < whole {
         assert_ne!(stream.read_buf(&mut bytes).await.unwrap(), 0, "a body");
     }
-    Asked {
+    RecordedRequest {
         first_line,
         headers,
         body: serde_json::from_slice(&bytes[end + 4..]).unwrap(),

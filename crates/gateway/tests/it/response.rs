@@ -7,13 +7,13 @@ use trunkline_upstream::UpstreamResponse;
 
 /// An answer that was read.
 #[derive(Debug)]
-pub(crate) struct Got {
+pub(crate) struct GatewayResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Got {
+impl GatewayResponse {
     pub(crate) async fn read(mut answer: UpstreamResponse) -> Self {
         let body = answer.whole(100_000_000).await.unwrap();
         Self {

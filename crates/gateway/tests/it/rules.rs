@@ -10,11 +10,11 @@ use trunkline_simulator::{Fault, Rule};
 use trunkline_store::{PolicyFields, keys};
 use trunkline_types::{Clock as _, Money};
 
-use crate::test_gateway::{Got, House, ask, ask_streaming};
+use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 
 const PATH: &str = "/v1/chat/completions";
 
-fn code(got: &Got) -> (u16, String) {
+fn code(got: &GatewayResponse) -> (u16, String) {
     (got.status.as_u16(), got.code())
 }
 
@@ -25,7 +25,7 @@ fn is(status: u16, code: &str) -> (u16, String) {
 // covers: D-3-11, D-3-12
 #[tokio::test]
 async fn expired_and_revoked_keys_are_told_apart() {
-    let mut house = House::new().await;
+    let mut house = TestGateway::new().await;
     let soon = trunkline_db::SystemClock.now().plus_seconds(2);
     house.key = house
         .make_key(PolicyFields {
@@ -56,7 +56,7 @@ async fn expired_and_revoked_keys_are_told_apart() {
 // covers: D-3-18
 #[tokio::test]
 async fn a_budget_of_the_account_refuses_what_would_pass_it() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut tx = house.console.begin().await.unwrap();
     let limit = Some(Money::from_nanos(1_000_000));
     let set = accounts::set_budget(&mut tx, house.account, None, Period::Daily, "UTC", limit);
@@ -74,7 +74,7 @@ async fn a_budget_of_the_account_refuses_what_would_pass_it() {
 // covers: D-1-27, D-1-33, D-7-CHAT-06, D-7-CHAT-07, D-7-CHAT-08, D-7-CHAT-09, D-7-CHAT-10, D-7-CHAT-19, G-2.1-10, G-2.1-12, G-2.1-14
 #[tokio::test]
 async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask("Hello");
     body["max_tokens"] = 9.into();
     body["reasoning_effort"] = "high".into();
@@ -135,12 +135,12 @@ async fn too_many_calls_are_refused_and_one_account_leaves_room_for_others() {
         account_share: 5,
         ..Settings::default()
     };
-    let house = House::with(settings, 10_000_000_000, 0).await;
+    let house = TestGateway::with(settings, 10_000_000_000, 0).await;
     let body = || Bytes::from(ask_streaming("Wait [[tokens:400]] [[pace:20]]").to_string());
     let first = house.send(Method::POST, PATH, body()).await;
     let second = house.send(Method::POST, PATH, body()).await;
     assert_eq!((first.status.as_u16(), second.status.as_u16()), (200, 200));
-    let third = Got::read(house.send(Method::POST, PATH, body()).await).await;
+    let third = GatewayResponse::read(house.send(Method::POST, PATH, body()).await).await;
     assert_eq!(code(&third), is(503, "overloaded"));
     assert!(third.header("retry-after").is_some());
     drop((first, second));
@@ -156,7 +156,7 @@ async fn too_many_calls_are_refused_and_one_account_leaves_room_for_others() {
 // covers: D-3-53
 #[tokio::test]
 async fn a_model_that_nobody_serves_has_no_route() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask("Hello");
     body["model"] = "unserved".into();
     assert_eq!(
@@ -169,7 +169,7 @@ async fn a_model_that_nobody_serves_has_no_route() {
 // covers: D-3-77, D-3-79
 #[tokio::test]
 async fn mistakes_of_callers_do_not_count_against_a_channel_and_a_limit_cools_its_credential() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut wrong = ask("Hello");
     wrong["temperature"] = 9.into();
     for _ in 0..12 {
@@ -207,7 +207,7 @@ async fn mistakes_of_callers_do_not_count_against_a_channel_and_a_limit_cools_it
 // covers: D-3-56, D-3-57, D-3-58
 #[tokio::test]
 async fn a_database_that_is_away_is_503_within_a_second_and_the_first_call_after_it_works() {
-    let house = House::through_a_wire().await;
+    let house = TestGateway::through_a_wire().await;
     let wire = house.wire.as_ref().unwrap();
     assert_eq!(house.chat(&ask("Hello")).await.status, 200);
     for hole in [false, true] {

@@ -13,7 +13,7 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, publish};
 use trunkline_types::Clock as _;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::random::{Dice, GROUPS};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
@@ -181,7 +181,7 @@ async fn ten_thousand_models_are_built_loaded_and_found_as_ten_are() {
     let (whole, change, whole_kb) = built();
     println!("built from documents {whole:?}, one price on top {change:?}");
     println!("memory {whole_kb} kB");
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let raw = entries(MANY);
     let bytes: usize = raw.values().map(|entry| entry.to_string().len()).sum();
     let began = Instant::now();

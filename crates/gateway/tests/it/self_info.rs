@@ -1,10 +1,10 @@
 //! What a key can ask about itself.
 
-use crate::test_gateway::{House, ask};
+use crate::test_gateway::{TestGateway, ask};
 
 #[tokio::test]
 async fn models_balance_key_and_usage_are_told() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let models = house.get("/v1/models").await.json();
     let ids: Vec<&str> = models["data"]
         .as_array()
@@ -54,7 +54,7 @@ async fn models_balance_key_and_usage_are_told() {
             (404, "not_found")
         );
     }
-    let other = House::new().await;
+    let other = TestGateway::new().await;
     let got = other.get(&format!("/v1/usage/{}", call.id())).await;
     assert_eq!(got.status, 404, "another account's call is unknown");
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::client_decode::{Sse, count, list, responses, text};
-use crate::client_encode::Tongue;
+use crate::client_encode::ClientFormat;
 
 /// A stream in the shape of a whole answer.
-pub(crate) fn gathered(tongue: Tongue, frames: &[Sse]) -> Value {
+pub(crate) fn gathered(tongue: ClientFormat, frames: &[Sse]) -> Value {
     let data: Vec<Value> = frames.iter().filter_map(Sse::json).collect();
     match tongue {
-        Tongue::Chat => gathered_chat(&data),
-        Tongue::Messages => gathered_messages(&data),
-        Tongue::Responses => gathered_responses(&data),
-        Tongue::Gemini => gathered_gemini(&data),
+        ClientFormat::Chat => gathered_chat(&data),
+        ClientFormat::Messages => gathered_messages(&data),
+        ClientFormat::Responses => gathered_responses(&data),
+        ClientFormat::Gemini => gathered_gemini(&data),
     }
 }
 

@@ -29,14 +29,14 @@ use trunkline_store::channels::{
 };
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
-use trunkline_testkit::{Db, Wire, random_bytes};
+use trunkline_testkit::{Db, FaultProxy, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, NodeId, RequestId, Shard};
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, Providers, UpstreamResponse};
 
 use crate::environment::{Engines, fetcher, media, trace_to};
 
-pub(crate) use crate::response::Got;
-pub(crate) use crate::options::{ChannelWishes, OtherEngines, Wishes};
+pub(crate) use crate::response::GatewayResponse;
+pub(crate) use crate::options::{ChannelOptions, OtherEngines, TestOptions};
 
 /// 2 USD a million input tokens, 8 USD a million output tokens: 2,000 and 8,000 nano-USD each.
 pub(crate) const INPUT: i64 = 2_000;
@@ -44,7 +44,7 @@ pub(crate) const OUTPUT: i64 = 8_000;
 const CATALOG: &str = include_str!("catalog.toml");
 pub(crate) const CANARY: &str = "canary-credential-0123456789abcdef";
 
-pub(crate) struct House {
+pub(crate) struct TestGateway {
     pub(crate) db: Db,
     pub(crate) data: Database,
     pub(crate) console: Database,
@@ -54,7 +54,7 @@ pub(crate) struct House {
     pub(crate) account: AccountId,
     pub(crate) key: String,
     /// The line to the database, where it can be broken.
-    pub(crate) wire: Option<Wire>,
+    pub(crate) wire: Option<FaultProxy>,
     pub(crate) admin: SocketAddr,
     pub(crate) stop_traces: watch::Sender<bool>,
     pub(crate) document: Document,
@@ -67,37 +67,37 @@ pub(crate) struct House {
     pub(crate) engines: Engines,
 }
 
-impl House {
+impl TestGateway {
     pub(crate) async fn new() -> Self {
-        Self::build(Wishes::default()).await
+        Self::build(TestOptions::default()).await
     }
 
     /// With settings and money in the wallets, in nano-USD.
     pub(crate) async fn with(settings: Settings, paid: i64, trial: i64) -> Self {
-        let wishes = Wishes {
+        let wishes = TestOptions {
             settings,
             paid,
             trial,
-            ..Wishes::default()
+            ..TestOptions::default()
         };
         Self::build(wishes).await
     }
 
     /// The gateway's own way to the database goes through a line that can be broken.
     pub(crate) async fn through_a_wire() -> Self {
-        let wishes = Wishes {
+        let wishes = TestOptions {
             breakable: true,
-            ..Wishes::default()
+            ..TestOptions::default()
         };
         Self::build(wishes).await
     }
 
     /// In a box: whoever waits for a house would carry its whole scaffold.
-    pub(crate) async fn build(wishes: Wishes) -> Self {
+    pub(crate) async fn build(wishes: TestOptions) -> Self {
         Box::pin(Self::built(wishes)).await
     }
 
-    async fn built(wishes: Wishes) -> Self {
+    async fn built(wishes: TestOptions) -> Self {
         let db = Db::fresh().await;
         let wire = wishes.breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
@@ -233,9 +233,9 @@ impl House {
         priority: i32,
         models: &[(&str, &str)],
     ) {
-        let wishes = ChannelWishes {
+        let wishes = ChannelOptions {
             priority,
-            ..ChannelWishes::default()
+            ..ChannelOptions::default()
         };
         self.channel_with(name, base, models, wishes).await;
     }
@@ -245,7 +245,7 @@ impl House {
         name: &str,
         base: &str,
         models: &[(&str, &str)],
-        wishes: ChannelWishes<'_>,
+        wishes: ChannelOptions<'_>,
     ) {
         let own = |(public, theirs): &(&str, &str)| ((*public).to_owned(), (*theirs).to_owned());
         let models: BTreeMap<String, String> = models.iter().map(own).collect();
@@ -355,24 +355,24 @@ impl House {
             proxy: None,
             protocol: Protocol::Http1,
         };
-        Got::read(self.client.send(call).await.unwrap())
+        GatewayResponse::read(self.client.send(call).await.unwrap())
             .await
             .text()
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Got {
-        Got::read(self.send(Method::GET, path, Bytes::new()).await).await
+    pub(crate) async fn get(&self, path: &str) -> GatewayResponse {
+        GatewayResponse::read(self.send(Method::GET, path, Bytes::new()).await).await
     }
 
     /// A chat call, read to its end.
-    pub(crate) async fn chat(&self, body: &Value) -> Got {
+    pub(crate) async fn chat(&self, body: &Value) -> GatewayResponse {
         self.chat_with(body, &[]).await
     }
 
-    pub(crate) async fn chat_with(&self, body: &Value, extra: &[(&'static str, &str)]) -> Got {
+    pub(crate) async fn chat_with(&self, body: &Value, extra: &[(&'static str, &str)]) -> GatewayResponse {
         let bytes = Bytes::from(body.to_string());
         let path = "/v1/chat/completions";
-        Got::read(self.send_with(Method::POST, path, bytes, extra).await).await
+        GatewayResponse::read(self.send_with(Method::POST, path, bytes, extra).await).await
     }
 
     /// Posted and held, in nano-USD, of the paid and the trial wallet.
@@ -425,14 +425,14 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestGateway {
     fn drop(&mut self) {
         self.stop.send_replace(true);
     }
 }
 
 /// The gateway's way to the database.
-async fn data_pool(db: &Db, wire: Option<&Wire>) -> Database {
+async fn data_pool(db: &Db, wire: Option<&FaultProxy>) -> Database {
     let Some(wire) = wire else {
         return db.connect(Role::Data).await;
     };

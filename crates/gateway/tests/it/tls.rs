@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
 use trunkline_gateway::{BoundListener, EdgeError, EdgeSettings, TlsFiles};
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 
 fn make(folder: &Path) -> TlsFiles {
     let files = TlsFiles {
@@ -76,7 +76,7 @@ async fn ask(address: std::net::SocketAddr, trusted: &[u8], protocol: &[u8]) -> 
 
 #[tokio::test]
 async fn tls_is_served_from_files_and_a_renewed_certificate_is_taken_without_a_restart() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let folder = tempfile::tempdir().unwrap();
     let files = make(folder.path());
     let settings = EdgeSettings {

@@ -7,21 +7,21 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use trunkline_simulator::{Fault, Simulator};
 
 use crate::collector::{Collector, SILENT, number, text, texts, value};
-use crate::test_gateway::{House, Wishes, ask, ask_streaming};
+use crate::test_gateway::{TestGateway, TestOptions, ask, ask_streaming};
 use crate::upstreams::always;
 
-async fn traced(per_thousand: u64) -> (House, Collector) {
+async fn traced(per_thousand: u64) -> (TestGateway, Collector) {
     let collector = Collector::start().await;
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         traces: Some((collector.url.clone(), per_thousand)),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     (house, collector)
 }
 
 /// A number of the admin listener.
-async fn metric(house: &House, name: &str) -> u64 {
+async fn metric(house: &TestGateway, name: &str) -> u64 {
     let page = house.metrics().await;
     let line = page
         .lines()
@@ -273,9 +273,9 @@ async fn a_collector_that_is_away_or_silent_costs_calls_nothing_and_drops_are_co
         assert!(began.elapsed() < Duration::from_secs(60));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let away = House::build(Wishes {
+    let away = TestGateway::build(TestOptions {
         traces: Some(("http://127.0.0.1:9/v1/traces".to_owned(), 1_000)),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let began = Instant::now();

@@ -6,7 +6,7 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::channels;
 
-use crate::test_gateway::{CANARY, House, ask, ask_streaming};
+use crate::test_gateway::{CANARY, TestGateway, ask, ask_streaming};
 
 pub(crate) fn always(fault: Fault) -> Rule {
     Rule {
@@ -26,7 +26,7 @@ fn hasty() -> Settings {
     }
 }
 
-async fn nothing_was_charged(house: &House) {
+async fn nothing_was_charged(house: &TestGateway) {
     assert_eq!(house.posted_at_rest().await, 10_000_000_000);
     house.audit().await;
 }
@@ -52,7 +52,7 @@ async fn a_failure_before_the_answer_has_a_status_and_costs_nothing() {
         ),
     ];
     for (fault, status, code) in cases {
-        let house = House::with(hasty(), 10_000_000_000, 0).await;
+        let house = TestGateway::with(hasty(), 10_000_000_000, 0).await;
         house.simulator.plan(always(fault));
         let got = house.chat(&ask("Hello")).await;
         assert_eq!(
@@ -82,7 +82,7 @@ async fn a_stream_that_breaks_ends_with_an_error_event_and_costs_nothing() {
         Fault::GiganticFrame { bytes: 9_000_000 },
     ];
     for fault in cases {
-        let house = House::with(hasty(), 10_000_000_000, 0).await;
+        let house = TestGateway::with(hasty(), 10_000_000_000, 0).await;
         house.simulator.plan(always(fault));
         let got = house.chat(&ask_streaming("Tell me [[tokens:20]]")).await;
         let text = got.text();
@@ -105,7 +105,7 @@ async fn strange_but_whole_streams_are_charged_once() {
         Fault::SlowDrip { millis: 5 },
     ];
     for fault in cases {
-        let house = House::new().await;
+        let house = TestGateway::new().await;
         house.simulator.plan(always(fault));
         let got = house.chat(&ask_streaming("Tell me [[tokens:9]]")).await;
         assert!(
@@ -128,7 +128,7 @@ async fn strange_but_whole_streams_are_charged_once() {
 #[tokio::test]
 async fn usage_that_is_missing_is_counted_and_marked() {
     for stream in [false, true] {
-        let house = House::new().await;
+        let house = TestGateway::new().await;
         house.simulator.plan(always(Fault::NoUsage));
         let mut body = ask("Tell me a little more than nothing [[tokens:20]]");
         body["stream"] = stream.into();
@@ -143,7 +143,7 @@ async fn usage_that_is_missing_is_counted_and_marked() {
 
 #[tokio::test]
 async fn usage_that_lies_is_charged_no_further_than_the_wallet_goes() {
-    let house = House::with(Settings::default(), 3_000_000, 0).await;
+    let house = TestGateway::with(Settings::default(), 3_000_000, 0).await;
     house
         .simulator
         .plan(always(Fault::LyingUsage { factor: 1_000_000 }));
@@ -166,7 +166,7 @@ async fn another_channel_answers_when_the_first_one_does_not() {
             retry_after_secs: 1,
         },
     ] {
-        let house = House::new().await;
+        let house = TestGateway::new().await;
         let broken = trunkline_simulator::Simulator::start(Default::default())
             .await
             .unwrap();
@@ -189,7 +189,7 @@ async fn another_channel_answers_when_the_first_one_does_not() {
 // covers: D-3-78
 #[tokio::test]
 async fn a_credential_that_was_refused_is_not_tried_again() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let broken = trunkline_simulator::Simulator::start(Default::default())
         .await
         .unwrap();
@@ -231,7 +231,7 @@ async fn a_credential_that_was_refused_is_not_tried_again() {
 
 #[tokio::test]
 async fn what_the_upstream_says_about_the_request_goes_back_without_its_secrets() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut body = ask("Hello");
     body["temperature"] = 9.into();
     let got = house.chat(&body).await;
@@ -241,7 +241,7 @@ async fn what_the_upstream_says_about_the_request_goes_back_without_its_secrets(
     assert_eq!(error["charged"], false);
     assert!(!got.text().contains(CANARY));
     for fault in [Fault::Status(401), Fault::Status(404), Fault::Status(413)] {
-        let house = House::new().await;
+        let house = TestGateway::new().await;
         house.simulator.plan(always(fault));
         let got = house.chat(&ask("Hello")).await;
         assert!(!got.text().contains(CANARY) && !format!("{:?}", got.headers).contains(CANARY));
@@ -256,7 +256,7 @@ async fn a_gigantic_answer_is_cut_off_and_costs_nothing() {
         max_answer_bytes: 1_000_000,
         ..Settings::default()
     };
-    let house = House::with(settings, 10_000_000_000, 0).await;
+    let house = TestGateway::with(settings, 10_000_000_000, 0).await;
     house
         .simulator
         .plan(always(Fault::GiganticBody { bytes: 50_000_000 }));

@@ -11,18 +11,18 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{KeyId, NodeId, RequestId};
 
-use crate::test_gateway::{Got, House, account, ask, ask_streaming};
+use crate::test_gateway::{GatewayResponse, TestGateway, account, ask, ask_streaming};
 use crate::nodes::nanos;
 
-impl House {
-    async fn usage_as(&self, key: &str, query: &str) -> Got {
+impl TestGateway {
+    async fn usage_as(&self, key: &str, query: &str) -> GatewayResponse {
         self.usage_with(key, query, &[]).await
     }
 
-    async fn usage_with(&self, key: &str, query: &str, extra: &[(&'static str, &str)]) -> Got {
+    async fn usage_with(&self, key: &str, query: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
         let path = format!("/v1/usage{query}");
         let sent = self.send_as((self.address, key), Method::GET, &path, Bytes::new(), extra);
-        Got::read(sent.await).await
+        GatewayResponse::read(sent.await).await
     }
 
     /// A chat call of a key; what it cost, in nano-USD, and its id.
@@ -32,7 +32,7 @@ impl House {
         let path = "/v1/chat/completions";
         let bytes = Bytes::from(body.to_string());
         let sent = self.send_as((self.address, key), Method::POST, path, bytes, &[]);
-        let got = Got::read(sent.await).await;
+        let got = GatewayResponse::read(sent.await).await;
         assert_eq!(got.status, 200, "{}", got.text());
         let cost = got.header("trunkline-cost-usd").expect("a cost");
         (nanos(&Value::from(cost)), got.id())
@@ -72,7 +72,7 @@ impl House {
 }
 
 /// Sums of the usage rows and refunds of an account, from the tables themselves.
-async fn of_ledger(house: &House) -> (i64, i64, i64) {
+async fn of_ledger(house: &TestGateway) -> (i64, i64, i64) {
     let account = house.account.number();
     let query = format!(
         "SELECT count(*)::text FROM ledger.usage WHERE account_id = {account}
@@ -105,7 +105,7 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
 
 #[tokio::test]
 async fn sums_in_json_and_csv_are_those_of_the_ledger_for_every_grouping() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (child_id, child) = {
         let own = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
         house
@@ -169,7 +169,7 @@ async fn sums_in_json_and_csv_are_those_of_the_ledger_for_every_grouping() {
 
 #[tokio::test]
 async fn a_key_sees_its_own_and_lower_usage_and_nobody_elses() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (parent_id, parent) = house.key_below(None, PolicyFields::default()).await;
     let (child_id, child) = house
         .key_below(Some(parent_id), PolicyFields::default())
@@ -224,7 +224,7 @@ async fn a_key_sees_its_own_and_lower_usage_and_nobody_elses() {
 
 #[tokio::test]
 async fn pages_of_sums_and_calls_follow_each_other_without_gap_or_repeat() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut made = Vec::new();
     for model in ["sim-fast", "public-name", "sim-reason", "sim-fast"] {
         made.push(house.spend_as(&house.key, model).await.1);
@@ -284,7 +284,7 @@ async fn pages_of_sums_and_calls_follow_each_other_without_gap_or_repeat() {
 
 #[tokio::test]
 async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for (query, param) in [
         ("?from=2026-11-31", "from"),
         ("?from=2026-11-02&to=2026-11-01", "from"),
@@ -323,7 +323,7 @@ async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
         (Method::HEAD, "/v1/usage?format=csv"),
         (Method::HEAD, "/v1/usage?detail=calls"),
     ] {
-        let got = Got::read(house.send(method, path, Bytes::new()).await).await;
+        let got = GatewayResponse::read(house.send(method, path, Bytes::new()).await).await;
         assert_eq!(
             (got.status.as_u16(), got.text().as_str()),
             (200, ""),
@@ -335,7 +335,7 @@ async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
 // covers: D-1-42
 #[tokio::test]
 async fn after_a_stream_the_cost_and_the_warnings_of_a_call_are_told_to_its_account_alone() {
-    let house = House::with(Settings::default(), 0, 1_000_000).await;
+    let house = TestGateway::with(Settings::default(), 0, 1_000_000).await;
     let mut body = ask_streaming("Hello [[tokens:5]]");
     body["reasoning_effort"] = "low".into();
     let call = house.chat(&body).await;
@@ -359,12 +359,12 @@ async fn after_a_stream_the_cost_and_the_warnings_of_a_call_are_told_to_its_acco
         Bytes::new(),
         &[],
     );
-    assert_eq!(Got::read(got.await).await.status, 404);
+    assert_eq!(GatewayResponse::read(got.await).await.status, 404);
 }
 
 #[tokio::test]
 async fn a_file_of_many_lines_comes_whole_and_one_of_too_many_is_refused() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let fill = async |first: i64, last: i64| {
         let account = house.account.number();
         let query = format!(

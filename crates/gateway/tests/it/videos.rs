@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use trunkline_catalog::starter;
 use trunkline_gateway::{Settings, VideoJob, VideoSettings};
 
-use crate::test_gateway::{ChannelWishes, Got, House, Wishes};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions};
 
 /// A thousand USD.
 pub(crate) const MONEY: i64 = 1_000_000_000_000;
@@ -32,21 +32,21 @@ pub(crate) fn quick() -> Settings {
 }
 
 /// A house that sells the starter's videos, each served by its vendor's simulator.
-pub(crate) async fn studio(settings: Settings) -> House {
-    studio_with(Wishes {
+pub(crate) async fn studio(settings: Settings) -> TestGateway {
+    studio_with(TestOptions {
         settings,
         paid: MONEY,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await
 }
 
-pub(crate) async fn studio_with(wishes: Wishes) -> House {
-    furnished(House::build(wishes).await).await
+pub(crate) async fn studio_with(wishes: TestOptions) -> TestGateway {
+    furnished(TestGateway::build(wishes).await).await
 }
 
 /// Makes a studio of a house.
-pub(crate) async fn furnished(house: House) -> House {
+pub(crate) async fn furnished(house: TestGateway) -> TestGateway {
     let mut starter = starter().unwrap();
     starter
         .models
@@ -83,11 +83,11 @@ pub(crate) async fn furnished(house: House) -> House {
     for ((provider, path), models) in &by_vendor {
         let base = format!("http://{}{path}", house.simulator.address());
         let models: Vec<(&str, &str)> = models.iter().map(|name| (&**name, &**name)).collect();
-        let wishes = ChannelWishes {
+        let wishes = ChannelOptions {
             provider: Some(provider),
             // Behind a channel that a test adds.
             priority: 1,
-            ..ChannelWishes::default()
+            ..ChannelOptions::default()
         };
         house.channel_with(provider, &base, &models, wishes).await;
     }
@@ -95,7 +95,7 @@ pub(crate) async fn furnished(house: House) -> House {
 }
 
 /// Does what is due until nothing is for a while.
-pub(crate) async fn work(house: &House) {
+pub(crate) async fn work(house: &TestGateway) {
     let mut idle = 0;
     while idle < 8 {
         let mut taken = 0;
@@ -110,7 +110,7 @@ pub(crate) async fn work(house: &House) {
 }
 
 /// Works until a task has ended, and shows it.
-pub(crate) async fn ended(house: &House, id: &str) -> Value {
+pub(crate) async fn ended(house: &TestGateway, id: &str) -> Value {
     for _ in 0..600 {
         for job in VideoJob::ALL {
             trunkline_gateway::claim_video_jobs(&house.gateway, job)
@@ -126,13 +126,13 @@ pub(crate) async fn ended(house: &House, id: &str) -> Value {
     panic!("{id} never ended");
 }
 
-pub(crate) async fn make(house: &House, body: &Value) -> Got {
+pub(crate) async fn make(house: &TestGateway, body: &Value) -> GatewayResponse {
     make_with(house, body, &[]).await
 }
 
-pub(crate) async fn make_with(house: &House, body: &Value, extra: &[(&'static str, &str)]) -> Got {
+pub(crate) async fn make_with(house: &TestGateway, body: &Value, extra: &[(&'static str, &str)]) -> GatewayResponse {
     let body = Bytes::from(body.to_string());
-    Got::read(
+    GatewayResponse::read(
         house
             .send_with(Method::POST, "/v1/videos", body, extra)
             .await,
@@ -141,7 +141,7 @@ pub(crate) async fn make_with(house: &House, body: &Value, extra: &[(&'static st
 }
 
 /// What was spent of the house's money.
-pub(crate) async fn spent(house: &House) -> i64 {
+pub(crate) async fn spent(house: &TestGateway) -> i64 {
     let [paid, held, _, _] = house.wallets().await;
     assert_eq!(held, 0, "nothing is held any more");
     MONEY - paid
@@ -160,19 +160,19 @@ pub(crate) fn cat(wish: &str) -> Value {
 }
 
 /// Makes a task, and says its name.
-pub(crate) async fn made(house: &House, body: &Value) -> String {
+pub(crate) async fn made(house: &TestGateway, body: &Value) -> String {
     let got = make(house, body).await;
     assert_eq!(got.status, 200, "{body}: {}", got.text());
     got.json()["id"].as_str().unwrap().to_owned()
 }
 
 /// A task as it is shown now.
-pub(crate) async fn shown(house: &House, id: &str) -> Value {
+pub(crate) async fn shown(house: &TestGateway, id: &str) -> Value {
     house.get(&format!("/v1/videos/{id}")).await.json()
 }
 
 /// Works until a task is at a status.
-pub(crate) async fn until(house: &House, id: &str, status: &str) -> Value {
+pub(crate) async fn until(house: &TestGateway, id: &str, status: &str) -> Value {
     for _ in 0..600 {
         let task = shown(house, id).await;
         if task["status"] == status {
@@ -189,14 +189,14 @@ pub(crate) async fn until(house: &House, id: &str, status: &str) -> Value {
 }
 
 /// One value of a task's row.
-pub(crate) async fn column(house: &House, id: &str, what: &str) -> String {
+pub(crate) async fn column(house: &TestGateway, id: &str, what: &str) -> String {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!("SELECT ({what})::text FROM app.video_task WHERE id = '{uuid}'");
     house.db.ask(&query).await.swap_remove(0)
 }
 
 /// What was moved for a task, in nano-USD.
-pub(crate) async fn moved(house: &House, id: &str, kind: &str) -> i64 {
+pub(crate) async fn moved(house: &TestGateway, id: &str, kind: &str) -> i64 {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!(
         "SELECT COALESCE(sum(amount), 0)::text FROM ledger.transfer
@@ -206,7 +206,7 @@ pub(crate) async fn moved(house: &House, id: &str, kind: &str) -> i64 {
 }
 
 /// Why a task was written off, if it was.
-pub(crate) async fn written_off(house: &House, id: &str) -> Vec<String> {
+pub(crate) async fn written_off(house: &TestGateway, id: &str) -> Vec<String> {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!("SELECT reason FROM ledger.write_off WHERE request_id = '{uuid}'");
     house.db.ask(&query).await
@@ -243,7 +243,7 @@ async fn a_video_is_made_charged_once_and_fetched_by_a_signed_link() {
     let kept = house
         .send_with(Method::GET, path, Bytes::new(), &part)
         .await;
-    let kept = Got::read(kept).await;
+    let kept = GatewayResponse::read(kept).await;
     assert_eq!(
         (kept.status.as_u16(), kept.text()),
         (206, "ftyp".to_owned())

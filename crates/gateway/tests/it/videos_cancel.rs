@@ -6,24 +6,24 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_simulator::Phase;
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{
     CAT, cat, column, ended, made, moved, quick, shown, spent, studio, until, work,
 };
 
-async fn cancel(house: &House, id: &str) -> Got {
+async fn cancel(house: &TestGateway, id: &str) -> GatewayResponse {
     let path = format!("/v1/videos/{id}");
-    Got::read(house.send(Method::DELETE, &path, Bytes::new()).await).await
+    GatewayResponse::read(house.send(Method::DELETE, &path, Bytes::new()).await).await
 }
 
-fn is_cancelled(got: &Got) {
+fn is_cancelled(got: &GatewayResponse) {
     assert_eq!(got.status, 200, "{}", got.text());
     let task: Value = got.json();
     assert_eq!(task["status"], "failed");
     assert_eq!(task["error"]["code"], "cancelled");
 }
 
-async fn goes_on(house: &House, id: &str) {
+async fn goes_on(house: &TestGateway, id: &str) {
     let state = column(house, id, "state").await;
     let got = cancel(house, id).await;
     assert_eq!(

@@ -9,7 +9,7 @@ use serde_json::json;
 use trunkline_gateway::VideoJob;
 use trunkline_testkit::test_clock;
 
-use crate::test_gateway::{Got, House, Wishes};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::videos::{
     CAT, MONEY, cat, column, ended, made, moved, quick, shown, spent, studio, studio_with, work,
 };
@@ -17,7 +17,7 @@ use crate::videos::{
 const HOST: &str = "http://127.0.0.1:8080";
 
 /// Works until a task is done, and leaves its file where it is.
-async fn done(house: &House, id: &str) -> String {
+async fn done(house: &TestGateway, id: &str) -> String {
     for _ in 0..200 {
         trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Submit)
             .await
@@ -36,22 +36,22 @@ async fn done(house: &House, id: &str) -> String {
 }
 
 /// Without a key, as whoever was given the link.
-async fn follow(house: &House, path: &str, extra: &[(&'static str, &str)]) -> Got {
+async fn follow(house: &TestGateway, path: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
     let nobody = (house.address, "");
     let sent = house.send_as(nobody, Method::GET, path, Bytes::new(), extra);
-    Got::read(sent.await).await
+    GatewayResponse::read(sent.await).await
 }
 
-async fn upstream_file(house: &House) -> Bytes {
+async fn upstream_file(house: &TestGateway) -> Bytes {
     let job = house.simulator.video_jobs().pop().unwrap();
     let path = format!("/_media/{}.mp4", job.id);
     let there = (house.simulator.address(), "x");
     let sent = house.send_as(there, Method::GET, &path, Bytes::new(), &[]);
-    Got::read(sent.await).await.body
+    GatewayResponse::read(sent.await).await.body
 }
 
 /// Tries to keep a file until it is kept, without waiting for its turn.
-async fn mirror(house: &House, id: &str) {
+async fn mirror(house: &TestGateway, id: &str) {
     for _ in 0..100 {
         house
             .db
@@ -106,12 +106,12 @@ async fn a_file_is_served_whole_and_in_parts_before_it_is_ours_and_when_its_upst
             let head = house.send(Method::HEAD, path, Bytes::new()).await;
             assert_eq!(head.status, 200);
             assert_eq!(head.headers["content-length"], file.len().to_string());
-            assert!(Got::read(head).await.body.is_empty());
+            assert!(GatewayResponse::read(head).await.body.is_empty());
             let part = [("range", "bytes=4-7")];
             let part = house
                 .send_with(Method::GET, path, Bytes::new(), &part)
                 .await;
-            let part = Got::read(part).await;
+            let part = GatewayResponse::read(part).await;
             assert_eq!((part.status.as_u16(), &part.body), (206, &file.slice(4..8)));
             let told = format!("bytes 4-7/{}", file.len());
             assert_eq!(part.header("content-range"), Some(told));
@@ -129,11 +129,11 @@ async fn a_file_is_served_whole_and_in_parts_before_it_is_ours_and_when_its_upst
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_ends_with_its_time_and_an_altered_one_never_worked() {
     let clock = test_clock();
-    let house = studio_with(Wishes {
+    let house = studio_with(TestOptions {
         settings: quick(),
         paid: MONEY,
         clock: Arc::new(clock.clone()),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let id = made(&house, &cat("")).await;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{ended, quick, spent, studio};
 
 const BOUNDARY: &str = "----formdata-openai-0123456789";
@@ -26,14 +26,14 @@ fn file(name: &str, bytes: &[u8]) -> Vec<u8> {
     [head.as_bytes(), bytes, b"\r\n"].concat()
 }
 
-async fn send(house: &House, parts: &[Vec<u8>], extra: &[(&'static str, &str)]) -> Got {
+async fn send(house: &TestGateway, parts: &[Vec<u8>], extra: &[(&'static str, &str)]) -> GatewayResponse {
     let mut body = parts.concat();
     body.extend(format!("--{BOUNDARY}--\r\n").bytes());
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
     let mut headers = vec![("content-type", kind.as_str())];
     headers.extend(extra);
     let sent = house.send_with(Method::POST, "/v1/videos", Bytes::from(body), &headers);
-    Got::read(sent.await).await
+    GatewayResponse::read(sent.await).await
 }
 
 /// Every link of ours in what an upstream was sent.
@@ -100,7 +100,7 @@ async fn an_uploaded_file_goes_on_as_data_or_as_our_link_to_it() {
             assert_eq!(found.len(), 1, "{}", job.body);
             let path = found[0].strip_prefix("http://127.0.0.1:8080").unwrap();
             let sent = house.send_as((house.address, ""), Method::GET, path, Bytes::new(), &[]);
-            let kept = Got::read(sent.await).await;
+            let kept = GatewayResponse::read(sent.await).await;
             assert_eq!((kept.status.as_u16(), kept.body.as_ref()), (200, PNG));
             assert_eq!(kept.header("content-type").as_deref(), Some("image/png"));
         } else {
@@ -181,7 +181,7 @@ async fn fields_of_a_form_are_those_of_the_json_and_a_broken_form_is_refused() {
     let kind = [("content-type", "multipart/form-data; boundary=x")];
     let cut =
         Bytes::from_static(b"--x\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\nno end");
-    let got = Got::read(
+    let got = GatewayResponse::read(
         house
             .send_with(Method::POST, "/v1/videos", cut, &kind)
             .await,

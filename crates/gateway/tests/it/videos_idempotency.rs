@@ -9,13 +9,13 @@ use http::Method;
 use trunkline_db::SystemClock;
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::Got;
+use crate::test_gateway::GatewayResponse;
 use crate::videos::{CAT, cat, ended, make_with, moved, quick, spent, studio, work};
 
 const KEY: &str = "idempotency-key";
 const RETRIES: &str = "x-stainless-retry-count";
 
-fn id(got: &Got) -> String {
+fn id(got: &GatewayResponse) -> String {
     assert_eq!(got.status, 200, "{}", got.text());
     got.json()["id"].as_str().unwrap().to_owned()
 }
@@ -32,7 +32,7 @@ async fn the_same_key_and_body_is_the_same_task_and_another_body_is_refused() {
     assert_eq!(again.header("idempotent-replayed").as_deref(), Some("true"));
     let older = "/v1/video/generations";
     let body = Bytes::from(cat("").to_string());
-    let older = Got::read(house.send_with(Method::POST, older, body, &key).await).await;
+    let older = GatewayResponse::read(house.send_with(Method::POST, older, body, &key).await).await;
     assert_eq!(id(&older), id(&first), "both paths are one");
     let other = make_with(&house, &cat("other"), &key).await;
     assert_eq!(
@@ -96,7 +96,7 @@ async fn a_hundred_at_once_over_three_nodes_are_one_job_one_charge_and_one_answe
     let one = async |at: usize| loop {
         let sent = (nodes[at % 3], many.as_str());
         let got = house.send_as(sent, Method::POST, "/v1/videos", body.clone(), &key);
-        let got = Got::read(got.await).await;
+        let got = GatewayResponse::read(got.await).await;
         // A disk that stands still is not what is tried here.
         if got.status != 503 {
             return got;
@@ -160,7 +160,7 @@ async fn a_library_that_tries_again_joins_its_first_request_for_two_minutes() {
         body,
         &retry,
     );
-    let theirs = Got::read(sent.await).await;
+    let theirs = GatewayResponse::read(sent.await).await;
     assert!(
         ![first, fresh.clone()].contains(&id(&theirs)),
         "another account's is another"

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use trunkline_gateway::VideoJob;
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::nodes::nanos;
 use crate::videos::{
     CAT, column, ended, made, make, make_with, moved, quick, shown, spent, studio,
@@ -22,7 +22,7 @@ const PRIVATE: &str = "http://10.0.0.1";
 const STRICT: [(&str, &str); 1] = [("trunkline-strict", "true")];
 const PNG: &str = "https://example.com/a.png";
 
-fn clip(house: &House, name: &str) -> String {
+fn clip(house: &TestGateway, name: &str) -> String {
     format!("http://{}/_media/{name}", house.simulator.address())
 }
 
@@ -36,10 +36,10 @@ fn content(model: &str, url: &str) -> Value {
     json!({ "model": model, "prompt": "x", "metadata": { "content": [part] } })
 }
 
-async fn quoted(house: &House, body: &Value) -> Value {
+async fn quoted(house: &TestGateway, body: &Value) -> Value {
     let ask = json!({ "endpoint": "videos", "body": body }).to_string();
     let sent = house.send(Method::POST, "/v1/quotes", Bytes::from(ask));
-    let got = Got::read(sent.await).await;
+    let got = GatewayResponse::read(sent.await).await;
     assert_eq!(got.status, 200, "{}", got.text());
     got.json()
 }

@@ -10,23 +10,23 @@ use trunkline_ledger::accounts::{self, Period};
 use trunkline_store::PolicyFields;
 use trunkline_types::{KeyId, Money};
 
-use crate::test_gateway::{Got, House, Wishes};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::videos::{
     CAT, MONEY, cat, column, ended, made, make, make_with, moved, quick, spent, studio, studio_with,
 };
 
-async fn purse(paid: i64, trial: i64) -> House {
-    studio_with(Wishes {
+async fn purse(paid: i64, trial: i64) -> TestGateway {
+    studio_with(TestOptions {
         settings: quick(),
         paid,
         trial,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await
 }
 
 /// Whether the row of a task and a transfer of it were written by one transaction.
-async fn together(house: &House, id: &str, kind: &str) -> bool {
+async fn together(house: &TestGateway, id: &str, kind: &str) -> bool {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!(
         "SELECT bool_and(t.xmin::text = r.xmin::text)::text
@@ -222,7 +222,7 @@ async fn a_key_for_other_endpoints_makes_sees_and_stops_no_video() {
             Bytes::from(body),
             &[],
         );
-        let got = Got::read(sent.await).await;
+        let got = GatewayResponse::read(sent.await).await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (403, "endpoint_not_allowed"),
@@ -238,7 +238,7 @@ async fn a_key_for_other_endpoints_makes_sees_and_stops_no_video() {
         &[],
     );
     assert_eq!(
-        Got::read(sent.await).await.json()["code"],
+        GatewayResponse::read(sent.await).await.json()["code"],
         "endpoint_not_allowed"
     );
     let sent = house.send_as(
@@ -248,7 +248,7 @@ async fn a_key_for_other_endpoints_makes_sees_and_stops_no_video() {
         Bytes::new(),
         &[],
     );
-    assert_eq!(Got::read(sent.await).await.status, 200);
+    assert_eq!(GatewayResponse::read(sent.await).await.status, 200);
     assert_eq!(house.simulator.video_jobs().len(), 1);
     assert_eq!(column(&house, &id, "key_id IS NOT NULL").await, "true");
 }

@@ -13,7 +13,7 @@ use trunkline_generation::video::{
 };
 use trunkline_types::Timestamp;
 
-use crate::test_gateway::{Got, House, Wishes};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::nodes::nanos;
 use crate::pairs::number;
 use crate::random::Dice;
@@ -34,7 +34,7 @@ struct Clips {
 }
 
 impl Clips {
-    fn of(house: &House) -> Self {
+    fn of(house: &TestGateway) -> Self {
         let host = house.simulator.address();
         let named = |host: String| {
             let all = LENGTHS.iter();
@@ -177,7 +177,7 @@ fn add_media(
 }
 
 /// The bill of what a simulator was sent, from that alone.
-fn billed(house: &House, entry: &Entry, measured: &KnownMedia) -> (BillableUnits, u64) {
+fn billed(house: &TestGateway, entry: &Entry, measured: &KnownMedia) -> (BillableUnits, u64) {
     let job = house.simulator.video_jobs().pop().unwrap();
     let truth = house.simulator.requests();
     let mut posts = truth.iter().rev().filter(|served| !served.body.is_empty());
@@ -224,10 +224,10 @@ fn priced(book: &Book, model: &str, bill: &BillableUnits) -> i64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() {
     // Enough for the long form.
-    let house = studio_with(Wishes {
+    let house = studio_with(TestOptions {
         settings: quick(),
         paid: 1_000 * MONEY,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let records = starter().unwrap();
@@ -252,7 +252,7 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         let quoted = house
             .send(Method::POST, "/v1/quotes", Bytes::from(ask))
             .await;
-        let quoted = Got::read(quoted).await;
+        let quoted = GatewayResponse::read(quoted).await;
         let before = house.simulator.video_jobs().len();
         let got = make(&house, &body).await;
         sent += 2;

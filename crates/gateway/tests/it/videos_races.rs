@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline_gateway::{Settings, VideoJob, VideoSettings};
-use trunkline_testkit::Wire;
+use trunkline_testkit::FaultProxy;
 
-use crate::test_gateway::{ChannelWishes, House, Wishes};
+use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
 use crate::videos::{MONEY, furnished, make, quick, spent};
 
 const DAY: i64 = 86_400;
@@ -27,19 +27,19 @@ fn patient() -> Settings {
 }
 
 /// A studio whose lines to the database and to one vendor can be broken.
-async fn torn() -> (House, Wire) {
-    let wishes = Wishes {
+async fn torn() -> (TestGateway, FaultProxy) {
+    let wishes = TestOptions {
         settings: patient(),
         paid: MONEY,
         breakable: true,
-        ..Wishes::default()
+        ..TestOptions::default()
     };
-    let house = Box::pin(furnished(House::build(wishes).await)).await;
-    let road = Wire::to_anything(house.simulator.address());
+    let house = Box::pin(furnished(TestGateway::build(wishes).await)).await;
+    let road = FaultProxy::to_anything(house.simulator.address());
     let base = format!("http://127.0.0.1:{}/api/v1", road.port());
-    let wishes = ChannelWishes {
+    let wishes = ChannelOptions {
         provider: Some("dashscope_native"),
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     let models = [("wan2.7-t2v", "wan2.7-t2v")];
     house.channel_with("torn", &base, &models, wishes).await;
@@ -51,7 +51,7 @@ fn body(words: &str) -> Value {
 }
 
 /// Waits until the upstream was asked.
-async fn asked(house: &House, marker: &str) {
+async fn asked(house: &TestGateway, marker: &str) {
     let is_asked = || {
         let truth = house.simulator.requests();
         truth

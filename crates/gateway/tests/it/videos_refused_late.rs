@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::videos::{ended, made, make, moved, quick, spent, studio};
 use crate::videos_shapes::relay;
 
 const PNG: &str = "https://example.com/a.png";
 
-async fn holds(house: &House) -> String {
+async fn holds(house: &TestGateway) -> String {
     let query = "SELECT count(*)::text FROM ledger.hold";
     house.db.ask(query).await.swap_remove(0)
 }

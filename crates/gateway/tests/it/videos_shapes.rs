@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::test_gateway::{ChannelWishes, Got, House};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway};
 use crate::videos::{cat, ended, made, make, quick, shown, studio, until};
 
 const OLDER: &str = "/v1/video/generations";
@@ -23,17 +23,17 @@ standard = { video_second = 100000000000 }
 "#;
 
 /// Sells it, from an address.
-pub(crate) async fn relay(house: &House, base: &str) {
+pub(crate) async fn relay(house: &TestGateway, base: &str) {
     house.sell(RELAYED).await;
-    let openai = ChannelWishes {
+    let openai = ChannelOptions {
         provider: Some("openai"),
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     let models = [("sim-film", "sim-film")];
     house.channel_with("relay", base, &models, openai).await;
 }
 
-async fn legacy(house: &House, id: &str) -> Value {
+async fn legacy(house: &TestGateway, id: &str) -> Value {
     let got = house.get(&format!("{OLDER}/{id}")).await;
     assert_eq!(got.status, 200, "{}", got.text());
     let told = got.json();
@@ -106,7 +106,7 @@ async fn both_shapes_show_the_same_row_in_every_state() {
 async fn both_paths_make_the_same_task_and_neither_tells_the_upstreams_name_of_it() {
     let house = studio(quick()).await;
     let body = Bytes::from(cat("").to_string());
-    let got = Got::read(house.send(Method::POST, OLDER, body).await).await;
+    let got = GatewayResponse::read(house.send(Method::POST, OLDER, body).await).await;
     assert_eq!(got.status, 200, "{}", got.text());
     assert_eq!(got.header("trunkline-cost-usd").as_deref(), Some("0.5"));
     let older = got.json();
@@ -136,7 +136,7 @@ async fn errors_have_the_shape_of_the_path_and_a_foreign_task_is_an_unknown_one(
     let unknown = "task_00000000000000000000000000000000";
     let ask = async |key: &str, method: Method, path: &str| {
         let sent = house.send_as((house.address, key), method, path, Bytes::new(), &[]);
-        Got::read(sent.await).await
+        GatewayResponse::read(sent.await).await
     };
     let all = [
         (Method::GET, "/v1/videos/", ""),
@@ -178,7 +178,7 @@ async fn errors_have_the_shape_of_the_path_and_a_foreign_task_is_an_unknown_one(
     );
     let body = json!({ "model": "wan2.7-t2v", "prompt": "x", "size": "1280x720" });
     let sent = house.send(Method::POST, OLDER, Bytes::from(body.to_string()));
-    let refused = Got::read(sent.await).await;
+    let refused = GatewayResponse::read(sent.await).await;
     assert_eq!(refused.status, 400);
     assert_eq!(refused.json()["error"]["param"], "size");
 }

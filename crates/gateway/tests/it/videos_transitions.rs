@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trunkline_gateway::{Settings, VideoJob, VideoSettings};
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::{Got, House, account};
+use crate::test_gateway::{GatewayResponse, TestGateway, account};
 use crate::videos::{
     CAT, MONEY, cat, column, ended, made, make, moved, quick, shown, spent, studio, until,
     written_off,
@@ -24,12 +24,12 @@ fn kling(wish: &str) -> Value {
 }
 
 /// Makes the lane of the usual upstream rest for two seconds, by a task that finds no room once.
-async fn fill(house: &House) -> String {
+async fn fill(house: &TestGateway) -> String {
     made(house, &cat("[[id:filler]][[job:full:1]]")).await
 }
 
 /// As if its sender had died after it had written that it sends.
-async fn dies_sending(house: &House, id: &str) {
+async fn dies_sending(house: &TestGateway, id: &str) {
     let uuid = id.strip_prefix("task_").unwrap();
     let model = column(house, id, "model").await;
     let query = format!(
@@ -41,7 +41,7 @@ async fn dies_sending(house: &House, id: &str) {
     assert_eq!(house.db.ask(&query).await, ["done"]);
 }
 
-fn sent(house: &House, marker: &str) -> usize {
+fn sent(house: &TestGateway, marker: &str) -> usize {
     let jobs = house.simulator.video_jobs();
     jobs.iter()
         .filter(|job| job.marker.as_deref() == Some(marker))
@@ -171,7 +171,7 @@ async fn accounts_take_turns_when_there_is_room_again() {
     let body = bytes::Bytes::from(cat("[[id:single]]").to_string());
     let post = http::Method::POST;
     let theirs = house.send_as((house.address, &other), post, "/v1/videos", body, &[]);
-    assert_eq!(Got::read(theirs.await).await.json()["status"], "queued");
+    assert_eq!(GatewayResponse::read(theirs.await).await.json()["status"], "queued");
     let resting = "SELECT 'x' FROM app.video_schedule WHERE job = 'submit' AND due_at > app.now()";
     while !house.db.ask(resting).await.is_empty() {
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 use trunkline_types::Topic;
 
-use crate::test_gateway::{Got, House, Wishes};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::webhooks_receiver::{
     Receiver, act, all, counted, deliveries, happens, happens_to_all, hook, make, post, until, work,
 };
 
-async fn patch(house: &House, path: &str, body: &Value) -> Got {
+async fn patch(house: &TestGateway, path: &str, body: &Value) -> GatewayResponse {
     let body = Bytes::from(body.to_string());
-    Got::read(house.send(Method::PATCH, path, body).await).await
+    GatewayResponse::read(house.send(Method::PATCH, path, body).await).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_is_made_with_a_secret_that_is_shown_once_and_nobody_elses() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let url = "http://127.0.0.1:9999/hook/very-secret-path";
     let ask = json!({ "url": url, "topics": ["task.completed"], "description": "n8n" });
     let got = post(&house, "/v1/webhooks", &ask).await;
@@ -66,7 +66,7 @@ async fn a_webhook_is_made_with_a_secret_that_is_shown_once_and_nobody_elses() {
         let (house, stranger) = (&house, &stranger);
         async move {
             let to = (house.address, stranger.as_str());
-            Got::read(house.send_as(to, method, &path, Bytes::new(), &[]).await).await
+            GatewayResponse::read(house.send_as(to, method, &path, Bytes::new(), &[]).await).await
         }
     };
     for (method, below) in [
@@ -84,7 +84,7 @@ async fn a_webhook_is_made_with_a_secret_that_is_shown_once_and_nobody_elses() {
             "{below}"
         );
     }
-    let gone = Got::read(house.send(Method::DELETE, &path, Bytes::new()).await).await;
+    let gone = GatewayResponse::read(house.send(Method::DELETE, &path, Bytes::new()).await).await;
     assert_eq!(gone.json()["deleted"], true);
     assert_eq!(house.get(&path).await.status, 404);
     house.audit().await;
@@ -92,7 +92,7 @@ async fn a_webhook_is_made_with_a_secret_that_is_shown_once_and_nobody_elses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_meant_is_refused_and_an_account_has_twenty_at_most() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for (body, param) in [
         (json!({}), "url"),
         (json!({ "url": "ftp://example.com/" }), "url"),
@@ -138,7 +138,7 @@ async fn what_cannot_be_meant_is_refused_and_an_account_has_twenty_at_most() {
         .await;
     let to = (house.address, narrow.as_str());
     let got = house.send_as(to, Method::GET, "/v1/webhooks", Bytes::new(), &[]);
-    let got = Got::read(got.await).await;
+    let got = GatewayResponse::read(got.await).await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (403, "endpoint_not_allowed")
@@ -147,7 +147,7 @@ async fn what_cannot_be_meant_is_refused_and_an_account_has_twenty_at_most() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_happens_is_told_once_signed_and_to_whom_it_was_promised() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let everything = hook(&house, &receiver).await;
     let ask = json!({ "url": receiver.url("/tasks"), "topics": ["task.failed"] });
@@ -185,7 +185,7 @@ async fn what_happens_is_told_once_signed_and_to_whom_it_was_promised() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_is_rolled_back_is_told_to_nobody() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
     let mut tx = house.data.begin().await.unwrap();
@@ -212,7 +212,7 @@ async fn an_event_that_is_rolled_back_is_told_to_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_concerns_everybody_is_told_to_every_account_that_wants_it() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let own = hook(&house, &receiver).await;
     let other_key = house.make_account_key().await;
@@ -254,7 +254,7 @@ async fn what_concerns_everybody_is_told_to_every_account_that_wants_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_test_message_is_sent_at_once_and_what_came_back_is_told() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
     let test = format!("{}/test", made.path);
@@ -279,7 +279,7 @@ async fn a_test_message_is_sent_at_once_and_what_came_back_is_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_are_listed_in_pages_newest_first() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
     for n in 0..5 {
@@ -312,7 +312,7 @@ async fn deliveries_are_listed_in_pages_newest_first() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_tell_everything_and_nothing_twice() {
     const EVENTS: usize = 60;
-    let house = House::build(Wishes::default()).await;
+    let house = TestGateway::build(TestOptions::default()).await;
     let second = house
         .second_node(std::sync::Arc::new(trunkline_db::SystemClock))
         .await;

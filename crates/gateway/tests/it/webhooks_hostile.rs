@@ -14,23 +14,23 @@ use trunkline_gateway::{Settings, WebhookSettings};
 use trunkline_types::Topic;
 use trunkline_upstream::safe_fetch::{Resolve, Resolving, SafeFetchSettings, SafeFetcher};
 
-use crate::test_gateway::{House, Wishes};
+use crate::test_gateway::{TestGateway, TestOptions};
 use crate::webhooks_receiver::{
-    FLOOD, Manner, Receiver, act, all, counted, deliveries, happens, hook, make, post, until, work,
+    FLOOD, ReceiverBehaviour, Receiver, act, all, counted, deliveries, happens, hook, make, post, until, work,
 };
 
-fn with(webhooks: WebhookSettings) -> Wishes {
-    Wishes {
+fn with(webhooks: WebhookSettings) -> TestOptions {
+    TestOptions {
         settings: Settings {
             webhooks,
             ..Settings::default()
         },
-        ..Wishes::default()
+        ..TestOptions::default()
     }
 }
 
 /// Something happens, and the first try of it does not succeed.
-async fn fails(house: &House, made: &crate::webhooks_receiver::Made) -> serde_json::Value {
+async fn fails(house: &TestGateway, made: &crate::webhooks_receiver::CreatedWebhook) -> serde_json::Value {
     happens(house, Topic::BalanceLow, json!({})).await;
     let list = until(house, made, |list| list[0]["last_error"].is_string()).await;
     assert_eq!(
@@ -42,12 +42,12 @@ async fn fails(house: &House, made: &crate::webhooks_receiver::Made) -> serde_js
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_that_leads_elsewhere_is_not_followed() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let (receiver, victim) = (Receiver::start().await, Receiver::start().await);
     let made = hook(&house, &receiver).await;
     for status in [301, 302, 303, 307, 308] {
         let to = victim.url("/admin");
-        receiver.behave(Manner::Status(status, vec![("location", to)]));
+        receiver.behave(ReceiverBehaviour::Status(status, vec![("location", to)]));
         let told = fails(&house, &made).await;
         assert_eq!(
             (&told["last_error"], &told["last_status"]),
@@ -60,10 +60,10 @@ async fn a_receiver_that_leads_elsewhere_is_not_followed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_a_gigabyte_of_thanks_is_read_to_its_bound_and_counts_as_thanks() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
-    receiver.behave(Manner::Flood);
+    receiver.behave(ReceiverBehaviour::Flood);
     happens(&house, Topic::BalanceLow, json!({})).await;
     until(&house, &made, all("delivered")).await;
     let taken = receiver.flooded.load(Ordering::SeqCst);
@@ -76,10 +76,10 @@ async fn half_a_gigabyte_of_thanks_is_read_to_its_bound_and_counts_as_thanks() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_hangs_up_or_is_not_there_or_shows_no_certificate_is_tried_later() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
-    receiver.behave(Manner::Close);
+    receiver.behave(ReceiverBehaviour::Close);
     assert_eq!(fails(&house, &made).await["last_error"], "closed");
 
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -98,7 +98,7 @@ async fn who_hangs_up_or_is_not_there_or_shows_no_certificate_is_tried_later() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_hangs_keeps_nobody_else_waiting_and_is_left_in_time() {
-    let house = House::build(with(WebhookSettings {
+    let house = TestGateway::build(with(WebhookSettings {
         at_once: 4,
         per_webhook: 2,
         wait: Duration::from_secs(20),
@@ -107,7 +107,7 @@ async fn who_hangs_keeps_nobody_else_waiting_and_is_left_in_time() {
     }))
     .await;
     let (hanging, healthy) = (Receiver::start().await, Receiver::start().await);
-    hanging.behave(Manner::Hang);
+    hanging.behave(ReceiverBehaviour::Hang);
     let hung = hook(&house, &hanging).await;
     for _ in 0..10 {
         happens(&house, Topic::BalanceLow, json!({})).await;
@@ -130,7 +130,7 @@ async fn who_hangs_keeps_nobody_else_waiting_and_is_left_in_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_says_gone_is_paused_until_it_is_resumed_and_gets_what_waited() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
     receiver.answer(410);
@@ -181,7 +181,7 @@ impl Resolve for Turns {
 }
 
 /// A house that reaches one address of this machine; names turn as they are told.
-async fn house_of(turns: &[&str]) -> House {
+async fn house_of(turns: &[&str]) -> TestGateway {
     let settings = SafeFetchSettings {
         allowed: vec!["127.0.0.1/32".parse().unwrap()],
         has_high_ports: true,
@@ -189,9 +189,9 @@ async fn house_of(turns: &[&str]) -> House {
     };
     let turns = turns.iter().map(|one| one.parse().unwrap()).collect();
     let resolver = Arc::new(Turns(Mutex::new(turns)));
-    House::build(Wishes {
+    TestGateway::build(TestOptions {
         fetcher: Some(SafeFetcher::with_resolver(settings, resolver).unwrap()),
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await
 }

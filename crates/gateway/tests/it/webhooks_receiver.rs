@@ -27,14 +27,14 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, Topic, uuid_v7};
 use uuid::Uuid;
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 
 /// Bytes of an answer that nobody wants.
 pub(crate) const FLOOD: u64 = 500_000_000;
 
 /// How a receiver behaves.
 #[derive(Debug, Clone)]
-pub(crate) enum Manner {
+pub(crate) enum ReceiverBehaviour {
     /// Answers so, with these headers.
     Status(u16, Vec<(&'static str, String)>),
     /// Takes it and says nothing.
@@ -47,7 +47,7 @@ pub(crate) enum Manner {
 
 /// A message as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedMessage {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -57,8 +57,8 @@ pub(crate) struct Heard {
 #[derive(Clone)]
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
-    heard: Arc<Mutex<Vec<Heard>>>,
-    manner: Arc<Mutex<Manner>>,
+    heard: Arc<Mutex<Vec<ReceivedMessage>>>,
+    manner: Arc<Mutex<ReceiverBehaviour>>,
     /// Bytes of floods that anybody took.
     pub(crate) flooded: Arc<AtomicU64>,
 }
@@ -71,7 +71,7 @@ impl Receiver {
         let receiver = Self {
             address: listener.local_addr().unwrap(),
             heard: Arc::default(),
-            manner: Arc::new(Mutex::new(Manner::Status(200, Vec::new()))),
+            manner: Arc::new(Mutex::new(ReceiverBehaviour::Status(200, Vec::new()))),
             flooded: Arc::default(),
         };
         let serving = receiver.clone();
@@ -93,15 +93,15 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) fn behave(&self, manner: Manner) {
+    pub(crate) fn behave(&self, manner: ReceiverBehaviour) {
         *self.manner.lock().unwrap() = manner;
     }
 
     pub(crate) fn answer(&self, status: u16) {
-        self.behave(Manner::Status(status, Vec::new()));
+        self.behave(ReceiverBehaviour::Status(status, Vec::new()));
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<ReceivedMessage> {
         self.heard.lock().unwrap().clone()
     }
 
@@ -109,7 +109,7 @@ impl Receiver {
         assert_eq!(request.method(), Method::POST);
         let (head, body) = request.into_parts();
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-        self.heard.lock().unwrap().push(Heard {
+        self.heard.lock().unwrap().push(ReceivedMessage {
             path: head.uri.path().to_owned(),
             headers: head.headers,
             body,
@@ -118,7 +118,7 @@ impl Receiver {
         let text =
             |text: &'static str| Full::new(Bytes::from(text)).map_err(|never| match never {});
         match manner {
-            Manner::Status(status, headers) => {
+            ReceiverBehaviour::Status(status, headers) => {
                 let mut answer = Response::new(text("thanks").boxed_unsync());
                 *answer.status_mut() = status.try_into().unwrap();
                 for (name, value) in headers {
@@ -126,8 +126,8 @@ impl Receiver {
                 }
                 Ok(answer)
             }
-            Manner::Hang => std::future::pending().await,
-            Manner::Flood => {
+            ReceiverBehaviour::Hang => std::future::pending().await,
+            ReceiverBehaviour::Flood => {
                 let flooded = Arc::clone(&self.flooded);
                 let pieces = stream::unfold(0_u64, move |sent| {
                     let flooded = Arc::clone(&flooded);
@@ -142,12 +142,12 @@ impl Receiver {
                 answer.headers_mut().insert("content-length", length);
                 Ok(answer)
             }
-            Manner::Close => Err(io::Error::other("closed")),
+            ReceiverBehaviour::Close => Err(io::Error::other("closed")),
         }
     }
 }
 
-impl Heard {
+impl ReceivedMessage {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -190,39 +190,39 @@ fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 /// A webhook: its path here, and its secret.
-pub(crate) struct Made {
+pub(crate) struct CreatedWebhook {
     pub(crate) path: String,
     pub(crate) secret: String,
 }
 
-pub(crate) async fn post(house: &House, path: &str, body: &Value) -> Got {
+pub(crate) async fn post(house: &TestGateway, path: &str, body: &Value) -> GatewayResponse {
     let body = Bytes::from(body.to_string());
-    Got::read(house.send(Method::POST, path, body).await).await
+    GatewayResponse::read(house.send(Method::POST, path, body).await).await
 }
 
 /// Does without a body what a path says.
-pub(crate) async fn act(house: &House, path: &str) -> Value {
-    let got = Got::read(house.send(Method::POST, path, Bytes::new()).await).await;
+pub(crate) async fn act(house: &TestGateway, path: &str) -> Value {
+    let got = GatewayResponse::read(house.send(Method::POST, path, Bytes::new()).await).await;
     assert_eq!(got.status, 200, "{path}: {}", got.text());
     got.json()
 }
 
-pub(crate) async fn make(house: &House, body: &Value) -> Made {
+pub(crate) async fn make(house: &TestGateway, body: &Value) -> CreatedWebhook {
     let got = post(house, "/v1/webhooks", body).await;
     assert_eq!(got.status, 201, "{}", got.text());
     let made = got.json();
-    Made {
+    CreatedWebhook {
         path: format!("/v1/webhooks/{}", made["id"].as_str().unwrap()),
         secret: made["secret"].as_str().unwrap().to_owned(),
     }
 }
 
-pub(crate) async fn hook(house: &House, receiver: &Receiver) -> Made {
+pub(crate) async fn hook(house: &TestGateway, receiver: &Receiver) -> CreatedWebhook {
     make(house, &json!({ "url": receiver.url("/hook") })).await
 }
 
 /// Something happens to the house's account.
-pub(crate) async fn happens(house: &House, topic: Topic, body: Value) -> Uuid {
+pub(crate) async fn happens(house: &TestGateway, topic: Topic, body: Value) -> Uuid {
     let id = uuid_v7(SystemClock.now(), random_bytes());
     append(
         house,
@@ -239,7 +239,7 @@ pub(crate) async fn happens(house: &House, topic: Topic, body: Value) -> Uuid {
 }
 
 /// Something happens to everybody.
-pub(crate) async fn happens_to_all(house: &House, topic: Topic) -> Uuid {
+pub(crate) async fn happens_to_all(house: &TestGateway, topic: Topic) -> Uuid {
     let id = uuid_v7(SystemClock.now(), random_bytes());
     append(
         house,
@@ -255,7 +255,7 @@ pub(crate) async fn happens_to_all(house: &House, topic: Topic) -> Uuid {
     id
 }
 
-pub(crate) async fn append(house: &House, event: NewEvent) {
+pub(crate) async fn append(house: &TestGateway, event: NewEvent) {
     let mut tx = house.data.begin().await.unwrap();
     events::append(&mut tx, &[event]).await.unwrap();
     tx.commit().await.unwrap();
@@ -269,7 +269,7 @@ pub(crate) async fn work(gateway: &Arc<Services>) {
 }
 
 /// The deliveries of a webhook, newest first.
-pub(crate) async fn deliveries(house: &House, made: &Made) -> Vec<Value> {
+pub(crate) async fn deliveries(house: &TestGateway, made: &CreatedWebhook) -> Vec<Value> {
     let list = house
         .get(&format!("{}/deliveries?limit=100", made.path))
         .await;
@@ -279,8 +279,8 @@ pub(crate) async fn deliveries(house: &House, made: &Made) -> Vec<Value> {
 
 /// Works until its deliveries are so.
 pub(crate) async fn until(
-    house: &House,
-    made: &Made,
+    house: &TestGateway,
+    made: &CreatedWebhook,
     are_so: impl Fn(&[Value]) -> bool,
 ) -> Vec<Value> {
     for _ in 0..1_500 {
@@ -294,7 +294,7 @@ pub(crate) async fn until(
 }
 
 /// Works until so many messages came to this.
-pub(crate) async fn counted(house: &House, outcome: &str, least: u64) {
+pub(crate) async fn counted(house: &TestGateway, outcome: &str, least: u64) {
     let name = format!("trunkline_webhook_messages_total{{outcome=\"{outcome}\"}} ");
     let count = |page: &str| -> u64 {
         let line = page.lines().find_map(|line| line.strip_prefix(&name));

@@ -10,12 +10,12 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::{Clock as _, Topic, uuid_v7};
 use uuid::Uuid;
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{MONEY, ended, make, make_with, quick, studio};
-use crate::webhooks_receiver::{Made, Receiver, act, all, append, happens, until, work};
+use crate::webhooks_receiver::{CreatedWebhook, Receiver, act, all, append, happens, until, work};
 
 /// Who writes the event of a verdict may be there or not: the verdict is told once.
-async fn told(house: &House, task: &str, topic: Topic) {
+async fn told(house: &TestGateway, task: &str, topic: Topic) {
     let id = Uuid::try_parse(task.strip_prefix("task_").unwrap()).unwrap();
     let query = format!("SELECT count(*)::text FROM app.event WHERE task_id = '{id}'");
     if house.db.ask(&query).await[0] == "0" {
@@ -30,14 +30,14 @@ async fn told(house: &House, task: &str, topic: Topic) {
     }
 }
 
-async fn tasks_entry(house: &House) -> Made {
+async fn tasks_entry(house: &TestGateway) -> CreatedWebhook {
     let list = house.get("/v1/webhooks").await.json();
     let entry = list["data"][0].clone();
     assert_eq!(
         (&entry["kind"], &entry["url"]),
         (&json!("tasks"), &Value::Null)
     );
-    Made {
+    CreatedWebhook {
         path: format!("/v1/webhooks/{}", entry["id"].as_str().unwrap()),
         secret: entry["secret"].as_str().unwrap().to_owned(),
     }
@@ -114,7 +114,7 @@ async fn a_task_that_fails_tells_so_also_when_it_came_as_a_form_and_after_a_rota
         Bytes::from(form),
         &headers,
     );
-    let got = Got::read(got.await).await;
+    let got = GatewayResponse::read(got.await).await;
     assert_eq!(got.status, 200, "{}", got.text());
     let id = got.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(ended(&house, &id).await["status"], "failed");
@@ -132,7 +132,7 @@ async fn a_task_that_fails_tells_so_also_when_it_came_as_a_form_and_after_a_rota
         (Method::DELETE, ""),
     ] {
         let path = format!("{}{below}", entry.path);
-        let got = Got::read(house.send(method, &path, Bytes::new()).await).await;
+        let got = GatewayResponse::read(house.send(method, &path, Bytes::new()).await).await;
         assert_eq!(got.status, 400, "{below}: {}", got.text());
     }
 }
@@ -174,7 +174,7 @@ async fn an_address_that_is_not_public_is_refused_before_money_moves_for_every_f
         let body = json!({ "model": model, "prompt": "a cat", "metadata": metadata });
         let ask = json!({ "endpoint": "/v1/videos", "body": body });
         let bytes = Bytes::from(ask.to_string());
-        let got = Got::read(house.send(Method::POST, "/v1/quotes", bytes).await).await;
+        let got = GatewayResponse::read(house.send(Method::POST, "/v1/quotes", bytes).await).await;
         assert_eq!(got.status, 200, "{model}: {}", got.text());
         let fields = got.json()["fields"].as_array().unwrap().clone();
         let note = fields

@@ -8,9 +8,9 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::{Settings, WebhookSettings};
 use trunkline_types::Topic;
 
-use crate::test_gateway::{House, Wishes};
+use crate::test_gateway::{TestGateway, TestOptions};
 use crate::webhooks_receiver::{
-    Manner, Receiver, act, all, counted, deliveries, happens, hook, post, until, work,
+    ReceiverBehaviour, Receiver, act, all, counted, deliveries, happens, hook, post, until, work,
 };
 
 /// Between the tries of one message, in seconds, without the tenth that chance adds.
@@ -23,7 +23,7 @@ fn wait_of(delivery: &Value) -> i64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_fails_is_tried_again_after_longer_and_longer_waits_with_the_same_id() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
     receiver.answer(500);
@@ -51,7 +51,7 @@ async fn what_fails_is_tried_again_after_longer_and_longer_waits_with_the_same_i
         house.db.shift_clock(wait + 1).await;
     }
     let asked = vec![("retry-after", "40000".to_owned())];
-    receiver.behave(Manner::Status(503, asked));
+    receiver.behave(ReceiverBehaviour::Status(503, asked));
     counted(&house, "put_off", 5).await;
     let wait = wait_of(&deliveries(&house, &made).await[0]);
     assert_eq!(wait, 40_000, "the receiver knows best, within bounds");
@@ -74,7 +74,7 @@ async fn what_fails_is_tried_again_after_longer_and_longer_waits_with_the_same_i
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_only_fails_for_three_days_is_paused_and_resumed_and_what_failed_is_replayed() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
     receiver.answer(500);
@@ -143,7 +143,7 @@ async fn who_only_fails_for_three_days_is_paused_and_resumed_and_what_failed_is_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_old_secret_signs_beside_the_new_one_for_a_day() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
     let rotated = act(&house, &format!("{}/rotate", made.path)).await;
@@ -180,7 +180,7 @@ async fn the_old_secret_signs_beside_the_new_one_for_a_day() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_node_took_and_never_answered_for_is_sent_by_another_with_the_same_id() {
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         settings: Settings {
             webhooks: WebhookSettings {
                 wait: Duration::from_secs(20),
@@ -188,13 +188,13 @@ async fn what_a_node_took_and_never_answered_for_is_sent_by_another_with_the_sam
             },
             ..Settings::default()
         },
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let second = house.second_node(Arc::new(SystemClock)).await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
-    receiver.behave(Manner::Hang);
+    receiver.behave(ReceiverBehaviour::Hang);
     let event = happens(&house, Topic::BalanceLow, json!({})).await;
     while receiver.heard().is_empty() {
         work(&second.gateway).await;

@@ -4,11 +4,11 @@ use trunkline_db::{DbError, Role};
 use trunkline_ledger::accounts::{self, AccountKind, Adjust, AdjustAnswer, TopUpAnswer, Wallet};
 use trunkline_types::{AccountId, Money};
 
-use crate::test_ledger::{House, request, reserve, top_up};
+use crate::test_ledger::{TestLedger, request, reserve, top_up};
 
 #[tokio::test]
 async fn a_payment_is_applied_once_however_often_it_is_told() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(0, 0).await;
     let other = house.account(0, 0).await;
     let say = |top_up: accounts::TopUp| {
@@ -57,7 +57,7 @@ async fn a_payment_is_applied_once_however_often_it_is_told() {
 
 #[tokio::test]
 async fn an_account_keeps_its_kind() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     for kind in [AccountKind::Live, AccountKind::Test] {
         let mut tx = house.console.begin().await.unwrap();
         let account = accounts::create_account(&mut tx, kind).await.unwrap();
@@ -68,7 +68,7 @@ async fn an_account_keeps_its_kind() {
 
 #[tokio::test]
 async fn a_correction_is_made_once_and_never_takes_what_is_held() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     ledger
@@ -107,7 +107,7 @@ async fn a_correction_is_made_once_and_never_takes_what_is_held() {
 
 #[tokio::test]
 async fn the_data_plane_cannot_change_or_delete_a_transfer_nor_can_anybody() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     house.account(100, 0).await;
     let owner = house.db.owner().await;
     for statement in [

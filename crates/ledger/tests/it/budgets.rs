@@ -4,10 +4,10 @@ use trunkline_ledger::accounts::{self, Period};
 use trunkline_ledger::{ExtendAnswer, Ledger, ReserveAnswer, Shortage};
 use trunkline_types::{AccountId, KeyId, Money, RequestId};
 
-use crate::test_ledger::{House, extend, refund, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, extend, refund, request, reserve, settle, void};
 
 async fn set(
-    house: &House,
+    house: &TestLedger,
     account: AccountId,
     key: Option<KeyId>,
     period: Period,
@@ -52,7 +52,7 @@ async fn spend(
 // covers: D-2-89
 #[tokio::test]
 async fn a_budget_of_the_key_of_its_parent_and_of_the_account_refuses_alone() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let parent = house.key(account, 1, None).await;
@@ -99,7 +99,7 @@ async fn a_budget_of_the_key_of_its_parent_and_of_the_account_refuses_alone() {
 // covers: D-2-90
 #[tokio::test]
 async fn each_period_refuses_and_reopens_at_its_border_in_its_time_zone() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let (ledger, _tasks) = house.ledger("n1").await;
     for (period, days) in [
         (Period::Daily, 1),
@@ -142,7 +142,7 @@ async fn each_period_refuses_and_reopens_at_its_border_in_its_time_zone() {
 // covers: D-2-92, D-2-93
 #[tokio::test]
 async fn a_charge_counts_where_it_was_reserved_and_a_refund_returns_while_that_is_open() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     set(&house, account, None, Period::Daily, "UTC", Some(100)).await;
@@ -180,7 +180,7 @@ async fn a_charge_counts_where_it_was_reserved_and_a_refund_returns_while_that_i
 
 #[tokio::test]
 async fn an_extension_counts_in_the_stretch_of_its_hold() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     set(&house, account, None, Period::Daily, "UTC", Some(100)).await;
@@ -207,7 +207,7 @@ async fn an_extension_counts_in_the_stretch_of_its_hold() {
 
 #[tokio::test]
 async fn a_limit_may_be_raised_lowered_and_taken_away() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     set(&house, account, None, Period::Daily, "UTC", Some(50)).await;
@@ -240,7 +240,7 @@ async fn a_limit_may_be_raised_lowered_and_taken_away() {
 
 #[tokio::test]
 async fn a_budget_is_only_set_for_an_account_and_a_key_that_exist_together() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let (account, other) = (house.account(0, 0).await, house.account(0, 0).await);
     let key = house.key(account, 7, None).await;
     let nobody = AccountId::new(1);
@@ -263,7 +263,7 @@ async fn a_budget_is_only_set_for_an_account_and_a_key_that_exist_together() {
 
 #[tokio::test]
 async fn a_key_of_another_account_cannot_spend_and_a_parent_must_be_of_the_same_account() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let other = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;

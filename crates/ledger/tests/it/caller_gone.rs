@@ -8,13 +8,13 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, NodeId, RequestId};
 
-use crate::test_ledger::{House, done, held, patient, request, reserve, settle};
+use crate::test_ledger::{TestLedger, done, held, patient, request, reserve, settle};
 use crate::lock_helpers::{begins, in_the_way, transfers, until_wallets};
 
 const SHORT: Duration = Duration::from_millis(60);
 
 /// A ledger whose callers lose their patience at once.
-async fn impatient(house: &House) -> (Ledger, LedgerTasks) {
+async fn impatient(house: &TestLedger) -> (Ledger, LedgerTasks) {
     let settings = LedgerSettings {
         settlement_wait: SHORT,
         ..patient()
@@ -39,7 +39,7 @@ fn named(request: RequestId, account: AccountId) -> Reserve {
 
 #[tokio::test]
 async fn a_charge_nobody_was_told_of_goes_back_with_its_place_and_its_key() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = impatient(&house).await;
     let call = request();
@@ -60,7 +60,7 @@ async fn a_charge_nobody_was_told_of_goes_back_with_its_place_and_its_key() {
 
 #[tokio::test]
 async fn a_charge_that_stands_is_said_until_it_is_known_whoever_hears_it() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = impatient(&house).await;
     let job = request();
@@ -83,7 +83,7 @@ async fn a_charge_that_stands_is_said_until_it_is_known_whoever_hears_it() {
 
 #[tokio::test]
 async fn a_caller_dropped_between_its_answer_and_its_next_step_is_not_charged() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -114,7 +114,7 @@ async fn a_caller_dropped_between_its_answer_and_its_next_step_is_not_charged() 
 
 #[tokio::test]
 async fn a_process_that_was_replaced_still_gives_back_what_nobody_was_told_of() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = impatient(&house).await;
     let (call, other) = (request(), request());

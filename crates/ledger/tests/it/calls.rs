@@ -8,11 +8,11 @@ use trunkline_ledger::{
 
 use trunkline_types::NodeId;
 
-use crate::test_ledger::{House, detail, done, held, nanos, patient, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, detail, done, held, nanos, patient, request, reserve, settle, void};
 
 #[tokio::test]
 async fn a_daily_capacity_is_taken_by_the_reservation_and_given_back_by_a_void() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let placed = |request| {
@@ -51,7 +51,7 @@ async fn a_daily_capacity_is_taken_by_the_reservation_and_given_back_by_a_void()
 
 #[tokio::test]
 async fn an_idempotency_key_names_one_call_and_a_void_frees_it() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let named = |request, hash| {
@@ -96,7 +96,7 @@ async fn an_idempotency_key_names_one_call_and_a_void_frees_it() {
 
 #[tokio::test]
 async fn a_write_off_is_noted_once() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let loss = WriteOff {
@@ -119,7 +119,7 @@ async fn a_write_off_is_noted_once() {
 
 #[tokio::test]
 async fn one_bad_word_is_answered_alone_and_the_rest_of_its_batch_goes_through() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let mut waiting = tokio::task::JoinSet::new();
@@ -156,7 +156,7 @@ async fn one_bad_word_is_answered_alone_and_the_rest_of_its_batch_goes_through()
 
 #[tokio::test]
 async fn a_failed_call_cannot_be_charged_by_mistake() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -174,7 +174,7 @@ async fn a_failed_call_cannot_be_charged_by_mistake() {
 
 #[tokio::test]
 async fn a_tasks_hold_may_be_settled_by_another_node_and_a_requests_may_not() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (first, _first_tasks) = house.ledger("n1").await;
     let (second, _second_tasks) = house.ledger("n2").await;
@@ -201,7 +201,7 @@ async fn a_tasks_hold_may_be_settled_by_another_node_and_a_requests_may_not() {
 
 #[tokio::test]
 async fn the_lanes_say_what_they_were_given_before_they_end() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, tasks) = house.ledger("n1").await;
     let call = request();
@@ -220,7 +220,7 @@ async fn the_lanes_say_what_they_were_given_before_they_end() {
 
 #[tokio::test]
 async fn a_commit_of_which_nobody_knows_is_said_again_and_counted() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let wire = house.db.wire();
     let url = house.db.url_through(&wire, Role::Data);

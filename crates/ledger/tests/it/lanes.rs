@@ -6,7 +6,7 @@ use trunkline_db::{Database, PoolSettings, Role, connect, connect_lazily};
 use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, LedgerTasks, OnCallerGone, Owner};
 use trunkline_types::{AccountId, NodeId, RequestId};
 
-use crate::test_ledger::{House, done, held, patient, request, reserve, settle};
+use crate::test_ledger::{TestLedger, done, held, patient, request, reserve, settle};
 use crate::lock_helpers::{LONGEST, begins, in_the_way, transfers, until_blocked, until_wallets};
 
 const SHORT: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ async fn one_lane(data: Database, settings: LedgerSettings) -> (Ledger, LedgerTa
     Ledger::open(data, &node, settings).await.unwrap()
 }
 
-async fn outcome(house: &House, request: RequestId) -> String {
+async fn outcome(house: &TestLedger, request: RequestId) -> String {
     let mut session = house.data.session().await.unwrap();
     sqlx::query_scalar("SELECT outcome FROM ledger.usage WHERE request_id = $1")
         .bind(request.uuid())
@@ -38,7 +38,7 @@ async fn outcome(house: &House, request: RequestId) -> String {
         .unwrap()
 }
 
-async fn losses(house: &House) -> i64 {
+async fn losses(house: &TestLedger) -> i64 {
     let mut session = house.data.session().await.unwrap();
     sqlx::query_scalar("SELECT count(*) FROM ledger.write_off")
         .fetch_one(&mut *session)
@@ -56,7 +56,7 @@ async fn let_it_settle_down(ledger: &Ledger, account: AccountId) {
 
 #[tokio::test]
 async fn a_charge_whose_caller_left_before_it_was_said_is_never_made_unless_it_stands() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let (account, other) = (house.account(100, 0).await, house.account(100, 0).await);
     let (ledger, _tasks) = one_lane(house.data.clone(), patient()).await;
     let (call, job) = (request(), request());
@@ -86,7 +86,7 @@ async fn a_charge_whose_caller_left_before_it_was_said_is_never_made_unless_it_s
 
 #[tokio::test]
 async fn what_an_unknown_commit_did_goes_back_when_its_caller_has_gone() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let wire = house.db.wire();
     let url = house.db.url_through(&wire, Role::Data);
@@ -123,7 +123,7 @@ async fn what_an_unknown_commit_did_goes_back_when_its_caller_has_gone() {
 
 #[tokio::test]
 async fn a_charge_that_was_heard_stays_when_it_is_said_again_and_nobody_listens() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = one_lane(house.data.clone(), patient()).await;
     let call = request();
@@ -145,7 +145,7 @@ async fn a_charge_that_was_heard_stays_when_it_is_said_again_and_nobody_listens(
 
 #[tokio::test]
 async fn a_lane_whose_callers_have_gone_ends_though_the_database_is_away() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (elsewhere, _tasks) = one_lane(house.data.clone(), patient()).await;
     let wire = house.db.wire();
@@ -177,7 +177,7 @@ async fn a_lane_whose_callers_have_gone_ends_though_the_database_is_away() {
 
 #[tokio::test]
 async fn a_locked_account_keeps_its_lane_only_as_long_as_its_callers_wait() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let (locked, free) = (house.account(100, 0).await, house.account(100, 0).await);
     let call = request();
     let (calm, _calm_tasks) = one_lane(house.data.clone(), patient()).await;
@@ -213,7 +213,7 @@ async fn a_locked_account_keeps_its_lane_only_as_long_as_its_callers_wait() {
 
 #[tokio::test]
 async fn an_idle_lane_leaves_its_connection_to_others() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let only_one = PoolSettings {
         max_connections: 1,
@@ -235,7 +235,7 @@ async fn an_idle_lane_leaves_its_connection_to_others() {
 
 #[tokio::test]
 async fn a_transaction_has_no_more_words_than_it_may() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let alone = LedgerSettings {
         max_batch: 1,

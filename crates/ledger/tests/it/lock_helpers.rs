@@ -8,13 +8,13 @@ use std::time::Duration;
 use trunkline_db::Tx;
 use trunkline_types::{AccountId, RequestId};
 
-use crate::test_ledger::House;
+use crate::test_ledger::TestLedger;
 
 /// How long anything may take that must come.
 pub(crate) const LONGEST: Duration = Duration::from_secs(10);
 
 /// Stands in the way of everything the account does until it is rolled back.
-pub(crate) async fn in_the_way(house: &House, account: AccountId) -> Tx {
+pub(crate) async fn in_the_way(house: &TestLedger, account: AccountId) -> Tx {
     let mut tx = house.console.begin().await.unwrap();
     sqlx::query("SELECT FROM ledger.account WHERE id = $1 FOR NO KEY UPDATE")
         .bind(account.number())
@@ -24,7 +24,7 @@ pub(crate) async fn in_the_way(house: &House, account: AccountId) -> Tx {
     tx
 }
 
-pub(crate) async fn until_wallets(house: &House, account: AccountId, wanted: [i64; 4]) {
+pub(crate) async fn until_wallets(house: &TestLedger, account: AccountId, wanted: [i64; 4]) {
     let look = async {
         while house.wallets(account).await != wanted {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -39,7 +39,7 @@ pub(crate) async fn begins<T>(caller: &mut Pin<Box<impl Future<Output = T>>>) ->
     poll_fn(|context| Poll::Ready(caller.as_mut().poll(context).is_pending())).await
 }
 
-pub(crate) async fn transfers(house: &House, request: RequestId) -> Vec<String> {
+pub(crate) async fn transfers(house: &TestLedger, request: RequestId) -> Vec<String> {
     let mut session = house.data.session().await.unwrap();
     sqlx::query_scalar("SELECT kind FROM ledger.transfer WHERE request_id = $1 ORDER BY kind")
         .bind(request.uuid())
@@ -49,7 +49,7 @@ pub(crate) async fn transfers(house: &House, request: RequestId) -> Vec<String> 
 }
 
 /// Waits until a lane stands before the lock of [`in_the_way`]: its batch is under way.
-pub(crate) async fn until_blocked(house: &House) {
+pub(crate) async fn until_blocked(house: &TestLedger) {
     let blocked = "SELECT count(*)::text FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'";
     let look = async {

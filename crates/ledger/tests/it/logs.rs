@@ -9,10 +9,10 @@ use trunkline_ledger::journal::{self, EntryKind, JournalQuery};
 use trunkline_ledger::{Outcome, usage_report};
 use trunkline_types::{AccountId, KeyId, Money};
 
-use crate::test_ledger::{House, refund, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, refund, request, reserve, settle, void};
 
 /// Writes calls of the past, so many a day ago each, as settlements left them.
-async fn past(house: &House, account: AccountId, days_ago: &[i64], each: i64, key: i64) {
+async fn past(house: &TestLedger, account: AccountId, days_ago: &[i64], each: i64, key: i64) {
     let mut superuser = PgConnection::connect(house.db.superuser_url().reveal())
         .await
         .unwrap();
@@ -38,12 +38,12 @@ async fn past(house: &House, account: AccountId, days_ago: &[i64], each: i64, ke
     }
 }
 
-async fn search(house: &House, asked: &Search) -> Page {
+async fn search(house: &TestLedger, asked: &Search) -> Page {
     call_search::search(&house.data, asked).await.unwrap()
 }
 
 /// All pages of a search: how many there were, and the calls.
-async fn all(house: &House, mut asked: Search) -> (usize, Vec<call_search::Call>) {
+async fn all(house: &TestLedger, mut asked: Search) -> (usize, Vec<call_search::Call>) {
     let mut calls = Vec::new();
     for pages in 1..1_000 {
         let found = search(house, &asked).await;
@@ -58,7 +58,7 @@ async fn all(house: &House, mut asked: Search) -> (usize, Vec<call_search::Call>
 
 #[tokio::test]
 async fn a_page_looks_at_62_days_and_the_next_one_goes_on() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(0, 0).await;
     past(&house, account, &[0, 3, 40, 100, 200], 1, 7).await;
     let first = search(&house, &Search::of(account, 50)).await;
@@ -89,7 +89,7 @@ async fn a_page_looks_at_62_days_and_the_next_one_goes_on() {
 
 #[tokio::test]
 async fn a_page_looks_at_so_many_rows_and_says_how_far_it_came() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(0, 0).await;
     let rows = i64::from(MAX_SCANNED_ROWS) + 100;
     past(&house, account, &[1], rows, 7).await;
@@ -119,7 +119,7 @@ async fn a_page_looks_at_so_many_rows_and_says_how_far_it_came() {
 
 #[tokio::test]
 async fn an_account_that_is_not_there_has_nothing() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let nobody = AccountId::new(987_654);
     let found = search(&house, &Search::of(nobody, 50)).await;
     assert!(found.calls.is_empty() && found.next.is_none());
@@ -140,7 +140,7 @@ async fn an_account_that_is_not_there_has_nothing() {
 
 #[tokio::test]
 async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 300).await;
     let (ledger, tasks) = house.ledger("a").await;
     for number in 0..12 {
@@ -196,7 +196,7 @@ async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
 
 #[tokio::test]
 async fn failed_and_dear_calls_are_found_among_others() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000_000_000, 0).await;
     let (ledger, tasks) = house.ledger("a").await;
     // The newest stands first, and of one millisecond whose id is greater.

@@ -7,7 +7,7 @@ use trunkline_ledger::accounts::{self, Period};
 use trunkline_testkit::{SystemClock, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
-use crate::test_ledger::{House, done, held, reserve, settle};
+use crate::test_ledger::{TestLedger, done, held, reserve, settle};
 
 const CALLERS: usize = 50;
 const CALLS_EACH: usize = 200;
@@ -47,7 +47,7 @@ async fn calls(ledger: &Ledger, payer: (AccountId, KeyId), each: usize, at: Time
 }
 
 /// The figures of a day's table, once they are complete: a backend adds its own when it ends.
-async fn counted(house: &House, table: &str, inserted: i64) -> Counted {
+async fn counted(house: &TestLedger, table: &str, inserted: i64) -> Counted {
     let owner = house.db.owner().await;
     let mut session = owner.session().await.unwrap();
     let began = std::time::Instant::now();
@@ -69,7 +69,7 @@ async fn counted(house: &House, table: &str, inserted: i64) -> Counted {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_ten_thousand_calls_of_a_day_find_every_row_by_its_key() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000_000, 0).await;
     let key = house.key(account, 7, None).await;
     let mut tx = house.console.begin().await.unwrap();

@@ -6,10 +6,10 @@ use trunkline_ledger::accounts::{self, Adjust, AdjustAnswer, Period, TopUpAnswer
 use trunkline_ledger::{Op, RefundKind, ReserveAnswer, Shortage, run_in};
 use trunkline_types::{AccountId, Money};
 
-use crate::test_ledger::{House, extend, nanos, refund, request, reserve, settle, top_up, void};
+use crate::test_ledger::{TestLedger, extend, nanos, refund, request, reserve, settle, top_up, void};
 
 /// The topics and bodies of an account's events, in order.
-async fn told(house: &House, account: AccountId) -> Vec<(String, Value)> {
+async fn told(house: &TestLedger, account: AccountId) -> Vec<(String, Value)> {
     let mut session = house.data.session().await.unwrap();
     let events = events::after(&mut session, account, 0, 1_000)
         .await
@@ -21,19 +21,19 @@ async fn told(house: &House, account: AccountId) -> Vec<(String, Value)> {
     events.into_iter().map(pair).collect()
 }
 
-async fn topics(house: &House, account: AccountId) -> Vec<String> {
+async fn topics(house: &TestLedger, account: AccountId) -> Vec<String> {
     let told = told(house, account).await;
     told.into_iter().map(|(topic, _)| topic).collect()
 }
 
-async fn mark(house: &House, account: AccountId, mark: Option<i64>) -> bool {
+async fn mark(house: &TestLedger, account: AccountId, mark: Option<i64>) -> bool {
     let mut tx = house.console.begin().await.unwrap();
     let set = accounts::set_low_balance(&mut tx, account, mark.map(Money::from_nanos)).await;
     tx.commit().await.unwrap();
     set.unwrap()
 }
 
-async fn budget(house: &House, account: AccountId, period: Period, limit: i64) {
+async fn budget(house: &TestLedger, account: AccountId, period: Period, limit: i64) {
     let mut tx = house.console.begin().await.unwrap();
     let limit = Some(nanos(limit));
     let set = accounts::set_budget(&mut tx, account, None, period, "UTC", limit).await;
@@ -41,7 +41,7 @@ async fn budget(house: &House, account: AccountId, period: Period, limit: i64) {
     tx.commit().await.unwrap();
 }
 
-async fn pay(house: &House, account: AccountId, amount: i64, event: &str) {
+async fn pay(house: &TestLedger, account: AccountId, amount: i64, event: &str) {
     let mut tx = house.console.begin().await.unwrap();
     let payment = top_up(account, Wallet::Paid, amount, event);
     let done = accounts::top_up(&mut tx, &payment).await.unwrap();
@@ -51,7 +51,7 @@ async fn pay(house: &House, account: AccountId, amount: i64, event: &str) {
 
 #[tokio::test]
 async fn each_way_back_of_money_is_told_once_by_two_nodes_at_once() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 30).await;
     let (first, _first_tasks) = house.ledger("n1").await;
     let (second, _second_tasks) = house.ledger("n2").await;
@@ -98,7 +98,7 @@ async fn each_way_back_of_money_is_told_once_by_two_nodes_at_once() {
 
 #[tokio::test]
 async fn a_balance_below_its_mark_is_told_once_and_again_after_it_was_above() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 20).await;
     let (first, _first_tasks) = house.ledger("n1").await;
     let (second, _second_tasks) = house.ledger("n2").await;
@@ -147,7 +147,7 @@ async fn a_balance_below_its_mark_is_told_once_and_again_after_it_was_above() {
 
 #[tokio::test]
 async fn a_mark_above_the_balance_is_told_at_once_and_a_correction_may_cross_it() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     assert!(!mark(&house, AccountId::new(77), Some(1)).await);
     mark(&house, account, Some(100)).await;
@@ -185,7 +185,7 @@ async fn a_mark_above_the_balance_is_told_at_once_and_a_correction_may_cross_it(
 
 #[tokio::test]
 async fn a_budget_that_refuses_is_told_of_once_in_its_period_by_two_nodes_at_once() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(10_000, 0).await;
     budget(&house, account, Period::Daily, 100).await;
     let (first, _first_tasks) = house.ledger("n1").await;
@@ -224,7 +224,7 @@ async fn a_budget_that_refuses_is_told_of_once_in_its_period_by_two_nodes_at_onc
 
 #[tokio::test]
 async fn a_budget_that_a_settlement_uses_up_is_told_of_once() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(10_000, 0).await;
     budget(&house, account, Period::Total, 100).await;
     let (ledger, _tasks) = house.ledger("n1").await;
@@ -259,7 +259,7 @@ async fn a_budget_that_a_settlement_uses_up_is_told_of_once() {
 
 #[tokio::test]
 async fn a_budget_that_refuses_an_extension_is_told_of() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(10_000, 0).await;
     budget(&house, account, Period::Monthly, 100).await;
     let (ledger, _tasks) = house.ledger("n1").await;
@@ -275,7 +275,7 @@ async fn a_budget_that_refuses_an_extension_is_told_of() {
 
 #[tokio::test]
 async fn what_was_rolled_back_was_not_told() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     budget(&house, account, Period::Total, 90).await;
     mark(&house, account, Some(50)).await;

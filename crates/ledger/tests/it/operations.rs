@@ -7,12 +7,12 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, NodeId};
 
-use crate::test_ledger::{House, done, extend, held, nanos, refund, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, done, extend, held, nanos, refund, request, reserve, settle, void};
 
 // covers: D-2-19, D-2-58
 #[tokio::test]
 async fn a_call_is_held_charged_once_and_the_rest_given_back() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -54,7 +54,7 @@ async fn a_call_is_held_charged_once_and_the_rest_given_back() {
 // covers: D-2-20, D-7-MON-03
 #[tokio::test]
 async fn trial_money_is_taken_first_and_a_larger_charge_is_split_at_reservation() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(2_000, 10).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -74,7 +74,7 @@ async fn trial_money_is_taken_first_and_a_larger_charge_is_split_at_reservation(
 // covers: D-2-24, D-7-MON-04
 #[tokio::test]
 async fn a_refund_goes_back_to_the_wallets_that_paid() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(2_000, 10).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -105,7 +105,7 @@ async fn a_refund_goes_back_to_the_wallets_that_paid() {
 
 #[tokio::test]
 async fn a_settlement_adjustment_gives_back_a_part_and_a_refund_the_rest() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 50).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -135,7 +135,7 @@ async fn a_settlement_adjustment_gives_back_a_part_and_a_refund_the_rest() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_answered_with_what_would_and_nothing_moves() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 20).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     ledger
@@ -166,7 +166,7 @@ async fn what_does_not_fit_is_answered_with_what_would_and_nothing_moves() {
 // covers: D-2-21, D-2-22, D-2-23
 #[tokio::test]
 async fn paid_only_calls_need_a_top_up_and_leave_trial_money_alone() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let paid_only = |account, amount| {
         let mut reserve = reserve(request(), account, amount);
@@ -192,7 +192,7 @@ async fn paid_only_calls_need_a_top_up_and_leave_trial_money_alone() {
 // covers: D-2-81
 #[tokio::test]
 async fn a_hold_is_raised_to_a_total_and_no_further_than_there_is_money() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 10).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -236,7 +236,7 @@ async fn a_hold_is_raised_to_a_total_and_no_further_than_there_is_money() {
 
 #[tokio::test]
 async fn a_void_gives_all_back_and_writes_a_usage_row_of_zero() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 10).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -263,7 +263,7 @@ async fn a_void_gives_all_back_and_writes_a_usage_row_of_zero() {
 
 #[tokio::test]
 async fn more_used_than_held_is_charged_as_held_and_the_rest_written_off() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -297,7 +297,7 @@ async fn more_used_than_held_is_charged_as_held_and_the_rest_written_off() {
 
 #[tokio::test]
 async fn another_accounts_word_changes_nothing() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let owner = house.account(100, 0).await;
     let stranger = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
@@ -332,7 +332,7 @@ async fn another_accounts_word_changes_nothing() {
 
 #[tokio::test]
 async fn an_id_said_twice_in_one_batch_is_held_once_and_only_for_its_own_account() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let owner = house.account(100, 0).await;
     let stranger = house.account(100, 0).await;
     let node = NodeId::new("n1").unwrap();
@@ -353,7 +353,7 @@ async fn an_id_said_twice_in_one_batch_is_held_once_and_only_for_its_own_account
 // covers: D-2-38, D-2-39
 #[tokio::test]
 async fn hold_and_usage_keep_the_price_version_and_the_usage_row_says_it_all() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let key = house.key(account, 5, None).await;
     let (ledger, _tasks) = house.ledger("n1").await;

@@ -7,14 +7,14 @@ use trunkline_ledger::recovery::{heartbeat, register, sweep};
 use trunkline_ledger::{Ledger, LedgerError, Owner, SettleAnswer, partitions};
 use trunkline_types::{Money, NodeId};
 
-use crate::test_ledger::{House, patient, request, reserve, settle};
+use crate::test_ledger::{TestLedger, patient, request, reserve, settle};
 
 const DEAD_AFTER: Duration = Duration::from_secs(120);
 
 // covers: D-2-55, D-2-57
 #[tokio::test]
 async fn a_nodes_next_life_voids_the_request_holds_of_its_last_one_and_leaves_tasks_alone() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (first, _tasks) = house.ledger("n1").await;
     let (call, job) = (request(), request());
@@ -65,7 +65,7 @@ async fn a_nodes_next_life_voids_the_request_holds_of_its_last_one_and_leaves_ta
 
 #[tokio::test]
 async fn a_node_that_never_returns_is_swept_after_its_heart_has_stopped() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (lost, _tasks) = house.ledger("lost").await;
     let (call, job) = (request(), request());
@@ -106,7 +106,7 @@ async fn a_node_that_never_returns_is_swept_after_its_heart_has_stopped() {
 
 #[tokio::test]
 async fn a_hold_past_its_deadline_is_nobodys() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -142,7 +142,7 @@ async fn a_hold_past_its_deadline_is_nobodys() {
 
 #[tokio::test]
 async fn partitions_are_made_a_week_ahead_and_a_missing_one_is_an_alarm() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     // The migration made them, when the run began; since then it may have become another day.
     let missing = partitions::ensure(&house.data).await.unwrap();
     assert!(missing == 0 || missing == 3, "{missing} of three tables");
@@ -166,7 +166,7 @@ async fn partitions_are_made_a_week_ahead_and_a_missing_one_is_an_alarm() {
 
 #[tokio::test]
 async fn a_thousand_holds_of_a_dead_node_are_let_go_at_its_return() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let mut accounts = Vec::new();
     for _ in 0..10 {
         accounts.push(house.account(1_000, 0).await);
@@ -192,7 +192,7 @@ async fn a_thousand_holds_of_a_dead_node_are_let_go_at_its_return() {
 
 #[tokio::test]
 async fn a_word_whose_caller_has_gone_is_taken_back() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, tasks) = house.ledger("n1").await;
     let calls: Vec<_> = (0..20).map(|_| request()).collect();
@@ -220,7 +220,7 @@ async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output
 
 #[tokio::test]
 async fn an_unregistered_author_is_refused() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let author = trunkline_ledger::NodeEpoch {
         node: NodeId::new("ghost").unwrap(),
@@ -235,7 +235,7 @@ async fn an_unregistered_author_is_refused() {
 
 #[tokio::test]
 async fn no_transaction_of_the_ledger_sees_the_clock_jump() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let mut tx = house.console.begin().await.unwrap();
     sqlx::query("SELECT FROM ledger.account WHERE id = $1 FOR NO KEY UPDATE")
@@ -263,7 +263,7 @@ async fn no_transaction_of_the_ledger_sees_the_clock_jump() {
 #[tokio::test]
 async fn a_life_is_begun_again_when_somebody_was_in_the_way_and_not_for_ever() {
     const LOCK_WAIT: Duration = Duration::from_millis(300);
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let node = NodeId::new("n1").unwrap();
     let impatient = PoolSettings {
         lock_timeout: LOCK_WAIT,

@@ -4,7 +4,7 @@ use trunkline_ledger::stored_responses::{self, Include, Row};
 use trunkline_ledger::{Idempotency, Ledger, ReserveAnswer};
 use trunkline_types::{AccountId, NodeId, RequestId};
 
-use crate::test_ledger::{House, held, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, held, request, reserve, settle, void};
 
 /// Holds money for a call with a name.
 async fn name(ledger: &Ledger, account: AccountId, key: &str) -> RequestId {
@@ -18,13 +18,13 @@ async fn name(ledger: &Ledger, account: AccountId, key: &str) -> RequestId {
     call
 }
 
-async fn find(house: &House, account: AccountId, key: &str, shown: Include) -> Option<Row> {
+async fn find(house: &TestLedger, account: AccountId, key: &str, shown: Include) -> Option<Row> {
     stored_responses::find(&house.data, account, key, shown)
         .await
         .unwrap()
 }
 
-async fn keep(house: &House, account: AccountId, named: (&str, RequestId)) -> bool {
+async fn keep(house: &TestLedger, account: AccountId, named: (&str, RequestId)) -> bool {
     stored_responses::store(&house.data, account, named, b"sealed")
         .await
         .unwrap()
@@ -32,7 +32,7 @@ async fn keep(house: &House, account: AccountId, named: (&str, RequestId)) -> bo
 
 #[tokio::test]
 async fn an_answer_is_shown_once_its_call_is_charged_and_goes_with_a_call_that_is_not() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let first = name(&ledger, account, "k").await;
@@ -72,7 +72,7 @@ async fn an_answer_is_shown_once_its_call_is_charged_and_goes_with_a_call_that_i
 /// The answer was kept and the process died before the charge: nothing is charged, and the key is free.
 #[tokio::test]
 async fn a_node_that_dies_before_the_charge_frees_the_key_and_its_answer() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = name(&ledger, account, "k").await;
@@ -91,7 +91,7 @@ async fn a_node_that_dies_before_the_charge_frees_the_key_and_its_answer() {
 
 #[tokio::test]
 async fn a_name_is_forgotten_after_a_day_and_one_that_we_gave_after_two_minutes() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let ours = format!("{}ours", stored_responses::GENERATED_KEY_PREFIX);

@@ -13,13 +13,13 @@ use trunkline_types::{AccountId, Clock as _, Face, KeyId, Money, NodeId, Request
 
 pub(crate) const PRICES: [u8; 32] = [7; 32];
 
-pub(crate) struct House {
+pub(crate) struct TestLedger {
     pub(crate) db: Db,
     pub(crate) data: Database,
     pub(crate) console: Database,
 }
 
-impl House {
+impl TestLedger {
     pub(crate) async fn new() -> Self {
         let db = Db::fresh().await;
         let data = db.connect(Role::Data).await;

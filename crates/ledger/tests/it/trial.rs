@@ -3,10 +3,10 @@
 use trunkline_ledger::accounts::{self, ExpiredTrial, Wallet};
 use trunkline_types::{AccountId, Money};
 
-use crate::test_ledger::{House, nanos, refund, request, reserve, settle, top_up};
+use crate::test_ledger::{TestLedger, nanos, refund, request, reserve, settle, top_up};
 
 /// Takes back what is left of credit of a hundred, as the data plane, which does it.
-async fn take_back(house: &House, account: AccountId) -> Money {
+async fn take_back(house: &TestLedger, account: AccountId) -> Money {
     let over = ExpiredTrial {
         request: request(),
         account,
@@ -20,7 +20,7 @@ async fn take_back(house: &House, account: AccountId) -> Money {
 
 #[tokio::test]
 async fn what_is_unspent_and_unheld_goes_back_and_paid_money_stays() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(500, 100).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let spent = request();
@@ -42,7 +42,7 @@ async fn what_is_unspent_and_unheld_goes_back_and_paid_money_stays() {
 
 #[tokio::test]
 async fn credit_that_is_spent_takes_nothing_of_a_later_gift() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(0, 100).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let call = request();
@@ -64,7 +64,7 @@ async fn credit_that_is_spent_takes_nothing_of_a_later_gift() {
 
 #[tokio::test]
 async fn nobody_and_nothing_are_taken_nothing_from() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let empty = house.account(500, 0).await;
     assert_eq!(take_back(&house, empty).await, Money::ZERO);
     assert_eq!(take_back(&house, AccountId::new(1)).await, Money::ZERO);

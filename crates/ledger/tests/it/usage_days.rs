@@ -13,7 +13,7 @@ use trunkline_ledger::{
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Face, KeyId, Money, RequestId, Side, Units};
 
-use crate::test_ledger::{House, refund, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, refund, request, reserve, settle, void};
 
 const BY_ALL: Grouping = Grouping {
     day: true,
@@ -24,7 +24,7 @@ const BY_ALL: Grouping = Grouping {
 };
 
 /// The whole account, today.
-async fn seen(house: &House, account: AccountId) -> UsageFilter {
+async fn seen(house: &TestLedger, account: AccountId) -> UsageFilter {
     let today = usage_report::today(&house.data).await.unwrap();
     UsageFilter {
         account,
@@ -36,7 +36,7 @@ async fn seen(house: &House, account: AccountId) -> UsageFilter {
     }
 }
 
-async fn read(house: &House, seen: &UsageFilter, by: Grouping) -> Report {
+async fn read(house: &TestLedger, seen: &UsageFilter, by: Grouping) -> Report {
     usage_report::read(&house.data, seen, by, None, usage_report::MAX_LINES)
         .await
         .unwrap()
@@ -87,7 +87,7 @@ async fn live(ledger: Arc<Ledger>, account: AccountId, key: Option<KeyId>) -> [i
 
 #[tokio::test]
 async fn random_calls_of_two_nodes_leave_sums_that_equal_the_ledger_at_every_look() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let (first, _first_tasks) = house.ledger("n1").await;
     let (second, _second_tasks) = house.ledger("n2").await;
     let ledgers = [Arc::new(first), Arc::new(second)];
@@ -144,7 +144,7 @@ async fn random_calls_of_two_nodes_leave_sums_that_equal_the_ledger_at_every_loo
 
 #[tokio::test]
 async fn a_batch_that_is_rolled_back_leaves_no_trace_in_the_sums() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let (call, charged) = (request(), request());
@@ -185,7 +185,7 @@ async fn a_batch_that_is_rolled_back_leaves_no_trace_in_the_sums() {
 
 #[tokio::test]
 async fn every_face_counts_in_the_one_sum_of_its_side() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let mut before = [0; 4];
@@ -220,7 +220,7 @@ async fn every_face_counts_in_the_one_sum_of_its_side() {
 
 #[tokio::test]
 async fn a_call_counts_on_the_utc_day_of_its_settlement_and_a_refund_on_its_own() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let mut session = house.data.session().await.unwrap();
@@ -269,7 +269,7 @@ async fn a_call_counts_on_the_utc_day_of_its_settlement_and_a_refund_on_its_own(
 #[tokio::test]
 async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
     const DAY: i64 = 86_400;
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
     let first = usage_report::today(&house.data).await.unwrap();
@@ -319,7 +319,7 @@ async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
 
 #[tokio::test]
 async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(10_000, 0).await;
     let stranger = house.account(10_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
@@ -405,7 +405,7 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
 #[tokio::test]
 async fn a_month_of_an_account_is_a_small_read_however_many_accounts_there_are() {
     const ACCOUNTS: i64 = 2_000;
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let owner = house.db.connect(Role::Owner).await;
     let mut owner = owner.session().await.unwrap();
     sqlx::query(

@@ -9,7 +9,7 @@ use trunkline_limits::{
     CounterCost, CounterGroup, CounterKey, CounterKind, Grant, LimitExceeded, Limits, Mode,
     RedisSettings, ScopeId, SyncTask,
 };
-use trunkline_testkit::{Redis, Wire};
+use trunkline_testkit::{Redis, FaultProxy};
 use trunkline_types::Secret;
 
 const TAG: CounterGroup = CounterGroup::new("account", 7);
@@ -379,7 +379,7 @@ impl Broken<'_> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn without_redis_calls_go_on_by_the_share_and_it_comes_back_by_itself() {
     let redis = Redis::start().await;
-    let wire: Wire = redis.wire();
+    let wire: FaultProxy = redis.wire();
     let settings = RedisSettings {
         timeout: Duration::from_millis(500),
         ..RedisSettings::new(Secret::new(redis.url_through(&wire)), "n1")

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use trunkline_mail::{DeliverySummary, open_sealed};
 use trunkline_store::emails;
-use trunkline_testkit::{Manners, Smtp, Wire, all_at_once};
+use trunkline_testkit::{SmtpBehaviour, Smtp, FaultProxy, all_at_once};
 
 use crate::harness::{CANARY, Harness, settings};
 
@@ -39,7 +39,7 @@ async fn a_letter_is_sent_once_and_what_it_said_is_gone() {
 #[tokio::test]
 async fn a_server_that_is_down_gets_the_same_letter_when_it_is_up() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
-    let wire = Wire::to_anything(smtp.address());
+    let wire = FaultProxy::to_anything(smtp.address());
     wire.refuse();
     let worker = harness.worker(Some(&settings(&format!(
         "smtp://127.0.0.1:{}",
@@ -57,11 +57,11 @@ async fn a_server_that_is_down_gets_the_same_letter_when_it_is_up() {
         "it rests for a minute"
     );
     harness.db.shift_clock(61).await;
-    smtp.behave(Manners::PutOff);
+    smtp.behave(SmtpBehaviour::PutOff);
     assert_eq!(worker.deliver_due().await.unwrap().sent, 0);
     let said = harness.column(id, "last_error").await;
     assert!(said.contains("put it off (451)"), "{said}");
-    smtp.behave(Manners::Take);
+    smtp.behave(SmtpBehaviour::Take);
     harness.db.shift_clock(121).await;
     assert_eq!(worker.deliver_due().await.unwrap().sent, 1);
     assert_eq!(
@@ -74,7 +74,7 @@ async fn a_server_that_is_down_gets_the_same_letter_when_it_is_up() {
 #[tokio::test]
 async fn a_refusal_for_good_ends_it_and_the_operator_still_has_the_link() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
-    smtp.behave(Manners::Refuse);
+    smtp.behave(SmtpBehaviour::Refuse);
     let worker = harness.worker(Some(&settings(&smtp.url())));
     let id = harness.write("nobody@example.com", true).await;
     assert_eq!(worker.deliver_due().await.unwrap().given_up, 1);
@@ -96,7 +96,7 @@ async fn a_refusal_for_good_ends_it_and_the_operator_still_has_the_link() {
 #[tokio::test]
 async fn a_login_that_is_refused_is_ours_to_mend_and_the_letter_waits() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
-    smtp.behave(Manners::NoLogin);
+    smtp.behave(SmtpBehaviour::NoLogin);
     let url = format!("smtp://ada:hunter2canary@{}", smtp.address());
     let worker = harness.worker(Some(&settings(&url)));
     let id = harness.write("ada@example.com", true).await;
@@ -107,7 +107,7 @@ async fn a_login_that_is_refused_is_ours_to_mend_and_the_letter_waits() {
         said.contains("let us in (535)") && !said.contains("canary"),
         "{said}"
     );
-    smtp.behave(Manners::Take);
+    smtp.behave(SmtpBehaviour::Take);
     harness.db.shift_clock(61).await;
     assert_eq!(worker.deliver_due().await.unwrap().sent, 1);
     assert_eq!(smtp.logins().len(), 1);
@@ -116,11 +116,11 @@ async fn a_login_that_is_refused_is_ours_to_mend_and_the_letter_waits() {
 #[tokio::test]
 async fn a_server_that_drops_the_line_after_the_letter_gets_it_again_under_the_same_id() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
-    smtp.behave(Manners::DropAfterData);
+    smtp.behave(SmtpBehaviour::DropAfterData);
     let worker = harness.worker(Some(&settings(&smtp.url())));
     let id = harness.write("ada@example.com", true).await;
     assert_eq!(worker.deliver_due().await.unwrap().sent, 0);
-    smtp.behave(Manners::Take);
+    smtp.behave(SmtpBehaviour::Take);
     harness.db.shift_clock(61).await;
     assert_eq!(worker.deliver_due().await.unwrap().sent, 1);
     let ids: Vec<String> = smtp
@@ -166,7 +166,7 @@ async fn who_dies_between_the_servers_word_and_ours_is_followed_by_another() {
 #[tokio::test]
 async fn a_server_that_hangs_keeps_nobody_longer_than_the_setting() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
-    smtp.behave(Manners::Hang);
+    smtp.behave(SmtpBehaviour::Hang);
     let mut mail = settings(&smtp.url());
     mail.timeout = Duration::from_secs(1);
     let worker = harness.worker(Some(&mail));
@@ -211,7 +211,7 @@ async fn several_nodes_share_the_letters_and_none_is_sent_twice() {
 #[tokio::test]
 async fn a_letter_is_tried_for_a_day_and_its_link_is_gone_when_it_is_over() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
-    smtp.behave(Manners::PutOff);
+    smtp.behave(SmtpBehaviour::PutOff);
     let worker = harness.worker(Some(&settings(&smtp.url())));
     let id = harness.write("ada@example.com", true).await;
     let mut tries = 0;

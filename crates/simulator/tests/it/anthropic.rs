@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_simulator::Simulator;
 
-use crate::client::{Got, ask, served, started};
+use crate::client::{Response, ask, served, started};
 
 pub(crate) const HEAD: &str = "x-api-key: sk-ant-1234\r\nanthropic-version: 2023-06-01\r\n\
      content-type: application/json\r\n";
@@ -28,13 +28,13 @@ pub(crate) fn with_tools(mut body: Value) -> Value {
     body
 }
 
-pub(crate) async fn message(simulator: &Simulator, body: &Value) -> Got {
+pub(crate) async fn message(simulator: &Simulator, body: &Value) -> Response {
     let bytes = body.to_string();
     ask(simulator, "POST", "/v1/messages", HEAD, bytes.as_bytes()).await
 }
 
 /// The events of a stream: the name on each line, and its data.
-pub(crate) fn events(got: &Got) -> Vec<(String, Value)> {
+pub(crate) fn events(got: &Response) -> Vec<(String, Value)> {
     let text = String::from_utf8_lossy(&got.body).replace("\r\n", "\n");
     let frames = text.split("\n\n").filter_map(|frame| {
         let (name, data) = frame.strip_prefix("event: ")?.split_once("\ndata: ")?;
@@ -44,7 +44,7 @@ pub(crate) fn events(got: &Got) -> Vec<(String, Value)> {
     frames.collect()
 }
 
-fn names(got: &Got) -> Vec<String> {
+fn names(got: &Response) -> Vec<String> {
     events(got).into_iter().map(|(name, _)| name).collect()
 }
 

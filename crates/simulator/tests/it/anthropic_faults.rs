@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use trunkline_simulator::Fault;
 
 use crate::anthropic::{HEAD, asking, events, message, streaming};
-use crate::client::{Got, always, ask, served, started};
+use crate::client::{Response, always, ask, served, started};
 
-fn named(got: &Got, wanted: &str) -> Vec<Value> {
+fn named(got: &Response, wanted: &str) -> Vec<Value> {
     let all = events(got).into_iter();
     let found = all.filter(|(name, _)| name == wanted);
     found.map(|(_, data)| data).collect()

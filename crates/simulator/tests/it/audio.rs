@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use trunkline_simulator::{AudioCall, AudioFault, Fault, Simulator};
 
-use crate::client::{Got, ask, post};
+use crate::client::{Response, ask, post};
 
 pub(crate) const KEY: &str = "authorization: Bearer sk-test-1234\r\n";
 pub(crate) const TEXT: &str = "The quick brown fox jumps.";
 /// How long it sounds: sixty milliseconds for each of its 26 characters.
 pub(crate) const MILLIS: u64 = 1_560;
 
-pub(crate) async fn speak(simulator: &Simulator, more: Value) -> Got {
+pub(crate) async fn speak(simulator: &Simulator, more: Value) -> Response {
     let base = json!({"model": "gpt-4o-mini-tts", "voice": "alloy", "input": TEXT});
     post(simulator, "/v1/audio/speech", &merged(base, &more)).await
 }
@@ -72,14 +72,14 @@ pub(crate) async fn upload(
     path: &str,
     fields: &[(&str, &str)],
     file: &[u8],
-) -> Got {
+) -> Response {
     let body = form(fields, Some(("a.wav", file)));
     let head = format!("{KEY}content-type: multipart/form-data; boundary=b0undary\r\n");
     ask(simulator, "POST", path, &head, &body).await
 }
 
 /// Follows a link of the simulator.
-pub(crate) async fn follow(simulator: &Simulator, link: &str) -> Got {
+pub(crate) async fn follow(simulator: &Simulator, link: &str) -> Response {
     let path = link.split_once("//").unwrap().1;
     let path = &path[path.find('/').unwrap()..];
     ask(simulator, "GET", path, "", b"").await

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use trunkline_simulator::{AudioFault, AudioSettings, Fault, Settings, Simulator, transcript};
 
 use crate::audio::{KEY, MILLIS, TEXT, audio, follow, only_call, sha256};
-use crate::client::{Got, always, ask, post, post_as, started};
+use crate::client::{Response, always, ask, post, post_as, started};
 
 const MULTIMODAL: &str = "/api/v1/services/aigc/multimodal-generation/generation";
 const FILES: &str = "/api/v1/services/audio/asr/transcription";
 
-async fn with_header(simulator: &Simulator, path: &str, header: &str, body: &Value) -> Got {
+async fn with_header(simulator: &Simulator, path: &str, header: &str, body: &Value) -> Response {
     let head = format!("{KEY}content-type: application/json\r\n{header}: enable\r\n");
     ask(simulator, "POST", path, &head, body.to_string().as_bytes()).await
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trunkline_simulator::{AudioFault, Fault, Simulator};
 
 use crate::audio::{KEY, MILLIS, TEXT, audio, follow, merged, only_call};
-use crate::client::{Got, always, ask, post, post_as, served, started};
+use crate::client::{Response, always, ask, post, post_as, served, started};
 
 const SPEECH: &str = "/v1/t2a_v2";
 
@@ -20,7 +20,7 @@ fn asked(more: &Value) -> Value {
     merged(base, more)
 }
 
-async fn speak(simulator: &Simulator, more: Value) -> Got {
+async fn speak(simulator: &Simulator, more: Value) -> Response {
     post(simulator, SPEECH, &asked(&more)).await
 }
 

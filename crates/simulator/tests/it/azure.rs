@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use trunkline_simulator::{Settings, Simulator};
 
-use crate::client::{Got, ask, served, started};
+use crate::client::{Response, ask, served, started};
 
 const CHAT: &str = "/openai/deployments/sim-small/chat/completions?api-version=2024-10-21";
 
-async fn with_key(simulator: &Simulator, path: &str, key: &str, body: &Value) -> Got {
+async fn with_key(simulator: &Simulator, path: &str, key: &str, body: &Value) -> Response {
     let head = format!("api-key: {key}\r\ncontent-type: application/json\r\n");
     ask(simulator, "POST", path, &head, body.to_string().as_bytes()).await
 }

@@ -10,7 +10,7 @@ use time::macros::format_description;
 use trunkline_simulator::{AwsKey, Simulator};
 
 use crate::anthropic_fixtures::masked;
-use crate::client::{Got, ask, served, started};
+use crate::client::{Response, ask, served, started};
 
 /// A message of an event stream: headers and payload.
 pub(crate) struct Framed {
@@ -99,18 +99,18 @@ fn signed(path: &str, body: &str, key: &AwsKey, late_secs: i64) -> String {
     )
 }
 
-async fn call(simulator: &Simulator, model: &str, action: &str, body: &Value) -> Got {
+async fn call(simulator: &Simulator, model: &str, action: &str, body: &Value) -> Response {
     let path = format!("/model/{model}/{action}");
     let body = body.to_string();
     let head = signed(&path, &body, &AwsKey::simulators(), 0);
     ask(simulator, "POST", &path, &head, body.as_bytes()).await
 }
 
-async fn invoke(simulator: &Simulator, body: &Value) -> Got {
+async fn invoke(simulator: &Simulator, body: &Value) -> Response {
     call(simulator, MODEL, "invoke", body).await
 }
 
-async fn stream(simulator: &Simulator, prompt: &str) -> Got {
+async fn stream(simulator: &Simulator, prompt: &str) -> Response {
     let action = "invoke-with-response-stream";
     call(simulator, MODEL, action, &asking(prompt)).await
 }

@@ -16,7 +16,7 @@ const SILENCE: Duration = Duration::from_millis(200);
 
 /// What came back on one connection.
 #[derive(Debug)]
-pub(crate) struct Got {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     /// The body with its transfer coding taken off, as far as it came.
@@ -29,7 +29,7 @@ pub(crate) struct Got {
     pub(crate) is_closed: bool,
 }
 
-impl Got {
+impl Response {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(known, _)| known == name);
         found.next().map(|(_, value)| value.as_str())
@@ -116,18 +116,18 @@ pub(crate) fn streaming(prompt: &str) -> Value {
 }
 
 /// Asks for a completion with a good key.
-pub(crate) async fn chat(simulator: &Simulator, body: &Value) -> Got {
+pub(crate) async fn chat(simulator: &Simulator, body: &Value) -> Response {
     let mut stream = send(simulator, body).await;
     receive(&mut stream).await
 }
 
 /// Posts JSON to a path with a good key.
-pub(crate) async fn post(simulator: &Simulator, path: &str, body: &Value) -> Got {
+pub(crate) async fn post(simulator: &Simulator, path: &str, body: &Value) -> Response {
     post_as(simulator, "sk-test-1234", path, body).await
 }
 
 /// Posts JSON to a path with this key.
-pub(crate) async fn post_as(simulator: &Simulator, key: &str, path: &str, body: &Value) -> Got {
+pub(crate) async fn post_as(simulator: &Simulator, key: &str, path: &str, body: &Value) -> Response {
     let head = format!("authorization: Bearer {key}\r\ncontent-type: application/json\r\n");
     let body = body.to_string();
     ask(simulator, "POST", path, &head, body.as_bytes()).await
@@ -150,7 +150,7 @@ pub(crate) async fn ask(
     path: &str,
     head: &str,
     body: &[u8],
-) -> Got {
+) -> Response {
     let mut stream = send_raw(simulator, method, path, head, body).await;
     receive(&mut stream).await
 }
@@ -162,7 +162,7 @@ pub(crate) async fn announce(
     path: &str,
     head: &str,
     length: usize,
-) -> Got {
+) -> Response {
     let mut stream = connect(simulator, method, path, head, length).await;
     receive(&mut stream).await
 }
@@ -196,7 +196,7 @@ async fn connect(
 }
 
 /// Reads until the connection is closed or silent.
-pub(crate) async fn receive(stream: &mut TcpStream) -> Got {
+pub(crate) async fn receive(stream: &mut TcpStream) -> Response {
     let mut bytes = Vec::new();
     let mut is_closed = false;
     let mut piece = vec![0; 64 * 1024];
@@ -224,8 +224,8 @@ async fn hangs(stream: &TcpStream) -> bool {
         .is_err()
 }
 
-fn parse(bytes: &[u8], is_closed: bool) -> Got {
-    let mut got = Got {
+fn parse(bytes: &[u8], is_closed: bool) -> Response {
+    let mut got = Response {
         status: 0,
         headers: Vec::new(),
         body: Vec::new(),

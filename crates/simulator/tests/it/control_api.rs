@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use trunkline_simulator::{Settings, Simulator};
 
-use crate::client::{Got, ask, asking, chat, started};
+use crate::client::{Response, ask, asking, chat, started};
 
-async fn control(simulator: &Simulator, method: &str, path: &str, body: &str) -> Got {
+async fn control(simulator: &Simulator, method: &str, path: &str, body: &str) -> Response {
     ask(simulator, method, path, "", body.as_bytes()).await
 }
 

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use trunkline_simulator::{Fault, RequestRecord};
 
-use crate::client::{Got, always, asking, chat, served, started, streaming};
+use crate::client::{Response, always, asking, chat, served, started, streaming};
 
 /// One answer under a fault, streamed or whole, and its record.
-async fn under(fault: Fault, body: &Value) -> (Got, RequestRecord) {
+async fn under(fault: Fault, body: &Value) -> (Response, RequestRecord) {
     let simulator = started().await;
     simulator.plan(always(fault));
     let got = chat(&simulator, body).await;

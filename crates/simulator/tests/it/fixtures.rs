@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Got, asking, chat, started, streaming};
+use crate::client::{Response, asking, chat, started, streaming};
 
-fn masked(got: &Got) -> String {
+fn masked(got: &Response) -> String {
     let mut text = got.text().to_owned();
     let first = text
         .trim_start_matches("data: ")

@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 use trunkline_simulator::{Settings, Simulator};
 
-use crate::client::{Got, ask, served, started};
+use crate::client::{Response, ask, served, started};
 
 pub(crate) const KEY: &str = "x-goog-api-key: AIza-test-1234\r\n";
 
-pub(crate) async fn call(simulator: &Simulator, model: &str, verb: &str, body: &Value) -> Got {
+pub(crate) async fn call(simulator: &Simulator, model: &str, verb: &str, body: &Value) -> Response {
     let path = format!("/v1beta/models/{model}:{verb}");
     ask(simulator, "POST", &path, KEY, body.to_string().as_bytes()).await
 }
 
-pub(crate) async fn whole(simulator: &Simulator, body: &Value) -> Got {
+pub(crate) async fn whole(simulator: &Simulator, body: &Value) -> Response {
     call(simulator, "sim-small", "generateContent", body).await
 }
 
-pub(crate) async fn events(simulator: &Simulator, body: &Value) -> Got {
+pub(crate) async fn events(simulator: &Simulator, body: &Value) -> Response {
     call(
         simulator,
         "sim-small",

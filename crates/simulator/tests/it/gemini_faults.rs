@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_simulator::{Fault, RequestRecord};
 
-use crate::client::{Got, always, ask, served, started};
+use crate::client::{Response, always, ask, served, started};
 use crate::gemini::{KEY, call, saying, text_of};
 
 const WHOLE: &str = "generateContent";
@@ -11,7 +11,7 @@ const EVENTS: &str = "streamGenerateContent?alt=sse";
 const ARRAY: &str = "streamGenerateContent";
 
 /// One answer of four words under a fault, and its record.
-async fn under(fault: Fault, verb: &str) -> (Got, RequestRecord) {
+async fn under(fault: Fault, verb: &str) -> (Response, RequestRecord) {
     let simulator = started().await;
     simulator.plan(always(fault));
     let got = call(&simulator, "sim-small", verb, &saying("[[tokens:4]]")).await;

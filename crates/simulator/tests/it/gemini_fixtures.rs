@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Got, started};
+use crate::client::{Response, started};
 use crate::gemini::{call, saying, with_tools};
 
 const WHOLE: &str = "generateContent";
@@ -11,7 +11,7 @@ const EVENTS: &str = "streamGenerateContent?alt=sse";
 const ARRAY: &str = "streamGenerateContent";
 
 /// Ids are masked, and lines end as in a file.
-fn masked(got: &Got) -> String {
+fn masked(got: &Response) -> String {
     let text = got.text().replace("\r\n", "\n");
     let (_, behind) = text.split_once("\"responseId\":").unwrap();
     let id = behind.split('"').nth(1).unwrap();

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use trunkline_simulator::{Fault, ImageFault, Rule, Simulator};
 
-use crate::client::{Got, always, ask, post, receive, send_to, started};
+use crate::client::{Response, always, ask, post, receive, send_to, started};
 use crate::pictures::{followed, last};
 
 const OPENAI: &str = "/v1/images/generations";
@@ -27,7 +27,7 @@ fn good(path: &str, prompt: &str) -> Value {
     }
 }
 
-async fn struck(simulator: &Simulator, path: &str, fault: &str) -> Got {
+async fn struck(simulator: &Simulator, path: &str, fault: &str) -> Response {
     post(
         simulator,
         path,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_simulator::Simulator;
 
-use crate::client::{Got, ask, post, started};
+use crate::client::{Response, ask, post, started};
 use crate::pictures::{decoded, fetched, hash, last, merged, seen, source};
 
 const MAKE: &str = "/v1/images/generations";
@@ -16,7 +16,7 @@ fn gpt(more: &Value) -> Value {
 /// One part of a form: name, file name with its kind, bytes.
 type Part<'a> = (&'a str, Option<(&'a str, &'a str)>, &'a [u8]);
 
-async fn edited(simulator: &Simulator, parts: &[Part<'_>]) -> Got {
+async fn edited(simulator: &Simulator, parts: &[Part<'_>]) -> Response {
     let mut body = Vec::new();
     for (name, file, bytes) in parts {
         body.extend(format!("--mark\r\nContent-Disposition: form-data; name=\"{name}\"").bytes());

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use trunkline_simulator::{ImageCall, Simulator};
 
-use crate::client::{Got, ask};
+use crate::client::{Response, ask};
 
 /// Kind, width and height as the file itself tells them.
 pub(crate) fn seen(file: &[u8]) -> (&'static str, u32, u32) {
@@ -43,7 +43,7 @@ pub(crate) fn decoded(value: &Value) -> Vec<u8> {
 }
 
 /// Follows a link without a key.
-pub(crate) async fn followed(simulator: &Simulator, link: &Value) -> Got {
+pub(crate) async fn followed(simulator: &Simulator, link: &Value) -> Response {
     let link = link.as_str().expect("a link is text");
     let path = link
         .strip_prefix("http://simulator")

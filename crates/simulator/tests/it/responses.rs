@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_simulator::Simulator;
 
-use crate::client::{Got, post, served, started};
+use crate::client::{Response, post, served, started};
 
 pub(crate) const PATH: &str = "/v1/responses";
 
@@ -15,16 +15,16 @@ pub(crate) fn streaming(prompt: &str) -> Value {
     json!({"model": "sim-small", "input": prompt, "stream": true})
 }
 
-pub(crate) async fn respond(simulator: &Simulator, body: &Value) -> Got {
+pub(crate) async fn respond(simulator: &Simulator, body: &Value) -> Response {
     post(simulator, PATH, body).await
 }
 
-pub(crate) fn names(got: &Got) -> Vec<String> {
+pub(crate) fn names(got: &Response) -> Vec<String> {
     got.events().into_iter().map(|(name, _)| name).collect()
 }
 
 /// All text of a stream, joined.
-pub(crate) fn text(got: &Got) -> String {
+pub(crate) fn text(got: &Response) -> String {
     let events = got.events();
     let deltas = events
         .iter()

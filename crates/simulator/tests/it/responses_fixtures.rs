@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Got, post, started};
+use crate::client::{Response, post, started};
 use crate::responses::{PATH, asking, streaming};
 
 /// The text with the digits of its id and its times taken out.
-fn masked(got: &Got) -> String {
+fn masked(got: &Response) -> String {
     let mut text = got.text().to_owned();
     for start in ["resp_", "chatcmpl-", "cmpl-", "modr-"] {
         let mark = format!("\"id\":\"{start}");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use trunkline_simulator::{Settings, Simulator, SocialSettings};
 
-use crate::client::{Got, ask, post, started};
+use crate::client::{Response, ask, post, started};
 
 pub(crate) const KEY: &str = "authorization: Bearer sk-test-1234\r\n";
 pub(crate) const DOUYIN: &str = "/api/v1/douyin/search/fetch_general_search_v1";
@@ -13,12 +13,12 @@ pub(crate) const XIGUA: &str = "/api/v1/xigua/app/v2/fetch_user_info";
 const WECHAT: &str = "/api/v1/wechat_search/v2/fetch_search";
 const COMMENTS: &str = "/api/v1/douyin/app/v3/fetch_video_comments";
 
-pub(crate) async fn get(simulator: &Simulator, path: &str) -> Got {
+pub(crate) async fn get(simulator: &Simulator, path: &str) -> Response {
     ask(simulator, "GET", path, KEY, b"").await
 }
 
 /// The places of what is wrong, and how it is called.
-fn complaints(got: &Got) -> Vec<(Value, String)> {
+fn complaints(got: &Response) -> Vec<(Value, String)> {
     let told = got.json();
     let list = told["detail"].as_array().expect("a list of complaints");
     let one = |complaint: &Value| {

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use trunkline_simulator::{Fault, Rule, Simulator, SocialFault};
 
-use crate::client::{Got, always, ask, asking, chat, post, started};
+use crate::client::{Response, always, ask, asking, chat, post, started};
 use crate::social::{DOUYIN, XIGUA, get};
 
 /// Asks a GET and a POST for the same wish; the answers are alike.
-async fn both(simulator: &Simulator, wish: &str) -> [Got; 2] {
+async fn both(simulator: &Simulator, wish: &str) -> [Response; 2] {
     let text = format!("fox%20[[social:{wish}]]");
     let body = json!({ "keyword": format!("fox [[social:{wish}]]") });
     [

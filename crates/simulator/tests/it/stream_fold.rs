@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::vendor_clients::{Ending, Heard};
+use crate::vendor_clients::{Ending, DecodedAnswer};
 
 /// Chunks of chat completions.
 pub(crate) fn chat(chunks: &[Value]) -> Value {
@@ -109,13 +109,13 @@ pub(crate) fn gemini(chunks: &[Value]) -> Value {
     answer
 }
 
-pub(crate) fn hear_chat(raw: Value) -> Heard {
+pub(crate) fn hear_chat(raw: Value) -> DecodedAnswer {
     let choice = &raw["choices"][0];
     let message = &choice["message"];
     let refusal = message["refusal"].as_str();
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     let usage = &raw["usage"];
-    Heard {
+    DecodedAnswer {
         thought: text_of(&message["reasoning_content"]),
         text: refusal.map_or_else(|| text_of(&message["content"]), str::to_owned),
         calls: calls.map(|call| written_call(&call["function"])).collect(),
@@ -133,15 +133,15 @@ pub(crate) fn hear_chat(raw: Value) -> Heard {
     }
 }
 
-pub(crate) fn hear_responses(raw: Value) -> Heard {
+pub(crate) fn hear_responses(raw: Value) -> DecodedAnswer {
     let ending = match (raw["status"].as_str(), &raw["incomplete_details"]["reason"]) {
         (Some("completed"), _) => Ending::Stop,
         (Some("incomplete"), reason) if reason == "max_output_tokens" => Ending::Length,
         (_, _) => Ending::Other,
     };
-    let mut heard = Heard {
+    let mut heard = DecodedAnswer {
         ending,
-        ..Heard::default()
+        ..DecodedAnswer::default()
     };
     for item in raw["output"].as_array().unwrap() {
         match item["type"].as_str() {
@@ -172,8 +172,8 @@ pub(crate) fn hear_responses(raw: Value) -> Heard {
     heard
 }
 
-pub(crate) fn hear_claude(raw: Value) -> Heard {
-    let mut heard = Heard::default();
+pub(crate) fn hear_claude(raw: Value) -> DecodedAnswer {
+    let mut heard = DecodedAnswer::default();
     for block in raw["content"].as_array().unwrap() {
         heard.thought += &text_of(&block["thinking"]);
         heard.text += &text_of(&block["text"]);
@@ -200,8 +200,8 @@ pub(crate) fn hear_claude(raw: Value) -> Heard {
     heard
 }
 
-pub(crate) fn hear_gemini(raw: Value) -> Heard {
-    let mut heard = Heard::default();
+pub(crate) fn hear_gemini(raw: Value) -> DecodedAnswer {
+    let mut heard = DecodedAnswer::default();
     let candidate = &raw["candidates"][0];
     for part in candidate["content"]["parts"].as_array().unwrap() {
         if part["thought"] == true {

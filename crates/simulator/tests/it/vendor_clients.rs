@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trunkline_simulator::Simulator;
 
 use crate::bedrock::framed;
-use crate::client::{Got, ask};
+use crate::client::{Response, ask};
 use crate::stream_fold;
 
 /// A door at which a model can be asked.
@@ -36,7 +36,7 @@ pub(crate) const ALL: [Vendor; 9] = [
 
 /// The messages that several doors share.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Tongue {
+enum MessageFormat {
     Chat,
     Responses,
     Claude,
@@ -45,7 +45,7 @@ enum Tongue {
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Talk {
+pub(crate) struct Question {
     pub(crate) prompt: String,
     pub(crate) limit: u64,
     /// Whether there are tools.
@@ -55,14 +55,14 @@ pub(crate) struct Talk {
     /// Another model than the usual ones.
     pub(crate) model: Option<&'static str>,
     /// An answer whose calls were carried out.
-    pub(crate) answered: Option<Heard>,
+    pub(crate) answered: Option<DecodedAnswer>,
     /// What the user says behind the results.
     pub(crate) behind: Option<String>,
 }
 
 /// What was answered.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct DecodedAnswer {
     pub(crate) thought: String,
     pub(crate) text: String,
     pub(crate) calls: Vec<(String, Value)>,
@@ -87,9 +87,9 @@ pub(crate) enum Ending {
     Refusal,
 }
 
-// === impl Talk ===
+// === impl Question ===
 
-impl Talk {
+impl Question {
     pub(crate) fn new(prompt: &str) -> Self {
         Self {
             prompt: prompt.to_owned(),
@@ -111,12 +111,12 @@ impl Talk {
 // === impl Vendor ===
 
 impl Vendor {
-    fn tongue(self) -> Tongue {
+    fn tongue(self) -> MessageFormat {
         match self {
-            Self::Chat | Self::AzureChat => Tongue::Chat,
-            Self::Responses | Self::AzureResponses => Tongue::Responses,
-            Self::Anthropic | Self::Bedrock | Self::VertexAnthropic => Tongue::Claude,
-            Self::Gemini | Self::Vertex => Tongue::Gemini,
+            Self::Chat | Self::AzureChat => MessageFormat::Chat,
+            Self::Responses | Self::AzureResponses => MessageFormat::Responses,
+            Self::Anthropic | Self::Bedrock | Self::VertexAnthropic => MessageFormat::Claude,
+            Self::Gemini | Self::Vertex => MessageFormat::Gemini,
         }
     }
 
@@ -163,7 +163,7 @@ impl Vendor {
         model: &str,
         mut body: Value,
         streams: bool,
-    ) -> Got {
+    ) -> Response {
         match self {
             Self::Chat | Self::AzureChat => {
                 body["model"] = json!(model);
@@ -188,42 +188,42 @@ impl Vendor {
         ask(simulator, "POST", &path, self.head(), body.as_bytes()).await
     }
 
-    pub(crate) async fn send(self, simulator: &Simulator, talk: &Talk, streams: bool) -> Got {
+    pub(crate) async fn send(self, simulator: &Simulator, talk: &Question, streams: bool) -> Response {
         let body = match self.tongue() {
-            Tongue::Chat => chat_body(talk),
-            Tongue::Responses => responses_body(talk),
-            Tongue::Claude => claude_body(talk),
-            Tongue::Gemini => gemini_body(talk),
+            MessageFormat::Chat => chat_body(talk),
+            MessageFormat::Responses => responses_body(talk),
+            MessageFormat::Claude => claude_body(talk),
+            MessageFormat::Gemini => gemini_body(talk),
         };
         self.post(simulator, talk.model(), body, streams).await
     }
 
     /// Asks and understands; anything but a good answer ends the test.
-    pub(crate) async fn ask(self, simulator: &Simulator, talk: &Talk, streams: bool) -> Heard {
+    pub(crate) async fn ask(self, simulator: &Simulator, talk: &Question, streams: bool) -> DecodedAnswer {
         let got = self.send(simulator, talk, streams).await;
         let said = String::from_utf8_lossy(&got.body).into_owned();
         assert_eq!(got.status, 200, "{self:?} {}: {said}", talk.prompt);
         let answer = match (self.tongue(), streams) {
             (_, false) => got.json(),
-            (Tongue::Chat, true) => stream_fold::chat(&got.chunks()),
-            (Tongue::Responses, true) => stream_fold::responses(&got.events()),
-            (Tongue::Claude, true) if self == Self::Bedrock => {
+            (MessageFormat::Chat, true) => stream_fold::chat(&got.chunks()),
+            (MessageFormat::Responses, true) => stream_fold::responses(&got.events()),
+            (MessageFormat::Claude, true) if self == Self::Bedrock => {
                 let (messages, rest) = framed(&got.body);
                 assert!(rest.is_empty(), "{rest:?}");
                 let events: Vec<Value> = messages.iter().map(|one| one.event()).collect();
                 stream_fold::claude(&events)
             }
-            (Tongue::Claude, true) => {
+            (MessageFormat::Claude, true) => {
                 let events = got.events().into_iter().map(|(_, data)| data);
                 stream_fold::claude(&events.collect::<Vec<Value>>())
             }
-            (Tongue::Gemini, true) => stream_fold::gemini(&got.chunks()),
+            (MessageFormat::Gemini, true) => stream_fold::gemini(&got.chunks()),
         };
         match self.tongue() {
-            Tongue::Chat => stream_fold::hear_chat(answer),
-            Tongue::Responses => stream_fold::hear_responses(answer),
-            Tongue::Claude => stream_fold::hear_claude(answer),
-            Tongue::Gemini => stream_fold::hear_gemini(answer),
+            MessageFormat::Chat => stream_fold::hear_chat(answer),
+            MessageFormat::Responses => stream_fold::hear_responses(answer),
+            MessageFormat::Claude => stream_fold::hear_claude(answer),
+            MessageFormat::Gemini => stream_fold::hear_gemini(answer),
         }
     }
 }
@@ -238,7 +238,7 @@ fn tools() -> [(&'static str, Value); 2] {
     [("Read", read), ("list", list)]
 }
 
-fn chat_body(talk: &Talk) -> Value {
+fn chat_body(talk: &Question) -> Value {
     let mut messages = vec![json!({"role": "user", "content": talk.prompt})];
     if let Some(answered) = &talk.answered {
         let message = &answered.raw["choices"][0]["message"];
@@ -261,7 +261,7 @@ fn chat_body(talk: &Talk) -> Value {
     body
 }
 
-fn responses_body(talk: &Talk) -> Value {
+fn responses_body(talk: &Question) -> Value {
     let mut input = vec![json!({"role": "user", "content": talk.prompt})];
     if let Some(answered) = &talk.answered {
         let items = answered.raw["output"].as_array().unwrap();
@@ -288,7 +288,7 @@ fn responses_body(talk: &Talk) -> Value {
     body
 }
 
-fn claude_body(talk: &Talk) -> Value {
+fn claude_body(talk: &Question) -> Value {
     let mut messages = vec![json!({"role": "user", "content": talk.prompt})];
     if let Some(answered) = &talk.answered {
         let blocks = &answered.raw["content"];
@@ -316,7 +316,7 @@ fn claude_body(talk: &Talk) -> Value {
     body
 }
 
-fn gemini_body(talk: &Talk) -> Value {
+fn gemini_body(talk: &Question) -> Value {
     let mut contents = vec![json!({"role": "user", "parts": [{"text": talk.prompt}]})];
     if let Some(answered) = &talk.answered {
         let content = &answered.raw["candidates"][0]["content"];

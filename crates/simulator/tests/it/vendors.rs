@@ -6,7 +6,7 @@ use trunkline_simulator::Simulator;
 
 use crate::client::{served, started};
 use crate::translated;
-use crate::vendor_clients::{ALL, Ending, Heard, Talk, Vendor};
+use crate::vendor_clients::{ALL, Ending, DecodedAnswer, Question, Vendor};
 
 /// How an answer is asked for.
 const FORMS: [bool; 2] = [false, true];
@@ -18,7 +18,7 @@ fn calls_of(list: &[(&str, serde_json::Value)]) -> Vec<(String, serde_json::Valu
 }
 
 /// One question to a simulator of its own; the record must agree with what was told.
-async fn heard(vendor: Vendor, talk: &Talk, streams: bool) -> Heard {
+async fn heard(vendor: Vendor, talk: &Question, streams: bool) -> DecodedAnswer {
     let simulator = started().await;
     let heard = vendor.ask(&simulator, talk, streams).await;
     let record = served(&simulator, |served| served.finished).await;
@@ -40,23 +40,23 @@ async fn lengths_limits_caches_and_refusals_mean_the_same_everywhere() {
     for vendor in ALL {
         for streams in FORMS {
             let note = format!("{vendor:?} {streams}");
-            let said = heard(vendor, &Talk::new("[[tokens:7]]"), streams).await;
+            let said = heard(vendor, &Question::new("[[tokens:7]]"), streams).await;
             assert_eq!(said.text, "sim1 sim2 sim3 sim4 sim5 sim6 sim7 ", "{note}");
             assert_eq!((said.output, said.ending), (7, Ending::Stop), "{note}");
 
-            let talk = Talk {
+            let talk = Question {
                 limit: 20,
-                ..Talk::new("[[tokens:30]]")
+                ..Question::new("[[tokens:30]]")
             };
             let said = heard(vendor, &talk, streams).await;
             assert_eq!((said.output, said.ending), (20, Ending::Length), "{note}");
 
-            let said = heard(vendor, &Talk::new("[[refusal:3]]"), streams).await;
+            let said = heard(vendor, &Question::new("[[refusal:3]]"), streams).await;
             assert_eq!(said.text, "sim1 sim2 sim3 ", "{note}");
             assert_eq!((said.output, said.ending), (3, Ending::Refusal), "{note}");
 
             let prompt = "one two three four five six [[cached:4]]";
-            let said = heard(vendor, &Talk::new(prompt), streams).await;
+            let said = heard(vendor, &Question::new(prompt), streams).await;
             assert_eq!((said.cached, said.output), (4, 6), "{note}");
             assert!(said.input > said.cached, "{note}");
         }
@@ -67,9 +67,9 @@ async fn lengths_limits_caches_and_refusals_mean_the_same_everywhere() {
 async fn a_thinking_model_thinks_as_much_as_it_is_told() {
     for vendor in ALL {
         for streams in FORMS {
-            let talk = Talk {
+            let talk = Question {
                 thinks: true,
-                ..Talk::new("[[reasoning:5]] [[tokens:2]]")
+                ..Question::new("[[reasoning:5]] [[tokens:2]]")
             };
             let said = heard(vendor, &talk, streams).await;
             let note = format!("{vendor:?} {streams}");
@@ -106,10 +106,10 @@ async fn every_way_to_ask_for_calls_works_everywhere() {
         for streams in FORMS {
             for (prompt, calls) in &cases {
                 for thinks in [false, true] {
-                    let talk = Talk {
+                    let talk = Question {
                         tools: true,
                         thinks,
-                        ..Talk::new(prompt)
+                        ..Question::new(prompt)
                     };
                     let said = heard(vendor, &talk, streams).await;
                     let note = format!("{vendor:?} {streams} {thinks} {prompt}");
@@ -132,10 +132,10 @@ async fn results_are_answered_with_a_text_and_a_new_prompt_calls_again() {
             let note = format!("{vendor:?} {streams}");
             let simulator = started().await;
             let prompt = r#"[[tools:list,list]] [[call:Read {"path": "a"}]] [[tokens:3]]"#;
-            let mut talk = Talk {
+            let mut talk = Question {
                 tools: true,
                 thinks,
-                ..Talk::new(prompt)
+                ..Question::new(prompt)
             };
             let said = vendor.ask(&simulator, &talk, streams).await;
             assert_eq!(said.calls.len(), 3, "{note}");
@@ -176,7 +176,7 @@ async fn faults_strike_at_every_vendor() {
                 assert!(!record.finished, "{note}");
             }
         }
-        let talk = Talk::new("one two [[fault:lying_usage:3]]");
+        let talk = Question::new("one two [[fault:lying_usage:3]]");
         let lied = vendor.ask(&simulator, &talk, true).await;
         let record = simulator.requests().pop().unwrap();
         let told = (record.prompt_tokens * 3, record.completion_tokens * 3);
@@ -190,8 +190,8 @@ async fn fault_of(
     simulator: &Simulator,
     fault: &str,
     streams: bool,
-) -> crate::client::Got {
-    let talk = Talk::new(&format!("[[tokens:9]] [[fault:{fault}]]"));
+) -> crate::client::Response {
+    let talk = Question::new(&format!("[[tokens:9]] [[fault:{fault}]]"));
     vendor.send(simulator, &talk, streams).await
 }
 
@@ -200,9 +200,9 @@ async fn any_name_of_the_family_is_a_model_everywhere_and_no_other() {
     for vendor in ALL {
         let simulator = started().await;
         for (model, is_known) in [("sim-any.name_1-5", true), ("other-1", false)] {
-            let talk = Talk {
+            let talk = Question {
                 model: Some(model),
-                ..Talk::new("hello")
+                ..Question::new("hello")
             };
             let got = vendor.send(&simulator, &talk, false).await;
             assert_eq!(got.status == 200, is_known, "{vendor:?} {model}");

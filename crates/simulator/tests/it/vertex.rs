@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 use trunkline_simulator::{ServiceAccount, Settings, Simulator, VertexSettings};
 
-use crate::client::{Got, ask, started};
+use crate::client::{Response, ask, started};
 use crate::gemini::{saying, with_tools};
 
 const EMAIL: &str = "gateway@project-1.iam.gserviceaccount.com";
 const PLACE: &str = "/v1/projects/project-1/locations/us-central1/publishers";
 const FORM: &str = "content-type: application/x-www-form-urlencoded\r\n";
 
-struct House {
+struct TestVertex {
     simulator: Simulator,
     key: KeyPair,
 }
 
-impl House {
+impl TestVertex {
     async fn started(token_life_secs: u32) -> Self {
         let key = KeyPair::generate(KeySize::Rsa2048).unwrap();
         let account = ServiceAccount {
@@ -41,12 +41,12 @@ impl House {
         Self { simulator, key }
     }
 
-    async fn trade(&self, claims: &Value) -> Got {
+    async fn trade(&self, claims: &Value) -> Response {
         let assertion = signed(&self.key, &json!({"alg": "RS256", "typ": "JWT"}), claims);
         self.send(&assertion).await
     }
 
-    async fn send(&self, assertion: &str) -> Got {
+    async fn send(&self, assertion: &str) -> Response {
         let body = format!(
             "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion={assertion}"
         );
@@ -64,7 +64,7 @@ impl House {
         granted["access_token"].as_str().unwrap().to_owned()
     }
 
-    async fn call(&self, token: &str, path: &str, body: &Value) -> Got {
+    async fn call(&self, token: &str, path: &str, body: &Value) -> Response {
         let head = format!("authorization: Bearer {token}\r\n");
         let path = format!("{PLACE}/{path}");
         ask(
@@ -119,7 +119,7 @@ fn with(name: &str, value: impl Into<Value>) -> Value {
 
 #[tokio::test]
 async fn an_assertion_is_traded_for_a_token_that_opens_the_door() {
-    let house = House::started(600).await;
+    let house = TestVertex::started(600).await;
     let got = house.trade(&claims()).await;
     assert_eq!(got.json()["expires_in"], 600);
     let token = house.token().await;
@@ -139,7 +139,7 @@ async fn an_assertion_is_traded_for_a_token_that_opens_the_door() {
 
 #[tokio::test]
 async fn a_wrong_assertion_gets_no_token() {
-    let house = House::started(600).await;
+    let house = TestVertex::started(600).await;
     let stranger = KeyPair::generate(KeySize::Rsa2048).unwrap();
     let header = json!({"alg": "RS256"});
     let forged = signed(&stranger, &header, &claims());
@@ -194,7 +194,7 @@ async fn a_wrong_assertion_gets_no_token() {
 
 #[tokio::test]
 async fn a_token_that_ended_or_never_was_is_unauthenticated() {
-    let house = House::started(0).await;
+    let house = TestVertex::started(0).await;
     let token = house.token().await;
     let path = "google/models/sim-small:generateContent";
     for (token, reason) in [
@@ -238,7 +238,7 @@ async fn without_service_accounts_any_bearer_is_taken() {
 
 #[tokio::test]
 async fn vertex_is_stricter_and_wraps_the_errors_of_streams() {
-    let house = House::started(600).await;
+    let house = TestVertex::started(600).await;
     let token = house.token().await;
     let roleless = json!({"contents": [{"parts": [{"text": "hello"}]}]});
     let path = "google/models/sim-small:streamGenerateContent?alt=sse";
@@ -267,7 +267,7 @@ async fn vertex_is_stricter_and_wraps_the_errors_of_streams() {
 
 #[tokio::test]
 async fn the_signature_is_wanted_back_in_vertex_words() {
-    let house = House::started(600).await;
+    let house = TestVertex::started(600).await;
     let token = house.token().await;
     let mut body = with_tools("[[tool:stop]]");
     let contents = body["contents"].as_array_mut().unwrap();
@@ -287,7 +287,7 @@ fn claude(prompt: &str) -> Value {
 
 #[tokio::test]
 async fn anothers_models_answer_behind_this_door() {
-    let house = House::started(600).await;
+    let house = TestVertex::started(600).await;
     let token = house.token().await;
     let whole = "anthropic/models/sim-small:rawPredict";
     let got = house.call(&token, whole, &claude("[[tokens:3]]")).await;
@@ -312,7 +312,7 @@ async fn anothers_models_answer_behind_this_door() {
 
 #[tokio::test]
 async fn a_body_for_anothers_models_is_checked_by_both_houses() {
-    let house = House::started(600).await;
+    let house = TestVertex::started(600).await;
     let token = house.token().await;
     let mut named = claude("hello");
     named["model"] = json!("sim-small");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_simulator::{Settings, Simulator, VideoJob, VideoSettings};
 
-use crate::client::{Got, ask, post, post_as, receive, send_to, started};
+use crate::client::{Response, ask, post, post_as, receive, send_to, started};
 
 const TASKS: &str = "/api/v3/contents/generations/tasks";
 const NEWEST: &str = "doubao-seedance-2-5-260628";
@@ -29,7 +29,7 @@ fn asking(model: &str, said: &str) -> Value {
     json!({"model": model, "content": [text(said)]})
 }
 
-async fn poll(simulator: &Simulator, id: &str) -> Got {
+async fn poll(simulator: &Simulator, id: &str) -> Response {
     ask(simulator, "GET", &format!("{TASKS}/{id}"), KEY, b"").await
 }
 

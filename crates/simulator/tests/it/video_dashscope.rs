@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_simulator::{Settings, Simulator, VideoSettings};
 
-use crate::client::{Got, ask, started};
+use crate::client::{Response, ask, started};
 
 const SUBMIT: &str = "/api/v1/services/aigc/video-generation/video-synthesis";
 const HEAD: &str = "authorization: Bearer sk-test-1234\r\ncontent-type: application/json\r\n";
 
-async fn submit(simulator: &Simulator, body: &Value) -> Got {
+async fn submit(simulator: &Simulator, body: &Value) -> Response {
     let head = format!("{HEAD}x-dashscope-async: enable\r\n");
     let body = body.to_string();
     ask(simulator, "POST", SUBMIT, &head, body.as_bytes()).await
@@ -24,7 +24,7 @@ async fn task(simulator: &Simulator, id: &str) -> Value {
     got.json()
 }
 
-fn id_of(got: &Got) -> String {
+fn id_of(got: &Response) -> String {
     assert_eq!(got.status, 200, "{}", got.text());
     got.json()["output"]["task_id"].as_str().unwrap().to_owned()
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use trunkline_simulator::{Phase, Settings, Simulator};
 
-use crate::client::{Got, ask, post, post_as, started};
+use crate::client::{Response, ask, post, post_as, started};
 
 pub(crate) const TEXT: &str = "/v1/videos/text2video";
 const IMAGE: &str = "/v1/videos/image2video";
@@ -19,7 +19,7 @@ pub(crate) const TURBO_TEXT: &str = "/text-to-video/kling-3.0-turbo";
 const TURBO_IMAGE: &str = "/image-to-video/kling-3.0-turbo";
 const BEARER: &str = "authorization: Bearer sk-test-1234\r\n";
 
-pub(crate) async fn get(simulator: &Simulator, path: &str) -> Got {
+pub(crate) async fn get(simulator: &Simulator, path: &str) -> Response {
     ask(simulator, "GET", path, BEARER, b"").await
 }
 

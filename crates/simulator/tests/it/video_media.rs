@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::process::Command;
 use trunkline_simulator::{Phase, Simulator};
 
-use crate::client::{Got, ask, started};
+use crate::client::{Response, ask, started};
 
 const SUBMIT: &str = "/api/v1/services/aigc/video-generation/video-synthesis";
 
@@ -24,7 +24,7 @@ async fn finished(simulator: &Simulator, prompt: &str) -> String {
     id
 }
 
-async fn get(simulator: &Simulator, file: &str, head: &str) -> Got {
+async fn get(simulator: &Simulator, file: &str, head: &str) -> Response {
     ask(simulator, "GET", &format!("/_media/{file}"), head, b"").await
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_simulator::{Settings, Simulator, VideoSettings};
 
-use crate::client::{Got, ask, post, post_as, receive, send_to, started};
+use crate::client::{Response, ask, post, post_as, receive, send_to, started};
 
 const FIRST: &str = "/v1/video_generation";
 const SECOND: &str = "/v2/video_generation";
 const KEY: &str = "authorization: Bearer sk-test-1234\r\n";
 const IMAGE: &str = "https://media.example/a.png";
 
-async fn get(simulator: &Simulator, path: &str) -> Got {
+async fn get(simulator: &Simulator, path: &str) -> Response {
     ask(simulator, "GET", path, KEY, b"").await
 }
 

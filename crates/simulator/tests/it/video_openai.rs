@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use trunkline_simulator::Simulator;
 
-use crate::client::{Got, ask, post, receive, send_to, started};
+use crate::client::{Response, ask, post, receive, send_to, started};
 
 const PATH: &str = "/v1/videos";
 const KEY: &str = "authorization: Bearer sk-test-1234\r\n";
 
-async fn get(simulator: &Simulator, path: &str) -> Got {
+async fn get(simulator: &Simulator, path: &str) -> Response {
     ask(simulator, "GET", path, KEY, b"").await
 }
 

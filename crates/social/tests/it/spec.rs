@@ -13,7 +13,7 @@ const PLATFORMS: u32 = 20;
 
 /// One parameter as the specification has it.
 #[derive(Debug, PartialEq)]
-struct Wanted {
+struct SpecParam {
     name: String,
     kind: char,
     required: bool,
@@ -27,7 +27,7 @@ fn rows() -> impl Iterator<Item = Vec<&'static str>> {
     lines.map(|line| line.split('\t').collect())
 }
 
-fn wanted(text: &str) -> Wanted {
+fn wanted(text: &str) -> SpecParam {
     let (name, rest) = text.split_once(':').unwrap();
     let after = |mark: char| {
         let (_, behind) = rest.split_once(mark)?;
@@ -38,7 +38,7 @@ fn wanted(text: &str) -> Wanted {
         let (least, most) = text.split_once('-').unwrap();
         (least.parse().unwrap(), most.parse().unwrap())
     });
-    Wanted {
+    SpecParam {
         name: name.to_owned(),
         kind: rest.chars().next().unwrap(),
         required: rest.contains('*'),
@@ -48,14 +48,14 @@ fn wanted(text: &str) -> Wanted {
     }
 }
 
-fn found(param: &Param) -> Wanted {
+fn found(param: &Param) -> SpecParam {
     let text = |value: &Value| {
         value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned)
     };
     let limits = param.limits;
-    Wanted {
+    SpecParam {
         name: param.name.clone(),
         kind: match param.kind {
             Kind::Text => 's',
@@ -111,7 +111,7 @@ fn every_cell_is_what_the_specification_says_and_there_are_no_others() {
                 .and_then(|part| part.strip_suffix(']'))
             {
                 Some(group) => {
-                    let members: Vec<Wanted> = group.split('|').map(wanted).collect();
+                    let members: Vec<SpecParam> = group.split('|').map(wanted).collect();
                     groups.push(
                         members
                             .iter()
@@ -124,7 +124,7 @@ fn every_cell_is_what_the_specification_says_and_there_are_no_others() {
             }
         }
         assert_eq!(cell.require_one_of, groups, "{id}");
-        let is: Vec<Wanted> = cell.params.iter().map(found).collect();
+        let is: Vec<SpecParam> = cell.params.iter().map(found).collect();
         assert_eq!(is, all, "{id}");
         count += 1;
     }

@@ -8,10 +8,10 @@ use trunkline_store::{channels, time_zones};
 use trunkline_types::{SHARDS, Shard};
 
 use crate::channels::add;
-use crate::test_store::{House, ledger_account};
+use crate::test_store::{TestStore, ledger_account};
 
 /// Sets a column to a value and says which constraint was broken, if one was.
-async fn broken(house: &House, table: &str, column: &str, value: &str) -> Option<String> {
+async fn broken(house: &TestStore, table: &str, column: &str, value: &str) -> Option<String> {
     let statement = format!("UPDATE {table} SET {column} = {value}, revision = revision + 1");
     let owner = house.db.owner().await;
     match house.say(&owner, &statement).await {
@@ -91,7 +91,7 @@ fn limit_edges(column: &'static str, constraint: &'static str) -> Edges {
     edges("app.api_key", column, constraint, &good, &["0", &first])
 }
 
-async fn hold(house: &House, all: Vec<Edges>) {
+async fn hold(house: &TestStore, all: Vec<Edges>) {
     for edge in all {
         let place = format!("{}.{}", edge.table, edge.column);
         for value in &edge.good {
@@ -107,7 +107,7 @@ async fn hold(house: &House, all: Vec<Edges>) {
 
 #[tokio::test]
 async fn the_account_table_ends_where_the_code_says() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     house.account().await;
     let table = "app.account";
     let (words, characters) = (LIST_MAX_WORDS, WORD_MAX_CHARACTERS);
@@ -141,7 +141,7 @@ async fn the_account_table_ends_where_the_code_says() {
 
 #[tokio::test]
 async fn the_key_table_ends_where_the_code_says() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     house.key(account, None).await;
     let table = "app.api_key";
@@ -184,7 +184,7 @@ async fn the_key_table_ends_where_the_code_says() {
 
 #[tokio::test]
 async fn the_channel_tables_end_where_the_code_says() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     add(&house, "one", 0).await.unwrap();
     let (table, below) = ("app.channel", "app.channel_credential");
     let (words, word) = (LIST_MAX_WORDS, WORD_MAX_CHARACTERS);
@@ -336,7 +336,7 @@ async fn the_channel_tables_end_where_the_code_says() {
 // covers: D-2-26
 #[tokio::test]
 async fn an_account_belongs_to_one_group_and_auto_is_not_one() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let read = house.read_account(account).await;
     assert_eq!((read.group.as_str(), read.shard.number()), ("default", 63));
@@ -398,7 +398,7 @@ async fn an_account_belongs_to_one_group_and_auto_is_not_one() {
 
 #[tokio::test]
 async fn an_account_without_a_ledger_is_refused() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let statement = "INSERT INTO app.account (id, name, shard, revision) VALUES (7, 'x', 1, 1)";
     let refused = house.say(&house.console, statement).await.unwrap_err();
     assert_eq!(refused.constraint(), Some("account_has_a_ledger"));
@@ -406,7 +406,7 @@ async fn an_account_without_a_ledger_is_refused() {
 
 #[tokio::test]
 async fn a_time_zone_is_an_iana_name_that_the_database_knows() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let mut session = house.console.session().await.unwrap();
     for (zone, known) in [
         ("UTC", true),

@@ -10,7 +10,7 @@ use trunkline_store::channels::{
 };
 use trunkline_types::Timestamp;
 
-use crate::test_store::House;
+use crate::test_store::TestStore;
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -19,7 +19,7 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 /// A channel with everything in it and two credentials.
 pub(crate) async fn add(
-    house: &House,
+    house: &TestStore,
     name: &str,
     priority: i32,
 ) -> Result<Channel, AddChannelError> {
@@ -71,7 +71,7 @@ async fn number(database: &Database) -> i64 {
 
 #[tokio::test]
 async fn a_channel_is_read_as_it_was_written_in_the_order_of_priority() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let later = add(&house, "later", 5).await.unwrap();
     let first = add(&house, "first", 0).await.unwrap();
     assert_eq!((later.revision, first.revision), (1, 2));
@@ -111,7 +111,7 @@ async fn a_channel_is_read_as_it_was_written_in_the_order_of_priority() {
 
 #[tokio::test]
 async fn a_node_cools_and_pauses_a_credential_and_every_change_takes_a_number() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let channel = add(&house, "one", 0).await.unwrap();
     let data = house.db.connect(Role::Data).await;
     let [a, b] = [channel.credentials[0].id, channel.credentials[1].id];
@@ -144,7 +144,7 @@ async fn a_node_cools_and_pauses_a_credential_and_every_change_takes_a_number() 
 
 #[tokio::test]
 async fn a_channel_is_drained_by_the_console() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let channel = add(&house, "one", 0).await.unwrap();
     for state in [
         ChannelState::Draining,
@@ -169,7 +169,7 @@ async fn a_channel_is_drained_by_the_console() {
 
 #[tokio::test]
 async fn each_role_writes_its_columns_and_no_change_goes_without_a_number() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     add(&house, "one", 0).await.unwrap();
     let data = house.db.connect(Role::Data).await;
     let console = &house.console;

@@ -7,9 +7,9 @@ use trunkline_store::keys::{self, KeyCursor, KeySnapshotRow, NewKey};
 use trunkline_store::{Policy, PolicyFields, accounts};
 use trunkline_testkit::random_bytes;
 
-use crate::test_store::House;
+use crate::test_store::TestStore;
 
-async fn news(house: &House, seen: KeyCursor, limit: u32) -> Vec<KeySnapshotRow> {
+async fn news(house: &TestStore, seen: KeyCursor, limit: u32) -> Vec<KeySnapshotRow> {
     let data = house.db.connect(trunkline_db::Role::Data).await;
     let mut session = data.session().await.unwrap();
     keys::changed_since(&mut session, seen, limit)
@@ -19,7 +19,7 @@ async fn news(house: &House, seen: KeyCursor, limit: u32) -> Vec<KeySnapshotRow>
 
 #[tokio::test]
 async fn every_change_of_a_key_takes_the_next_number_and_readers_see_it_once() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let first = house.key(account, None).await.key;
     let second = house.key(account, Some(first.id)).await.key;
@@ -48,7 +48,7 @@ async fn every_change_of_a_key_takes_the_next_number_and_readers_see_it_once() {
 
 #[tokio::test]
 async fn a_change_that_takes_no_number_is_refused_by_the_table() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     house.key(account, None).await;
     for statement in [
@@ -63,7 +63,7 @@ async fn a_change_that_takes_no_number_is_refused_by_the_table() {
 
 #[tokio::test]
 async fn an_account_takes_numbers_of_its_own() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let first = house.account().await;
     let second = house.account().await;
     assert_eq!(house.read_account(first).await.revision, 1);
@@ -74,7 +74,7 @@ async fn an_account_takes_numbers_of_its_own() {
 }
 
 /// True when a session of this database waits for another one's lock.
-async fn somebody_waits(house: &House) -> bool {
+async fn somebody_waits(house: &TestStore) -> bool {
     let mut session = house.console.session().await.unwrap();
     sqlx::query_scalar(
         "SELECT EXISTS (
@@ -90,7 +90,7 @@ async fn somebody_waits(house: &House) -> bool {
 /// The number is taken before the parent is read, so the two take turns.
 #[tokio::test]
 async fn a_child_is_not_born_while_its_parent_is_being_revoked() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let parent = house.key(account, None).await.key.id;
     let mut revoking = house.console.begin().await.unwrap();

@@ -5,15 +5,15 @@ use trunkline_store::keys::{self, CreateKeyError, KeyState, RevokeAnswer};
 use trunkline_store::{FieldError, KeyGroup, PolicyFields, Problem};
 use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
-use crate::test_store::House;
+use crate::test_store::TestStore;
 
-async fn revoke(house: &House, key: KeyId) -> RevokeAnswer {
+async fn revoke(house: &TestStore, key: KeyId) -> RevokeAnswer {
     let mut tx = house.console.begin().await.unwrap();
     let done = keys::revoke(&mut tx, key).await;
     tx.finish(done).await.unwrap()
 }
 
-async fn state(house: &House, key: KeyId) -> KeyState {
+async fn state(house: &TestStore, key: KeyId) -> KeyState {
     let mut session = house.console.session().await.unwrap();
     let now = trunkline_db::database_now(&mut session).await.unwrap();
     let found = keys::find(&mut session, key).await.unwrap();
@@ -21,7 +21,7 @@ async fn state(house: &House, key: KeyId) -> KeyState {
 }
 
 /// Every row of every table of ours, as text. Bytes are in it as hexadecimal digits.
-async fn everything(house: &House) -> String {
+async fn everything(house: &TestStore) -> String {
     let owner = house.db.owner().await;
     let mut session = owner.session().await.unwrap();
     let tables: Vec<String> = sqlx::query_scalar(
@@ -51,7 +51,7 @@ fn hex(bytes: &[u8]) -> String {
 // covers: D-1-13, D-1-17
 #[tokio::test]
 async fn a_key_is_kept_only_as_its_sha_256() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let made = house.key(account, None).await;
     let plain = made.plain.reveal();
@@ -82,7 +82,7 @@ async fn a_key_is_kept_only_as_its_sha_256() {
 
 #[tokio::test]
 async fn a_row_carries_the_whole_policy() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
     let asked = PolicyFields {
@@ -111,7 +111,7 @@ async fn a_row_carries_the_whole_policy() {
 
 #[tokio::test]
 async fn a_parent_of_another_account_is_refused_by_the_code_and_by_the_table() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let (mine, other) = (house.account().await, house.account().await);
     let parent = house.key(other, None).await.key.id;
     let refused = house
@@ -139,7 +139,7 @@ async fn a_parent_of_another_account_is_refused_by_the_code_and_by_the_table() {
 
 #[tokio::test]
 async fn a_key_below_another_is_as_narrow_in_the_row_itself() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let narrow = PolicyFields {
         models: Some(vec!["a".to_owned()]),
@@ -168,7 +168,7 @@ async fn a_key_below_another_is_as_narrow_in_the_row_itself() {
 
 #[tokio::test]
 async fn a_group_that_the_account_is_not_allowed_is_refused() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let of = |group: KeyGroup| PolicyFields {
         group,
@@ -193,7 +193,7 @@ async fn a_group_that_the_account_is_not_allowed_is_refused() {
 
 #[tokio::test]
 async fn nobody_gets_a_key_for_an_account_that_is_not_there_or_closed_or_for_a_time_that_is_over() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let nobody = AccountId::new(7);
     let refused = house.make(nobody, None, PolicyFields::default()).await;
     assert_eq!(refused.unwrap_err(), CreateKeyError::UnknownAccount(nobody));
@@ -216,7 +216,7 @@ async fn nobody_gets_a_key_for_an_account_that_is_not_there_or_closed_or_for_a_t
 
 #[tokio::test]
 async fn revoking_a_key_takes_the_keys_below_it_along_for_good() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let top = house.key(account, None).await.key.id;
     let middle = house.key(account, Some(top)).await.key.id;
@@ -256,7 +256,7 @@ async fn revoking_a_key_takes_the_keys_below_it_along_for_good() {
 
 #[tokio::test]
 async fn a_key_is_over_at_its_end_by_the_databases_clock() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let mut session = house.console.session().await.unwrap();
     let now = trunkline_db::database_now(&mut session).await.unwrap();

@@ -4,7 +4,7 @@ use trunkline_db::{Role, revision};
 use trunkline_store::limits::{self, RateLimit, Rates, Scope, SetLimitError};
 use trunkline_types::AccountId;
 
-use crate::test_store::House;
+use crate::test_store::TestStore;
 
 fn rates(requests: Option<i64>, at_once: Option<i64>) -> Rates {
     Rates {
@@ -23,7 +23,7 @@ fn limit(account: Option<AccountId>, name: &str, rates: Rates) -> RateLimit {
     }
 }
 
-async fn set(house: &House, limit: &RateLimit) -> Result<(), SetLimitError> {
+async fn set(house: &TestStore, limit: &RateLimit) -> Result<(), SetLimitError> {
     let mut tx = house.console.begin().await.unwrap();
     let done = limits::set(&mut tx, limit).await;
     match done {
@@ -34,7 +34,7 @@ async fn set(house: &House, limit: &RateLimit) -> Result<(), SetLimitError> {
 
 #[tokio::test]
 async fn a_limit_is_set_changed_and_removed_and_every_change_has_a_number() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let data = house.db.connect(Role::Data).await;
     let number = async || {
         let mut session = data.session().await.unwrap();
@@ -61,7 +61,7 @@ async fn a_limit_is_set_changed_and_removed_and_every_change_has_a_number() {
 
 #[tokio::test]
 async fn a_limit_that_limits_nothing_or_nobody_is_refused() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let refused = set(&house, &limit(None, "a", rates(None, None))).await;
     assert_eq!(refused, Err(SetLimitError::Nothing));
     let nobody = AccountId::new(987_654_321);

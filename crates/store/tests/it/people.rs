@@ -5,7 +5,7 @@ use trunkline_store::people::{
     self, AGENT_MAX_CHARACTERS, EMAIL_MAX_CHARACTERS, EMAIL_MIN_CHARACTERS, NewPerson, Role,
 };
 
-use crate::test_store::House;
+use crate::test_store::TestStore;
 
 const TABLES: [&str; 6] = [
     "person",
@@ -16,7 +16,7 @@ const TABLES: [&str; 6] = [
     "sign_in_attempt",
 ];
 
-async fn is_forbidden(house: &House, database: &trunkline_db::Database, statement: &str) {
+async fn is_forbidden(house: &TestStore, database: &trunkline_db::Database, statement: &str) {
     let refused = house.say(database, statement).await;
     let Err(DbError::Refused { cause, .. }) = refused else {
         panic!("{statement}: {refused:?}");
@@ -26,7 +26,7 @@ async fn is_forbidden(house: &House, database: &trunkline_db::Database, statemen
 
 #[tokio::test]
 async fn the_data_plane_can_do_nothing_with_people() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let data = house.db.connect(DbRole::Data).await;
     for table in TABLES {
         for statement in [
@@ -40,7 +40,7 @@ async fn the_data_plane_can_do_nothing_with_people() {
 
 #[tokio::test]
 async fn the_console_deletes_nobody_and_changes_no_owner_of_a_sign_in() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     for statement in [
         "DELETE FROM app.person",
         "UPDATE app.person SET email = 'x@y'",
@@ -57,7 +57,7 @@ async fn the_console_deletes_nobody_and_changes_no_owner_of_a_sign_in() {
 }
 
 /// Which constraint a column's value breaks, if one.
-async fn broken(house: &House, table: &str, set: &str) -> Option<String> {
+async fn broken(house: &TestStore, table: &str, set: &str) -> Option<String> {
     let owner = house.db.owner().await;
     let statement = format!("UPDATE app.{table} SET {set}");
     match house.say(&owner, &statement).await {
@@ -68,7 +68,7 @@ async fn broken(house: &House, table: &str, set: &str) -> Option<String> {
 
 #[tokio::test]
 async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let mut tx = house.console.begin().await.unwrap();
     let new = NewPerson {
@@ -136,7 +136,7 @@ async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
 
 #[tokio::test]
 async fn the_audit_sees_an_organisation_without_an_owner() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     let mut tx = house.console.begin().await.unwrap();
     let new = NewPerson {

@@ -2,9 +2,9 @@
 
 use trunkline_db::{Database, DbError, Role};
 
-use crate::test_store::House;
+use crate::test_store::TestStore;
 
-async fn is_forbidden(house: &House, database: &Database, statement: &str) {
+async fn is_forbidden(house: &TestStore, database: &Database, statement: &str) {
     let refused = house.say(database, statement).await;
     let Err(DbError::Refused { cause, .. }) = refused else {
         panic!("{statement}: {refused:?}");
@@ -12,14 +12,14 @@ async fn is_forbidden(house: &House, database: &Database, statement: &str) {
     assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}: {cause}");
 }
 
-async fn is_refused(house: &House, database: &Database, statement: &str, text: &str) {
+async fn is_refused(house: &TestStore, database: &Database, statement: &str, text: &str) {
     let refused = house.say(database, statement).await.unwrap_err();
     assert!(refused.to_string().contains(text), "{statement}: {refused}");
 }
 
 #[tokio::test]
 async fn the_data_plane_makes_keys_below_keys_and_changes_neither_policies_nor_owners() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     house.key(account, None).await;
     let data = house.db.connect(Role::Data).await;
@@ -53,7 +53,7 @@ async fn the_data_plane_makes_keys_below_keys_and_changes_neither_policies_nor_o
 
 #[tokio::test]
 async fn the_console_cannot_change_whose_a_key_is_and_nobody_deletes() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let account = house.account().await;
     house.key(account, None).await;
     let silent = "UPDATE app.api_key SET key_hash = decode(repeat('00', 32), 'hex'), revision = 9";

@@ -6,7 +6,7 @@ use trunkline_store::cell_pauses::{
 };
 use trunkline_store::validation::REASON_MAX_CHARACTERS;
 
-use crate::test_store::House;
+use crate::test_store::TestStore;
 
 async fn pause(database: &Database, capability: &str, reason: &str, by: PausedBy) -> bool {
     let mut tx = database.begin().await.unwrap();
@@ -38,7 +38,7 @@ async fn number(database: &Database) -> i64 {
 }
 
 /// Rows of a view that must have none.
-async fn found_by_audit(house: &House, view: &str) -> i64 {
+async fn found_by_audit(house: &TestStore, view: &str) -> i64 {
     let audit = house.db.connect(Role::Audit).await;
     let mut session = audit.session().await.unwrap();
     let text = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM app.{view}"));
@@ -50,7 +50,7 @@ async fn found_by_audit(house: &House, view: &str) -> i64 {
 
 #[tokio::test]
 async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let data = house.db.connect(Role::Data).await;
     assert!(pause(&data, "search", "its path is gone", PausedBy::Gateway).await);
     assert!(pause(&house.console, "post", "a dispute", PausedBy::Operator).await);
@@ -107,7 +107,7 @@ async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers()
 
 #[tokio::test]
 async fn the_first_reason_stays_and_what_changes_nothing_takes_no_number() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     assert!(!resume(&house.console, "search", "").await.unwrap());
     assert_eq!(number(&house.console).await, 0);
     assert!(pause(&house.console, "search", "first", PausedBy::Operator).await);
@@ -126,7 +126,7 @@ async fn the_first_reason_stays_and_what_changes_nothing_takes_no_number() {
 
 #[tokio::test]
 async fn of_two_who_pause_at_once_one_does() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let data = house.db.connect(Role::Data).await;
     let (one, two) = tokio::join!(
         pause(&data, "search", "one", PausedBy::Gateway),
@@ -142,7 +142,7 @@ async fn of_two_who_pause_at_once_one_does() {
 
 #[tokio::test]
 async fn a_node_may_pause_and_not_resume_and_nobody_edits() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let data = house.db.connect(Role::Data).await;
     pause(&data, "search", "gone", PausedBy::Gateway).await;
     let refused = resume(&data, "search", "").await.unwrap_err();
@@ -180,7 +180,7 @@ async fn a_node_may_pause_and_not_resume_and_nobody_edits() {
 
 #[tokio::test]
 async fn the_audit_finds_a_pause_without_its_event_and_a_number_that_nobody_gave() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let forged = "INSERT INTO app.social_pause (platform, capability, reason, actor, revision)
         VALUES ('douyin', 'search', 'x', 'operator', 7)";
     house.say(&house.console, forged).await.unwrap();
@@ -200,7 +200,7 @@ async fn the_audit_finds_a_pause_without_its_event_and_a_number_that_nobody_gave
 
 #[tokio::test]
 async fn the_tables_end_where_the_code_says() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let reason = |characters: usize| format!("repeat('ü', {characters})");
     let [last, first] = [REASON_MAX_CHARACTERS, REASON_MAX_CHARACTERS + 1].map(reason);
     let good = [

@@ -7,12 +7,12 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{AccountId, KeyId, Shard};
 
-pub(crate) struct House {
+pub(crate) struct TestStore {
     pub(crate) db: Db,
     pub(crate) console: Database,
 }
 
-impl House {
+impl TestStore {
     pub(crate) async fn new() -> Self {
         let db = Db::fresh().await;
         let console = db.connect(Role::Console).await;

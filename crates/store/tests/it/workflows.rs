@@ -5,7 +5,7 @@ use trunkline_catalog::workflow::{MAX_NAME_CHARACTERS, MAX_WORKFLOW_BYTES, Trans
 use trunkline_db::{Database, DbError, Role, revision};
 use trunkline_store::workflows::{self, ImportError, Imported, Version};
 
-use crate::test_store::House;
+use crate::test_store::TestStore;
 
 const BASE: &str = include_str!("../../../catalog/tests/fixtures/workflows/base.json");
 
@@ -17,7 +17,7 @@ fn record(name: &str) -> Value {
     record
 }
 
-async fn import(house: &House, record: &Value) -> Result<Imported, ImportError> {
+async fn import(house: &TestStore, record: &Value) -> Result<Imported, ImportError> {
     let workflow = Workflow::read(&record.to_string()).unwrap();
     let mut tx = house.console.begin().await.unwrap();
     let done = workflows::import(&mut tx, workflow).await;
@@ -38,7 +38,7 @@ fn slugs(versions: &[Version]) -> Vec<&str> {
 
 #[tokio::test]
 async fn versions_follow_one_another_and_the_newest_one_counts() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let mut text = record("clip");
     let first = import(&house, &text).await.unwrap();
     assert_eq!((first.how, first.version.revision), (Transition::First, 1));
@@ -75,7 +75,7 @@ async fn versions_follow_one_another_and_the_newest_one_counts() {
     );
 }
 
-async fn versions(house: &House) -> i64 {
+async fn versions(house: &TestStore) -> i64 {
     let mut session = house.console.session().await.unwrap();
     sqlx::query_scalar("SELECT count(*) FROM app.workflow_version")
         .fetch_one(&mut *session)
@@ -85,7 +85,7 @@ async fn versions(house: &House) -> i64 {
 
 #[tokio::test]
 async fn a_wrong_move_keeps_nothing_and_takes_no_number() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     import(&house, &record("clip")).await.unwrap();
     let mut jumped = record("clip");
     jumped["contract_status"] = json!("verified");
@@ -106,7 +106,7 @@ async fn a_wrong_move_keeps_nothing_and_takes_no_number() {
 
 #[tokio::test]
 async fn pages_go_through_the_slugs_in_the_order_of_their_bytes() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     for name in ["b", "a1", "a-b", "a", "ab"] {
         import(&house, &record(name)).await.unwrap();
     }
@@ -118,7 +118,7 @@ async fn pages_go_through_the_slugs_in_the_order_of_their_bytes() {
 
 #[tokio::test]
 async fn two_imports_at_once_take_turns() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     import(&house, &record("clip")).await.unwrap();
     let mut locked = record("clip");
     locked["contract_status"] = json!("contract_locked_not_executable");
@@ -131,7 +131,7 @@ async fn two_imports_at_once_take_turns() {
 }
 
 /// Writes a row with a column of it changed.
-async fn insert(house: &House, columns: [&str; 4], record: &Value) -> Result<(), DbError> {
+async fn insert(house: &TestStore, columns: [&str; 4], record: &Value) -> Result<(), DbError> {
     let [slug, contract, binding, digest] = columns;
     let text = record.to_string().replace('\'', "''");
     let statement = format!(
@@ -145,7 +145,7 @@ async fn insert(house: &House, columns: [&str; 4], record: &Value) -> Result<(),
 // covers: G-3.3-01, G-3.3-02
 #[tokio::test]
 async fn the_table_refuses_what_no_record_may_say() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let digest = "00".repeat(32);
     let with = |contract: &str, binding: &str| {
         let mut record = record("clip");
@@ -230,7 +230,7 @@ async fn the_table_refuses_what_no_record_may_say() {
 
 #[tokio::test]
 async fn the_bounds_of_the_table_are_those_of_the_reader() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     let digest = "00".repeat(32);
     let write = async |record: &Value| {
         let slug = record["slug"].as_str().unwrap();
@@ -255,7 +255,7 @@ async fn the_bounds_of_the_table_are_those_of_the_reader() {
 }
 
 /// Nobody may; a superuser who takes the trigger away can.
-fn delete_all(house: &House) {
+fn delete_all(house: &TestStore) {
     let url = house.db.superuser_url();
     let text = "ALTER TABLE app.workflow_version DISABLE TRIGGER workflow_version_is_append_only;
          DELETE FROM app.workflow_version;
@@ -269,7 +269,7 @@ fn delete_all(house: &House) {
 
 #[tokio::test]
 async fn a_version_is_written_by_the_console_alone_and_changed_by_nobody() {
-    let house = House::new().await;
+    let house = TestStore::new().await;
     import(&house, &record("clip")).await.unwrap();
     let data = house.db.connect(Role::Data).await;
     let change = "UPDATE app.workflow_version SET contract_status = 'verified'";

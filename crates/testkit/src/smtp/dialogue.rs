@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustls::{ServerConnection, StreamOwned};
 
 use super::mail::Mail;
-use super::{Line, Manners, Shared, lock};
+use super::{Line, SmtpBehaviour, Shared, lock};
 
 /// Longest line, and longest letter.
 const MAX_LINE: usize = 100_000;
@@ -82,7 +82,7 @@ fn dialogue(
         } else if !is_private && verb != "QUIT" {
             say(stream, "530 5.7.0 must issue STARTTLS first")?;
         } else if let Some(login) = line.strip_prefix("AUTH PLAIN ") {
-            let reply = if manners == Manners::NoLogin {
+            let reply = if manners == SmtpBehaviour::NoLogin {
                 "535 5.7.8 who are you"
             } else {
                 lock(&shared.logins).push(login.to_owned());
@@ -95,22 +95,22 @@ fn dialogue(
         } else if verb.starts_with("RCPT TO:") {
             to = address(&line);
             let reply = match manners {
-                Manners::PutOff => "451 4.3.0 later",
-                Manners::Refuse => "550 5.1.1 nobody of that name: the letter was rejected",
-                Manners::Take | Manners::NoLogin | Manners::Hang | Manners::DropAfterData => {
+                SmtpBehaviour::PutOff => "451 4.3.0 later",
+                SmtpBehaviour::Refuse => "550 5.1.1 nobody of that name: the letter was rejected",
+                SmtpBehaviour::Take | SmtpBehaviour::NoLogin | SmtpBehaviour::Hang | SmtpBehaviour::DropAfterData => {
                     "250 ok"
                 }
             };
             say(stream, reply)?;
         } else if verb == "DATA" {
-            if manners == Manners::Hang {
+            if manners == SmtpBehaviour::Hang {
                 wait_for_the_end(stream, shared)?;
                 return Ok(Next::Over);
             }
             say(stream, "354 go on")?;
             let data = letter(stream, shared)?;
             lock(&shared.mails).push(Mail::new(&from, &to, &data));
-            if manners == Manners::DropAfterData {
+            if manners == SmtpBehaviour::DropAfterData {
                 return Ok(Next::Over);
             }
             say(stream, "250 taken")?;

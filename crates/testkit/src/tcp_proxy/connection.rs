@@ -8,7 +8,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 
 use super::frames::{Frames, Side};
-use super::tx_parser::Said;
+use super::tx_parser::TransactionLog;
 use super::{
     AFTER_COMMIT, BEFORE_COMMIT, Mode, STALL_AFTER_COMMIT, STALL_BEFORE_COMMIT, Shared, Signal,
 };
@@ -68,7 +68,7 @@ async fn carry(
     let (from_server, to_server) = server.split();
     let traps = Traps {
         shared,
-        said: Mutex::new(Said::default()),
+        said: Mutex::new(TransactionLog::default()),
     };
     tokio::select! {
         end = pump(from_client, to_server, Side::Client, &traps, signal.clone()) => end,
@@ -79,7 +79,7 @@ async fn carry(
 /// The wire's trap, as one connection sees it.
 struct Traps<'a> {
     shared: &'a Shared,
-    said: Mutex<Said>,
+    said: Mutex<TransactionLog>,
 }
 
 // === impl Traps ===
@@ -95,7 +95,7 @@ impl Traps<'_> {
         of.is_none_or(|words| self.said().has(&words)) && self.shared.springs(trap)
     }
 
-    fn said(&self) -> std::sync::MutexGuard<'_, Said> {
+    fn said(&self) -> std::sync::MutexGuard<'_, TransactionLog> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

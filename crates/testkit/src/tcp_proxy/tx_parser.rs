@@ -7,15 +7,15 @@ const HEAD_BYTES: usize = 5;
 
 /// The statements of one connection, and which of them its transaction ran.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct TransactionLog {
     prepared: HashMap<Vec<u8>, String>,
     /// Names of prepared statements that were run since the transaction began.
     ran: Vec<Vec<u8>>,
 }
 
-// === impl Said ===
+// === impl TransactionLog ===
 
-impl Said {
+impl TransactionLog {
     /// Takes in one message of the client.
     pub(super) fn hear(&mut self, message: &[u8]) {
         let body = message.get(HEAD_BYTES..).unwrap_or_default();
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_statement_counts_for_the_transaction_that_ran_it_and_for_no_later_one() {
-        let mut said = Said::default();
+        let mut said = TransactionLog::default();
         said.hear(&message(b'P', b"s1\0INSERT INTO a\0\0\0"));
         said.hear(&message(b'P', b"s2\0UPDATE b\0\0\0"));
         assert!(!said.has("INTO a"), "prepared is not run");

@@ -4,12 +4,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use trunkline_testkit::{Island, Mainland, Wire, privileged};
+use trunkline_testkit::{NetNamespace, HostBridge, FaultProxy, privileged};
 
 const SOON: Duration = Duration::from_secs(5);
 
 /// Whether somebody on the island reaches this address.
-fn reaches(island: &Island, address: SocketAddr) -> bool {
+fn reaches(island: &NetNamespace, address: SocketAddr) -> bool {
     let [first, rest @ ..] = island.words();
     let script = format!("exec 3<>/dev/tcp/{}/{}", address.ip(), address.port());
     let done = Command::new(first)
@@ -25,10 +25,10 @@ async fn an_island_is_cut_off_by_its_cable_and_comes_back() {
     if !privileged().await {
         return;
     }
-    let island = Island::make();
+    let island = NetNamespace::make();
     let engine = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mainland = Mainland::take();
-    let wire = Wire::on(mainland.address(), engine.local_addr().unwrap());
+    let mainland = HostBridge::take();
+    let wire = FaultProxy::on(mainland.address(), engine.local_addr().unwrap());
     let address = SocketAddr::new(mainland.address(), wire.port());
     assert!(reaches(&island, address));
     assert!(
@@ -37,7 +37,7 @@ async fn an_island_is_cut_off_by_its_cable_and_comes_back() {
     );
     island.cut_off();
     assert!(!reaches(&island, address));
-    let other = Island::make();
+    let other = NetNamespace::make();
     assert!(reaches(&other, address), "another cable is another cable");
     island.join();
     let began = std::time::Instant::now();

@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use trunkline_testkit::Wire;
+use trunkline_testkit::FaultProxy;
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ fn echo() -> SocketAddr {
     address
 }
 
-fn dial(wire: &Wire) -> Result<TcpStream, Error> {
+fn dial(wire: &FaultProxy) -> Result<TcpStream, Error> {
     let stream = TcpStream::connect(("127.0.0.1", wire.port()))?;
     stream.set_read_timeout(Some(LONG))?;
     Ok(stream)
@@ -40,7 +40,7 @@ fn ask(stream: &mut TcpStream) -> Result<[u8; 4], Error> {
 
 #[test]
 fn everything_passes_until_told_otherwise() {
-    let wire = Wire::to_anything(echo());
+    let wire = FaultProxy::to_anything(echo());
     let mut stream = dial(&wire).unwrap();
     assert_eq!(ask(&mut stream).unwrap(), *b"ping");
     let big = vec![7; 1_000_000];
@@ -55,7 +55,7 @@ fn everything_passes_until_told_otherwise() {
 
 #[test]
 fn a_delay_holds_for_open_connections_at_once() {
-    let wire = Wire::to_anything(echo());
+    let wire = FaultProxy::to_anything(echo());
     let mut stream = dial(&wire).unwrap();
     ask(&mut stream).unwrap();
     wire.delay(SHORT);
@@ -70,7 +70,7 @@ fn a_delay_holds_for_open_connections_at_once() {
 
 #[test]
 fn a_cut_resets_what_is_open_and_lets_new_ones_in() {
-    let wire = Wire::to_anything(echo());
+    let wire = FaultProxy::to_anything(echo());
     let mut open = dial(&wire).unwrap();
     ask(&mut open).unwrap();
     wire.cut();
@@ -82,7 +82,7 @@ fn a_cut_resets_what_is_open_and_lets_new_ones_in() {
 
 #[test]
 fn a_black_hole_tells_nobody_and_gives_everything_back() {
-    let wire = Wire::to_anything(echo());
+    let wire = FaultProxy::to_anything(echo());
     let mut open = dial(&wire).unwrap();
     ask(&mut open).unwrap();
     wire.black_hole();
@@ -104,7 +104,7 @@ fn a_black_hole_tells_nobody_and_gives_everything_back() {
 
 #[test]
 fn refusing_resets_what_is_open_and_lets_nobody_in() {
-    let wire = Wire::to_anything(echo());
+    let wire = FaultProxy::to_anything(echo());
     let mut open = dial(&wire).unwrap();
     ask(&mut open).unwrap();
     wire.refuse();
@@ -120,14 +120,14 @@ fn an_engine_that_is_away_resets_its_clients() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = nobody.local_addr().unwrap();
     drop(nobody);
-    let wire = Wire::to_anything(address);
+    let wire = FaultProxy::to_anything(address);
     let mut stream = dial(&wire).unwrap();
     drop(ask(&mut stream).unwrap_err());
 }
 
 #[test]
 fn a_dropped_wire_resets_what_is_open() {
-    let wire = Wire::to_anything(echo());
+    let wire = FaultProxy::to_anything(echo());
     let mut open = dial(&wire).unwrap();
     ask(&mut open).unwrap();
     drop(wire);

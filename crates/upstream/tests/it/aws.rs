@@ -9,7 +9,7 @@ use trunkline_upstream::{
 };
 
 use crate::calls::{LONG, call};
-use crate::recording::{Recording, Told};
+use crate::recording::{Recording, ScriptedAnswer};
 
 const NOW: Timestamp = Timestamp::from_micros(1_794_745_845_000_000);
 const FRAMES: &str = "application/vnd.amazon.eventstream";
@@ -30,11 +30,11 @@ fn frames() -> Vec<u8> {
 }
 
 /// An answer in frames, in pieces of a length that ends in the middle of things.
-fn told(frames: &[u8]) -> Told {
-    Told {
+fn told(frames: &[u8]) -> ScriptedAnswer {
+    ScriptedAnswer {
         content_type: FRAMES,
         pieces: frames.chunks(37).map(Bytes::copy_from_slice).collect(),
-        ..Told::json(200, "")
+        ..ScriptedAnswer::json(200, "")
     }
 }
 
@@ -104,7 +104,7 @@ async fn frames_that_end_or_break_in_the_middle_are_a_broken_answer_behind_what_
 
 #[tokio::test]
 async fn other_answers_are_not_touched() {
-    let server = Recording::start(Told::json(200, "{\"id\":\"msg_1\"}")).await;
+    let server = Recording::start(ScriptedAnswer::json(200, "{\"id\":\"msg_1\"}")).await;
     let client = Client::new(LONG).unwrap();
     let asked = call(&server.at("/model/x/invoke"), Protocol::Http1);
     let mut answer = client.send(asked).await.unwrap();
@@ -117,7 +117,7 @@ async fn other_answers_are_not_touched() {
 
 #[tokio::test]
 async fn what_arrives_is_what_was_signed() {
-    let server = Recording::start(Told::json(200, "{}")).await;
+    let server = Recording::start(ScriptedAnswer::json(200, "{}")).await;
     let client = Client::new(LONG).unwrap();
     let all = Providers::builtin().unwrap();
     let bedrock = all.get("bedrock").unwrap();

@@ -12,13 +12,13 @@ use trunkline_types::{Secret, Timestamp};
 use trunkline_upstream::{Auth, Client, Credential, Protocol, SendError};
 
 use crate::calls::{LONG, call, proxy};
-use crate::recording::{Recording, Told};
+use crate::recording::{Recording, ScriptedAnswer};
 
 const NOW: Timestamp = Timestamp::from_micros(1_794_745_845_000_000);
 const EMAIL: &str = "robot@house.iam.gserviceaccount.com";
 
 /// An account with a key of its own, and the server that knows it.
-struct House {
+struct GoogleSetup {
     key: KeyPair,
     pem: String,
     tokens: Recording,
@@ -26,12 +26,12 @@ struct House {
     client: Client,
 }
 
-fn token(text: &str, seconds: u64) -> Told {
+fn token(text: &str, seconds: u64) -> ScriptedAnswer {
     let body = json!({ "access_token": text, "expires_in": seconds, "token_type": "Bearer" });
-    Told::json(200, &body.to_string())
+    ScriptedAnswer::json(200, &body.to_string())
 }
 
-async fn house() -> House {
+async fn house() -> GoogleSetup {
     let key = KeyPair::generate(KeySize::Rsa2048).unwrap();
     let der: Pkcs8V1Der<'_> = key.as_der().unwrap();
     let lines = STANDARD.encode(der.as_ref());
@@ -56,7 +56,7 @@ async fn house() -> House {
     let secret = Secret::new(file.to_string());
     let opened = Credential::new(&Auth::GoogleServiceAccount, &secret).unwrap();
     let client = Client::new(LONG).unwrap();
-    House {
+    GoogleSetup {
         key,
         pem,
         tokens,
@@ -65,7 +65,7 @@ async fn house() -> House {
     }
 }
 
-impl House {
+impl GoogleSetup {
     /// The header that a call would have.
     async fn shown(&self, now: Timestamp) -> Result<String, SendError> {
         let call = call(
@@ -139,7 +139,7 @@ async fn a_token_is_kept_until_five_minutes_before_its_end() {
 async fn calls_that_come_together_make_one_exchange() {
     let house = house().await;
     // Even if the token lives too short to be kept.
-    let slow = Told {
+    let slow = ScriptedAnswer {
         after: Duration::from_millis(100),
         ..token("ya29.canary-1", 60)
     };
@@ -160,9 +160,9 @@ async fn without_a_token_nothing_is_sent_and_the_next_call_tries_again() {
     let house = house().await;
     let refusal =
         r#"{"error":"invalid_grant","error_description":"canary: Invalid JWT Signature."}"#;
-    let refused = Told {
+    let refused = ScriptedAnswer {
         after: Duration::from_millis(100),
-        ..Told::json(400, refusal)
+        ..ScriptedAnswer::json(400, refusal)
     };
     house.tokens.tell(refused);
     let mut calls: Vec<_> = (0..20).map(|_| Box::pin(house.shown(NOW))).collect();
@@ -176,11 +176,11 @@ async fn without_a_token_nothing_is_sent_and_the_next_call_tries_again() {
     assert_eq!(house.exchanges(), 1, "who waited shares the failure");
     for (told, words) in [
         (
-            Told::json(200, "{\"error\":\"canary\"}"),
+            ScriptedAnswer::json(200, "{\"error\":\"canary\"}"),
             "an answer without a token",
         ),
         (
-            Told::json(500, "canary"),
+            ScriptedAnswer::json(500, "canary"),
             "status 500, without a known reason",
         ),
     ] {
@@ -205,7 +205,7 @@ async fn a_token_is_fetched_the_calls_own_way_out_and_within_its_time() {
     assert!(matches!(through, Err(SendError::NotSent(_))), "{through:?}");
     assert_eq!(house.exchanges(), 0);
 
-    house.tokens.tell(Told {
+    house.tokens.tell(ScriptedAnswer {
         after: LONG,
         ..token("ya29.canary-1", 3_600)
     });

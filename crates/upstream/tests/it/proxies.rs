@@ -10,15 +10,15 @@ use crate::servers::Server;
 
 const KINDS: [Kind; 2] = [Kind::Http, Kind::Socks];
 
-struct House {
+struct ProxySetup {
     client: Client,
     plain: Server,
     secure: Server,
 }
 
-async fn house() -> House {
+async fn house() -> ProxySetup {
     let certificate = Certificate::of("localhost");
-    House {
+    ProxySetup {
         client: Client::with_roots(LONG, &certificate.roots()).unwrap(),
         plain: Server::start(None).await,
         secure: Server::start(Some(certificate.server(&["h2", "http/1.1"]))).await,

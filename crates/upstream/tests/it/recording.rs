@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 /// What to answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct ScriptedAnswer {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
     /// The body in its pieces.
@@ -31,7 +31,7 @@ pub(crate) struct Told {
 
 /// A request that came.
 #[derive(Debug, Clone)]
-pub(crate) struct Came {
+pub(crate) struct RecordedRequest {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -40,14 +40,14 @@ pub(crate) struct Came {
 /// A running server; it ends with its handle.
 pub(crate) struct Recording {
     address: SocketAddr,
-    told: Arc<Mutex<Told>>,
-    came: Arc<Mutex<Vec<Came>>>,
+    told: Arc<Mutex<ScriptedAnswer>>,
+    came: Arc<Mutex<Vec<RecordedRequest>>>,
     _tasks: JoinSet<()>,
 }
 
-// === impl Told ===
+// === impl ScriptedAnswer ===
 
-impl Told {
+impl ScriptedAnswer {
     pub(crate) fn json(status: u16, body: &str) -> Self {
         Self {
             status,
@@ -61,7 +61,7 @@ impl Told {
 // === impl Recording ===
 
 impl Recording {
-    pub(crate) async fn start(told: Told) -> Self {
+    pub(crate) async fn start(told: ScriptedAnswer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let told = Arc::new(Mutex::new(told));
@@ -93,24 +93,24 @@ impl Recording {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) fn tell(&self, told: Told) {
+    pub(crate) fn tell(&self, told: ScriptedAnswer) {
         *self.told.lock().unwrap() = told;
     }
 
-    pub(crate) fn came(&self) -> Vec<Came> {
+    pub(crate) fn came(&self) -> Vec<RecordedRequest> {
         self.came.lock().unwrap().clone()
     }
 }
 
 async fn answer(
     request: Request<Incoming>,
-    told: Arc<Mutex<Told>>,
-    came: Arc<Mutex<Vec<Came>>>,
+    told: Arc<Mutex<ScriptedAnswer>>,
+    came: Arc<Mutex<Vec<RecordedRequest>>>,
 ) -> Result<Response<Pieces>, Infallible> {
     let (Parts { uri, headers, .. }, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let path = uri.path_and_query().unwrap().to_string();
-    came.lock().unwrap().push(Came {
+    came.lock().unwrap().push(RecordedRequest {
         path,
         headers,
         body,

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::clients::ledger_rows::{Customer, assert_served};
-use crate::clients::sandbox::{MADE, Said, Scratch, run};
+use crate::clients::sandbox::{MADE, ProgramOutput, Sandbox, run};
 use crate::clients::upstreams;
 use crate::dev::Dev;
 
-fn claude(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) -> Command {
+fn claude(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) -> Command {
     let mut command = scratch.command("claude");
     let base_url = dev.text("base_url");
     command
@@ -52,7 +52,7 @@ fn kinds(blocks: &[(String, Value)]) -> Vec<&str> {
 }
 
 /// The last event, of a session that ended well.
-fn result(said: &Said, turns: u64) -> Value {
+fn result(said: &ProgramOutput, turns: u64) -> Value {
     let events = said.events();
     let result = events.last().unwrap().clone();
     assert_eq!(result["type"], "result", "{result}");
@@ -73,7 +73,7 @@ async fn claude_code_reads_runs_and_goes_on_whatever_the_upstream_speaks() {
     let dev = Dev::start().await;
     let customer = Customer::of(&dev);
     for upstream in upstreams::ALL {
-        let scratch = Scratch::new();
+        let scratch = Sandbox::new();
         let note = scratch.note();
         let prompt = format!(
             "Read the note. [[call:Read {}]] [[call:Bash {}]]",
@@ -114,7 +114,7 @@ async fn claude_code_reads_runs_and_goes_on_whatever_the_upstream_speaks() {
 }
 
 /// A second prompt in the same session: the model gets everything back that it said.
-async fn continued(scratch: &Scratch, mut command: Command) {
+async fn continued(scratch: &Sandbox, mut command: Command) {
     let input = json!({"command": format!("cat note.txt > {MADE}"), "description": "Copy"});
     let prompt = format!("Now copy it. [[call:Bash {input}]]");
     let said = run(command.args(["--continue", "-p", &prompt])).await;
@@ -134,7 +134,7 @@ async fn continued(scratch: &Scratch, mut command: Command) {
 }
 
 /// One prompt: two calls of the model.
-pub(crate) async fn a_turn(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) {
+pub(crate) async fn a_turn(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) {
     let input = json!({"file_path": scratch.note()});
     let prompt = format!("Read the note. [[call:Read {input}]]");
     let mut command = claude(scratch, dev, customer, model);

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::clients::ledger_rows::{Customer, assert_served};
-use crate::clients::sandbox::{MADE, Said, Scratch, run};
+use crate::clients::sandbox::{MADE, ProgramOutput, Sandbox, run};
 use crate::clients::upstreams;
 use crate::dev::Dev;
 
 /// `words` are those behind `codex exec`.
 fn codex(
-    scratch: &Scratch,
+    scratch: &Sandbox,
     dev: &Dev,
     customer: &Customer,
     model: &str,
@@ -40,7 +40,7 @@ wire_api = \"responses\"
 }
 
 /// What was done and said, in its order: commands with what they printed, and messages.
-fn items(said: &Said) -> Vec<(String, String)> {
+fn items(said: &ProgramOutput) -> Vec<(String, String)> {
     let events = said.events();
     let done = events
         .iter()
@@ -78,7 +78,7 @@ fn kinds(items: &[(String, String)]) -> Vec<&str> {
 }
 
 /// One prompt: two calls of the model.
-pub(crate) async fn a_turn(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) {
+pub(crate) async fn a_turn(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) {
     let input = json!({"cmd": "cat note.txt"});
     let prompt = format!("Read the note. [[call:exec_command {input}]]");
     let said = run(&mut codex(scratch, dev, customer, model, &[&prompt])).await;
@@ -93,7 +93,7 @@ async fn codex_runs_commands_and_goes_on_whatever_the_upstream_speaks() {
     let dev = Dev::start().await;
     let customer = Customer::of(&dev);
     for upstream in upstreams::ALL {
-        let scratch = Scratch::new();
+        let scratch = Sandbox::new();
         let prompt = format!(
             "Read the note. [[call:exec_command {}]] [[call:exec_command {}]]",
             json!({"cmd": "cat note.txt"}),
@@ -120,7 +120,7 @@ async fn codex_runs_commands_and_goes_on_whatever_the_upstream_speaks() {
 }
 
 /// A second prompt in the same session: the model gets everything back that it said.
-async fn continued(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) {
+async fn continued(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) {
     let input = json!({"cmd": format!("cat note.txt > {MADE}")});
     let prompt = format!("Now copy it. [[call:exec_command {input}]]");
     let words = ["resume", "--last", &prompt];

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::clients::ledger_rows::{Customer, assert_served};
-use crate::clients::sandbox::{MADE, Said, Scratch, run};
+use crate::clients::sandbox::{MADE, ProgramOutput, Sandbox, run};
 use crate::clients::upstreams::{self, Upstream};
 use crate::dev::Dev;
 
@@ -14,7 +14,7 @@ const SETTINGS: &str = r#"{
   "privacy": {"usageStatisticsEnabled": false}
 }"#;
 
-fn gemini(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) -> Command {
+fn gemini(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) -> Command {
     scratch.settings(".gemini/settings.json", SETTINGS);
     let base_url = dev.text("base_url");
     let mut command = scratch.command("gemini");
@@ -27,7 +27,7 @@ fn gemini(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) -> Com
 }
 
 /// What was done and said, in its order: calls, what came of them, and the message in one piece.
-fn steps(said: &Said) -> Vec<(String, Value)> {
+fn steps(said: &ProgramOutput) -> Vec<(String, Value)> {
     let mut steps: Vec<(String, Value)> = Vec::new();
     for event in said.events() {
         match event["type"].as_str().unwrap() {
@@ -71,7 +71,7 @@ async fn gemini_cli_reads_runs_and_answers() {
     // What Responses waits for is in docs/clients.md, "Not yet".
     let upstreams = [upstreams::GEMINI, upstreams::CHAT, upstreams::CLAUDE];
     for upstream in upstreams.map(Upstream::for_gemini) {
-        let scratch = Scratch::new();
+        let scratch = Sandbox::new();
         let shell = json!({"command": format!("cat note.txt | tee {MADE}")});
         let prompt = format!(
             "Read the note. [[call:read_file {}]] [[call:run_shell_command {shell}]]",

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::clients::ledger_rows::{Customer, assert_served};
-use crate::clients::sandbox::{MADE, Said, Scratch, run};
+use crate::clients::sandbox::{MADE, ProgramOutput, Sandbox, run};
 use crate::clients::upstreams;
 use crate::dev::Dev;
 
-fn opencode(scratch: &Scratch, dev: &Dev, customer: &Customer, model: &str) -> Command {
+fn opencode(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) -> Command {
     let mut models = serde_json::Map::new();
     let limit = json!({"context": 128_000, "output": 16_384});
     models.insert(model.to_owned(), json!({"name": model, "limit": limit}));
@@ -40,7 +40,7 @@ fn asking<'a>(command: &'a mut Command, prompt: &str) -> &'a mut Command {
 }
 
 /// What was done and said, in its order.
-fn steps(said: &Said) -> Vec<(String, Value)> {
+fn steps(said: &ProgramOutput) -> Vec<(String, Value)> {
     let mut steps = Vec::new();
     for event in said.events() {
         let part = &event["part"];
@@ -76,7 +76,7 @@ async fn opencode_reads_runs_and_goes_on_whatever_the_upstream_speaks() {
     let dev = Dev::start().await;
     let customer = Customer::of(&dev);
     for upstream in upstreams::ALL {
-        let scratch = Scratch::new();
+        let scratch = Sandbox::new();
         let prompt = format!(
             "Read the note. [[call:read {}]] [[call:bash {}]]",
             json!({"filePath": scratch.note()}),
@@ -113,7 +113,7 @@ async fn opencode_reads_runs_and_goes_on_whatever_the_upstream_speaks() {
 }
 
 /// A second prompt in the same session: the model gets everything back that it said.
-async fn continued(scratch: &Scratch, mut command: Command) {
+async fn continued(scratch: &Sandbox, mut command: Command) {
     let input = json!({"command": format!("cat note.txt | tee {MADE}"), "description": "copy"});
     let prompt = format!("Now copy it. [[call:bash {input}]]");
     let steps = steps(&run(asking(command.arg("--continue"), &prompt)).await);

@@ -11,14 +11,14 @@ use crate::dev::PATIENCE;
 
 /// The folders of one run. In the work folder is a note with a word that stands nowhere else: an agent
 /// that tells it has read it.
-pub(crate) struct Scratch {
+pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
     pub(crate) word: String,
 }
 
 /// What a program said.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub(crate) succeeded: bool,
     pub(crate) output: String,
     pub(crate) complaints: String,
@@ -27,9 +27,9 @@ pub(crate) struct Said {
 /// What every agent is asked to do a second time: to leave a file behind.
 pub(crate) const MADE: &str = "made.txt";
 
-// === impl Scratch ===
+// === impl Sandbox ===
 
-impl Scratch {
+impl Sandbox {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().file_name().unwrap().to_str().unwrap();
@@ -88,9 +88,9 @@ impl Scratch {
     }
 }
 
-// === impl Said ===
+// === impl ProgramOutput ===
 
-impl Said {
+impl ProgramOutput {
     /// The lines that are JSON; programs put remarks between them.
     pub(crate) fn events(&self) -> Vec<Value> {
         let lines = self.output.lines();
@@ -101,7 +101,7 @@ impl Said {
 }
 
 /// Runs a program to its end, which must be a good one.
-pub(crate) async fn run(command: &mut Command) -> Said {
+pub(crate) async fn run(command: &mut Command) -> ProgramOutput {
     let said = attempt(command).await;
     assert!(
         said.succeeded,
@@ -112,11 +112,11 @@ pub(crate) async fn run(command: &mut Command) -> Said {
 }
 
 /// Runs a program to its end.
-pub(crate) async fn attempt(command: &mut Command) -> Said {
+pub(crate) async fn attempt(command: &mut Command) -> ProgramOutput {
     let output = timeout(PATIENCE, command.kill_on_drop(true).output());
     let output = output.await.expect("it comes to an end").unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said {
+    ProgramOutput {
         succeeded: output.status.success(),
         output: text(&output.stdout),
         complaints: text(&output.stderr),

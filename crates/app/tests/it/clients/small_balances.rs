@@ -1,7 +1,7 @@
 //! Agents with their own caps, on little money.
 
 use crate::clients::ledger_rows::{Customer, nanos};
-use crate::clients::sandbox::Scratch;
+use crate::clients::sandbox::Sandbox;
 use crate::clients::{claude, codex};
 use crate::dev::{Dev, audit};
 
@@ -29,7 +29,7 @@ async fn assert_spent(dev: &Dev, customer: &Customer, model: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn claude_code_and_codex_work_with_their_default_caps_on_twenty_cents() {
     let dev = Dev::start().await;
-    let scratch = Scratch::new();
+    let scratch = Sandbox::new();
     // The second is what Claude Code takes if nobody names one: it asks for 128,000 tokens.
     for model in ["claude-sonnet-5", "claude-opus-5-5"] {
         let customer = Customer::with_usd(&dev, WALLET).await;

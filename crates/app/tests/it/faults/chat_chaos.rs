@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use trunkline_testkit::random_bytes;
 
-use crate::faults::process_harness::Arena;
+use crate::faults::process_harness::ProcessHarness;
 use crate::faults::formats::{Format, Pair};
 use crate::faults::load::Load;
 use crate::faults::checker::{Counts, check_broken, judge};
@@ -31,7 +31,7 @@ fn calls() -> u64 {
 // covers: D-2-58
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_breaks() {
-    let mut arena = Arena::new().await;
+    let mut arena = ProcessHarness::new().await;
     let calls = calls();
     let load = Load::new(arena.address, &arena.key, calls);
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]

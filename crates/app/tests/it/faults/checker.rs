@@ -7,10 +7,10 @@ use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_simulator::RequestRecord;
 use trunkline_types::RequestId;
 
-use crate::faults::process_harness::{Arena, INPUT, MONEY, OUTPUT};
+use crate::faults::process_harness::{ProcessHarness, INPUT, MONEY, OUTPUT};
 use crate::faults::formats::Pair;
 use crate::faults::load::Call;
-use crate::faults::client_view::Told;
+use crate::faults::client_view::ClientView;
 
 /// Nothing may be pending so long after the last fault.
 const HEAL: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ pub(crate) struct Counts {
 pub(crate) type Results = BTreeMap<(Pair, bool), Counts>;
 
 /// Waits until nothing is pending, then judges every call.
-pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Results {
+pub(crate) async fn judge(arena: &ProcessHarness, calls: &[Call]) -> Results {
     settle_down(arena).await;
     let truth: BTreeMap<String, Vec<RequestRecord>> =
         arena
@@ -52,11 +52,11 @@ pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Results {
         check(call, row.as_ref(), net, served);
         let counts = results.entry((call.pair, call.stream)).or_default();
         match &call.told {
-            Told::Complete => counts.complete += 1,
-            Told::Failed(_) => counts.failed += 1,
-            Told::Left => counts.left += 1,
-            Told::Unknown => counts.unknown += 1,
-            Told::Nonsense(_) => {}
+            ClientView::Complete => counts.complete += 1,
+            ClientView::Failed(_) => counts.failed += 1,
+            ClientView::Left => counts.left += 1,
+            ClientView::Unknown => counts.unknown += 1,
+            ClientView::Nonsense(_) => {}
         }
         known += net;
         if call.id.is_none() {
@@ -77,7 +77,7 @@ pub(crate) async fn judge(arena: &Arena, calls: &[Call]) -> Results {
 fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[RequestRecord]) {
     let finished: Vec<&RequestRecord> = served.iter().filter(|served| served.finished).collect();
     match &call.told {
-        Told::Complete => {
+        ClientView::Complete => {
             let row = row.unwrap_or_else(|| panic!("a whole answer without a row: {call:?}"));
             assert_eq!(row.outcome, "complete", "{call:?}");
             assert_eq!(row.endpoint, call.pair.caller.word(), "{call:?}");
@@ -89,17 +89,17 @@ fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[RequestRecord]
                 tokens(served.prompt_tokens) * INPUT + tokens(served.completion_tokens) * OUTPUT;
             assert_eq!(net, price, "{call:?} {served:?}");
         }
-        Told::Failed(_) => assert_eq!(net, 0, "failed and charged: {call:?} {row:?}"),
-        Told::Left | Told::Unknown => {
+        ClientView::Failed(_) => assert_eq!(net, 0, "failed and charged: {call:?} {row:?}"),
+        ClientView::Left | ClientView::Unknown => {
             assert!((0..=call.most).contains(&net), "{call:?} {row:?}");
             // Who left pays for what had come, and who was cut off for what was written down whole.
             if let Some(row) = row.filter(|_| net > 0) {
-                let left = call.told == Told::Left && row.outcome == "client_gone";
+                let left = call.told == ClientView::Left && row.outcome == "client_gone";
                 assert!(left || row.outcome == "complete", "{call:?} {row:?}");
                 assert_eq!(net, price_of(row), "{call:?} {row:?}");
             }
         }
-        Told::Nonsense(what) => panic!("neither an answer nor an error: {call:?} {what}"),
+        ClientView::Nonsense(what) => panic!("neither an answer nor an error: {call:?} {what}"),
     }
 }
 
@@ -107,7 +107,7 @@ fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[RequestRecord]
 /// has an error of its format. `kills` are the times from before each kill until it was done.
 pub(crate) fn check_broken(calls: &[Call], kills: &[(Instant, Instant)]) {
     for call in calls {
-        let broken = call.told == Told::Unknown && call.id.is_some();
+        let broken = call.told == ClientView::Unknown && call.id.is_some();
         let killed =
             |(before, after): &(Instant, Instant)| call.began <= *after && call.ended >= *before;
         assert!(!broken || kills.iter().any(killed), "broken off: {call:?}");
@@ -120,12 +120,12 @@ fn price_of(row: &UsageRow) -> i64 {
     unit("input") * INPUT + unit("output") * OUTPUT
 }
 
-async fn find(arena: &Arena, call: &Call) -> Option<UsageRow> {
+async fn find(arena: &ProcessHarness, call: &Call) -> Option<UsageRow> {
     let id: RequestId = call.id.as_ref()?.parse().unwrap();
     usage::find(&arena.data, arena.account, id).await.unwrap()
 }
 
-async fn settle_down(arena: &Arena) {
+async fn settle_down(arena: &ProcessHarness) {
     let began = tokio::time::Instant::now();
     while arena.balance().await.1 != 0 {
         assert!(
@@ -142,7 +142,7 @@ mod detects {
 
     use super::*;
 
-    fn call(told: Told) -> Call {
+    fn call(told: ClientView) -> Call {
         Call {
             marker: "m".to_owned(),
             pair: Pair::CHAT,
@@ -203,27 +203,27 @@ mod detects {
     fn what_is_right_passes() {
         let price = 3 * INPUT + 2 * OUTPUT;
         check(
-            &call(Told::Complete),
+            &call(ClientView::Complete),
             Some(&row("complete")),
             price,
             &[served()],
         );
         check(
-            &call(Told::Failed("x".to_owned())),
+            &call(ClientView::Failed("x".to_owned())),
             Some(&row("upstream_failed")),
             0,
             &[],
         );
-        check(&call(Told::Unknown), None, 0, &[]);
-        check(&call(Told::Unknown), Some(&row("complete")), price, &[]);
-        check(&call(Told::Left), Some(&row("client_gone")), price, &[]);
+        check(&call(ClientView::Unknown), None, 0, &[]);
+        check(&call(ClientView::Unknown), Some(&row("complete")), price, &[]);
+        check(&call(ClientView::Left), Some(&row("client_gone")), price, &[]);
     }
 
     #[test]
     #[should_panic(expected = "broken off")]
     fn an_answer_that_breaks_off_under_a_living_gateway_is_found() {
         let before = Instant::now();
-        let mut broken = call(Told::Unknown);
+        let mut broken = call(ClientView::Unknown);
         broken.id = Some("id".to_owned());
         check_broken(&[broken.clone()], &[(before, Instant::now())]);
         let later = broken.ended + Duration::from_secs(1);
@@ -233,7 +233,7 @@ mod detects {
     #[test]
     #[should_panic(expected = "neither an answer nor an error")]
     fn an_end_that_is_none_of_its_format_is_found() {
-        check(&call(Told::Nonsense("data: {}".to_owned())), None, 0, &[]);
+        check(&call(ClientView::Nonsense("data: {}".to_owned())), None, 0, &[]);
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod detects {
         let mut wrong = row("complete");
         wrong.endpoint = "gemini".to_owned();
         let price = 3 * INPUT + 2 * OUTPUT;
-        check(&call(Told::Complete), Some(&wrong), price, &[served()]);
+        check(&call(ClientView::Complete), Some(&wrong), price, &[served()]);
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod detects {
     fn a_call_that_broke_off_and_was_charged_for_a_failure_is_found() {
         let price = 3 * INPUT + 2 * OUTPUT;
         check(
-            &call(Told::Unknown),
+            &call(ClientView::Unknown),
             Some(&row("upstream_failed")),
             price,
             &[],
@@ -260,20 +260,20 @@ mod detects {
     #[test]
     #[should_panic(expected = "left == right")]
     fn a_client_that_left_and_paid_another_price_than_its_units_is_found() {
-        check(&call(Told::Left), Some(&row("client_gone")), 1, &[]);
+        check(&call(ClientView::Left), Some(&row("client_gone")), 1, &[]);
     }
 
     #[test]
     #[should_panic(expected = "without a row")]
     fn a_whole_answer_that_was_not_charged_is_found() {
-        check(&call(Told::Complete), None, 0, &[served()]);
+        check(&call(ClientView::Complete), None, 0, &[served()]);
     }
 
     #[test]
     #[should_panic(expected = "left == right")]
     fn a_whole_answer_at_another_price_is_found() {
         check(
-            &call(Told::Complete),
+            &call(ClientView::Complete),
             Some(&row("complete")),
             1,
             &[served()],
@@ -284,7 +284,7 @@ mod detects {
     #[should_panic(expected = "failed and charged")]
     fn a_failure_that_was_charged_is_found() {
         check(
-            &call(Told::Failed("x".to_owned())),
+            &call(ClientView::Failed("x".to_owned())),
             Some(&row("complete")),
             5,
             &[],
@@ -294,6 +294,6 @@ mod detects {
     #[test]
     #[should_panic]
     fn an_unknown_call_beyond_its_bound_is_found() {
-        check(&call(Told::Unknown), Some(&row("complete")), 100_001, &[]);
+        check(&call(ClientView::Unknown), Some(&row("complete")), 100_001, &[]);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::faults::formats::Format;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ClientView {
     /// A whole answer.
     Complete,
     /// A fault of the gateway's, with its code: nothing was charged.
@@ -30,16 +30,16 @@ enum Data {
 }
 
 /// Reads an answer that ended as its transport says it should.
-pub(crate) fn told(format: Format, status: u16, stream: bool, bytes: &[u8]) -> Told {
+pub(crate) fn told(format: Format, status: u16, stream: bool, bytes: &[u8]) -> ClientView {
     let text = String::from_utf8_lossy(bytes);
     let heard = match (status, stream) {
         (200, true) => events(&text).and_then(|events| streamed(format, &events)),
         (200, false) => json(&text)
             .filter(|body| is_whole(format, body))
-            .map(|_| Told::Complete),
-        (_, _) => json(&text).and_then(|body| Some(Told::Failed(code(format, &body)?))),
+            .map(|_| ClientView::Complete),
+        (_, _) => json(&text).and_then(|body| Some(ClientView::Failed(code(format, &body)?))),
     };
-    heard.unwrap_or_else(|| Told::Nonsense(format!("{format:?} {status}: {text}")))
+    heard.unwrap_or_else(|| ClientView::Nonsense(format!("{format:?} {status}: {text}")))
 }
 
 /// Words of an answer, as far as it has come.
@@ -95,7 +95,7 @@ fn events(text: &str) -> Option<Vec<Event>> {
 }
 
 /// One end, at the end, and no error; or no end, and an error at the end.
-fn streamed(format: Format, events: &[Event]) -> Option<Told> {
+fn streamed(format: Format, events: &[Event]) -> Option<ClientView> {
     let (last, before) = events.split_last()?;
     let ends_early = before.iter().any(|event| is_end(format, event));
     let failed = |events: &[Event]| events.iter().any(|event| failure(format, event).is_some());
@@ -103,7 +103,7 @@ fn streamed(format: Format, events: &[Event]) -> Option<Told> {
         return None;
     }
     if is_end(format, last) {
-        return (!failed(before)).then_some(Told::Complete);
+        return (!failed(before)).then_some(ClientView::Complete);
     }
     let code = failure(format, last)?;
     // Responses tell an error twice: as the event, and as what became of the response.
@@ -111,9 +111,9 @@ fn streamed(format: Format, events: &[Event]) -> Option<Told> {
     if format == Format::Responses {
         let (first, before) = before.split_last()?;
         let first = failure(format, first)?;
-        return (twice && first == code && !failed(before)).then_some(Told::Failed(code));
+        return (twice && first == code && !failed(before)).then_some(ClientView::Failed(code));
     }
-    (!failed(before)).then_some(Told::Failed(code))
+    (!failed(before)).then_some(ClientView::Failed(code))
 }
 
 /// Whether an event is the last of a whole answer.
@@ -248,30 +248,30 @@ mod detects {
         ),
     ];
 
-    fn hear(format: Format, text: &str) -> Told {
+    fn hear(format: Format, text: &str) -> ClientView {
         told(format, 200, true, text.as_bytes())
     }
 
     #[test]
     fn each_format_has_an_end_and_an_error_and_takes_no_others() {
         for (format, end) in ENDS {
-            assert_eq!(hear(format, end), Told::Complete);
+            assert_eq!(hear(format, end), ClientView::Complete);
             for (other, text) in ENDS.into_iter().chain(ERRORS) {
                 let told = hear(other, end);
                 assert!(
-                    other == format || matches!(told, Told::Nonsense(_)),
+                    other == format || matches!(told, ClientView::Nonsense(_)),
                     "{told:?}"
                 );
                 // Something behind the end, whatever it is.
                 let behind = hear(format, &format!("{end}{text}"));
-                assert!(matches!(behind, Told::Nonsense(_)), "{behind:?}");
+                assert!(matches!(behind, ClientView::Nonsense(_)), "{behind:?}");
             }
         }
         for (format, error) in ERRORS {
-            assert_eq!(hear(format, error), Told::Failed("c".to_owned()));
+            assert_eq!(hear(format, error), ClientView::Failed("c".to_owned()));
             let ended = ENDS.iter().find(|(other, _)| *other == format).unwrap().1;
             let ended = hear(format, &format!("{error}{ended}"));
-            assert!(matches!(ended, Told::Nonsense(_)), "{ended:?}");
+            assert!(matches!(ended, ClientView::Nonsense(_)), "{ended:?}");
         }
     }
 
@@ -280,7 +280,7 @@ mod detects {
         for (format, end) in ENDS {
             for stops in ["", "data: {}\n\n", ": alive\n\n", end.trim_end()] {
                 let told = hear(format, stops);
-                assert!(matches!(told, Told::Nonsense(_)), "{format:?} {told:?}");
+                assert!(matches!(told, ClientView::Nonsense(_)), "{format:?} {told:?}");
             }
         }
     }

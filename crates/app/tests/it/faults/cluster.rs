@@ -17,10 +17,10 @@ use std::time::Duration;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_testkit::{Mainland, Nats, OwnSettings, Postgres, Redis, Wire};
+use trunkline_testkit::{HostBridge, Nats, OwnSettings, Postgres, Redis, FaultProxy};
 use trunkline_types::Clock as _;
 
-use self::node::Peer;
+use self::node::ClusterNode;
 use self::fixtures::Customer;
 
 /// Gateways and workers.
@@ -28,39 +28,39 @@ const GATEWAYS: usize = 3;
 const WORKERS: usize = 2;
 
 /// All of it.
-pub(crate) struct Town {
+pub(crate) struct Cluster {
     pub(crate) postgres: Postgres,
     pub(crate) redis: Redis,
     pub(crate) nats: [Nats; 3],
     _simulator: Simulator,
-    pub(crate) gateways: Vec<Peer>,
-    pub(crate) workers: Vec<Peer>,
+    pub(crate) gateways: Vec<ClusterNode>,
+    pub(crate) workers: Vec<ClusterNode>,
     pub(crate) console: Database,
     pub(crate) data: Database,
-    lines: Lines,
+    lines: EngineLinks,
     _folder: tempfile::TempDir,
     // Last: the lines listen on it.
-    _mainland: Mainland,
+    _mainland: HostBridge,
 }
 
 /// How every island reaches the engines.
-pub(crate) struct Lines {
-    pub(crate) postgres: Wire,
-    pub(crate) redis: Wire,
-    pub(crate) nats: [Wire; 3],
-    _upstream: Wire,
+pub(crate) struct EngineLinks {
+    pub(crate) postgres: FaultProxy,
+    pub(crate) redis: FaultProxy,
+    pub(crate) nats: [FaultProxy; 3],
+    _upstream: FaultProxy,
 }
 
 /// What its nodes are told beside the addresses.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct ClusterOptions {
     /// Further variables of the environment.
     pub(crate) environment: Vec<(&'static str, String)>,
 }
 
-impl Town {
+impl Cluster {
     /// Starts it, in a test that is privileged.
-    pub(crate) async fn new(wishes: Wishes) -> Self {
+    pub(crate) async fn new(wishes: ClusterOptions) -> Self {
         let postgres = Postgres::own(OwnSettings {
             durable: true,
             max_connections: 200,
@@ -75,8 +75,8 @@ impl Town {
         let (console, data) = (pool(Role::Console).await, pool(Role::Data).await);
         let (redis, nats) = (Redis::start().await, Nats::cluster().await);
         let simulator = Simulator::start(Settings::default()).await.unwrap();
-        let mainland = Mainland::take();
-        let line = |to: SocketAddr| Wire::on(mainland.address(), to);
+        let mainland = HostBridge::take();
+        let line = |to: SocketAddr| FaultProxy::on(mainland.address(), to);
         let upstream = line(simulator.address());
         let folder = tempfile::tempdir().unwrap();
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
@@ -86,14 +86,14 @@ impl Town {
         fixtures::sell(&console).await;
         let base = SocketAddr::new(mainland.address(), upstream.port());
         fixtures::channel(&console, &keyring, base).await;
-        let lines = Lines {
+        let lines = EngineLinks {
             postgres: line(postgres.address()),
             redis: line(redis.address()),
             nats: [0, 1, 2].map(|server: usize| line(nats[server].address())),
             _upstream: upstream,
         };
         let shared = node::Shared::new(&postgres, &lines, mainland.address(), wishes);
-        let peer = |name: String, roles| Peer::new(name, roles, &shared, folder.path());
+        let peer = |name: String, roles| ClusterNode::new(name, roles, &shared, folder.path());
         let gateways = (0..GATEWAYS).map(|number| peer(format!("gateway-{number}"), "edge"));
         let workers = (0..WORKERS).map(|number| peer(format!("worker-{number}"), "worker"));
         let mut town = Self {
@@ -117,7 +117,7 @@ impl Town {
 
     /// Where the gateways listen.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.gateways.iter().map(Peer::address).collect()
+        self.gateways.iter().map(ClusterNode::address).collect()
     }
 
     /// A customer with money.

@@ -18,9 +18,9 @@ use trunkline_simulator::RequestRecord;
 use trunkline_testkit::all_at_once;
 use trunkline_upstream::{BodyError, Client, SendError, UpstreamResponse};
 
-use crate::faults::process_harness::{Arena, INPUT, MONEY, OUTPUT};
-use crate::faults::formats::{Pair, Wanted};
-use crate::faults::client_view::{Told, told, words};
+use crate::faults::process_harness::{ProcessHarness, INPUT, MONEY, OUTPUT};
+use crate::faults::formats::{Pair, CallParams};
+use crate::faults::client_view::{ClientView, told, words};
 
 /// Longest wait for a step to be reached.
 const STEP: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ const MOST: usize = 64_000_000;
 
 /// One gateway and one client.
 struct Scene {
-    arena: Arena,
+    arena: ProcessHarness,
     client: Client,
 }
 
@@ -42,7 +42,7 @@ struct Stream {
 }
 
 impl Scene {
-    fn new(arena: Arena) -> Self {
+    fn new(arena: ProcessHarness) -> Self {
         let client = Client::new(Duration::from_secs(2)).unwrap();
         Self { arena, client }
     }
@@ -54,7 +54,7 @@ impl Scene {
         prompt: &str,
         stream: bool,
     ) -> Result<UpstreamResponse, SendError> {
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt,
             stream,
             most: 4_000,
@@ -64,10 +64,10 @@ impl Scene {
     }
 
     /// A call from beginning to end.
-    async fn told(&self, pair: Pair, prompt: &str, stream: bool) -> Told {
+    async fn told(&self, pair: Pair, prompt: &str, stream: bool) -> ClientView {
         match self.call(pair, prompt, stream).await {
             Ok(answer) => rest(pair, answer, stream).await,
-            Err(_) => Told::Unknown,
+            Err(_) => ClientView::Unknown,
         }
     }
 
@@ -190,7 +190,7 @@ impl Scene {
     async fn serves_again(&self, marker: &str) -> i64 {
         let before = self.arena.balance().await.0;
         let prompt = format!("[[id:{marker}]] [[tokens:3]]");
-        assert_eq!(self.told(Pair::CHAT, &prompt, true).await, Told::Complete);
+        assert_eq!(self.told(Pair::CHAT, &prompt, true).await, ClientView::Complete);
         let after = self.arena.balance().await.0;
         assert_eq!(before - after, self.price(marker));
         before - after
@@ -214,21 +214,21 @@ impl Stream {
     }
 
     /// What its client knows when it has ended, or broken off.
-    async fn ends(mut self) -> (Pair, Told) {
+    async fn ends(mut self) -> (Pair, ClientView) {
         match self.answer.whole(MOST).await {
             Ok(bytes) => {
                 self.text.extend_from_slice(&bytes);
                 (self.pair, told(self.pair.caller, 200, true, &self.text))
             }
             Err(BodyError::Broken(_) | BodyError::Stalled | BodyError::TooLarge(_)) => {
-                (self.pair, Told::Unknown)
+                (self.pair, ClientView::Unknown)
             }
         }
     }
 }
 
 /// All of them end in this way.
-async fn all_end(streams: Vec<Stream>, expected: &Told) {
+async fn all_end(streams: Vec<Stream>, expected: &ClientView) {
     let ends = streams.into_iter().map(Stream::ends);
     for (pair, told) in all_at_once(ends.collect()).await {
         assert_eq!(&told, expected, "{pair}");
@@ -236,11 +236,11 @@ async fn all_end(streams: Vec<Stream>, expected: &Told) {
 }
 
 /// What a client knows when an answer has ended, or broken off.
-async fn rest(pair: Pair, mut answer: UpstreamResponse, stream: bool) -> Told {
+async fn rest(pair: Pair, mut answer: UpstreamResponse, stream: bool) -> ClientView {
     let status = answer.status.as_u16();
     match answer.whole(MOST).await {
         Ok(bytes) => told(pair.caller, status, stream, &bytes),
-        Err(BodyError::Broken(_) | BodyError::Stalled | BodyError::TooLarge(_)) => Told::Unknown,
+        Err(BodyError::Broken(_) | BodyError::Stalled | BodyError::TooLarge(_)) => ClientView::Unknown,
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Pair {
 
 /// What a caller wants, in no format.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct CallParams<'a> {
     pub(crate) prompt: &'a str,
     pub(crate) stream: bool,
     /// Tokens of an answer at most.
@@ -73,8 +73,8 @@ impl Format {
         }
     }
 
-    fn body(self, model: &str, wanted: Wanted<'_>) -> Value {
-        let Wanted {
+    fn body(self, model: &str, wanted: CallParams<'_>) -> Value {
+        let CallParams {
             prompt,
             stream,
             most,
@@ -100,7 +100,7 @@ impl Format {
         self,
         (address, key): (SocketAddr, &str),
         model: &str,
-        wanted: Wanted<'_>,
+        wanted: CallParams<'_>,
     ) -> Outgoing<'static> {
         let mut headers = HeaderMap::new();
         let (name, value) = self.key(key);
@@ -173,7 +173,7 @@ impl Pair {
         model_of(self.upstream)
     }
 
-    pub(crate) fn call(self, to: (SocketAddr, &str), wanted: Wanted<'_>) -> Outgoing<'static> {
+    pub(crate) fn call(self, to: (SocketAddr, &str), wanted: CallParams<'_>) -> Outgoing<'static> {
         self.caller.call(to, &self.model(), wanted)
     }
 }

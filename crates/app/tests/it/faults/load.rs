@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 use trunkline_testkit::random_bytes;
 use trunkline_upstream::{Client, SendError};
 
-use crate::faults::formats::{Pair, Wanted};
-use crate::faults::client_view::{Told, told, words};
+use crate::faults::formats::{Pair, CallParams};
+use crate::faults::client_view::{ClientView, told, words};
 
 /// Upstream faults that a prompt may ask for; each must cost nothing.
 const FAULTS: [&str; 8] = [
@@ -35,7 +35,7 @@ pub(crate) struct Call {
     pub(crate) stream: bool,
     /// The gateway's id, if its head arrived.
     pub(crate) id: Option<String>,
-    pub(crate) told: Told,
+    pub(crate) told: ClientView,
     /// The most it could have cost, nano-USD.
     pub(crate) most: i64,
     /// From when to when its client was busy with it.
@@ -112,7 +112,7 @@ impl Load {
         let leaves = stream && dice[3] < 16;
         let pace = dice[3] % 4;
         let prompt = format!("[[id:{marker}]] [[tokens:{tokens}]] [[pace:{pace}]] {fault}");
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
             stream,
             most: 64,
@@ -123,7 +123,7 @@ impl Load {
             pair,
             stream,
             id: None,
-            told: Told::Unknown,
+            told: ClientView::Unknown,
             most: 1_000_000,
             began: Instant::now(),
             ended: Instant::now(),
@@ -143,7 +143,7 @@ impl Load {
         call.id = id.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         if leaves && answer.status == 200 {
             drop(answer.piece().await);
-            call.told = Told::Left;
+            call.told = ClientView::Left;
             return call;
         }
         let Ok(bytes) = answer.whole(10_000_000).await else {
@@ -151,8 +151,8 @@ impl Load {
         };
         call.told = told(pair.caller, answer.status.as_u16(), stream, &bytes);
         let words = words(pair.caller, stream, &bytes);
-        if call.told == Told::Complete && u64::try_from(words).unwrap() != tokens {
-            call.told = Told::Nonsense(format!("{words} words of {tokens} are called whole"));
+        if call.told == ClientView::Complete && u64::try_from(words).unwrap() != tokens {
+            call.told = ClientView::Nonsense(format!("{words} words of {tokens} are called whole"));
         }
         call
     }

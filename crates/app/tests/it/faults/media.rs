@@ -23,7 +23,7 @@ use trunkline_upstream::{
     Client, Deadlines, Outgoing, Payload, Protocol, SendError, UpstreamResponse,
 };
 
-use crate::faults::process_harness::{Arena, CHARACTER, MONEY, PICTURE, SECOND};
+use crate::faults::process_harness::{ProcessHarness, CHARACTER, MONEY, PICTURE, SECOND};
 
 /// Longest wait for a step to be reached.
 const STEP: Duration = Duration::from_secs(30);
@@ -52,11 +52,11 @@ struct Call {
     kind: Kind,
     wish: String,
     id: Option<String>,
-    told: Told,
+    told: MediaResult,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Told {
+enum MediaResult {
     /// All of it, at this price in nano-USD.
     Whole(i64),
     /// An error: its status and its code.
@@ -68,8 +68,8 @@ enum Told {
 }
 
 /// One gateway and one client.
-struct Booth {
-    arena: Arena,
+struct MediaHarness {
+    arena: ProcessHarness,
     client: Client,
 }
 
@@ -126,16 +126,16 @@ impl Kind {
     }
 }
 
-// === impl Booth ===
+// === impl MediaHarness ===
 
-impl Booth {
+impl MediaHarness {
     async fn new(wired: bool) -> Self {
         Self::with(wired, &[]).await
     }
 
     async fn with(wired: bool, environment: &[(&'static str, &'static str)]) -> Self {
         let client = Client::new(Duration::from_secs(5)).unwrap();
-        let arena = Arena::of_media(wired, environment).await;
+        let arena = ProcessHarness::of_media(wired, environment).await;
         Self { arena, client }
     }
 
@@ -177,7 +177,7 @@ impl Booth {
     async fn ask(&self, kind: Kind, model: &str, wish: &str) -> Call {
         let (id, told) = match self.call(kind, model, wish).await {
             Ok(answer) => (id_of(&answer), rest(answer).await),
-            Err(_) => (None, Told::Broken),
+            Err(_) => (None, MediaResult::Broken),
         };
         Call {
             kind,
@@ -264,9 +264,9 @@ impl Booth {
             };
             let price = call.kind.price(&call.wish);
             match &call.told {
-                Told::Whole(told) => assert_eq!((*told, net), (price, price), "{call:?}"),
-                Told::Failed(..) | Told::Broken => assert_eq!(net, 0, "{call:?}"),
-                Told::Left => assert!(net == 0 || net == price, "{net}: {call:?}"),
+                MediaResult::Whole(told) => assert_eq!((*told, net), (price, price), "{call:?}"),
+                MediaResult::Failed(..) | MediaResult::Broken => assert_eq!(net, 0, "{call:?}"),
+                MediaResult::Left => assert!(net == 0 || net == price, "{net}: {call:?}"),
             }
             known += net;
         }
@@ -297,18 +297,18 @@ fn cost_of(answer: &UpstreamResponse) -> i64 {
 }
 
 /// What a client knows when an answer has ended, or broken off.
-async fn rest(mut answer: UpstreamResponse) -> Told {
+async fn rest(mut answer: UpstreamResponse) -> MediaResult {
     let Ok(bytes) = answer.whole(MOST).await else {
-        return Told::Broken;
+        return MediaResult::Broken;
     };
     if answer.status == 200 {
         assert!(!bytes.is_empty());
-        return Told::Whole(cost_of(&answer));
+        return MediaResult::Whole(cost_of(&answer));
     }
     let body: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(body["error"]["charged"], json!(false), "{body}");
     let code = body["error"]["code"].as_str().unwrap();
-    Told::Failed(answer.status.as_u16(), code.to_owned())
+    MediaResult::Failed(answer.status.as_u16(), code.to_owned())
 }
 
 async fn reached(what: &str, is_so: impl AsyncFn() -> bool) {

@@ -14,7 +14,7 @@ use trunkline_keyring::{Binding, Purpose};
 use trunkline_types::Clock as _;
 use trunkline_upstream::Client;
 
-use crate::faults::process_harness::Arena;
+use crate::faults::process_harness::ProcessHarness;
 use crate::faults::prices::{
     Versions, bearer, quote, reprice, reprice_by_command, row, send, spoil,
 };
@@ -109,7 +109,7 @@ fn question() -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_charge_is_that_of_its_version_while_prices_change_on_two_nodes() {
-    let arena = Arena::new().await;
+    let arena = ProcessHarness::new().await;
     let second = arena.second_node().await;
     let nodes = [arena.address, second.address];
     let client = Client::new(Duration::from_secs(2)).unwrap();
@@ -167,7 +167,7 @@ async fn every_charge_is_that_of_its_version_while_prices_change_on_two_nodes() 
 
 /// A quote of one node is kept by the other after all changes; one that is another's or too old is
 /// refused.
-async fn honoured(arena: &Arena, node: SocketAddr, kept: &Value) {
+async fn honoured(arena: &ProcessHarness, node: SocketAddr, kept: &Value) {
     let client = Client::new(Duration::from_secs(2)).unwrap();
     let own = bearer(&arena.key);
     let call = async |body: &Value, id: &str| {
@@ -205,7 +205,7 @@ async fn honoured(arena: &Arena, node: SocketAddr, kept: &Value) {
 
 /// A catalog that was written past the checks changes nothing but numbers and logs, and the next good
 /// one is followed.
-async fn spoilt(arena: &Arena, second: &crate::faults::process_harness::SecondNode) -> Vec<Duration> {
+async fn spoilt(arena: &ProcessHarness, second: &crate::faults::process_harness::SecondNode) -> Vec<Duration> {
     let client = Client::new(Duration::from_secs(2)).unwrap();
     let nodes = [arena.address, second.address];
     let before = quote(&client, nodes[0], &arena.key, &question()).await;

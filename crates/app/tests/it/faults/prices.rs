@@ -16,20 +16,20 @@ use trunkline_store::catalog::{self, NewChange};
 use trunkline_types::RequestId;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
-use crate::faults::process_harness::{Arena, TRUNKLINE};
+use crate::faults::process_harness::{ProcessHarness, TRUNKLINE};
 
 pub(crate) const MODEL: &str = "sim-fast";
 const HISTORY: i64 = 1_000;
 
 /// An answer that was read.
 #[derive(Debug)]
-pub(crate) struct Got {
+pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) id: String,
     pub(crate) text: String,
 }
 
-impl Got {
+impl Answer {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{self:?}"))
     }
@@ -41,7 +41,7 @@ pub(crate) async fn send(
     address: SocketAddr,
     (path, body): (&str, Option<&Value>),
     sent: &[(&'static str, &str)],
-) -> Got {
+) -> Answer {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in sent {
@@ -67,7 +67,7 @@ pub(crate) async fn send(
     let mut answer = client.send(call).await.unwrap();
     let bytes = answer.whole(10_000_000).await.unwrap();
     let id = answer.headers.get("x-request-id");
-    Got {
+    Answer {
         status: answer.status.as_u16(),
         id: id.map_or_else(String::new, |id| id.to_str().unwrap().to_owned()),
         text: String::from_utf8(bytes.to_vec()).unwrap(),
@@ -89,7 +89,7 @@ pub(crate) async fn quote(client: &Client, address: SocketAddr, key: &str, body:
 }
 
 /// New prices, through the house's own way to write them. The version they have.
-pub(crate) async fn reprice(arena: &Arena, input: u64, output: u64) -> String {
+pub(crate) async fn reprice(arena: &ProcessHarness, input: u64, output: u64) -> String {
     let entry = entry(&json!({ "input": input, "output": output }));
     let entry = serde_json::from_value(entry).unwrap();
     let mut tx = arena.console.begin().await.unwrap();
@@ -107,7 +107,7 @@ pub(crate) async fn reprice(arena: &Arena, input: u64, output: u64) -> String {
 }
 
 /// The same by the command that an operator types.
-pub(crate) async fn reprice_by_command(arena: &Arena, input: u64, output: u64) -> String {
+pub(crate) async fn reprice_by_command(arena: &ProcessHarness, input: u64, output: u64) -> String {
     let url = arena.postgres.direct_url(Role::Console);
     let prices = [format!("input={input}"), format!("output={output}")];
     let said = Command::new(TRUNKLINE)
@@ -124,7 +124,7 @@ pub(crate) async fn reprice_by_command(arena: &Arena, input: u64, output: u64) -
 }
 
 /// Writes a catalog past all checks. Its number.
-pub(crate) async fn spoil(arena: &Arena, faces: &Value) -> i64 {
+pub(crate) async fn spoil(arena: &ProcessHarness, faces: &Value) -> i64 {
     let mut tx = arena.console.begin().await.unwrap();
     let number = catalog::next_number(&mut tx).await.unwrap();
     let models = [(MODEL.to_owned(), Some(entry(faces)))];
@@ -148,7 +148,7 @@ fn entry(faces: &Value) -> Value {
 pub(crate) struct Versions(BTreeMap<String, Value>);
 
 impl Versions {
-    pub(crate) async fn read(arena: &Arena) -> Self {
+    pub(crate) async fn read(arena: &ProcessHarness) -> Self {
         let mut session = arena.data.session().await.unwrap();
         let mut all = BTreeMap::new();
         for change in catalog::history(&mut session, HISTORY).await.unwrap() {
@@ -176,7 +176,7 @@ impl Versions {
     }
 }
 
-pub(crate) async fn row(arena: &Arena, id: &str) -> UsageRow {
+pub(crate) async fn row(arena: &ProcessHarness, id: &str) -> UsageRow {
     let request: RequestId = id.parse().unwrap();
     let found = usage::find(&arena.data, arena.account, request)
         .await

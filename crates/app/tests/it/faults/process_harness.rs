@@ -14,7 +14,7 @@ use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_ledger::accounts;
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_testkit::{OwnSettings, Postgres, Wire};
+use trunkline_testkit::{OwnSettings, Postgres, FaultProxy};
 use trunkline_types::{AccountId, Clock as _};
 
 use crate::faults::formats::Format;
@@ -35,7 +35,7 @@ pub(crate) const HOLDS: &str = "INSERT INTO ledger.hold_";
 pub(crate) const CHARGES: &str = "INSERT INTO ledger.usage_unsummed";
 const READY: Duration = Duration::from_secs(30);
 
-pub(crate) struct Arena {
+pub(crate) struct ProcessHarness {
     pub(crate) postgres: Postgres,
     pub(crate) simulator: Simulator,
     pub(crate) address: SocketAddr,
@@ -52,7 +52,7 @@ pub(crate) struct Arena {
     wired: bool,
     environment: Vec<(&'static str, &'static str)>,
     /// The line to the upstream.
-    pub(crate) road: Wire,
+    pub(crate) road: FaultProxy,
 }
 
 /// A second process on the same database.
@@ -63,7 +63,7 @@ pub(crate) struct SecondNode {
     _gateway: Child,
 }
 
-impl Arena {
+impl ProcessHarness {
     pub(crate) async fn new() -> Self {
         Self::with(OwnSettings::default(), false).await
     }
@@ -142,7 +142,7 @@ impl Arena {
             std::fs::write(providers.join(format!("{name}.toml")), text).unwrap();
         }
         let (account, key) = fixtures::customer(&console).await;
-        let road = Wire::to_anything(simulator.address());
+        let road = FaultProxy::to_anything(simulator.address());
         let arena = Self {
             postgres,
             simulator,

@@ -18,7 +18,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::RequestId;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
-use crate::faults::process_harness::{Arena, LOOK, MONEY};
+use crate::faults::process_harness::{ProcessHarness, LOOK, MONEY};
 
 const CALLS: &str = "TRUNKLINE_SOCIAL_STORM";
 const SHORT_CALLS: u64 = 400;
@@ -32,7 +32,7 @@ const CALLERS: usize = 200;
 
 /// What a caller was told.
 #[derive(Debug)]
-enum Told {
+enum SocialResult {
     /// A whole answer: its id, its status and its body.
     Answer(String, u16, Value),
     /// Lines of pages: the ids of those that came whole, and whether the last line came.
@@ -100,22 +100,22 @@ impl Caller {
         (whole || is_lines).then(|| (id, status, headers, Bytes::from(body)))
     }
 
-    async fn look(&self, node: SocketAddr, query: &str) -> Told {
+    async fn look(&self, node: SocketAddr, query: &str) -> SocialResult {
         match self.get(node, &format!("{PATH}?{query}")).await {
-            None => Told::Broken,
+            None => SocialResult::Broken,
             Some((id, status, _, body)) => {
-                Told::Answer(id, status, serde_json::from_slice(&body).unwrap())
+                SocialResult::Answer(id, status, serde_json::from_slice(&body).unwrap())
             }
         }
     }
 
-    async fn pages(&self, node: SocketAddr, query: &str) -> Told {
+    async fn pages(&self, node: SocketAddr, query: &str) -> SocialResult {
         let Some((id, status, _, body)) = self.get(node, &format!("{PATH}/pages?{query}")).await
         else {
-            return Told::Broken;
+            return SocialResult::Broken;
         };
         if status != 200 {
-            return Told::Answer(id, status, serde_json::from_slice(&body).unwrap());
+            return SocialResult::Answer(id, status, serde_json::from_slice(&body).unwrap());
         }
         let text = String::from_utf8(body.to_vec()).unwrap();
         let lines: Vec<Value> = text
@@ -130,13 +130,13 @@ impl Caller {
             .iter()
             .filter(|line| line["object"] == json!("social.page"));
         let ids = pages.map(|line| line["request_id"].as_str().unwrap().to_owned());
-        Told::Pages(ids.collect(), ended)
+        SocialResult::Pages(ids.collect(), ended)
     }
 
     /// Asks, and is gone long before the source answers.
-    async fn leave(&self, node: SocketAddr) -> Told {
+    async fn leave(&self, node: SocketAddr) -> SocialResult {
         let Ok(mut stream) = TcpStream::connect(node).await else {
-            return Told::Broken;
+            return SocialResult::Broken;
         };
         let head = format!(
             "GET {PATH}?keyword=%5B%5Bsocial%3Aslow%3A700%5D%5D HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\n\r\n",
@@ -146,7 +146,7 @@ impl Caller {
             tokio::time::sleep(Duration::from_millis(60)).await;
         }
         drop(stream);
-        Told::Left
+        SocialResult::Left
     }
 }
 
@@ -229,7 +229,7 @@ async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exactly_the_capacity_of_a_day_is_charged_on_two_nodes_of_which_one_is_killed() {
-    let arena = Arena::of_social(&[
+    let arena = ProcessHarness::of_social(&[
         ("TRUNKLINE__SOCIAL__DAILY_CAPACITY", "1000"),
         ("TRUNKLINE__SOCIAL__AT_ONCE_PER_PLATFORM", "1000"),
     ])
@@ -300,7 +300,7 @@ fn calls() -> u64 {
     asked.map_or(SHORT_CALLS, |text| text.parse().expect("a number of calls"))
 }
 
-async fn one(caller: &Caller, node: SocketAddr, number: u64) -> Told {
+async fn one(caller: &Caller, node: SocketAddr, number: u64) -> SocialResult {
     let wished = |wish: &str| format!("keyword=%5B%5Bsocial%3A{wish}%5D%5D");
     match number % 8 {
         0 | 1 => caller.look(node, "keyword=a").await,
@@ -313,7 +313,7 @@ async fn one(caller: &Caller, node: SocketAddr, number: u64) -> Told {
     }
 }
 
-async fn storm(arena: &mut Arena, calls: u64) -> (Vec<Told>, u64) {
+async fn storm(arena: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, u64) {
     let (made, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (address, key) = (arena.address, arena.key.clone());
     let mut running = JoinSet::new();
@@ -330,7 +330,7 @@ async fn storm(arena: &mut Arena, calls: u64) -> (Vec<Told>, u64) {
                 }
                 let told = one(&caller, address, number).await;
                 // Nobody may listen just now; a call that meets nobody is no test of anything.
-                if matches!(told, Told::Broken) {
+                if matches!(told, SocialResult::Broken) {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
                 history.push(told);
@@ -358,7 +358,7 @@ async fn storm(arena: &mut Arena, calls: u64) -> (Vec<Told>, u64) {
 }
 
 /// What a call was charged in the end, by its id.
-async fn net(arena: &Arena, id: &str) -> i64 {
+async fn net(arena: &ProcessHarness, id: &str) -> i64 {
     let request: RequestId = id.parse().unwrap();
     let row = usage::find(&arena.data, arena.account, request)
         .await
@@ -370,13 +370,13 @@ async fn net(arena: &Arena, id: &str) -> i64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_was_served_paid_once_and_nobody_else_while_everything_breaks() {
-    let mut arena = Arena::of_social(&[]).await;
+    let mut arena = ProcessHarness::of_social(&[]).await;
     let caller = Caller::new(&arena.key);
     let node = arena.address;
     eventually("the catalog is not seen", async || {
         matches!(
             caller.look(node, "keyword=a").await,
-            Told::Answer(_, 200, _)
+            SocialResult::Answer(_, 200, _)
         )
     })
     .await;
@@ -391,25 +391,25 @@ async fn who_was_served_paid_once_and_nobody_else_while_everything_breaks() {
     let (mut served, mut refused, mut broken, mut left) = (0_i64, 0_i64, 0_i64, 0_i64);
     for told in &history {
         match told {
-            Told::Answer(id, 200, body) => {
+            SocialResult::Answer(id, 200, body) => {
                 assert_eq!(body["object"], json!("social.result"));
                 assert_eq!(net(&arena, id).await, LOOK, "{id}");
                 served += 1;
             }
-            Told::Answer(id, status, body) => {
+            SocialResult::Answer(id, status, body) => {
                 assert_eq!(body["error"]["charged"], json!(false), "{status} {body}");
                 assert_eq!(net(&arena, id).await, 0, "{id} {status} {body}");
                 refused += 1;
             }
-            Told::Pages(ids, ended) => {
+            SocialResult::Pages(ids, ended) => {
                 for id in ids {
                     assert_eq!(net(&arena, id).await, LOOK, "{id}");
                     served += 1;
                 }
                 broken += i64::from(!ended);
             }
-            Told::Broken => broken += 1,
-            Told::Left => left += 1,
+            SocialResult::Broken => broken += 1,
+            SocialResult::Left => left += 1,
         }
     }
     let (paid, _) = arena.balance().await;
@@ -423,7 +423,7 @@ async fn who_was_served_paid_once_and_nobody_else_while_everything_breaks() {
     // Who left paid nothing; of those that were broken off, some may have been charged just before.
     assert!((served..=served + broken).contains(&charged), "{charged}");
     arena.audit().await;
-    let sent = |told: &&Told| !matches!(told, Told::Broken);
+    let sent = |told: &&SocialResult| !matches!(told, SocialResult::Broken);
     let sent = history.iter().filter(sent).count();
     println!("figures: requests={sent} faults={faults}");
 }

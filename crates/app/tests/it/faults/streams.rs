@@ -7,9 +7,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_upstream::Client;
 
-use crate::faults::process_harness::{Arena, MONEY};
-use crate::faults::formats::{Pair, Wanted};
-use crate::faults::client_view::{Told, told};
+use crate::faults::process_harness::{ProcessHarness, MONEY};
+use crate::faults::formats::{Pair, CallParams};
+use crate::faults::client_view::{ClientView, told};
 
 const STREAMS: &str = "TRUNKLINE_STREAMS";
 const SECONDS: &str = "TRUNKLINE_STREAMS_SECONDS";
@@ -48,7 +48,7 @@ fn memory_kb(pid: u32) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_streams_take_a_bounded_memory_and_give_it_back() {
-    let arena = Arena::new().await;
+    let arena = ProcessHarness::new().await;
     let (streams, seconds) = (number(STREAMS, 200), number(SECONDS, 30));
     let pid = arena.pid();
     wave(&arena, 20, 1).await;
@@ -75,7 +75,7 @@ async fn slow_streams_take_a_bounded_memory_and_give_it_back() {
 }
 
 /// The highest memory during a wave.
-async fn highest(arena: &Arena, streams: u64, seconds: u64) -> u64 {
+async fn highest(arena: &ProcessHarness, streams: u64, seconds: u64) -> u64 {
     let pid = arena.pid();
     let mut highest = 0;
     let wave = wave(arena, streams, seconds);
@@ -106,7 +106,7 @@ async fn given_back(pid: u32, idle: u64, highest: u64) -> u64 {
 }
 
 /// Streams that last so long: half of them because the upstream is slow, half because the reader is.
-async fn wave(arena: &Arena, streams: u64, seconds: u64) {
+async fn wave(arena: &ProcessHarness, streams: u64, seconds: u64) {
     let client = Client::new(Duration::from_secs(5)).unwrap();
     let frames = seconds * 1_000 / PACE_MS;
     let mut running = JoinSet::new();
@@ -117,7 +117,7 @@ async fn wave(arena: &Arena, streams: u64, seconds: u64) {
         } else {
             format!("[[tokens:{frames}]] [[pace:{PACE_MS}]]")
         };
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
             stream: true,
             most: 3_000,
@@ -137,7 +137,7 @@ async fn wave(arena: &Arena, streams: u64, seconds: u64) {
                 tokio::time::sleep(Duration::from_millis(PACE_MS)).await;
             }
             text.extend_from_slice(&answer.whole(10_000_000).await.unwrap());
-            assert_eq!(told(Pair::CHAT.caller, 200, true, &text), Told::Complete);
+            assert_eq!(told(Pair::CHAT.caller, 200, true, &text), ClientView::Complete);
         });
     }
     while let Some(ended) = running.join_next().await {

@@ -22,9 +22,9 @@ use trunkline_testkit::random_bytes;
 
 use crate::faults::process_harness::audit_of;
 use tables::Row;
-use clients::{Ask, Crew, Film, Told};
-use scenarios::{SHAPES, Wish};
-use cluster::{DEADLINE, LEASE, PAID, Studio};
+use clients::{HttpCall, Clients, VideoTask, ClientAnswer};
+use scenarios::{SHAPES, Scenario};
+use cluster::{DEADLINE, LEASE, PAID, VideoCluster};
 use checker::{Counts, check, nanos};
 
 const FILMS: &str = "TRUNKLINE_FILMS";
@@ -89,10 +89,10 @@ fn films() -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_film_ends_once_and_its_money_with_it_while_everything_breaks() {
-    let mut studio = Studio::new().await;
+    let mut studio = VideoCluster::new().await;
     let films = films();
     let prices = quotes(&studio).await;
-    let crew = Crew::of(&studio, films);
+    let crew = Clients::of(&studio, films);
     let clients = u64::try_from(CLIENTS)
         .unwrap()
         .max(films / FILMS_PER_CLIENT);
@@ -127,18 +127,18 @@ async fn every_film_ends_once_and_its_money_with_it_while_everything_breaks() {
     assert!(counts.done > films.len() / 4, "hardly anything was made");
     assert!(counts.split_charges > 0 && counts.split_refunds > 0);
     assert!(counts.losses.contains_key("unknown_outcome"));
-    assert_eq!(counts.wishes.len(), Wish::ALL.len());
+    assert_eq!(counts.wishes.len(), Scenario::ALL.len());
     let requests: usize = films.iter().map(|film| film.told.len()).sum();
     let faults: usize = faults.values().sum();
     println!("figures: requests={requests} faults={faults}");
 }
 
 /// What each shape costs, as it is quoted before anything happens.
-async fn quotes(studio: &Studio) -> Vec<i64> {
+async fn quotes(studio: &VideoCluster) -> Vec<i64> {
     let mut prices = Vec::new();
     for shape in SHAPES {
         let body = shape.body("a cat");
-        let ask = Ask {
+        let ask = HttpCall {
             method: Method::POST,
             url: format!("http://{}/v1/quotes", studio.addresses[0]),
             key: &studio.customers[0].key,
@@ -154,7 +154,7 @@ async fn quotes(studio: &Studio) -> Vec<i64> {
     prices
 }
 
-async fn strike(studio: &mut Studio, fault: Fault, node: usize) {
+async fn strike(studio: &mut VideoCluster, fault: Fault, node: usize) {
     match fault {
         Fault::KillAt(step) => {
             let began = Instant::now();
@@ -194,7 +194,7 @@ async fn strike(studio: &mut Studio, fault: Fault, node: usize) {
 }
 
 /// Lets everything end that has begun.
-async fn run_out(studio: &Studio) {
+async fn run_out(studio: &VideoCluster) {
     let began = Instant::now();
     loop {
         let left = tables::under_way(&studio.postgres).await;
@@ -221,7 +221,7 @@ async fn run_out(studio: &Studio) {
     }
 }
 
-async fn judge(studio: &Studio, films: &[Film], prices: &[i64]) -> Counts {
+async fn judge(studio: &VideoCluster, films: &[VideoTask], prices: &[i64]) -> Counts {
     let mut rows = tables::rows(&studio.postgres).await;
     let mut jobs: HashMap<String, Vec<VideoJob>> = HashMap::new();
     for job in studio.simulator.video_jobs() {
@@ -262,7 +262,7 @@ async fn judge(studio: &Studio, films: &[Film], prices: &[i64]) -> Counts {
 }
 
 /// The list of an account holds its tasks and no others.
-async fn check_list(studio: &Studio, customer: usize, tasks: &BTreeMap<String, Row>) {
+async fn check_list(studio: &VideoCluster, customer: usize, tasks: &BTreeMap<String, Row>) {
     let mut listed = Vec::new();
     loop {
         let after = listed.last().map(|last| format!("&after={last}"));
@@ -281,10 +281,10 @@ async fn check_list(studio: &Studio, customer: usize, tasks: &BTreeMap<String, R
 }
 
 /// Whoever was told of a task finds it, as it is in the books.
-async fn check_shown(studio: &Studio, films: &[Film], tasks: &[BTreeMap<String, Row>]) {
+async fn check_shown(studio: &VideoCluster, films: &[VideoTask], tasks: &[BTreeMap<String, Row>]) {
     for film in films {
         for told in &film.told {
-            let Told::Made { id, .. } = told else {
+            let ClientAnswer::Made { id, .. } = told else {
                 continue;
             };
             let shown = get(studio, film.customer, &format!("/v1/videos/{id}")).await;
@@ -296,8 +296,8 @@ async fn check_shown(studio: &Studio, films: &[Film], tasks: &[BTreeMap<String, 
     }
 }
 
-async fn get(studio: &Studio, customer: usize, path: &str) -> Value {
-    let ask = Ask {
+async fn get(studio: &VideoCluster, customer: usize, path: &str) -> Value {
+    let ask = HttpCall {
         method: Method::GET,
         url: format!("http://{}{path}", studio.addresses[1]),
         key: &studio.customers[customer].key,

@@ -7,12 +7,12 @@ use trunkline_store::catalog::{self, NewChange};
 use trunkline_store::people::Role;
 use trunkline_types::{Face, Units};
 
-use crate::customer::harness::{Town, Wish, field};
+use crate::customer::harness::{CustomerConsole, CallSpec, field};
 use crate::client::{ask, request};
 use crate::fake_catalog::CATALOG;
 
 /// Writes a catalog as `trunkline catalog apply` does; returns the version of its prices.
-async fn publish(town: &Town, text: &str) -> [u8; 32] {
+async fn publish(town: &CustomerConsole, text: &str) -> [u8; 32] {
     let version = Book::from_toml(text).unwrap().version().bytes();
     let (frame, models) = Document::from_toml(text).unwrap().into_parts();
     let frame = serde_json::to_value(frame).unwrap();
@@ -36,7 +36,7 @@ async fn publish(town: &Town, text: &str) -> [u8; 32] {
 
 #[tokio::test]
 async fn the_price_of_a_past_call_is_shown_line_by_line_under_the_prices_of_then() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let version = publish(&town, CATALOG).await;
     let account = town.firm("Acme", 100_000_000, 0).await;
     let browser = town.member(account, Role::Viewer).await;
@@ -45,11 +45,11 @@ async fn the_price_of_a_past_call_is_shown_line_by_line_under_the_prices_of_then
         .and_then(|units| units.plus(Face::Output, 200))
         .unwrap();
     // Who topped up pays 1.5 and 6 USD a million.
-    let wish = |nanos| Wish {
+    let wish = |nanos| CallSpec {
         nanos,
         units: units.clone(),
         price_version: version,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let request = town.call(account, wish(2_700_000)).await;
     let odd = town.call(account, wish(2_700_001)).await;
@@ -76,15 +76,15 @@ async fn the_price_of_a_past_call_is_shown_line_by_line_under_the_prices_of_then
 
 #[tokio::test]
 async fn who_never_paid_in_is_shown_the_standard_price() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let version = publish(&town, CATALOG).await;
     let account = town.firm("Acme", 0, 100_000_000).await;
     let browser = town.member(account, Role::Viewer).await;
-    let wish = Wish {
+    let wish = CallSpec {
         nanos: 2_000_000,
         units: Units::none().plus(Face::Input, 1_000).unwrap(),
         price_version: version,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let request = town.call(account, wish).await;
     town.pay(account, Wallet::Paid, 5, "stripe").await;
@@ -94,11 +94,11 @@ async fn who_never_paid_in_is_shown_the_standard_price() {
 
 #[tokio::test]
 async fn a_signed_in_person_sees_the_catalog_of_their_organisation() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     let names =
-        |got: &crate::client::Got| field(got.json()["data"].as_array().unwrap(), "model_name");
+        |got: &crate::client::Response| field(got.json()["data"].as_array().unwrap(), "model_name");
     let stranger = ask(&town.console, request(http::Method::GET, "/api/pricing")).await;
     assert_eq!(names(&stranger), ["open-chat", "painter"]);
     let own = town.get(&browser, "/api/pricing").await;

@@ -26,13 +26,13 @@ use trunkline_types::{
     uuid_v7,
 };
 
-use crate::client::{DASH_URL, Got, ask, parts};
-use crate::fake_catalog::Stall;
+use crate::client::{DASH_URL, Response, ask, parts};
+use crate::fake_catalog::FakeCatalog;
 
-pub(crate) struct Town {
+pub(crate) struct CustomerConsole {
     pub(crate) db: Db,
     pub(crate) console: Console,
-    pub(crate) stall: Arc<Stall>,
+    pub(crate) stall: Arc<FakeCatalog>,
     pub(crate) data: Database,
     pub(crate) people: Database,
     pub(crate) ledger: Ledger,
@@ -49,7 +49,7 @@ pub(crate) struct Browser {
 
 /// A call to make.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish {
+pub(crate) struct CallSpec {
     pub(crate) key: Option<KeyId>,
     pub(crate) model: String,
     pub(crate) endpoint: String,
@@ -70,7 +70,7 @@ impl Browser {
     }
 }
 
-impl Default for Wish {
+impl Default for CallSpec {
     fn default() -> Self {
         Self {
             key: None,
@@ -89,10 +89,10 @@ impl Default for Wish {
     }
 }
 
-impl Town {
+impl CustomerConsole {
     pub(crate) async fn new() -> Self {
         let db = Db::fresh().await;
-        let stall = Stall::new();
+        let stall = FakeCatalog::new();
         let data = db.connect(DbRole::Data).await;
         let people = db.connect(DbRole::Console).await;
         let settings = ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1");
@@ -199,7 +199,7 @@ impl Town {
     }
 
     /// Begins a call of an account: money is held for it.
-    pub(crate) async fn hold(&self, account: AccountId, wish: &Wish) -> RequestId {
+    pub(crate) async fn hold(&self, account: AccountId, wish: &CallSpec) -> RequestId {
         let request = self.request();
         let reserve = Reserve {
             request,
@@ -222,7 +222,7 @@ impl Town {
     }
 
     /// Makes a call of an account from its hold to its end.
-    pub(crate) async fn call(&self, account: AccountId, wish: Wish) -> RequestId {
+    pub(crate) async fn call(&self, account: AccountId, wish: CallSpec) -> RequestId {
         let request = self.hold(account, &wish).await;
         let detail = Detail {
             measured: Usage::unknown()
@@ -276,7 +276,7 @@ impl Town {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) async fn get(&self, browser: &Browser, path: &str) -> Got {
+    pub(crate) async fn get(&self, browser: &Browser, path: &str) -> Response {
         self.send(browser, Method::GET, path, None).await
     }
 
@@ -288,7 +288,7 @@ impl Town {
         got.json()
     }
 
-    pub(crate) async fn post(&self, browser: &Browser, path: &str, body: Value) -> Got {
+    pub(crate) async fn post(&self, browser: &Browser, path: &str, body: Value) -> Response {
         self.send(browser, Method::POST, path, Some(body)).await
     }
 
@@ -298,7 +298,7 @@ impl Town {
         method: Method,
         path: &str,
         body: Option<Value>,
-    ) -> Got {
+    ) -> Response {
         let mut request = Request::builder()
             .method(method)
             .uri(path)

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
 
-use crate::customer::harness::{Town, Wish, field};
+use crate::customer::harness::{CustomerConsole, CallSpec, field};
 
 #[tokio::test]
 async fn an_empty_organisation_sees_zeros_and_what_it_lacks() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     let home = town.read(&browser, "/api/home").await;
@@ -39,19 +39,19 @@ async fn an_empty_organisation_sees_zeros_and_what_it_lacks() {
 
 #[tokio::test]
 async fn calls_of_today_are_summed_up_and_failures_are_told() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 100_000_000, 0).await;
     let browser = town.member(account, Role::Owner).await;
     town.key(&browser, "laptop").await;
     for _ in 0..4 {
-        town.call(account, Wish::default()).await;
+        town.call(account, CallSpec::default()).await;
     }
-    let refunded = town.call(account, Wish::default()).await;
+    let refunded = town.call(account, CallSpec::default()).await;
     town.refund(account, refunded, 400_000).await;
-    let failing = || Wish {
+    let failing = || CallSpec {
         model: "painter".to_owned(),
         outcome: Outcome::UpstreamFailed,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let mut last = Vec::new();
     for _ in 0..6 {
@@ -86,10 +86,10 @@ async fn calls_of_today_are_summed_up_and_failures_are_told() {
 
 #[tokio::test]
 async fn days_that_are_over_stay_and_old_ones_leave_the_rate() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 100_000_000, 0).await;
     let browser = town.member(account, Role::Owner).await;
-    town.call(account, Wish::default()).await;
+    town.call(account, CallSpec::default()).await;
     town.db.shift_clock(86_400).await;
     let home = town.read(&browser, "/api/home").await;
     assert_eq!(

@@ -8,9 +8,9 @@ use trunkline_store::keys::KeyHash;
 use trunkline_store::people::Role;
 use trunkline_types::{ApiKey, KeyId};
 
-use crate::customer::harness::{Town, Wish, field};
+use crate::customer::harness::{CustomerConsole, CallSpec, field};
 
-async fn hash_of(town: &Town, key: KeyId) -> KeyHash {
+async fn hash_of(town: &CustomerConsole, key: KeyId) -> KeyHash {
     let mut session = town.data.session().await.unwrap();
     let found = trunkline_store::keys::find(&mut session, key)
         .await
@@ -20,7 +20,7 @@ async fn hash_of(town: &Town, key: KeyId) -> KeyHash {
 
 #[tokio::test]
 async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000, 0).await;
     let browser = town.member(account, Role::Developer).await;
     let wish = json!({
@@ -83,7 +83,7 @@ async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once(
 
 #[tokio::test]
 async fn a_key_that_makes_no_sense_is_refused_by_its_field_and_nothing_is_made() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Owner).await;
     for (wish, param) in [
@@ -138,7 +138,7 @@ async fn a_key_that_makes_no_sense_is_refused_by_its_field_and_nothing_is_made()
 
 #[tokio::test]
 async fn keys_are_found_by_a_part_of_their_name_and_pages_have_no_holes() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Owner).await;
     for number in 0..7 {
@@ -166,7 +166,7 @@ async fn keys_are_found_by_a_part_of_their_name_and_pages_have_no_holes() {
 
 #[tokio::test]
 async fn a_key_is_renamed_ended_switched_rotated_and_deleted() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Owner).await;
     let (key, secret) = town.key(&browser, "laptop").await;
@@ -229,7 +229,7 @@ async fn a_key_is_renamed_ended_switched_rotated_and_deleted() {
 
 #[tokio::test]
 async fn budgets_are_set_all_at_once_and_keep_what_was_used() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Owner).await;
     let (key, _) = town.key(&browser, "laptop").await;
@@ -237,10 +237,10 @@ async fn budgets_are_set_all_at_once_and_keep_what_was_used() {
     let put = |body: Value| town.send(&browser, Method::PUT, &path, Some(body));
     let set = json!({ "budgets": [{ "period": "total", "limit_usd": "1" }, { "period": "monthly", "timezone": "Asia/Tokyo", "limit_usd": "2" }] });
     assert_eq!(put(set).await.status.as_u16(), 200);
-    let wish = Wish {
+    let wish = CallSpec {
         key: Some(key),
         nanos: 250_000_000,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     town.call(account, wish).await;
     let higher = put(json!({ "budgets": [{ "period": "total", "limit_usd": "3" }] }))
@@ -268,7 +268,7 @@ async fn budgets_are_set_all_at_once_and_keep_what_was_used() {
 
 #[tokio::test]
 async fn the_first_call_of_a_key_turns_its_page_green() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     let owner = town.member(account, Role::Owner).await;
@@ -276,15 +276,15 @@ async fn the_first_call_of_a_key_turns_its_page_green() {
     let (idle, _) = town.key(&owner, "idle").await;
     let path = format!("/api/keys/{key}/first-call");
     assert_eq!(town.read(&browser, &path).await, json!({ "call": null }));
-    town.call(account, Wish::default()).await;
+    town.call(account, CallSpec::default()).await;
     assert_eq!(
         town.read(&browser, &path).await,
         json!({ "call": null }),
         "another's call"
     );
-    let wish = || Wish {
+    let wish = || CallSpec {
         key: Some(key),
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let first = town.call(account, wish()).await;
     let call = town.read(&browser, &path).await["call"].clone();
@@ -306,7 +306,7 @@ async fn the_first_call_of_a_key_turns_its_page_green() {
 
 #[tokio::test]
 async fn secrets_and_budgets_need_the_password_of_just_now() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let owner = town.member(account, Role::Owner).await;
     let (key, _) = town.key(&owner, "laptop").await;

@@ -7,7 +7,7 @@ use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
 use trunkline_types::{AccountId, KeyId, RequestId};
 
-use crate::customer::harness::{Town, Wish, field};
+use crate::customer::harness::{CustomerConsole, CallSpec, field};
 
 struct Calls {
     account: AccountId,
@@ -18,23 +18,23 @@ struct Calls {
     keyed: RequestId,
 }
 
-async fn calls(town: &Town, account: AccountId, key: KeyId) -> Calls {
-    let cheap = town.call(account, Wish::default()).await;
-    let dear = Wish {
+async fn calls(town: &CustomerConsole, account: AccountId, key: KeyId) -> Calls {
+    let cheap = town.call(account, CallSpec::default()).await;
+    let dear = CallSpec {
         model: "painter".to_owned(),
         endpoint: "images".to_owned(),
         nanos: 20_000_000,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let dear = town.call(account, dear).await;
-    let failed = Wish {
+    let failed = CallSpec {
         outcome: Outcome::UpstreamTimeout,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let failed = town.call(account, failed).await;
-    let keyed = Wish {
+    let keyed = CallSpec {
         key: Some(key),
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let keyed = town.call(account, keyed).await;
     Calls {
@@ -49,7 +49,7 @@ async fn calls(town: &Town, account: AccountId, key: KeyId) -> Calls {
 
 #[tokio::test]
 async fn calls_are_found_by_key_model_outcome_cost_time_and_id() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 100_000_000, 0).await;
     let browser = town.member(account, Role::Owner).await;
     let (key, _) = town.key(&browser, "laptop").await;
@@ -119,7 +119,7 @@ async fn calls_are_found_by_key_model_outcome_cost_time_and_id() {
 
 #[tokio::test]
 async fn a_question_that_makes_no_sense_names_what_is_wrong() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     for (query, param) in [
@@ -146,14 +146,14 @@ async fn a_question_that_makes_no_sense_names_what_is_wrong() {
 
 #[tokio::test]
 async fn pages_go_to_the_end_without_holes_or_doubles_while_calls_arrive() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     let mut before = BTreeSet::new();
     for number in 0..23 {
-        let wish = Wish {
+        let wish = CallSpec {
             model: format!("model-{}", number % 2),
-            ..Wish::default()
+            ..CallSpec::default()
         };
         before.insert(town.call(account, wish).await.to_string());
     }
@@ -166,7 +166,7 @@ async fn pages_go_to_the_end_without_holes_or_doubles_while_calls_arrive() {
         };
         let page = town.read(&browser, &path).await;
         seen.extend(field(page["data"].as_array().unwrap(), "request_id"));
-        town.call(account, Wish::default()).await;
+        town.call(account, CallSpec::default()).await;
         match page["next"].as_str() {
             Some(text) => next = Some(text.to_owned()),
             None => break,
@@ -189,17 +189,17 @@ async fn pages_go_to_the_end_without_holes_or_doubles_while_calls_arrive() {
 
 #[tokio::test]
 async fn a_call_is_shown_whole_and_nothing_of_it_is_the_operators_alone() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 100_000_000, 100_000).await;
     let browser = town.member(account, Role::Viewer).await;
-    let wish = Wish {
+    let wish = CallSpec {
         attempts: json!([
             { "channel": 70_001, "status": 503, "error": "failed", "ms": 40 },
             { "channel": 70_002, "status": null, "error": "timeout", "ms": 0 },
             { "channel": 70_001, "status": 200, "error": null, "ms": 812 },
         ]),
         warnings: vec!["unknown_field".to_owned(), "made_up".to_owned()],
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let request = town.call(account, wish).await;
     town.refund(account, request, 50_000).await;
@@ -264,12 +264,12 @@ async fn a_call_is_shown_whole_and_nothing_of_it_is_the_operators_alone() {
 
 #[tokio::test]
 async fn a_failed_call_costs_nothing_and_has_no_lines() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000, 0).await;
     let browser = town.member(account, Role::Viewer).await;
-    let wish = Wish {
+    let wish = CallSpec {
         outcome: Outcome::Refused,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let request = town.call(account, wish).await;
     let shown = town.read(&browser, &format!("/api/logs/{request}")).await;

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use trunkline_store::people::Role;
 use trunkline_testkit::all_at_once;
 
-use crate::customer::harness::{Browser, Town, field};
+use crate::customer::harness::{Browser, CustomerConsole, field};
 
-async fn ask(town: &Town, browser: &Browser) -> Value {
+async fn ask(town: &CustomerConsole, browser: &Browser) -> Value {
     let got = town.post(browser, "/api/playground/key", json!({})).await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
     got.json()
@@ -15,7 +15,7 @@ async fn ask(town: &Town, browser: &Browser) -> Value {
 
 #[tokio::test]
 async fn a_person_has_one_playground_key_which_gets_another_secret_when_asked_for_again() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let (ada, bob) = (
         town.sign_in(account, Role::Developer, false).await,
@@ -45,7 +45,7 @@ async fn a_person_has_one_playground_key_which_gets_another_secret_when_asked_fo
 
 #[tokio::test]
 async fn it_comes_back_to_life_after_its_two_hours_and_anew_after_it_was_deleted() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let ada = town.member(account, Role::Owner).await;
     let first = ask(&town, &ada).await;
@@ -63,7 +63,7 @@ async fn it_comes_back_to_life_after_its_two_hours_and_anew_after_it_was_deleted
 
 #[tokio::test]
 async fn one_that_was_switched_off_stays_off() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let owner = town.member(account, Role::Owner).await;
     let dev = town.member(account, Role::Developer).await;
@@ -76,7 +76,7 @@ async fn one_that_was_switched_off_stays_off() {
 
 #[tokio::test]
 async fn a_key_of_the_same_name_is_not_taken_for_it() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let owner = town.member(account, Role::Owner).await;
     let session = town.read(&owner, "/api/session").await;
@@ -88,7 +88,7 @@ async fn a_key_of_the_same_name_is_not_taken_for_it() {
 
 #[tokio::test]
 async fn asked_for_ten_times_at_once_there_is_one_key() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let ada = town.member(account, Role::Owner).await;
     let asked: Vec<_> = (0..10).map(|_| ask(&town, &ada)).collect();

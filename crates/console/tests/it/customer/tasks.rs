@@ -12,12 +12,12 @@ use trunkline_store::tasks::{self, CANCELLED, NewTask};
 use trunkline_types::{AccountId, KeyId, Money, RequestId};
 use uuid::Uuid;
 
-use crate::customer::harness::{Browser, Town, field};
+use crate::customer::harness::{Browser, CustomerConsole, field};
 
 const AMOUNT: i64 = 300_000_000;
 
 /// A task with its hold, as the gateway writes it.
-async fn accepted(town: &Town, account: AccountId, key: KeyId, model: &str) -> RequestId {
+async fn accepted(town: &CustomerConsole, account: AccountId, key: KeyId, model: &str) -> RequestId {
     let request = town.request();
     let reserve = Reserve {
         request,
@@ -66,12 +66,12 @@ async fn accepted(town: &Town, account: AccountId, key: KeyId, model: &str) -> R
 }
 
 /// A task that waits.
-pub(crate) async fn waiting(town: &Town, account: AccountId, key: KeyId) -> RequestId {
+pub(crate) async fn waiting(town: &CustomerConsole, account: AccountId, key: KeyId) -> RequestId {
     accepted(town, account, key, "film-0").await
 }
 
 /// The upstream takes it, and it is charged.
-async fn submitted(town: &Town, account: AccountId, request: RequestId) {
+async fn submitted(town: &CustomerConsole, account: AccountId, request: RequestId) {
     let id = request.uuid();
     let settle = Op::Settle(Box::new(Settle {
         request,
@@ -94,14 +94,14 @@ async fn submitted(town: &Town, account: AccountId, request: RequestId) {
     tx.commit().await.unwrap();
 }
 
-async fn completed(town: &Town, account: AccountId, id: Uuid) {
+async fn completed(town: &CustomerConsole, account: AccountId, id: Uuid) {
     let mut tx = town.data.begin().await.unwrap();
     tasks::complete(&mut tx, id, account, &[1]).await.unwrap();
     tasks::mirrored(&mut tx, id, "2026/a", 1_234).await.unwrap();
     tx.commit().await.unwrap();
 }
 
-async fn failed(town: &Town, account: AccountId, request: RequestId, code: &str) {
+async fn failed(town: &CustomerConsole, account: AccountId, request: RequestId, code: &str) {
     let refund = Op::Refund(Refund {
         request,
         account,
@@ -126,7 +126,7 @@ struct Scene {
     tasks: [RequestId; 5],
 }
 
-async fn scene(town: &Town) -> Scene {
+async fn scene(town: &CustomerConsole) -> Scene {
     let account = town.firm("Acme", 10_000_000_000, 0).await;
     let browser = town.member(account, Role::Developer).await;
     let (key, _) = town.key(&browser, "studio").await;
@@ -160,7 +160,7 @@ pub(crate) fn name(request: RequestId) -> String {
 
 #[tokio::test]
 async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let scene = scene(&town).await;
     let (all, _) = town.pages(&scene.browser, "/api/tasks?limit=2").await;
     let mut expected: Vec<String> = scene.tasks.map(name).to_vec();
@@ -222,7 +222,7 @@ async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
 
 #[tokio::test]
 async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let scene = scene(&town).await;
     let show = async |request: RequestId| {
         let path = format!("/api/tasks/{}", name(request));
@@ -266,7 +266,7 @@ async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
 
 #[tokio::test]
 async fn stopping_a_task_says_what_became_of_it_and_of_its_money() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let scene = scene(&town).await;
     let path = format!("/api/tasks/{}/cancel", name(scene.tasks[1]));
     let cancel = || town.send(&scene.browser, Method::POST, &path, None);

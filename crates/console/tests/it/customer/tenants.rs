@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use trunkline_store::people::Role;
 use trunkline_types::RequestId;
 
-use crate::customer::harness::{Browser, Town, Wish};
-use crate::client::{Got, ask, request};
+use crate::customer::harness::{Browser, CustomerConsole, CallSpec};
+use crate::client::{Response, ask, request};
 
 /// Every route of a customer: method, path and body, with the ids of something.
 fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Value>)> {
@@ -65,7 +65,7 @@ fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Valu
 
 #[tokio::test]
 async fn the_routes_that_are_walked_are_all_there_are() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let document = ask(&town.console, request(Method::GET, "/openapi.json"))
         .await
         .json();
@@ -90,7 +90,7 @@ async fn the_routes_that_are_walked_are_all_there_are() {
 }
 
 /// An answer without what must differ: the id of the request.
-fn alike(got: &Got) -> (u16, Value) {
+fn alike(got: &Response) -> (u16, Value) {
     let mut body = got.json();
     if let Some(error) = body["error"].as_object_mut() {
         error.remove("request_id");
@@ -100,7 +100,7 @@ fn alike(got: &Got) -> (u16, Value) {
 
 #[tokio::test]
 async fn what_is_anothers_answers_exactly_as_what_never_was() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let (ours, theirs) = (
         town.firm("Ours", 1_000_000_000, 0).await,
         town.firm("Theirs", 1_000_000_000, 0).await,
@@ -110,10 +110,10 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
         town.member(theirs, Role::Owner).await,
     );
     let (key, _) = town.key(&they, "their canary key").await;
-    let wish = Wish {
+    let wish = CallSpec {
         key: Some(key),
         model: "canary-model".to_owned(),
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let call = town.call(theirs, wish).await;
     let task = crate::customer::tasks::waiting(&town, theirs, key).await;
@@ -162,7 +162,7 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
 
 #[tokio::test]
 async fn nobody_who_is_not_signed_in_or_comes_from_elsewhere_gets_anything() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let owner = town.member(account, Role::Owner).await;
     let (key, _) = town.key(&owner, "laptop").await;
@@ -192,15 +192,15 @@ async fn nobody_who_is_not_signed_in_or_comes_from_elsewhere_gets_anything() {
 
 #[tokio::test]
 async fn everybody_reads_and_writes_what_their_role_allows() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 10_000_000_000, 0).await;
     let owner = town.member(account, Role::Owner).await;
     for role in Role::ALL {
         let somebody = town.member(account, role).await;
         let (key, _) = town.key(&owner, "laptop").await;
-        let wish = Wish {
+        let wish = CallSpec {
             key: Some(key),
-            ..Wish::default()
+            ..CallSpec::default()
         };
         let call = town.call(account, wish).await;
         let task = crate::customer::tasks::waiting(&town, account, key).await;

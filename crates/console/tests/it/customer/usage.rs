@@ -5,30 +5,30 @@ use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
 use trunkline_types::Money;
 
-use crate::customer::harness::{Town, Wish};
+use crate::customer::harness::{CustomerConsole, CallSpec};
 
 #[tokio::test]
 async fn sums_are_apart_for_what_is_asked_and_come_to_the_same_total() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Owner).await;
     let (key, _) = town.key(&browser, "laptop").await;
-    let keyed = Wish {
+    let keyed = CallSpec {
         key: Some(key),
-        ..Wish::default()
+        ..CallSpec::default()
     };
     let charged = town.call(account, keyed).await;
     town.refund(account, charged, 100_000).await;
-    let painted = Wish {
+    let painted = CallSpec {
         model: "painter".to_owned(),
         endpoint: "images".to_owned(),
         nanos: 20_000_000,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     town.call(account, painted).await;
-    let failed = Wish {
+    let failed = CallSpec {
         outcome: Outcome::NoResult,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     town.call(account, failed).await;
     for (by, lines) in [
@@ -85,7 +85,7 @@ fn nanos(amount: &Value) -> i64 {
 
 #[tokio::test]
 async fn an_account_without_calls_has_sums_of_nothing() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     let report = town.read(&browser, "/api/usage").await;
@@ -98,16 +98,16 @@ async fn an_account_without_calls_has_sums_of_nothing() {
 
 #[tokio::test]
 async fn a_table_is_safe_to_open_in_a_spreadsheet() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Owner).await;
     let (key, _) = town
         .key(&browser, "=HYPERLINK(\"http://x.example\",\"pay\")")
         .await;
-    let wish = Wish {
+    let wish = CallSpec {
         key: Some(key),
         model: "@sum, or \"other\"".to_owned(),
-        ..Wish::default()
+        ..CallSpec::default()
     };
     town.call(account, wish).await;
     let got = town
@@ -134,7 +134,7 @@ async fn a_table_is_safe_to_open_in_a_spreadsheet() {
 
 #[tokio::test]
 async fn days_that_make_no_sense_are_refused() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     for path in ["/api/usage", "/api/usage.csv"] {

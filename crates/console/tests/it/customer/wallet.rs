@@ -10,9 +10,9 @@ use trunkline_ledger::accounts::{self, Adjust, AdjustAnswer, Wallet};
 use trunkline_store::people::Role;
 use trunkline_types::{AccountId, Money};
 
-use crate::customer::harness::{Browser, Town, Wish, field};
+use crate::customer::harness::{Browser, CustomerConsole, CallSpec, field};
 
-async fn adjust(town: &Town, account: AccountId, wallet: Wallet, nanos: i64, reason: &str) {
+async fn adjust(town: &CustomerConsole, account: AccountId, wallet: Wallet, nanos: i64, reason: &str) {
     let word = Adjust {
         request: town.request(),
         account,
@@ -28,7 +28,7 @@ async fn adjust(town: &Town, account: AccountId, wallet: Wallet, nanos: i64, rea
 }
 
 /// An account to which everything has happened that can.
-async fn busy(town: &Town) -> (AccountId, Browser) {
+async fn busy(town: &CustomerConsole) -> (AccountId, Browser) {
     let account = town.firm("Acme", 1_000_000_000, 700_000).await;
     let browser = town.member(account, Role::Billing).await;
     for number in 0..9 {
@@ -37,9 +37,9 @@ async fn busy(town: &Town) -> (AccountId, Browser) {
         } else {
             Outcome::Complete
         };
-        let wish = Wish {
+        let wish = CallSpec {
             outcome,
-            ..Wish::default()
+            ..CallSpec::default()
         };
         let request = town.call(account, wish).await;
         if number == 0 || number == 4 {
@@ -75,7 +75,7 @@ fn sum(lines: &[Value], wallet: &str) -> i64 {
 
 #[tokio::test]
 async fn all_lines_together_are_the_balance_whatever_the_size_of_pages() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let (_, browser) = busy(&town).await;
     let wallet = town.read(&browser, "/api/wallet").await;
     let (all, _) = town.pages(&browser, "/api/wallet/ledger?limit=200").await;
@@ -118,7 +118,7 @@ async fn all_lines_together_are_the_balance_whatever_the_size_of_pages() {
 
 #[tokio::test]
 async fn lines_say_what_they_are_and_are_found_by_it() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let (_, browser) = busy(&town).await;
     let (all, _) = town.pages(&browser, "/api/wallet/ledger").await;
     let mut counted = 0;
@@ -187,7 +187,7 @@ async fn lines_say_what_they_are_and_are_found_by_it() {
 
 #[tokio::test]
 async fn the_table_has_every_line_and_runs_nothing() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let (_, browser) = busy(&town).await;
     let (all, _) = town.pages(&browser, "/api/wallet/ledger").await;
     let got = town.get(&browser, "/api/wallet/ledger.csv").await;
@@ -219,7 +219,7 @@ async fn the_table_has_every_line_and_runs_nothing() {
 
 #[tokio::test]
 async fn a_mark_is_set_and_whoever_is_below_it_is_told() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Billing).await;
     let put = |body: Value| {
@@ -255,7 +255,7 @@ async fn a_mark_is_set_and_whoever_is_below_it_is_told() {
 
 #[tokio::test]
 async fn a_balance_is_low_by_what_is_spent_and_not_by_what_is_held_and_every_page_says_the_same() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Billing).await;
     let said = async || {
@@ -279,17 +279,17 @@ async fn a_balance_is_low_by_what_is_spent_and_not_by_what_is_held_and_every_pag
         )
         .await;
     assert_eq!(set.json()["balance"]["is_low"], false);
-    let half = Wish {
+    let half = CallSpec {
         nanos: 500_000_000,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     town.hold(account, &half).await;
     let held = said().await;
     assert_eq!(held["available_usd"], "0.5");
     assert_eq!(held["is_low"], false, "what is held is not spent yet");
-    let fifth = Wish {
+    let fifth = CallSpec {
         nanos: 200_000_000,
-        ..Wish::default()
+        ..CallSpec::default()
     };
     town.call(account, fifth).await;
     assert_eq!(said().await["is_low"], true, "0.8 are left of 1");
@@ -302,7 +302,7 @@ async fn a_balance_is_low_by_what_is_spent_and_not_by_what_is_held_and_every_pag
 
 #[tokio::test]
 async fn an_empty_organisation_has_nothing_and_says_so() {
-    let town = Town::new().await;
+    let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let browser = town.member(account, Role::Viewer).await;
     let wallet = town.read(&browser, "/api/wallet").await;

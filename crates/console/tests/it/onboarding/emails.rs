@@ -3,11 +3,11 @@
 use trunkline_console::SignUp;
 use trunkline_store::people::Role;
 
-use crate::onboarding::harness::House;
+use crate::onboarding::harness::OnboardingConsole;
 
 #[tokio::test]
 async fn without_mail_the_operator_sees_the_link_to_pass_on() {
-    let house = House::with(|settings| settings.sign_up = SignUp::Open).await;
+    let house = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Open).await;
     let (operator, _) = house
         .person("op@example.com", Role::Owner, true, true)
         .await;
@@ -45,7 +45,7 @@ async fn without_mail_the_operator_sees_the_link_to_pass_on() {
 
 #[tokio::test]
 async fn only_an_operator_who_has_just_given_the_password_sees_letters() {
-    let house = House::with(|_| {}).await;
+    let house = OnboardingConsole::with(|_| {}).await;
     let (operator, _) = house
         .person("op@example.com", Role::Owner, true, true)
         .await;

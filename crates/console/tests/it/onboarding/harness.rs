@@ -18,12 +18,12 @@ use trunkline_store::redemption_codes::{self, NewCode, RedemptionCode, Wallet};
 use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, Shard, Timestamp, uuid_v7};
 
-use crate::client::{DASH_URL, Got, ask, parts};
-use crate::fake_catalog::Stall;
+use crate::client::{DASH_URL, Response, ask, parts};
+use crate::fake_catalog::FakeCatalog;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-pub(crate) struct House {
+pub(crate) struct OnboardingConsole {
     pub(crate) db: Db,
     pub(crate) console: Console,
     pub(crate) people: Database,
@@ -32,12 +32,12 @@ pub(crate) struct House {
 
 /// Somebody with a browser, at an address of the network.
 pub(crate) struct Visitor<'a> {
-    house: &'a House,
+    house: &'a OnboardingConsole,
     pub(crate) jar: BTreeMap<String, String>,
     pub(crate) address: String,
 }
 
-impl House {
+impl OnboardingConsole {
     /// Where everybody may sign up and letters are mailed.
     pub(crate) async fn open() -> Self {
         Self::with(|settings| {
@@ -62,7 +62,7 @@ impl House {
         let mut settings = ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1");
         set(&mut settings);
         let data = db.connect(DbRole::Data).await;
-        let parts = parts(data, people.clone(), &Stall::new(), settings);
+        let parts = parts(data, people.clone(), &FakeCatalog::new(), settings);
         Self {
             keyring: parts.keyring.clone(),
             console: Console::new(parts),
@@ -84,7 +84,7 @@ impl House {
     }
 
     /// Letters to an address as they would be sent, oldest first.
-    pub(crate) async fn letters_to(&self, address: &str) -> Vec<(String, String)> {
+    pub(crate) async fn mails_to(&self, address: &str) -> Vec<(String, String)> {
         let rows = self
             .db
             .ask(&format!(
@@ -111,7 +111,7 @@ impl House {
 
     /// The token of the newest letter to an address.
     pub(crate) async fn token_to(&self, address: &str) -> String {
-        let (_, link) = self.letters_to(address).await.pop().expect("a letter");
+        let (_, link) = self.mails_to(address).await.pop().expect("a letter");
         link.split_once('#').expect("a token").1.to_owned()
     }
 
@@ -223,11 +223,11 @@ impl House {
 }
 
 impl Visitor<'_> {
-    pub(crate) async fn get(&mut self, path: &str) -> Got {
+    pub(crate) async fn get(&mut self, path: &str) -> Response {
         self.ask(Method::GET, path, None).await
     }
 
-    pub(crate) async fn post(&mut self, path: &str, body: &Value) -> Got {
+    pub(crate) async fn post(&mut self, path: &str, body: &Value) -> Response {
         self.ask(Method::POST, path, Some(body)).await
     }
 
@@ -246,19 +246,19 @@ impl Visitor<'_> {
         self.get("/api/session").await.json()
     }
 
-    pub(crate) async fn sign_up(&mut self, email: &str) -> Got {
+    pub(crate) async fn sign_up(&mut self, email: &str) -> Response {
         let body = json!({
             "email": email, "name": "Ada", "password": PASSWORD, "organisation": "Engines",
         });
         self.post("/api/sign-up", &body).await
     }
 
-    pub(crate) async fn sign_in(&mut self, email: &str, password: &str) -> Got {
+    pub(crate) async fn sign_in(&mut self, email: &str, password: &str) -> Response {
         let body = json!({ "email": email, "password": password });
         self.post("/api/session", &body).await
     }
 
-    async fn ask(&mut self, method: Method, path: &str, body: Option<&Value>) -> Got {
+    async fn ask(&mut self, method: Method, path: &str, body: Option<&Value>) -> Response {
         let cookies: Vec<String> = self
             .jar
             .iter()

@@ -4,23 +4,23 @@ use serde_json::{Value, json};
 use trunkline_console::{Provider as Settings, SignUp, Trial};
 use trunkline_store::people::{self, NewInvitation, Role};
 
-use crate::onboarding::harness::{House, Visitor};
-use crate::onboarding::provider::{Asked, Provider};
+use crate::onboarding::harness::{OnboardingConsole, Visitor};
+use crate::onboarding::provider::{AuthorizationRequest, Provider};
 
 /// Makes a token of a provider wrong in one way.
 type Spoil = fn(&mut Value);
 
-async fn house(provider: &Provider, set: impl FnOnce(&mut Settings)) -> House {
+async fn house(provider: &Provider, set: impl FnOnce(&mut Settings)) -> OnboardingConsole {
     let mut settings = provider.settings();
     set(&mut settings);
-    House::with(|house| house.providers = vec![settings]).await
+    OnboardingConsole::with(|house| house.providers = vec![settings]).await
 }
 
 /// Goes to the provider with a page to come back to.
-async fn go(visitor: &mut Visitor<'_>, query: &str) -> Asked {
+async fn go(visitor: &mut Visitor<'_>, query: &str) -> AuthorizationRequest {
     let got = visitor.get(&format!("/api/oidc/work/start{query}")).await;
     assert_eq!(got.status.as_u16(), 302, "{got:?}");
-    Asked::of(got.header("location"))
+    AuthorizationRequest::of(got.header("location"))
 }
 
 /// Where a browser is led when it comes back.
@@ -145,7 +145,7 @@ async fn a_way_is_good_once_for_one_browser_and_for_ten_minutes() {
     house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.visitor();
     let asked = go(&mut ada, "").await;
-    let consent = |asked: &Asked| {
+    let consent = |asked: &AuthorizationRequest| {
         let claims = provider.claims(asked, "s-1", "ada@example.com");
         provider.consent(asked, claims)
     };
@@ -256,7 +256,7 @@ async fn nobody_new_is_let_in_unless_they_are_invited_or_the_provider_may() {
     let mut settings = provider.settings();
     settings.makes_people = true;
     settings.allowed_domains = vec!["example.com".to_owned()];
-    let open = House::with(|house| {
+    let open = OnboardingConsole::with(|house| {
         house.providers = vec![settings];
         house.sign_up = SignUp::Closed;
         house.trial = Some(Trial {

@@ -26,7 +26,7 @@ const CLIENT_SECRET: &str = "psst/+ canary";
 
 /// What somebody was sent to the provider with.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct AuthorizationRequest {
     pub(crate) query: BTreeMap<String, String>,
 }
 
@@ -39,7 +39,7 @@ struct Shared {
     issuer: String,
     keys: Mutex<Vec<Key>>,
     /// What a code is worth: the claims, and the way that it belongs to.
-    codes: Mutex<HashMap<String, (Value, Asked)>>,
+    codes: Mutex<HashMap<String, (Value, AuthorizationRequest)>>,
     is_away: Mutex<bool>,
 }
 
@@ -103,7 +103,7 @@ impl Provider {
     }
 
     /// What the provider says of somebody, unless the test changes it.
-    pub(crate) fn claims(&self, asked: &Asked, subject: &str, email: &str) -> Value {
+    pub(crate) fn claims(&self, asked: &AuthorizationRequest, subject: &str, email: &str) -> Value {
         let now = SystemClock.now().seconds();
         json!({
             "iss": self.shared.issuer,
@@ -120,7 +120,7 @@ impl Provider {
     }
 
     /// Lets somebody through: the address of the console to come back to.
-    pub(crate) fn consent(&self, asked: &Asked, claims: Value) -> String {
+    pub(crate) fn consent(&self, asked: &AuthorizationRequest, claims: Value) -> String {
         let code = format!("code-{}", self.shared.codes.lock().unwrap().len());
         let mut codes = self.shared.codes.lock().unwrap();
         codes.insert(code.clone(), (claims, asked.clone()));
@@ -138,7 +138,7 @@ impl Provider {
     }
 }
 
-impl Asked {
+impl AuthorizationRequest {
     /// Reads where the console sends somebody.
     pub(crate) fn of(location: &str) -> Self {
         let url = url::Url::parse(location).unwrap();

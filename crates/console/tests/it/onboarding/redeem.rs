@@ -10,7 +10,7 @@ use trunkline_store::redemption_codes::{self, RedemptionCode, Wallet};
 use trunkline_testkit::{Db, SystemClock, all_at_once};
 use trunkline_types::Clock as _;
 
-use crate::onboarding::harness::House;
+use crate::onboarding::harness::OnboardingConsole;
 
 const PATH: &str = "/api/wallet/redeem";
 
@@ -20,7 +20,7 @@ fn body(code: &str) -> Value {
 
 #[tokio::test]
 async fn a_code_is_worth_its_amount_once() {
-    let house = House::with(|_| {}).await;
+    let house = OnboardingConsole::with(|_| {}).await;
     let (person, account) = house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.signed_in(person, false).await;
     let code = house.code("5", Wallet::Paid, None).await;
@@ -61,7 +61,7 @@ async fn a_code_is_worth_its_amount_once() {
 
 #[tokio::test]
 async fn a_gift_is_no_top_up_and_a_paid_code_is_one() {
-    let house = House::with(|_| {}).await;
+    let house = OnboardingConsole::with(|_| {}).await;
     let (person, account) = house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.signed_in(person, false).await;
     let gift = house.code("1", Wallet::Trial, None).await;
@@ -75,7 +75,7 @@ async fn a_gift_is_no_top_up_and_a_paid_code_is_one() {
 
 #[tokio::test]
 async fn every_code_that_is_not_good_is_answered_alike() {
-    let house = House::with(|_| {}).await;
+    let house = OnboardingConsole::with(|_| {}).await;
     let (person, account) = house.member("ada@example.com", Role::Owner).await;
     let (other, _) = house.member("bob@example.com", Role::Owner).await;
     let mut ada = house.signed_in(person, false).await;
@@ -121,7 +121,7 @@ async fn every_code_that_is_not_good_is_answered_alike() {
 
 #[tokio::test]
 async fn of_many_accounts_at_once_one_gets_it() {
-    let house = House::with(|_| {}).await;
+    let house = OnboardingConsole::with(|_| {}).await;
     let code = house.code("5", Wallet::Paid, None).await;
     let mut accounts = Vec::new();
     let mut visitors = Vec::new();
@@ -154,7 +154,7 @@ async fn of_many_accounts_at_once_one_gets_it() {
 
 #[tokio::test]
 async fn guessing_is_bounded_by_account_and_by_network() {
-    let house = House::with(|_| {}).await;
+    let house = OnboardingConsole::with(|_| {}).await;
     let code = house.code("5", Wallet::Paid, None).await;
     let mut last = None;
     for number in 0..4 {
@@ -194,7 +194,7 @@ async fn guessing_is_bounded_by_account_and_by_network() {
 
 #[tokio::test]
 async fn only_who_may_touch_the_wallet_redeems() {
-    let house = House::with(|settings| settings.sign_up = SignUp::Closed).await;
+    let house = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Closed).await;
     let code = house.code("5", Wallet::Paid, None).await;
     for (number, role) in Role::ALL.into_iter().enumerate() {
         let (person, _) = house.member(&format!("p{number}@example.com"), role).await;
@@ -228,7 +228,7 @@ async fn a_line_that_breaks_at_the_commit_leaves_both_or_neither() {
         ..PoolSettings::named("test")
     };
     let people = connect(&url, DbRole::Console, settings).await.unwrap();
-    let house = House::over(db, people, |_| {}).await;
+    let house = OnboardingConsole::over(db, people, |_| {}).await;
     let beside = house.db.connect(DbRole::Console).await;
     let (person, account) = house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.signed_in(person, false).await;

@@ -7,10 +7,10 @@ use trunkline_console::SignUp;
 use trunkline_store::people::{self, NewInvitation, Role};
 use trunkline_testkit::all_at_once;
 
-use crate::onboarding::harness::{House, PASSWORD};
+use crate::onboarding::harness::{OnboardingConsole, PASSWORD};
 
 /// Answers that nobody may tell apart.
-fn facts(got: &crate::client::Got) -> (u16, Value, Vec<String>) {
+fn facts(got: &crate::client::Response) -> (u16, Value, Vec<String>) {
     let mut names: Vec<String> = got.headers.keys().map(ToString::to_string).collect();
     names.sort();
     let body = if got.body.is_empty() {
@@ -23,7 +23,7 @@ fn facts(got: &crate::client::Got) -> (u16, Value, Vec<String>) {
 
 #[tokio::test]
 async fn somebody_signs_up_proves_the_address_and_has_an_organisation() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     let mut ada = house.visitor();
     let got = ada.sign_up(" Ada@Example.com ").await;
     assert_eq!(got.status.as_u16(), 202);
@@ -34,7 +34,7 @@ async fn somebody_signs_up_proves_the_address_and_has_an_organisation() {
     let people = house.db.ask("SELECT count(*)::text FROM app.person").await;
     assert_eq!(people, ["0"], "a sign-up is nobody yet");
 
-    let letters = house.letters_to("ada@example.com").await;
+    let letters = house.mails_to("ada@example.com").await;
     assert_eq!(letters.len(), 1);
     assert_eq!(letters[0].0, "verify");
     assert!(
@@ -72,7 +72,7 @@ async fn somebody_signs_up_proves_the_address_and_has_an_organisation() {
 
 #[tokio::test]
 async fn a_known_address_is_answered_like_an_unknown_one_and_its_owner_is_told() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     house.member("known@example.com", Role::Owner).await;
     let (mut one, mut other) = (house.visitor(), house.visitor());
     let began = Instant::now();
@@ -85,7 +85,7 @@ async fn a_known_address_is_answered_like_an_unknown_one_and_its_owner_is_told()
     for took in [first, second] {
         assert!(took >= Duration::from_millis(400), "{took:?}");
     }
-    let letters = house.letters_to("known@example.com").await;
+    let letters = house.mails_to("known@example.com").await;
     assert_eq!(
         letters,
         [(
@@ -105,12 +105,12 @@ async fn a_known_address_is_answered_like_an_unknown_one_and_its_owner_is_told()
     assert_eq!(known.status.as_u16(), 202);
     assert_eq!(facts(&known), facts(&unknown));
     assert_eq!(facts(&known), facts(&nonsense));
-    assert_eq!(house.letters_to("nobody@example.com").await.len(), 0);
+    assert_eq!(house.mails_to("nobody@example.com").await.len(), 0);
 }
 
 #[tokio::test]
 async fn a_stranger_who_signs_up_with_my_address_gets_no_password_into_my_account() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     let mut mallory = house.visitor();
     mallory.sign_up("ada@example.com").await;
     // Ada opens the letter that she did not ask for, in a browser of her own.
@@ -143,7 +143,7 @@ async fn a_stranger_who_signs_up_with_my_address_gets_no_password_into_my_accoun
 
 #[tokio::test]
 async fn of_two_sign_ups_with_one_address_the_first_that_is_proved_counts() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     let (mut first, mut second) = (house.visitor(), house.visitor());
     first.sign_up("ada@example.com").await;
     let one = house.token_to("ada@example.com").await;
@@ -164,7 +164,7 @@ async fn of_two_sign_ups_with_one_address_the_first_that_is_proved_counts() {
 
 #[tokio::test]
 async fn a_link_that_is_used_by_many_at_once_makes_one_person() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     house.visitor().sign_up("ada@example.com").await;
     let token = house.token_to("ada@example.com").await;
     let tries = (0..4).map(|_| async {
@@ -184,7 +184,7 @@ async fn a_link_that_is_used_by_many_at_once_makes_one_person() {
 
 #[tokio::test]
 async fn links_are_over_after_two_days_and_after_an_hour() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     let mut ada = house.visitor();
     ada.sign_up("ada@example.com").await;
     let verify = house.token_to("ada@example.com").await;
@@ -215,7 +215,7 @@ async fn links_are_over_after_two_days_and_after_an_hour() {
 
 #[tokio::test]
 async fn a_new_password_ends_every_sign_in_and_a_bad_one_does_not_cost_the_link() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     let (person, _) = house.member("ada@example.com", Role::Owner).await;
     let mut old = house.signed_in(person, true).await;
     assert_eq!(old.session().await["signed_in"], true);
@@ -250,7 +250,7 @@ async fn a_new_password_ends_every_sign_in_and_a_bad_one_does_not_cost_the_link(
 
 #[tokio::test]
 async fn the_next_letter_voids_the_link_of_the_one_before() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.visitor();
     ada.done(
@@ -272,14 +272,14 @@ async fn the_next_letter_voids_the_link_of_the_one_before() {
 
 #[tokio::test]
 async fn letters_are_bounded_by_address_and_by_network() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     house.member("ada@example.com", Role::Owner).await;
     let mut visitor = house.visitor_at("198.51.100.1");
     let body = json!({ "email": "ada@example.com" });
     for _ in 0..5 {
         visitor.done("/api/password/forgot", &body).await;
     }
-    assert_eq!(house.letters_to("ada@example.com").await.len(), 3);
+    assert_eq!(house.mails_to("ada@example.com").await.len(), 3);
     for number in 5..20 {
         let body = json!({ "email": format!("p{number}@example.com") });
         visitor.done("/api/password/forgot", &body).await;
@@ -302,16 +302,16 @@ async fn letters_are_bounded_by_address_and_by_network() {
         .await;
     house.db.shift_clock(3_601).await;
     visitor.done("/api/password/forgot", &body).await;
-    assert_eq!(house.letters_to("ada@example.com").await.len(), 4);
+    assert_eq!(house.mails_to("ada@example.com").await.len(), 4);
 }
 
 #[tokio::test]
 async fn who_may_sign_up_is_the_operators_to_say() {
-    let closed = House::with(|_| {}).await;
+    let closed = OnboardingConsole::with(|_| {}).await;
     let got = closed.visitor().sign_up("ada@example.com").await;
     got.error(403, "sign_up_closed");
 
-    let house = House::with(|settings| settings.sign_up = SignUp::Invitation).await;
+    let house = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Invitation).await;
     let (_, account) = house.member("owner@example.com", Role::Owner).await;
     house
         .visitor()
@@ -359,7 +359,7 @@ async fn who_may_sign_up_is_the_operators_to_say() {
 
 #[tokio::test]
 async fn somebody_whose_address_is_not_proved_may_ask_for_another_letter() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     let (person, _) = house
         .person("ada@example.com", Role::Owner, false, false)
         .await;
@@ -377,7 +377,7 @@ async fn somebody_whose_address_is_not_proved_may_ask_for_another_letter() {
     assert_eq!(session["person"]["email_verified"], true);
     ada.done("/api/email/verify/again", &json!({})).await;
     assert_eq!(
-        house.letters_to("ada@example.com").await.len(),
+        house.mails_to("ada@example.com").await.len(),
         2,
         "there is nothing to prove"
     );
@@ -388,7 +388,7 @@ async fn somebody_whose_address_is_not_proved_may_ask_for_another_letter() {
 
 #[tokio::test]
 async fn fields_are_checked_and_tokens_are_nowhere_in_the_tables() {
-    let house = House::open().await;
+    let house = OnboardingConsole::open().await;
     let mut ada = house.visitor();
     for (field, value) in [
         ("email", json!("no address")),

@@ -4,10 +4,10 @@ use serde_json::json;
 use trunkline_console::{SignUp, Trial};
 use trunkline_testkit::all_at_once;
 
-use crate::onboarding::harness::House;
+use crate::onboarding::harness::OnboardingConsole;
 
-async fn house(per_day: u32) -> House {
-    House::with(|settings| {
+async fn house(per_day: u32) -> OnboardingConsole {
+    OnboardingConsole::with(|settings| {
         settings.sign_up = SignUp::Open;
         settings.trial = Some(Trial {
             amount: "0.20".parse().unwrap(),
@@ -19,7 +19,7 @@ async fn house(per_day: u32) -> House {
 }
 
 /// Signs up with an address and says what the trial wallet of the new organisation holds.
-async fn given(house: &House, email: &str, network: &str) -> String {
+async fn given(house: &OnboardingConsole, email: &str, network: &str) -> String {
     let mut visitor = house.visitor_at(network);
     assert_eq!(visitor.sign_up(email).await.status.as_u16(), 202);
     let token = house.token_to(email).await;

@@ -6,7 +6,7 @@ use http::{Method, Request};
 use serde_json::json;
 
 use super::{Browser, PASSWORD};
-use crate::client::{DASH_URL, Desk, request};
+use crate::client::{DASH_URL, TestConsole, request};
 
 const OURS: (&str, &str) = ("x-trunkline-console", "1");
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -20,7 +20,7 @@ fn post(path: &str, headers: &[(&str, &str)], body: String) -> Request<Body> {
 }
 
 /// Every path that changes something, as the document tells it.
-async fn writing(desk: &Desk) -> Vec<(Method, String)> {
+async fn writing(desk: &TestConsole) -> Vec<(Method, String)> {
     let document = desk.get("/openapi.json").await.json();
     let paths = document["paths"].as_object().unwrap();
     let mut all = Vec::new();
@@ -38,7 +38,7 @@ async fn writing(desk: &Desk) -> Vec<(Method, String)> {
 
 #[tokio::test]
 async fn posts_of_other_sites_are_refused_on_every_path_in_every_form() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = desk.operator().await;
     let cookie = browser.cookie().unwrap();
     let before = browser.get("/api/members").await.json();
@@ -78,7 +78,7 @@ async fn posts_of_other_sites_are_refused_on_every_path_in_every_form() {
 
 #[tokio::test]
 async fn no_other_site_may_ask_first_or_read() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = desk.operator().await;
     for path in ["/api/session", "/api/members", "/api/none"] {
         let mut asked = request(Method::OPTIONS, path);
@@ -106,7 +106,7 @@ async fn no_other_site_may_ask_first_or_read() {
 
 #[tokio::test]
 async fn our_own_pages_are_let_in_by_either_sign() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     let body = || json!({ "email": "ada@example.com", "password": PASSWORD }).to_string();
     for headers in [
@@ -131,7 +131,7 @@ async fn our_own_pages_are_let_in_by_either_sign() {
 
 #[tokio::test]
 async fn bodies_are_json_whole_and_small() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let ours = [("origin", DASH_URL), OURS];
     let try_with = async |kind: (&str, &str), body: String| {
         let headers = [&ours[..], &[kind]].concat();
@@ -182,7 +182,7 @@ async fn bodies_are_json_whole_and_small() {
 
 #[tokio::test]
 async fn a_method_that_a_path_has_not_is_told_so_without_a_guard() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = Browser::new(&desk);
     let got = browser.send(Method::PUT, "/api/session", None).await;
     got.error(405, "method_not_allowed");

@@ -7,13 +7,13 @@ use trunkline_testkit::all_at_once;
 use trunkline_types::AccountId;
 
 use super::{Browser, setup_body};
-use crate::client::{DASH_URL, Desk};
+use crate::client::{DASH_URL, TestConsole};
 
 const HERE: &str = "127.0.0.1";
 
 /// A console as `trunkline dev` opens it, its seeded account, and the token of its link.
-async fn dev(mode: Mode, offered: bool) -> (Desk, AccountId, String) {
-    let desk = Desk::new().await;
+async fn dev(mode: Mode, offered: bool) -> (TestConsole, AccountId, String) {
+    let desk = TestConsole::new().await;
     let seeded = desk.organisation("Developer").await;
     let token = Token::fresh(&SystemRandom).unwrap();
     let settings = ConsoleSettings {

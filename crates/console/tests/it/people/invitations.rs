@@ -6,7 +6,7 @@ use trunkline_store::people::Role;
 use trunkline_testkit::all_at_once;
 
 use super::{Browser, PASSWORD};
-use crate::client::{DASH_URL, Desk};
+use crate::client::{DASH_URL, TestConsole};
 
 const PATH: &str = "/api/members/invitations";
 const ACCEPT: &str = "/api/invitations/accept";
@@ -28,7 +28,7 @@ async fn invite(owner: &Browser<'_>, email: &str, role: &str) -> (String, Value)
 
 #[tokio::test]
 async fn somebody_new_takes_an_invitation_with_a_name_and_a_password() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let owner = desk.operator().await;
     let (token, made) = invite(&owner, "Grace@Example.com", "developer").await;
     assert_eq!(made["email"], "grace@example.com");
@@ -93,7 +93,7 @@ async fn somebody_new_takes_an_invitation_with_a_name_and_a_password() {
 
 #[tokio::test]
 async fn somebody_known_takes_it_with_their_password_or_their_sign_in() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let operator = desk.operator().await;
     desk.db.shift_clock(601).await;
     for (name, needs_password) in [("Acme", true), ("Other", false)] {
@@ -141,7 +141,7 @@ async fn somebody_known_takes_it_with_their_password_or_their_sign_in() {
 
 #[tokio::test]
 async fn a_link_that_is_over_taken_back_or_replaced_is_not_good_and_nobody_is_told_which() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let owner = desk.operator().await;
     let browser = Browser::new(&desk);
     let (replaced, _) = invite(&owner, "grace@example.com", "viewer").await;
@@ -167,7 +167,7 @@ async fn a_link_that_is_over_taken_back_or_replaced_is_not_good_and_nobody_is_to
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_who_take_one_link_at_once_one_gets_in() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let owner = desk.operator().await;
     let (token, _) = invite(&owner, "grace@example.com", "viewer").await;
     let tries = (0..5).map(|_| {
@@ -190,7 +190,7 @@ async fn where_mail_is_sent_the_link_goes_by_mail_alone_and_proves_the_address()
         sends_mail: true,
         ..ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1")
     };
-    let desk = Desk::with(settings).await;
+    let desk = TestConsole::with(settings).await;
     let owner = desk.operator().await;
     let got = owner
         .post(
@@ -210,7 +210,7 @@ async fn where_mail_is_sent_the_link_goes_by_mail_alone_and_proves_the_address()
 
 #[tokio::test]
 async fn a_letter_is_kept_for_the_operator_where_no_mail_is_sent_and_its_link_is_sealed() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let owner = desk.operator().await;
     let (token, _) = invite(&owner, "grace@example.com", "viewer").await;
     let letters = desk.db.ask("SELECT state FROM app.email").await;
@@ -226,7 +226,7 @@ async fn a_letter_is_kept_for_the_operator_where_no_mail_is_sent_and_its_link_is
 
 #[tokio::test]
 async fn invitations_are_bounded_and_addresses_checked() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let owner = desk.member(account, "ada@example.com", Role::Owner).await;
     for wrong in [

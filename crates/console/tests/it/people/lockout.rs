@@ -6,7 +6,7 @@ use serde_json::json;
 use trunkline_testkit::all_at_once;
 
 use super::{Browser, PASSWORD};
-use crate::client::{Desk, Got};
+use crate::client::{TestConsole, Response};
 
 const ADA: &str = "ada@example.com";
 
@@ -17,7 +17,7 @@ async fn fail(browser: &Browser<'_>, email: &str, times: usize) {
     }
 }
 
-fn told(got: &Got) -> String {
+fn told(got: &Response) -> String {
     let mut error = got.error(401, "sign_in_failed");
     error["request_id"] = json!(null);
     error.to_string()
@@ -25,7 +25,7 @@ fn told(got: &Got) -> String {
 
 #[tokio::test]
 async fn after_five_failures_an_address_rests_and_longer_each_time() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     let browser = Browser::new(&desk);
     fail(&browser, ADA, 4).await;
@@ -62,7 +62,7 @@ async fn after_five_failures_an_address_rests_and_longer_each_time() {
 
 #[tokio::test]
 async fn an_address_that_nobody_has_rests_too() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = Browser::new(&desk);
     fail(&browser, "nobody@example.com", 8).await;
     let locked = desk
@@ -82,7 +82,7 @@ async fn an_address_that_nobody_has_rests_too() {
 
 #[tokio::test]
 async fn a_network_has_thirty_failures_an_hour_and_is_then_told_to_wait() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     let browser = Browser::from(&desk, "203.0.113.9");
     for number in 0..30 {
@@ -102,7 +102,7 @@ async fn a_network_has_thirty_failures_an_hour_and_is_then_told_to_wait() {
 
 #[tokio::test]
 async fn who_signs_in_well_uses_up_nothing_of_the_network() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     let browser = Browser::new(&desk);
     for _ in 0..35 {
@@ -112,7 +112,7 @@ async fn who_signs_in_well_uses_up_nothing_of_the_network() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tries_at_once_are_many() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     // The right password is the last of twenty that are tried at the same moment.
     let tries = (0..20).map(|number| {
@@ -136,7 +136,7 @@ async fn many_tries_at_once_are_many() {
 
 #[tokio::test]
 async fn step_up_and_change_of_the_password_count_as_tries() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = desk.operator().await;
     for _ in 0..3 {
         let body = json!({ "password": "a wrong password" });
@@ -166,7 +166,7 @@ async fn step_up_and_change_of_the_password_count_as_tries() {
 
 #[tokio::test]
 async fn a_stranger_takes_as_long_as_a_wrong_password() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     let time = async |email: &'static str, address| {
         let browser = Browser::from(&desk, address);
@@ -189,7 +189,7 @@ async fn a_stranger_takes_as_long_as_a_wrong_password() {
 
 #[tokio::test]
 async fn what_is_over_is_swept_away() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     desk.setup_token().await;
     fail(&Browser::new(&desk), "x@example.com", 1).await;

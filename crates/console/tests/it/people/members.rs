@@ -5,20 +5,20 @@ use trunkline_store::people::Role;
 use trunkline_testkit::all_at_once;
 
 use super::Browser;
-use crate::client::Desk;
+use crate::client::TestConsole;
 
 async fn own_id(browser: &Browser<'_>) -> i64 {
     browser.session().await["person"]["id"].as_i64().unwrap()
 }
 
-async fn change(browser: &Browser<'_>, id: i64, role: &str) -> crate::client::Got {
+async fn change(browser: &Browser<'_>, id: i64, role: &str) -> crate::client::Response {
     let path = format!("/api/members/{id}");
     browser.patch(&path, json!({ "role": role })).await
 }
 
 #[tokio::test]
 async fn everybody_sees_the_members_and_an_owner_changes_them() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let owner = desk.member(account, "ada@example.com", Role::Owner).await;
     let viewer = desk.member(account, "vera@example.com", Role::Viewer).await;
@@ -56,7 +56,7 @@ async fn everybody_sees_the_members_and_an_owner_changes_them() {
 
 #[tokio::test]
 async fn an_admin_does_all_but_touch_owners() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let owner = desk.member(account, "ada@example.com", Role::Owner).await;
     let admin = desk.member(account, "max@example.com", Role::Admin).await;
@@ -94,7 +94,7 @@ async fn an_admin_does_all_but_touch_owners() {
 
 #[tokio::test]
 async fn the_last_owner_stays_and_everybody_else_may_go() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let owner = desk.member(account, "ada@example.com", Role::Owner).await;
     let viewer = desk.member(account, "vera@example.com", Role::Viewer).await;
@@ -127,7 +127,7 @@ async fn the_last_owner_stays_and_everybody_else_may_go() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_owners_who_go_at_once_one_stays() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     for round in 0..5 {
         let account = desk.organisation("Acme").await;
         let one = desk
@@ -153,7 +153,7 @@ async fn of_two_owners_who_go_at_once_one_stays() {
 
 #[tokio::test]
 async fn an_organisation_is_renamed_by_who_may() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let owner = desk.member(account, "ada@example.com", Role::Owner).await;
     let renamed = owner

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trunkline_store::people::Role;
 
 use super::Browser;
-use crate::client::Desk;
+use crate::client::TestConsole;
 
 /// What a route is answered with by owner, admin, developer, billing, viewer, in this order.
 struct Row {
@@ -150,7 +150,7 @@ fn rows() -> Vec<Row> {
 
 #[tokio::test]
 async fn every_route_is_open_to_the_roles_that_may_and_to_no_other() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     for (index, role) in Role::ALL.into_iter().enumerate() {
         let account = desk.organisation("Acme").await;
         let word = role.word();
@@ -188,7 +188,7 @@ async fn every_route_is_open_to_the_roles_that_may_and_to_no_other() {
 
 #[tokio::test]
 async fn every_route_that_is_documented_is_in_the_table() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let document = desk.get("/openapi.json").await.json();
     let known: Vec<(Method, String)> = rows()
         .into_iter()
@@ -223,7 +223,7 @@ async fn every_route_that_is_documented_is_in_the_table() {
 
 #[tokio::test]
 async fn a_stranger_is_asked_to_sign_in_wherever_something_is_somebodys() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let stranger = Browser::new(&desk);
     let open = [
         "/api/session",

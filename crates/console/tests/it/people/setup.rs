@@ -6,11 +6,11 @@ use trunkline_store::people::Role;
 use trunkline_testkit::all_at_once;
 
 use super::{Browser, PASSWORD, setup_body};
-use crate::client::{DASH_URL, Desk};
+use crate::client::{DASH_URL, TestConsole};
 
 #[tokio::test]
 async fn the_set_up_link_makes_the_operator_with_an_organisation_and_signs_in() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = Browser::new(&desk);
     let before = browser.session().await;
     assert_eq!(before["signed_in"], false);
@@ -58,7 +58,7 @@ async fn the_set_up_link_makes_the_operator_with_an_organisation_and_signs_in() 
 
 #[tokio::test]
 async fn the_link_works_once_and_not_after_a_day_and_not_when_another_was_given() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = Browser::new(&desk);
     let token = desk.setup_token().await;
     desk.db.shift_clock(86_401).await;
@@ -81,7 +81,7 @@ async fn the_link_works_once_and_not_after_a_day_and_not_when_another_was_given(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_who_bring_the_link_at_once_one_is_the_operator() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let token = desk.setup_token().await;
     let tries = (0..6).map(|number| {
         let (desk, token) = (&desk, token.clone());
@@ -101,7 +101,7 @@ async fn of_many_who_bring_the_link_at_once_one_is_the_operator() {
 
 #[tokio::test]
 async fn a_new_link_gives_an_operator_who_forgot_it_another_password() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let old = desk.operator().await;
     let account = old.session().await["account"]["id"].clone();
     let mut body = setup_body(&desk.setup_token().await);
@@ -124,7 +124,7 @@ async fn a_new_link_gives_an_operator_who_forgot_it_another_password() {
 
 #[tokio::test]
 async fn the_link_is_not_used_up_by_a_form_that_is_wrong() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = Browser::new(&desk);
     let token = desk.setup_token().await;
     for (field, value) in [
@@ -155,7 +155,7 @@ async fn the_link_is_not_used_up_by_a_form_that_is_wrong() {
 #[tokio::test]
 async fn the_seeded_account_of_dev_becomes_the_operators_and_nobody_elses() {
     let plain = ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1");
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let seeded = desk.organisation("Developer").await;
     let settings = ConsoleSettings {
         first_account: Some(seeded),

@@ -7,13 +7,13 @@ use trunkline_console::ConsoleSettings;
 use trunkline_store::people::{Changed, Role};
 
 use super::{Browser, PASSWORD};
-use crate::client::Desk;
+use crate::client::TestConsole;
 
 const DAY: i64 = 86_400;
 
 #[tokio::test]
 async fn a_person_signs_in_and_out() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     let browser = Browser::new(&desk);
     let got = browser.sign_in(" Ada@Example.com ", PASSWORD).await;
@@ -36,7 +36,7 @@ async fn a_person_signs_in_and_out() {
 
 #[tokio::test]
 async fn a_wrong_password_and_an_unknown_address_are_answered_alike() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     desk.operator().await;
     desk.person("elsewhere@example.com").await;
     let mut answers = BTreeSet::new();
@@ -59,7 +59,7 @@ async fn a_wrong_password_and_an_unknown_address_are_answered_alike() {
 
 #[tokio::test]
 async fn the_cookie_is_for_this_host_alone_over_tls_and_plain_without() {
-    let http = Desk::new().await;
+    let http = TestConsole::new().await;
     let browser = http.operator().await;
     let got = browser.sign_in("ada@example.com", PASSWORD).await;
     let line = got.header("set-cookie").to_owned();
@@ -71,7 +71,7 @@ async fn the_cookie_is_for_this_host_alone_over_tls_and_plain_without() {
     );
 
     let at = "https://console.example.com";
-    let https = Desk::with(ConsoleSettings::at(at, "https://api.example.com/v1")).await;
+    let https = TestConsole::with(ConsoleSettings::at(at, "https://api.example.com/v1")).await;
     let browser = Browser::at(&https, at);
     let body = super::setup_body(&https.setup_token().await);
     let got = browser.post("/api/setup", body).await;
@@ -102,7 +102,7 @@ async fn the_cookie_is_for_this_host_alone_over_tls_and_plain_without() {
 
 #[tokio::test]
 async fn a_cookie_that_was_there_before_signing_in_is_not_the_one_after() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let attacker = desk.operator().await;
     let planted = attacker.cookie().unwrap();
     let victim = Browser::new(&desk);
@@ -127,7 +127,7 @@ async fn a_cookie_that_was_there_before_signing_in_is_not_the_one_after() {
 
 #[tokio::test]
 async fn trust_lapses_after_ten_minutes_and_comes_back_with_the_password() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = desk.operator().await;
     let invite = json!({ "email": "grace@example.com", "role": "viewer" });
     let path = "/api/members/invitations";
@@ -175,7 +175,7 @@ async fn trust_lapses_after_ten_minutes_and_comes_back_with_the_password() {
 
 #[tokio::test]
 async fn a_sign_in_ends_after_seven_silent_days_and_after_thirty_at_the_latest() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let (used, silent) = (desk.operator().await, Browser::new(&desk));
     silent.sign_in("ada@example.com", PASSWORD).await;
     for _ in 0..4 {
@@ -201,7 +201,7 @@ async fn a_sign_in_ends_after_seven_silent_days_and_after_thirty_at_the_latest()
 
 #[tokio::test]
 async fn a_device_that_is_ended_is_out_at_once() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let phone = desk.operator().await;
     let laptop = Browser::from(&desk, "2001:db8::7");
     laptop.sign_in("ada@example.com", PASSWORD).await;
@@ -250,7 +250,7 @@ async fn a_device_that_is_ended_is_out_at_once() {
 
 #[tokio::test]
 async fn nobody_has_more_than_fifty_devices_and_the_silent_ones_go_first() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let first = desk.member(account, "ada@example.com", Role::Owner).await;
     let person = first.session().await["person"]["id"].as_i64().unwrap();
@@ -267,7 +267,7 @@ async fn nobody_has_more_than_fifty_devices_and_the_silent_ones_go_first() {
 
 #[tokio::test]
 async fn a_new_password_signs_other_devices_out() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let (own, other) = (desk.operator().await, Browser::new(&desk));
     other.sign_in("ada@example.com", PASSWORD).await;
     let change =
@@ -295,7 +295,7 @@ async fn a_new_password_signs_other_devices_out() {
 
 #[tokio::test]
 async fn a_person_looks_at_one_of_their_organisations_and_at_no_other() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let (acme, other) = (
         desk.organisation("Acme").await,
         desk.organisation("Other").await,
@@ -343,7 +343,7 @@ async fn a_person_looks_at_one_of_their_organisations_and_at_no_other() {
 
 #[tokio::test]
 async fn a_person_without_an_organisation_is_signed_in_and_sees_none() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let person = desk.person("ada@example.com").await;
     let browser = desk.device(person).await;
     let session = browser.session().await;

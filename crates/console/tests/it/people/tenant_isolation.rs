@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use trunkline_store::people::Role;
 
 use super::{Browser, PASSWORD};
-use crate::client::Desk;
+use crate::client::TestConsole;
 
 /// The error without the id of its request, which is always another.
-fn bare(got: &crate::client::Got) -> Value {
+fn bare(got: &crate::client::Response) -> Value {
     let mut error = got.error(404, "not_found");
     error["request_id"] = json!(null);
     error
@@ -16,7 +16,7 @@ fn bare(got: &crate::client::Got) -> Value {
 
 #[tokio::test]
 async fn what_belongs_to_another_organisation_is_as_unknown_as_what_never_was() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let (acme, other) = (
         desk.organisation("Acme").await,
         desk.organisation("Other").await,
@@ -83,7 +83,7 @@ async fn what_belongs_to_another_organisation_is_as_unknown_as_what_never_was() 
 
 #[tokio::test]
 async fn secrets_are_in_no_table_and_in_no_answer() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let token = desk.setup_token().await;
     let browser = Browser::new(&desk);
     let mut answers = Vec::new();
@@ -142,7 +142,7 @@ async fn secrets_are_in_no_table_and_in_no_answer() {
 
 #[tokio::test]
 async fn somebody_who_is_shut_out_is_out() {
-    let desk = Desk::new().await;
+    let desk = TestConsole::new().await;
     let browser = desk.operator().await;
     let shut = "UPDATE app.person SET disabled_at = app.now() RETURNING id::text";
     assert_eq!(desk.db.ask(shut).await.len(), 1);

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::events::sse_client::Follower;
 use crate::events::fixtures::{happen, news};
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 
 fn with_events(events: EventSettings) -> Settings {
     Settings {
@@ -21,7 +21,7 @@ fn with_events(events: EventSettings) -> Settings {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_is_told_as_it_happens_and_a_reader_goes_on_exactly_after_it() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let opened = Follower::open(house.address, &house.key, "").await;
     assert_eq!(
         opened.header("content-type"),
@@ -68,7 +68,7 @@ async fn an_event_is_told_as_it_happens_and_a_reader_goes_on_exactly_after_it() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_has_seen_nothing_goes_on_from_where_it_began() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let begun = Follower::open(house.address, &house.key, "").await;
     let begun = begun.placed().await;
     let place = begun.last_id.clone().unwrap();
@@ -80,7 +80,7 @@ async fn a_reader_that_has_seen_nothing_goes_on_from_where_it_began() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_account_hears_its_own_events_and_the_houses_and_nobody_elses() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let other = house.make_account_key().await;
     let mine = Follower::open(house.address, &house.key, "").await;
     let mut mine = mine.placed().await;
@@ -106,7 +106,7 @@ async fn filters_let_through_what_they_name_and_the_place_moves_on_past_the_rest
         heartbeat: Duration::from_millis(300),
         ..EventSettings::default()
     };
-    let house = House::with(with_events(events), 0, 0).await;
+    let house = TestGateway::with(with_events(events), 0, 0).await;
     let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
     let name = format!("task_{}", one.simple());
     let path = format!("?topics=task.completed,task.failed&task={name}");
@@ -131,7 +131,7 @@ async fn filters_let_through_what_they_name_and_the_place_moves_on_past_the_rest
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     house.happens(2).await;
     let wrong = [
         ("?last_event_id=7", "last_event_id"),
@@ -184,7 +184,7 @@ async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_forgotten_is_told_as_a_gap_and_the_numbers_go_on() {
     const DAYS: i64 = 9 * 86_400;
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     house.happens(4).await;
     house.db.shift_clock(DAYS).await;
     let (days, _) = trunkline_gateway::purge_events(&house.gateway)
@@ -227,7 +227,7 @@ async fn connections_are_bounded_for_an_account_and_for_the_node() {
         max_per_account: 2,
         ..EventSettings::default()
     };
-    let house = House::with(with_events(events), 0, 0).await;
+    let house = TestGateway::with(with_events(events), 0, 0).await;
     let other = house.make_account_key().await;
     let mut open = Vec::new();
     for _ in 0..2 {
@@ -261,7 +261,7 @@ async fn a_silent_stream_gives_signs_of_life() {
         heartbeat: Duration::from_millis(100),
         ..EventSettings::default()
     };
-    let house = House::with(with_events(events), 0, 0).await;
+    let house = TestGateway::with(with_events(events), 0, 0).await;
     let mut follower = Follower::open(house.address, &house.key, "").await;
     let first = follower.frame().await.unwrap();
     assert_eq!(first.retry.as_deref(), Some("1000"));

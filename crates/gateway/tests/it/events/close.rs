@@ -8,7 +8,7 @@ use trunkline_types::Topic;
 
 use crate::events::sse_client::Follower;
 use crate::events::fixtures::{happen, news};
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 
 /// Reads on until the stream ends, and says its last words.
 async fn last_words(follower: &mut Follower) -> String {
@@ -22,7 +22,7 @@ async fn last_words(follower: &mut Follower) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_stops_ends_its_streams_politely_and_does_not_wait_for_them() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut open = Vec::new();
     for _ in 0..5 {
         let one = Follower::open(house.address, &house.key, "").await;
@@ -46,7 +46,7 @@ async fn a_node_that_stops_ends_its_streams_politely_and_does_not_wait_for_them(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revoked_key_ends_its_streams_and_no_others() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let key = house.make_key(PolicyFields::default()).await;
     let revoked = Follower::open(house.address, &key, "").await;
     let mut revoked = revoked.placed().await;
@@ -67,7 +67,7 @@ async fn a_revoked_key_ends_its_streams_and_no_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_reader_loses_nothing_and_slows_nobody() {
     const EVENTS: usize = 5_000;
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let slow = Follower::open(house.address, &house.key, "").await;
     let mut slow = slow.placed().await;
     let quick = Follower::open(house.address, &house.key, "").await;
@@ -96,7 +96,7 @@ async fn who_has_left_is_forgotten() {
         },
         ..trunkline_gateway::Settings::default()
     };
-    let house = House::with(settings, 0, 0).await;
+    let house = TestGateway::with(settings, 0, 0).await;
     let gone = Follower::open(house.address, &house.key, "").await;
     let gone = gone.placed().await;
     assert_eq!(trunkline_gateway::event_readers(&house.gateway), 1);

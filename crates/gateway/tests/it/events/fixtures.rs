@@ -11,7 +11,7 @@ use trunkline_testkit::{Nats, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, Secret, Topic, uuid_v7};
 use uuid::Uuid;
 
-use crate::test_gateway::{House, Wishes};
+use crate::test_gateway::{TestGateway, TestOptions};
 use crate::nodes::Node;
 
 /// An event of a topic.
@@ -32,7 +32,7 @@ pub(crate) async fn happen(data: &Database, events: &[NewEvent]) {
     tx.finish(done).await.unwrap();
 }
 
-impl House {
+impl TestGateway {
     /// So many refunds of the house's account, in transactions of a few.
     pub(crate) async fn happens(&self, many: usize) {
         let all: Vec<NewEvent> = (0..many)
@@ -96,11 +96,11 @@ pub(crate) async fn bus(nats: &Nats, name: &str) -> Bus {
 }
 
 /// Two nodes with a NATS server between them, which carry copies.
-pub(crate) async fn pair(nats: &Nats, settings: trunkline_gateway::Settings) -> (House, Node) {
-    let house = House::build(Wishes {
+pub(crate) async fn pair(nats: &Nats, settings: trunkline_gateway::Settings) -> (TestGateway, Node) {
+    let house = TestGateway::build(TestOptions {
         settings,
         bus: bus(nats, "n1").await,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let clock = Arc::new(SystemClock);

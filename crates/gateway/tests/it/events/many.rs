@@ -21,7 +21,7 @@ use trunkline_types::{AccountId, Topic};
 
 use crate::events::sse_client::WAIT;
 use crate::events::fixtures::{happen, news};
-use crate::test_gateway::{House, Wishes, account};
+use crate::test_gateway::{TestGateway, TestOptions, account};
 
 /// Connections of the short form; the long form says how many in the environment.
 const SHORT: usize = 200;
@@ -50,13 +50,13 @@ fn resident() -> usize {
 }
 
 /// The process of the other ends.
-struct Crowd {
+struct ReaderProcess {
     _child: Child,
     say: ChildStdin,
     hear: Lines<BufReader<ChildStdout>>,
 }
 
-impl Crowd {
+impl ReaderProcess {
     /// Opens connections with keys that a file lists, one a line.
     async fn gather(address: SocketAddr, keys: &str) -> Self {
         let own = std::env::current_exe().unwrap();
@@ -181,7 +181,7 @@ async fn until(stream: &mut TcpStream, words: &str) -> bool {
 }
 
 /// A key that the gateway does not know of yet: to compare after each of many takes long.
-async fn quiet_key(house: &House, account: AccountId) -> String {
+async fn quiet_key(house: &TestGateway, account: AccountId) -> String {
     let new = NewKey {
         account,
         parent: None,
@@ -197,7 +197,7 @@ async fn quiet_key(house: &House, account: AccountId) -> String {
 }
 
 /// Accounts, each with a key.
-async fn accounts(house: &House, many: usize) -> Vec<(AccountId, String)> {
+async fn accounts(house: &TestGateway, many: usize) -> Vec<(AccountId, String)> {
     let mut accounts = Vec::new();
     for _ in 0..many {
         let id = account(&house.console, 0, 0).await;
@@ -219,9 +219,9 @@ async fn many_connections_hear_of_everything_in_little_memory() {
         },
         ..Settings::default()
     };
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         settings,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let accounts = accounts(&house, readers.div_ceil(10)).await;
@@ -231,7 +231,7 @@ async fn many_connections_hear_of_everything_in_little_memory() {
     }
     let before = resident();
     let began = Instant::now();
-    let mut crowd = Crowd::gather(house.address, keys.path().to_str().unwrap()).await;
+    let mut crowd = ReaderProcess::gather(house.address, keys.path().to_str().unwrap()).await;
     let opened = began.elapsed();
     assert_eq!(trunkline_gateway::event_readers(&house.gateway), readers);
     let each = resident().saturating_sub(before) / readers;

@@ -11,7 +11,7 @@ use trunkline_types::Topic;
 
 use crate::events::sse_client::Follower;
 use crate::events::fixtures::{happen, news, pair};
-use crate::test_gateway::{House, OtherEngines, Wishes};
+use crate::test_gateway::{TestGateway, OtherEngines, TestOptions};
 
 /// Only hints from others, for longer than a test takes.
 fn by_copies_alone() -> Settings {
@@ -48,9 +48,9 @@ async fn wander(nodes: &[SocketAddr], key: &str, many: usize) -> Vec<i64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_changes_nodes_misses_nothing_without_nats() {
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         engines: OtherEngines::None,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let node = house.second_node(Arc::new(SystemClock)).await;

@@ -9,7 +9,7 @@ use trunkline_testkit::Nats;
 
 use crate::events::sse_client::{Follower, Frame};
 use crate::events::fixtures::{bus, relay};
-use crate::test_gateway::{ChannelWishes, Got, House, Wishes};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions};
 
 const MODEL: &str = "wan2.7-t2v";
 
@@ -26,8 +26,8 @@ fn quick() -> Settings {
 }
 
 /// A house that sells one model of videos of the starter.
-async fn studio(wishes: Wishes) -> House {
-    let house = House::build(Wishes {
+async fn studio(wishes: TestOptions) -> TestGateway {
+    let house = TestGateway::build(TestOptions {
         settings: quick(),
         paid: 1_000_000_000_000,
         ..wishes
@@ -49,10 +49,10 @@ async fn studio(wishes: Wishes) -> House {
     starter.auto_groups.clear();
     house.sell_document(starter).await;
     let base = format!("http://{}/api/v1", house.simulator.address());
-    let wishes = ChannelWishes {
+    let wishes = ChannelOptions {
         provider: Some("dashscope_native"),
         priority: 1,
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     house
         .channel_with("videos", &base, &[(MODEL, MODEL)], wishes)
@@ -60,18 +60,18 @@ async fn studio(wishes: Wishes) -> House {
     house
 }
 
-async fn made(house: &House, prompt: &str) -> String {
+async fn made(house: &TestGateway, prompt: &str) -> String {
     let body = json!({ "model": MODEL, "prompt": prompt }).to_string();
     let sent = house
         .send(http::Method::POST, "/v1/videos", body.into())
         .await;
-    let got = Got::read(sent).await;
+    let got = GatewayResponse::read(sent).await;
     assert_eq!(got.status, 200, "{}", got.text());
     got.json()["id"].as_str().unwrap().to_owned()
 }
 
 /// Works until a stored event comes.
-async fn verdict(house: &House, follower: &mut Follower) -> (Frame, Vec<Frame>) {
+async fn verdict(house: &TestGateway, follower: &mut Follower) -> (Frame, Vec<Frame>) {
     let work = async {
         loop {
             for job in VideoJob::ALL {
@@ -104,7 +104,7 @@ fn data(frame: &Frame) -> &Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verdicts_of_tasks_are_told_with_their_cost_and_without_their_prompt() {
-    let house = studio(Wishes::default()).await;
+    let house = studio(TestOptions::default()).await;
     let path = "?topics=task.completed,task.failed,task.progress";
     let follower = Follower::open(house.address, &house.key, path).await;
     let mut follower = follower.placed().await;
@@ -143,7 +143,7 @@ async fn verdicts_of_tasks_are_told_with_their_cost_and_without_their_prompt() {
 // covers: G-6-01
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_reaches_its_end_with_polling_alone() {
-    let house = studio(Wishes::default()).await;
+    let house = studio(TestOptions::default()).await;
     let id = made(&house, "a cat").await;
     for _ in 0..1_000 {
         for job in VideoJob::ALL {
@@ -169,9 +169,9 @@ async fn a_task_reaches_its_end_with_polling_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_reaches_readers_of_another_node_live_and_once() {
     let nats = Nats::start().await;
-    let house = studio(Wishes {
+    let house = studio(TestOptions {
         bus: bus(&nats, "n1").await,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     let clock = std::sync::Arc::new(trunkline_db::SystemClock);
@@ -196,7 +196,7 @@ async fn progress_reaches_readers_of_another_node_live_and_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cells_and_prices_are_told_to_everybody() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let follower = Follower::open(house.address, &house.key, "").await;
     let mut follower = follower.placed().await;
     let reason = "an operator's own words";

@@ -4,7 +4,7 @@ use trunkline_db::outbox;
 use trunkline_testkit::Nats;
 
 use crate::events::fixtures::bus;
-use crate::test_gateway::{House, OtherEngines, Wishes};
+use crate::test_gateway::{TestGateway, OtherEngines, TestOptions};
 
 /// Messages in the stream.
 async fn stored(nats: &Nats) -> u64 {
@@ -13,7 +13,7 @@ async fn stored(nats: &Nats) -> u64 {
 }
 
 /// Copies that wait.
-async fn waiting(house: &House) -> i64 {
+async fn waiting(house: &TestGateway) -> i64 {
     let mut session = house.data.session().await.unwrap();
     outbox::waiting(&mut session, 10_000).await.unwrap().rows
 }
@@ -21,9 +21,9 @@ async fn waiting(house: &House) -> i64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_that_were_carried_by_somebody_who_died_are_stored_once() {
     let nats = Nats::start().await;
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         bus: bus(&nats, "n1").await,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     house.happens(30).await;
@@ -53,9 +53,9 @@ async fn copies_that_were_carried_by_somebody_who_died_are_stored_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_nats_the_outbox_is_only_emptied() {
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         engines: OtherEngines::None,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     house.happens(30).await;
@@ -79,9 +79,9 @@ async fn without_nats_the_outbox_is_only_emptied() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_wait_for_nats_and_not_for_ever() {
     let nats = Nats::start().await;
-    let house = House::build(Wishes {
+    let house = TestGateway::build(TestOptions {
         bus: bus(&nats, "n1").await,
-        ..Wishes::default()
+        ..TestOptions::default()
     })
     .await;
     nats.kill_9();

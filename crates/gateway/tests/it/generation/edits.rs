@@ -4,12 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::generation::form::Form;
 use crate::generation::harness::PICTURE;
 
 /// A picture of our own making, by way of the vendor's simulator.
-pub(crate) async fn picture(house: &House) -> Vec<u8> {
+pub(crate) async fn picture(house: &TestGateway) -> Vec<u8> {
     let more = json!({ "response_format": "b64_json", "size": "256x256" });
     let got = house.draw("brush", "a source", more).await;
     let text = got.json()["data"][0]["b64_json"]
@@ -23,7 +23,7 @@ pub(crate) async fn picture(house: &House) -> Vec<u8> {
 // covers: G-4-12, G-5-03
 #[tokio::test]
 async fn an_edit_takes_one_or_several_files_and_a_mask() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let cat = picture(&house).await;
     let form = || {
         Form::default()
@@ -59,7 +59,7 @@ async fn an_edit_takes_one_or_several_files_and_a_mask() {
 // covers: G-4-13
 #[tokio::test]
 async fn an_edit_takes_an_address_or_a_data_uri_as_json() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let cat = picture(&house).await;
     let data = format!("data:image/png;base64,{}", STANDARD.encode(&cat));
     let link = "https://pictures.example.com/cat.png";
@@ -83,7 +83,7 @@ async fn an_edit_takes_an_address_or_a_data_uri_as_json() {
 // covers: G-4.3-12
 #[tokio::test]
 async fn an_edit_without_a_picture_is_refused() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let body = json!({ "model": "fine-brush", "prompt": "x" });
     let got = house.post("/v1/images/edits", &body).await;
     assert_eq!(

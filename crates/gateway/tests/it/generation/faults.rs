@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use trunkline_gateway::Settings;
 use trunkline_simulator::Rule;
 
-use crate::response::Got;
-use crate::test_gateway::House;
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav};
 use crate::generation::harness::{CHARACTER, PICTURE};
 
@@ -26,7 +26,7 @@ async fn rested(fault: &Value) {
 }
 
 /// A second channel to the same vendor.
-async fn doubled(house: &House) {
+async fn doubled(house: &TestGateway) {
     let base = format!("http://{}/v1", house.simulator.address());
     let models = [
         ("brush", "dall-e-2"),
@@ -36,7 +36,7 @@ async fn doubled(house: &House) {
     house.before("openai", &base, &models).await;
 }
 
-async fn transcribed(house: &House, model: &str) -> Got {
+async fn transcribed(house: &TestGateway, model: &str) -> GatewayResponse {
     let form =
         Form::default()
             .text("model", model)
@@ -47,7 +47,7 @@ async fn transcribed(house: &House, model: &str) -> Got {
 // covers: D-2-76, G-2.4-03, D-7-MON-02
 #[tokio::test]
 async fn of_a_call_that_failed_in_part_the_pictures_that_succeeded_are_charged() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let mut spent = 0;
     for model in ["mini-brush", "sea-brush"] {
         let got = house
@@ -66,7 +66,7 @@ async fn of_a_call_that_failed_in_part_the_pictures_that_succeeded_are_charged()
 
 #[tokio::test]
 async fn a_picture_that_cannot_be_fetched_is_not_sold() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     for model in ["brush", "mini-brush", "wen-brush", "sea-brush"] {
         for fault in ["dead_link", "garbage_link"] {
             let prompt = format!("a cat [[image:{fault}]]");
@@ -86,7 +86,7 @@ async fn pictures_whose_fate_is_unknown_are_not_asked_for_again() {
         whole_wait: Duration::from_secs(2),
         ..Settings::default()
     };
-    let house = House::studio_with(settings).await;
+    let house = TestGateway::studio_with(settings).await;
     doubled(&house).await;
     for (fault, status) in [
         ("status:500", 502),
@@ -113,7 +113,7 @@ async fn pictures_whose_fate_is_unknown_are_not_asked_for_again() {
 
 #[tokio::test]
 async fn pictures_that_were_refused_or_never_sent_go_to_another_channel() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     doubled(&house).await;
     let mut spent = 0;
     for fault in [
@@ -144,7 +144,7 @@ async fn pictures_that_were_refused_or_never_sent_go_to_another_channel() {
 // covers: D-2-43
 #[tokio::test]
 async fn a_vendors_refusal_is_told_in_its_words_and_costs_nothing() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     for model in ["brush", "mini-brush", "wen-brush", "sea-brush"] {
         let got = house
             .draw(model, "a cat [[image:refused]]", json!({}))
@@ -174,7 +174,7 @@ fn passing() -> [Value; 4] {
 // covers: D-3-72, D-3-73
 #[tokio::test]
 async fn speech_fails_over_as_chat_does() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     doubled(&house).await;
     let mut spent = 0;
     for fault in passing() {
@@ -191,7 +191,7 @@ async fn speech_fails_over_as_chat_does() {
 // covers: D-7-CHAT-16
 #[tokio::test]
 async fn transcripts_fail_over_as_chat_does() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     doubled(&house).await;
     let mut spent = 0;
     for fault in passing() {
@@ -208,7 +208,7 @@ async fn transcripts_fail_over_as_chat_does() {
 // covers: D-2-44
 #[tokio::test]
 async fn audio_that_breaks_off_is_cut_and_costs_nothing() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let text = "A rather long sentence that takes its time. ".repeat(8);
     for (model, fault) in [
         ("voice", "close_mid_stream"),
@@ -236,7 +236,7 @@ async fn audio_that_breaks_off_is_cut_and_costs_nothing() {
 
 #[tokio::test]
 async fn errors_inside_a_good_status_are_found_before_the_answer_begins() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     // The limit comes last: its credential rests afterwards.
     for (fault, status) in [
         ("base_resp:2013", 400),
@@ -254,7 +254,7 @@ async fn errors_inside_a_good_status_are_found_before_the_answer_begins() {
 // covers: D-2-45, D-2-46
 #[tokio::test]
 async fn a_listener_who_leaves_in_the_middle_has_had_the_text_spoken() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let text = format!("{}[[fault:slow_drip:100]]", "A long story. ".repeat(200));
     let body = json!({ "model": "voice", "input": text, "voice": "alloy" });
     let body = Bytes::from(body.to_string());
@@ -278,7 +278,7 @@ async fn a_caller_who_leaves_before_the_first_byte_pays_nothing() {
         whole_wait: Duration::from_secs(2),
         ..Settings::default()
     };
-    let house = House::studio_with(settings).await;
+    let house = TestGateway::studio_with(settings).await;
     let body = json!({ "model": "brush", "prompt": "x [[fault:hang_before_headers]]" });
     let path = "/v1/images/generations";
     let sent = house.send(Method::POST, path, Bytes::from(body.to_string()));
@@ -291,7 +291,7 @@ async fn a_caller_who_leaves_before_the_first_byte_pays_nothing() {
 // covers: G-4.5-04
 #[tokio::test]
 async fn a_task_inside_is_one_call_outside() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let rule = |word: &str| once(json!({ "audio": word }));
     house.simulator.plan(rule("task_slow:1500"));
     let began = std::time::Instant::now();
@@ -346,7 +346,7 @@ async fn a_task_that_never_ends_is_given_up_when_a_call_must_be() {
         whole_wait: Duration::from_secs(3),
         ..Settings::default()
     };
-    let house = House::studio_with(settings).await;
+    let house = TestGateway::studio_with(settings).await;
     house.simulator.plan(once(json!({ "audio": "task_stuck" })));
     let got = transcribed(&house, "wen-file-ears").await;
     assert_eq!(got.status.as_u16(), 504, "{}", got.text());
@@ -356,9 +356,9 @@ async fn a_task_that_never_ends_is_given_up_when_a_call_must_be() {
 
 #[tokio::test]
 async fn who_has_too_little_is_told_what_it_costs() {
-    let house = House::studio_of(crate::test_gateway::Wishes {
+    let house = TestGateway::studio_of(crate::test_gateway::TestOptions {
         paid: PICTURE * 2,
-        ..crate::test_gateway::Wishes::default()
+        ..crate::test_gateway::TestOptions::default()
     })
     .await;
     let got = house.draw("brush", "cats", json!({ "n": 3 })).await;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::Method;
 
-use crate::response::Got;
-use crate::test_gateway::House;
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 
 const BOUNDARY: &str = "----form-of-a-test";
 
@@ -36,7 +36,7 @@ impl Form {
         self
     }
 
-    pub(crate) async fn send(self, house: &House, path: &str) -> Got {
+    pub(crate) async fn send(self, house: &TestGateway, path: &str) -> GatewayResponse {
         self.send_with(house, path, &[]).await
     }
 
@@ -49,15 +49,15 @@ impl Form {
 
     pub(crate) async fn send_with(
         self,
-        house: &House,
+        house: &TestGateway,
         path: &str,
         extra: &[(&'static str, &str)],
-    ) -> Got {
+    ) -> GatewayResponse {
         let kind = content_type();
         let mut headers = vec![("content-type", kind.as_str())];
         headers.extend_from_slice(extra);
         let body = self.bytes();
-        Got::read(house.send_with(Method::POST, path, body, &headers).await).await
+        GatewayResponse::read(house.send_with(Method::POST, path, body, &headers).await).await
     }
 }
 

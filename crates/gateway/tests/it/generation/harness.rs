@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use trunkline_gateway::Settings;
 use trunkline_upstream::{Deadlines, Outgoing, Payload, Protocol};
 
-use crate::response::Got;
-use crate::test_gateway::{ChannelWishes, House, Wishes};
+use crate::response::GatewayResponse;
+use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
 use crate::generation::form::content_type;
 
 /// A hundred USD.
@@ -64,22 +64,22 @@ const CHANNELS: [(&str, &str, Names); 5] = [
     ("zhipu", "/api/paas/v4", &[("glm-ears", "glm-asr-2512")]),
 ];
 
-impl House {
+impl TestGateway {
     pub(crate) async fn studio() -> Self {
         Self::studio_with(Settings::default()).await
     }
 
     pub(crate) async fn studio_with(settings: Settings) -> Self {
-        Self::studio_of(Wishes {
+        Self::studio_of(TestOptions {
             settings,
             paid: MONEY,
-            ..Wishes::default()
+            ..TestOptions::default()
         })
         .await
     }
 
-    pub(crate) async fn studio_of(wishes: Wishes) -> Self {
-        let house = Self::build(Wishes {
+    pub(crate) async fn studio_of(wishes: TestOptions) -> Self {
+        let house = Self::build(TestOptions {
             own_links: true,
             ..wishes
         })
@@ -94,26 +94,26 @@ impl House {
     /// A channel to the simulator of a vendor, behind those that a test adds.
     async fn vendor(&self, name: &str, provider: &str, path: &str, models: &[(&str, &str)]) {
         let base = format!("http://{}{path}", self.simulator.address());
-        let wishes = ChannelWishes {
+        let wishes = ChannelOptions {
             provider: Some(provider),
             priority: 5,
-            ..ChannelWishes::default()
+            ..ChannelOptions::default()
         };
         self.channel_with(name, &base, models, wishes).await;
     }
 
     /// A second channel of one vendor, which is asked first.
     pub(crate) async fn before(&self, provider: &str, base: &str, models: &[(&str, &str)]) {
-        let wishes = ChannelWishes {
+        let wishes = ChannelOptions {
             provider: Some(provider),
             priority: 1,
-            ..ChannelWishes::default()
+            ..ChannelOptions::default()
         };
         let name = format!("{provider}-first");
         self.channel_with(&name, base, models, wishes).await;
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Got {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> GatewayResponse {
         self.post_with(path, body, &[]).await
     }
 
@@ -122,13 +122,13 @@ impl House {
         path: &str,
         body: &Value,
         extra: &[(&'static str, &str)],
-    ) -> Got {
+    ) -> GatewayResponse {
         let body = Bytes::from(body.to_string());
-        Got::read(self.send_with(Method::POST, path, body, extra).await).await
+        GatewayResponse::read(self.send_with(Method::POST, path, body, extra).await).await
     }
 
     /// Images from a text.
-    pub(crate) async fn draw(&self, model: &str, prompt: &str, more: Value) -> Got {
+    pub(crate) async fn draw(&self, model: &str, prompt: &str, more: Value) -> GatewayResponse {
         let mut body = json!({ "model": model, "prompt": prompt });
         let fields = body.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
@@ -136,7 +136,7 @@ impl House {
     }
 
     /// Speech.
-    pub(crate) async fn say(&self, model: &str, input: &str, more: Value) -> Got {
+    pub(crate) async fn say(&self, model: &str, input: &str, more: Value) -> GatewayResponse {
         let voice = match model {
             "mini-voice" => "English_expressive_narrator",
             "wen-voice" => "Cherry",
@@ -149,7 +149,7 @@ impl House {
     }
 
     /// A form that comes in pieces.
-    pub(crate) async fn upload(&self, path: &str, body: Payload) -> Got {
+    pub(crate) async fn upload(&self, path: &str, body: Payload) -> GatewayResponse {
         let minute = Duration::from_secs(60);
         let mut headers = HeaderMap::new();
         let bearer = format!("Bearer {}", self.key);
@@ -169,7 +169,7 @@ impl House {
             proxy: None,
             protocol: Protocol::Http1,
         };
-        Got::read(self.client.send(call).await.unwrap()).await
+        GatewayResponse::read(self.client.send(call).await.unwrap()).await
     }
 
     /// What was spent so far, in nano-USD, when nothing is under way.
@@ -178,7 +178,7 @@ impl House {
     }
 
     /// What a call's usage row tells its owner.
-    pub(crate) async fn row(&self, got: &Got) -> Value {
+    pub(crate) async fn row(&self, got: &GatewayResponse) -> Value {
         self.get(&format!("/v1/usage/{}", got.id())).await.json()
     }
 }

@@ -11,8 +11,8 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::Settings;
 use trunkline_store::PolicyFields;
 
-use crate::response::Got;
-use crate::test_gateway::House;
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav};
 use crate::generation::harness::{CHARACTER, PICTURE};
 
@@ -25,18 +25,18 @@ fn cat() -> Value {
     json!({ "model": "brush", "prompt": "a cat on a roof", "response_format": "b64_json" })
 }
 
-fn replayed(got: &Got) -> bool {
+fn replayed(got: &GatewayResponse) -> bool {
     got.header("idempotent-replayed").as_deref() == Some("true")
 }
 
-async fn names(house: &House) -> i64 {
+async fn names(house: &TestGateway) -> i64 {
     let count = "SELECT count(*)::text FROM ledger.idempotency";
     house.db.ask(count).await[0].parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_pictures_at_once_over_three_nodes_are_one() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let many = house
         .make_key(PolicyFields {
             concurrent_calls: Some(1_000),
@@ -52,7 +52,7 @@ async fn a_hundred_pictures_at_once_over_three_nodes_are_one() {
     let one = async |at: usize| loop {
         let to = (nodes[at % 3], many.as_str());
         let sent = house.send_as(to, Method::POST, DRAW, body.clone(), &key);
-        let got = Got::read(sent.await).await;
+        let got = GatewayResponse::read(sent.await).await;
         // A disk that stands still is not what is tried here.
         if got.status != 503 {
             return got;
@@ -70,7 +70,7 @@ async fn a_hundred_pictures_at_once_over_three_nodes_are_one() {
 // covers: D-4-51
 #[tokio::test]
 async fn a_library_that_tries_again_joins_its_first_picture_for_two_minutes() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let try_of = async |count: &str| house.post_with(DRAW, &cat(), &[(RETRIES, count)]).await;
     let first = try_of("0").await;
     assert_eq!(first.status, 200, "{}", first.text());
@@ -112,7 +112,7 @@ async fn a_library_that_tries_again_joins_its_first_picture_for_two_minutes() {
         let to = (house.address, strict.as_str());
         let tries = [(RETRIES, count)];
         let sent = house.send_as(to, Method::POST, DRAW, body, &tries);
-        let got = Got::read(sent.await).await;
+        let got = GatewayResponse::read(sent.await).await;
         assert_eq!(got.status, 200, "{}", got.text());
         assert!(!replayed(&got));
     }
@@ -123,7 +123,7 @@ async fn a_library_that_tries_again_joins_its_first_picture_for_two_minutes() {
 /// The library's patience ends before the picture is there; its next try gets that picture.
 #[tokio::test]
 async fn a_picture_that_its_library_left_is_there_for_the_next_try() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let mut slow = cat();
     slow["prompt"] = json!("a cat [[fault:slow_first_byte:4000]]");
     let body = Bytes::from(slow.to_string());
@@ -140,7 +140,7 @@ async fn a_picture_that_its_library_left_is_there_for_the_next_try() {
 
 #[tokio::test]
 async fn speech_that_is_cut_is_given_again_whole() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let body = json!({ "model": "voice", "input": "Good morning, everybody.", "voice": "alloy",
         "response_format": "wav" });
     let bytes = Bytes::from(body.to_string());
@@ -162,7 +162,7 @@ async fn speech_that_is_cut_is_given_again_whole() {
 
 #[tokio::test]
 async fn a_recording_sent_again_is_the_same_transcript_and_another_one_a_conflict() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let path = "/v1/audio/transcriptions";
     let form = |samples: u32| {
         let file = wav(samples);
@@ -188,7 +188,7 @@ async fn a_recording_sent_again_is_the_same_transcript_and_another_one_a_conflic
 
 #[tokio::test]
 async fn pictures_to_be_changed_are_known_by_their_content_and_not_by_their_form() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let path = "/v1/images/edits";
     let source = crate::generation::edits::picture(&house).await;
     let form = |prompt: &str| {
@@ -217,7 +217,7 @@ async fn pictures_to_be_changed_are_known_by_their_content_and_not_by_their_form
     let kind = "multipart/form-data; boundary=----sent-once-more";
     let headers = [("content-type", kind), (KEY, "k")];
     let sent = house.send_with(Method::POST, path, Bytes::from(rewritten), &headers);
-    let again = Got::read(sent.await).await;
+    let again = GatewayResponse::read(sent.await).await;
     assert!(replayed(&again), "{}", again.text());
     assert_eq!(again.body, first.body);
     let other = form("a coat").send_with(&house, path, &key).await;

@@ -5,12 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::response::Got;
-use crate::test_gateway::House;
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 use crate::generation::harness::{PICTURE, size_of};
 
 /// The pictures of an answer, fetched by their links without a key.
-async fn fetched(house: &House, shown: &Value) -> Vec<Vec<u8>> {
+async fn fetched(house: &TestGateway, shown: &Value) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for entry in shown["data"].as_array().unwrap() {
         let url = entry["url"].as_str().unwrap();
@@ -25,7 +25,7 @@ async fn fetched(house: &House, shown: &Value) -> Vec<Vec<u8>> {
                 &[],
             )
             .await;
-        let got = Got::read(answer).await;
+        let got = GatewayResponse::read(answer).await;
         assert_eq!(got.status.as_u16(), 200, "{url}");
         assert!(got.header("content-type").unwrap().starts_with("image/"));
         all.push(got.body.to_vec());
@@ -38,7 +38,7 @@ async fn fetched(house: &House, shown: &Value) -> Vec<Vec<u8>> {
 // covers: G-1-12, G-2.6-37, G-4-11
 #[tokio::test]
 async fn one_call_answers_with_one_entry_for_each_picture_and_charges_for_each() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let mut sum = 0;
     for (model, vendor) in [
         ("brush", "openai"),
@@ -79,7 +79,7 @@ async fn one_call_answers_with_one_entry_for_each_picture_and_charges_for_each()
 // covers: G-2.4-07, G-4.3-08, D-7-MON-19
 #[tokio::test]
 async fn pictures_come_inside_the_answer_when_that_is_asked_for() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     for model in [
         "brush",
         "mini-brush",
@@ -104,7 +104,7 @@ async fn pictures_come_inside_the_answer_when_that_is_asked_for() {
 // covers: G-4.3-14, G-4.3-15
 #[tokio::test]
 async fn a_picture_costs_the_same_whatever_the_prompt_and_its_row_shows_one_prompt_token() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let short = house.draw("brush", "cat", json!({})).await;
     let long = house
         .draw("brush", &"a very long story ".repeat(50), json!({}))
@@ -122,7 +122,7 @@ async fn a_picture_costs_the_same_whatever_the_prompt_and_its_row_shows_one_prom
 // covers: D-4-52, D-4-53, G-4.3-01, G-4.3-02
 #[tokio::test]
 async fn what_is_missing_or_out_of_bounds_is_refused_before_money_moves() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     for (body, param) in [
         (json!({ "prompt": "x" }), "model"),
         (json!({ "model": "brush" }), "prompt"),
@@ -162,7 +162,7 @@ async fn what_is_missing_or_out_of_bounds_is_refused_before_money_moves() {
 // covers: G-4.3-05, G-4.3-06, G-4.3-07, D-2-41
 #[tokio::test]
 async fn a_default_that_moves_the_price_is_written_out_and_others_are_left_to_the_model() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let got = house.draw("fine-brush", "a cat", json!({})).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     assert_eq!(house.spent().await, 10_000_000);
@@ -192,7 +192,7 @@ async fn a_default_that_moves_the_price_is_written_out_and_others_are_left_to_th
 // covers: G-4.3-12, D-2-76
 #[tokio::test]
 async fn a_picture_to_edit_is_ignored_where_none_is_edited() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let more = json!({ "image": "https://example.com/cat.png" });
     let got = house.draw("brush", "a cat", more.clone()).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());

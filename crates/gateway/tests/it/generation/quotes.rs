@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav};
 use crate::generation::harness::{CHARACTER, PICTURE};
 
-async fn quoted(house: &House, endpoint: &str, body: Value) -> Value {
+async fn quoted(house: &TestGateway, endpoint: &str, body: Value) -> Value {
     let ask = json!({ "endpoint": endpoint, "body": body });
     let got = house.post("/v1/quotes", &ask).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
@@ -26,7 +26,7 @@ fn nanos(usd: &Value) -> i64 {
 
 #[tokio::test]
 async fn a_quote_is_exact_and_kept_for_every_door() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let body = json!({ "model": "brush", "prompt": "a cat", "n": 3 });
     let quote = quoted(&house, "images/generations", body.clone()).await;
     assert_eq!(
@@ -81,7 +81,7 @@ async fn a_quote_is_exact_and_kept_for_every_door() {
 
 #[tokio::test]
 async fn fields_that_do_nothing_are_told_and_refused_in_strict_mode() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     // MiniMax is told no quality.
     let body = json!({ "model": "mini-brush", "prompt": "a cat", "quality": "high" });
     let quote = quoted(&house, "images", body.clone()).await;
@@ -106,7 +106,7 @@ async fn fields_that_do_nothing_are_told_and_refused_in_strict_mode() {
 
 #[tokio::test]
 async fn a_callers_own_limit_holds_at_every_door() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let limit = [("trunkline-max-cost-usd", "0.0000001")];
     let body = json!({ "model": "brush", "prompt": "a cat" });
     let got = house

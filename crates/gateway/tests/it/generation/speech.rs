@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 use trunkline_simulator::speech_millis;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::generation::harness::CHARACTER;
 
 // covers: G-2.5-01, G-4.4-06, G-4.4-07, G-4.4-08, G-4.4-09, G-4.4-12, G-4.4-13, G-4.4-14
 // covers: G-1-13, G-1-16, G-2.6-38, G-4-14
 #[tokio::test]
 async fn the_body_is_the_audio_and_its_type_follows_the_format() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let text = "Good morning, everybody.";
     let mut spent = 0;
     for (model, format, kind) in [
@@ -62,7 +62,7 @@ async fn the_body_is_the_audio_and_its_type_follows_the_format() {
 // covers: G-4.4-03, G-4.4-04
 #[tokio::test]
 async fn each_character_is_one_billed_token_punctuation_and_spaces_too() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let mut spent = 0;
     for (text, count) in [("a, b", 4), ("0123456789", 10), ("🙂é你", 3)] {
         let got = house.say("voice", text, json!({})).await;
@@ -77,7 +77,7 @@ async fn each_character_is_one_billed_token_punctuation_and_spaces_too() {
 // covers: D-7-MON-16
 #[tokio::test]
 async fn what_a_voice_does_not_take_is_refused_before_money_moves() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let whole = json!({ "model": "voice", "input": "x", "voice": "alloy" });
     let without = |name: &str| {
         let mut body = whole.clone();
@@ -117,7 +117,7 @@ async fn what_a_voice_does_not_take_is_refused_before_money_moves() {
 // covers: D-7-MON-18, G-4.4-10, G-4.4-11
 #[tokio::test]
 async fn a_missing_format_is_the_records_and_speed_reaches_the_vendor() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let got = house.say("short-voice", "Good morning.", json!({})).await;
     assert_eq!(got.header("content-type").unwrap(), "audio/wav");
     let call = house.simulator.audio_calls().pop().unwrap();

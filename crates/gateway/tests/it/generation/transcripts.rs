@@ -9,7 +9,7 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{transcript, translation};
 use trunkline_upstream::Payload;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav, wav_of};
 
 const PATH: &str = "/v1/audio/transcriptions";
@@ -26,7 +26,7 @@ fn form(model: &str, file: &[u8]) -> Form {
 // covers: G-1-14, G-1-17, G-2.6-39, G-4-15, G-5-03
 #[tokio::test]
 async fn a_transcript_is_billed_by_whole_seconds_of_the_recording() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let mut spent = 0;
     for (model, samples, seconds) in [
         ("ears", 8_000_u32, 1_i64),
@@ -66,7 +66,7 @@ async fn a_transcript_is_billed_by_whole_seconds_of_the_recording() {
 // covers: G-4-16, G-5-03
 #[tokio::test]
 async fn a_translation_answers_english_in_the_same_shape() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let file = wav(9_000);
     let got = form("ears", &file)
         .send(&house, "/v1/audio/translations")
@@ -89,7 +89,7 @@ async fn a_translation_answers_english_in_the_same_shape() {
 
 #[tokio::test]
 async fn each_form_of_an_answer_is_what_its_name_says() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let file = wav(20_000);
     for (model, format, kind, word) in [
         ("ears", "json", "application/json", "\"text\""),
@@ -126,7 +126,7 @@ async fn each_form_of_an_answer_is_what_its_name_says() {
 // covers: G-4.5-01, G-4.5-02, G-4.5-03
 #[tokio::test]
 async fn a_form_needs_its_model_and_its_file() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let got = Form::default().file("file", "a.wav", "audio/wav", &wav(9));
     let got = got.send(&house, PATH).await;
     assert_eq!(
@@ -157,7 +157,7 @@ async fn a_form_needs_its_model_and_its_file() {
 // covers: G-4.5-10, G-4.5-11, G-4.5-12, G-4.5-13
 #[tokio::test]
 async fn the_model_with_a_streaming_name_takes_plain_wav_and_ogg_and_answers_in_one_piece() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let got = form("ears-realtime", &wav(8_000)).send(&house, PATH).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     assert_eq!(got.header("content-type").unwrap(), "application/json");
@@ -202,7 +202,7 @@ async fn the_model_with_a_streaming_name_takes_plain_wav_and_ogg_and_answers_in_
 // covers: G-8-15, G-8-16, G-8-17, G-8-20, D-7-MON-20
 #[tokio::test]
 async fn length_and_size_of_a_recording_are_limits_of_its_model() {
-    let house = House::studio().await;
+    let house = TestGateway::studio().await;
     let fits = form("short-ears", &wav(240_000)).send(&house, PATH).await;
     assert_eq!(fits.status.as_u16(), 200, "{}", fits.text());
     let got = form("short-ears", &wav(240_001)).send(&house, PATH).await;
@@ -241,7 +241,7 @@ async fn the_time_of_a_call_begins_when_its_upload_has_been_read() {
         whole_wait: Duration::from_secs(2),
         ..Settings::default()
     };
-    let house = House::studio_with(settings).await;
+    let house = TestGateway::studio_with(settings).await;
     // Longer on its way than a call may take.
     let body = form("ears", &wav(8_000)).bytes();
     let left = u64::try_from(body.len()).unwrap();

@@ -12,9 +12,9 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use trunkline_gateway::{Services, Settings, VideoJob, VideoSettings};
 
-use crate::response::Got;
+use crate::response::GatewayResponse;
 use crate::growth::meter::{self, Sums};
-use crate::test_gateway::{ChannelWishes, House};
+use crate::test_gateway::{ChannelOptions, TestGateway};
 
 /// What a question may cost at the most tasks against the fewest.
 const MOST_GROWTH: f64 = 1.3;
@@ -62,7 +62,7 @@ struct Cost {
 }
 
 /// A house whose tasks are asked for so often that all of them together make the load.
-async fn house(tasks: u64, load: Load) -> House {
+async fn house(tasks: u64, load: Load) -> TestGateway {
     let pause = Duration::from_millis(tasks * 1_000 / load.per_second);
     let settings = Settings {
         video: VideoSettings {
@@ -73,12 +73,12 @@ async fn house(tasks: u64, load: Load) -> House {
         },
         ..Settings::default()
     };
-    let house = House::with(settings, 1_000_000_000_000, 0).await;
+    let house = TestGateway::with(settings, 1_000_000_000_000, 0).await;
     house.sell(CATALOG).await;
     let base = format!("http://{}/api/v1", house.simulator.address());
-    let wishes = ChannelWishes {
+    let wishes = ChannelOptions {
         provider: Some("dashscope_native"),
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     house
         .channel_with("films", &base, &[(MODEL, MODEL)], wishes)
@@ -88,13 +88,13 @@ async fn house(tasks: u64, load: Load) -> House {
 
 /// One real task whose job never ends, and as many copies of its row as are asked for, due one after
 /// the other.
-async fn fill(house: &House, tasks: u64, load: Load) {
+async fn fill(house: &TestGateway, tasks: u64, load: Load) {
     let body =
         json!({ "model": MODEL, "prompt": "a cat [[job:wait_ms:0]][[job:stuck]]" }).to_string();
     let made = house
         .send(Method::POST, "/v1/videos", Bytes::from(body))
         .await;
-    let made = Got::read(made).await;
+    let made = GatewayResponse::read(made).await;
     assert_eq!(made.status, 200, "{}", made.text());
     let per_second = load.per_second;
     let copies = format!(
@@ -138,7 +138,7 @@ async fn work(gateway: &Arc<Services>, stop: &Cell<bool>) {
 }
 
 /// Questions that the vendor was asked.
-fn asked(house: &House) -> f64 {
+fn asked(house: &TestGateway) -> f64 {
     let jobs = house.simulator.video_jobs();
     let [job] = jobs.as_slice() else {
         panic!("{} jobs", jobs.len());
@@ -148,7 +148,7 @@ fn asked(house: &House) -> f64 {
 
 /// How late tasks are taken, in milliseconds. A trigger writes it down: it costs, so it is not there
 /// while costs are measured.
-async fn lag(house: &House, load: Load) -> [f64; 2] {
+async fn lag(house: &TestGateway, load: Load) -> [f64; 2] {
     for statement in [
         "CREATE TABLE public.lag (millis float8 NOT NULL)",
         "CREATE FUNCTION public.note_lag() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $note$ BEGIN

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::{Got, House};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::keys::calls::{below, call, fine, is, no};
 
-async fn name(house: &House, alias: &str, model: &str) -> Got {
+async fn name(house: &TestGateway, alias: &str, model: &str) -> GatewayResponse {
     let path = format!("/v1/aliases/{alias}");
     let wish = Some(json!({ "model": model }));
     call(house, &house.key, (Method::PUT, &path), wish).await
@@ -53,7 +53,7 @@ fn doors() -> Vec<(&'static str, Value, &'static str)> {
 
 #[tokio::test]
 async fn an_alias_is_called_in_every_format_shown_as_asked_and_booked_as_its_model() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     house.sell(EVERY_FORMAT).await;
     let base = house.simulator.base_url();
     house
@@ -108,7 +108,7 @@ async fn an_alias_is_called_in_every_format_shown_as_asked_and_booked_as_its_mod
 
 #[tokio::test]
 async fn the_list_of_a_key_is_asked_of_the_model_and_not_of_its_alias() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     assert_eq!(is(&name(&house, "mine", "sim-reason").await), fine());
     let narrow = PolicyFields {
         models: Some(vec!["sim-fast".to_owned(), "mine".to_owned()]),
@@ -124,7 +124,7 @@ async fn the_list_of_a_key_is_asked_of_the_model_and_not_of_its_alias() {
 
 #[tokio::test]
 async fn an_alias_shadows_no_model_points_to_one_that_is_seen_and_is_changed_by_head_keys_alone() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     for (alias, model, status, said) in [
         (
             "sim-fast",

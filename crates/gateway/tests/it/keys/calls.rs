@@ -6,36 +6,36 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::test_gateway::{Got, House, ask};
+use crate::test_gateway::{GatewayResponse, TestGateway, ask};
 
 /// A request of a method and path with this key, and perhaps a body.
 pub(crate) async fn call(
-    house: &House,
+    house: &TestGateway,
     key: &str,
     (method, path): (Method, &str),
     body: Option<Value>,
-) -> Got {
+) -> GatewayResponse {
     call_at(house, (house.address, key), (method, path), body).await
 }
 
 pub(crate) async fn call_at(
-    house: &House,
+    house: &TestGateway,
     at: (SocketAddr, &str),
     (method, path): (Method, &str),
     body: Option<Value>,
-) -> Got {
+) -> GatewayResponse {
     let bytes = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
-    Got::read(house.send_as(at, method, path, bytes, &[]).await).await
+    GatewayResponse::read(house.send_as(at, method, path, bytes, &[]).await).await
 }
 
 /// What a short call is answered: its status and the word for why.
-pub(crate) async fn chat(house: &House, key: &str) -> (u16, String) {
+pub(crate) async fn chat(house: &TestGateway, key: &str) -> (u16, String) {
     let to = (Method::POST, "/v1/chat/completions");
     is(&call(house, key, to, Some(ask("Hello [[tokens:2]]"))).await)
 }
 
 /// The status, and the code of an error.
-pub(crate) fn is(got: &Got) -> (u16, String) {
+pub(crate) fn is(got: &GatewayResponse) -> (u16, String) {
     let code = if got.status.is_success() {
         String::new()
     } else {
@@ -53,7 +53,7 @@ pub(crate) fn no(status: u16, code: &str) -> (u16, String) {
 }
 
 /// A key below another one: its secret and its number.
-pub(crate) async fn below(house: &House, key: &str, mut wish: Value) -> (String, i64) {
+pub(crate) async fn below(house: &TestGateway, key: &str, mut wish: Value) -> (String, i64) {
     wish["name"] = json!("below");
     let got = call(house, key, (Method::POST, "/v1/keys"), Some(wish)).await;
     assert_eq!(got.status, 201, "{}", got.text());
@@ -63,7 +63,7 @@ pub(crate) async fn below(house: &House, key: &str, mut wish: Value) -> (String,
 }
 
 /// The number of a key, as it shows itself.
-pub(crate) async fn own_id(house: &House, key: &str) -> i64 {
+pub(crate) async fn own_id(house: &TestGateway, key: &str) -> i64 {
     let got = call(house, key, (Method::GET, "/v1/key"), None).await;
     got.json()["id"].as_i64().unwrap()
 }

@@ -4,14 +4,14 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::keys::calls::{below, call, chat, fine, is, no, own_id};
 
 const KEYS: (Method, &str) = (Method::POST, "/v1/keys");
 
 #[tokio::test]
 async fn a_key_makes_a_narrower_one_with_a_cap_and_an_end_by_one_call() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let wish = json!({
         "name": "agent",
         "models": ["sim-fast"],
@@ -61,7 +61,7 @@ async fn a_key_makes_a_narrower_one_with_a_cap_and_an_end_by_one_call() {
 
 #[tokio::test]
 async fn what_is_unknown_wider_or_not_a_word_is_refused_and_named() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let narrow = PolicyFields {
         models: Some(vec!["sim-fast".to_owned()]),
         requests_per_minute: Some(10),
@@ -103,14 +103,14 @@ async fn what_is_unknown_wider_or_not_a_word_is_refused_and_named() {
 
 #[tokio::test]
 async fn a_key_sees_itself_and_what_is_below_it_and_every_other_is_unknown() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let other = house.make_key(PolicyFields::default()).await;
     let foreign = house.make_account_key().await;
     let (child, child_id) = below(&house, &house.key, json!({})).await;
     let (_, sibling) = below(&house, &other, json!({})).await;
     let unknown = call(&house, &house.key, (Method::GET, "/v1/keys/999999"), None).await;
     assert_eq!(is(&unknown), no(404, "not_found"));
-    let text = |got: &crate::test_gateway::Got| got.json()["error"]["message"].clone();
+    let text = |got: &crate::test_gateway::GatewayResponse| got.json()["error"]["message"].clone();
     let ids = [
         sibling,
         own_id(&house, &other).await,
@@ -150,7 +150,7 @@ async fn a_key_sees_itself_and_what_is_below_it_and_every_other_is_unknown() {
 
 #[tokio::test]
 async fn keys_stand_eight_deep_and_a_key_without_the_word_makes_none() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let mut key = house.make_key(PolicyFields::default()).await;
     for _ in 0..7 {
         key = below(&house, &key, json!({})).await.0;

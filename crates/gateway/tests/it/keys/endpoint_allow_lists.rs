@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trunkline_db::revision;
 use trunkline_store::{PolicyFields, channels};
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::keys::calls::{call, chat, fine, is, no};
 
 struct At {
@@ -164,7 +164,7 @@ fn list(words: &[&str]) -> Option<Vec<String>> {
 
 #[tokio::test]
 async fn the_lists_of_endpoints_and_addresses_are_asked_at_every_door() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let only = |words| PolicyFields {
         endpoints: list(words),
         ..PolicyFields::default()
@@ -220,7 +220,7 @@ async fn the_lists_of_endpoints_and_addresses_are_asked_at_every_door() {
     }
 }
 
-async fn set_region(house: &House, channel: &str, region: &str) {
+async fn set_region(house: &TestGateway, channel: &str, region: &str) {
     let mut tx = house.console.begin().await.unwrap();
     let number = revision::bump(&mut tx, channels::TOPIC).await.unwrap();
     tx.commit().await.unwrap();
@@ -233,7 +233,7 @@ async fn set_region(house: &House, channel: &str, region: &str) {
 
 #[tokio::test]
 async fn a_key_with_regions_is_served_there_or_not_at_all() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let european = house
         .make_key(PolicyFields {
             regions: list(&["eu"]),
@@ -265,7 +265,7 @@ async fn a_key_with_regions_is_served_there_or_not_at_all() {
 
 #[tokio::test]
 async fn a_quote_of_another_key_does_not_open_a_model_that_a_key_may_not_use() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let body = json!({ "model": "sim-reason", "messages": [{ "role": "user", "content": "Hi" }] });
     let quote = json!({ "endpoint": "chat", "body": body });
     let got = call(
@@ -290,6 +290,6 @@ async fn a_quote_of_another_key_does_not_open_a_model_that_a_key_may_not_use() {
     let sent = house
         .send_as(to, Method::POST, "/v1/chat/completions", bytes, &with)
         .await;
-    let got = crate::test_gateway::Got::read(sent).await;
+    let got = crate::test_gateway::GatewayResponse::read(sent).await;
     assert_eq!(is(&got), no(403, "model_not_allowed"));
 }

@@ -4,12 +4,12 @@ use http::Method;
 use serde_json::json;
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::keys::calls::{below, call, chat, fine, no, own_id};
 
 #[tokio::test]
 async fn a_rotated_key_keeps_its_number_and_both_secrets_open_until_the_overlap_ends() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let first = house.make_key(PolicyFields::default()).await;
     let id = own_id(&house, &first).await;
     let path = format!("/v1/keys/{id}/rotate");
@@ -41,7 +41,7 @@ async fn a_rotated_key_keeps_its_number_and_both_secrets_open_until_the_overlap_
 
 #[tokio::test]
 async fn a_key_that_is_off_or_over_stops_all_below_it_while_that_lasts() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let top = house.make_key(PolicyFields::default()).await;
     let (middle, middle_id) = below(&house, &top, json!({})).await;
     let (bottom, _) = below(&house, &middle, json!({})).await;
@@ -85,7 +85,7 @@ async fn a_key_that_is_off_or_over_stops_all_below_it_while_that_lasts() {
 
 #[tokio::test]
 async fn a_deleted_key_takes_those_below_along_is_hidden_and_its_account_is_told() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let top = house.make_key(PolicyFields::default()).await;
     let (middle, middle_id) = below(&house, &top, json!({})).await;
     let (bottom, bottom_id) = below(&house, &middle, json!({})).await;

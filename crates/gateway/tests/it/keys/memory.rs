@@ -12,13 +12,13 @@ use trunkline_gateway::{KeyOwner, Reconcile};
 use trunkline_store::PolicyFields;
 use trunkline_types::{ApiKey, Shard};
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::keys::calls::{below, call, call_at, chat, fine, no, own_id};
 
 /// A number that looks at first as if the node had seen it: the row is changed behind its back.
 #[tokio::test]
 async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let first = house.make_key(PolicyFields::default()).await;
     let id = own_id(&house, &first).await;
     house.make_key(PolicyFields::default()).await;
@@ -47,7 +47,7 @@ async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revocation_reaches_another_node_within_two_seconds() {
     const TIMES: usize = 5;
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     let node = house.second_node(Arc::new(SystemClock)).await;
     let (stop, stopped) = oneshot::channel();
     #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
@@ -95,7 +95,7 @@ fn secret_of(number: u64) -> ApiKey {
 }
 
 /// Keys by the number, over as many policies; the first ones can be called with.
-async fn write_keys(house: &House, keys: u64, policies: u64, known: u64) {
+async fn write_keys(house: &TestGateway, keys: u64, policies: u64, known: u64) {
     let account = house.account;
     let text = format!(
         "WITH n AS (UPDATE app.revision SET value = value + 1 WHERE topic = 'keys' RETURNING value)
@@ -127,7 +127,7 @@ fn resident_bytes() -> u64 {
 /// nanoseconds to find one.
 async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     const KNOWN: u64 = 64;
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     write_keys(&house, keys, policies, KNOWN).await;
     let resident = resident_bytes();
     let began = Instant::now();

@@ -6,13 +6,13 @@ use serde_json::json;
 use trunkline_gateway::{Settings, SocialSettings};
 use trunkline_store::PolicyFields;
 
-use crate::response::Got;
-use crate::test_gateway::{House, account};
+use crate::response::GatewayResponse;
+use crate::test_gateway::{TestGateway, account};
 use crate::social::harness::{PAID, escaped, path};
 
 const PAIR: &str = "kuaishou/search";
 
-async fn house(capacity: i64) -> House {
+async fn house(capacity: i64) -> TestGateway {
     let settings = Settings {
         social: SocialSettings {
             daily_capacity: capacity,
@@ -20,10 +20,10 @@ async fn house(capacity: i64) -> House {
         },
         ..Settings::default()
     };
-    Box::pin(House::social_with(settings, PAID, 0)).await
+    Box::pin(TestGateway::social_with(settings, PAID, 0)).await
 }
 
-fn is_used_up(got: &Got) -> bool {
+fn is_used_up(got: &GatewayResponse) -> bool {
     let body = got.json();
     got.status == 429
         && body["error"]["code"] == json!("social_data_capacity_reached")
@@ -42,7 +42,7 @@ async fn the_capacity_is_shared_by_all_and_there_again_at_midnight() {
     let path = path(PAIR, "keyword=a");
     let send = async || {
         let sender = (house.address, other.as_str());
-        Got::read(
+        GatewayResponse::read(
             house
                 .send_as(sender, Method::GET, &path, Bytes::new(), &[])
                 .await,

@@ -9,22 +9,22 @@ use trunkline_ledger::usage;
 use trunkline_social::{Cell, Kind};
 use trunkline_types::{Money, RequestId};
 
-use crate::response::Got;
-use crate::test_gateway::House;
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 use crate::social::harness::{cells, escaped, example, needed, pair, price, query};
 
 /// Calls that were made, by what they were made for.
 type Counts = BTreeMap<&'static str, usize>;
 
 struct Walk<'a> {
-    house: &'a House,
+    house: &'a TestGateway,
     counts: Counts,
     charged: i64,
     wrong: Vec<String>,
 }
 
 impl Walk<'_> {
-    async fn call(&mut self, cell: &Cell, what: &'static str, query: &str) -> Got {
+    async fn call(&mut self, cell: &Cell, what: &'static str, query: &str) -> GatewayResponse {
         *self.counts.entry(what).or_default() += 1;
         self.house.look(&pair(cell), query).await
     }
@@ -243,7 +243,7 @@ fn wishing(cell: &Cell, wish: &str) -> Option<String> {
 // covers: S-4.2-P20-01, S-4.2-P20-02, S-4.2-P20-03, S-4.2-P20-04, S-4.2-P20-05
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_cell_takes_a_good_call_and_refuses_every_mistake() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let mut walk = Walk {
         house: &house,
@@ -275,7 +275,7 @@ async fn every_cell_takes_a_good_call_and_refuses_every_mistake() {
 // covers: S-4.1-20, S-4.1-22, S-7-09
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_answer_and_a_failing_source_cost_nothing_in_any_cell() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let mut counts = Counts::new();
     let mut wrong = Vec::new();

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::social::harness::{escaped, path};
 
-async fn open(house: &House, wish: &str) -> TcpStream {
+async fn open(house: &TestGateway, wish: &str) -> TcpStream {
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     let query = format!("keyword={}", escaped(&format!("[[social:{wish}]]")));
     let head = format!(
@@ -20,7 +20,7 @@ async fn open(house: &House, wish: &str) -> TcpStream {
     stream
 }
 
-async fn until_asked(house: &House, count: usize) {
+async fn until_asked(house: &TestGateway, count: usize) {
     for _ in 0..500 {
         if house.asked().len() >= count {
             return;
@@ -33,7 +33,7 @@ async fn until_asked(house: &House, count: usize) {
 // covers: D-2-78
 #[tokio::test]
 async fn a_client_that_is_gone_before_the_first_byte_pays_nothing() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     for (count, abrupt) in [(1, false), (2, true)] {
         let stream = open(&house, "slow:600").await;
@@ -51,7 +51,7 @@ async fn a_client_that_is_gone_before_the_first_byte_pays_nothing() {
 
 #[tokio::test]
 async fn a_client_that_closes_its_half_is_served_and_pays() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let mut stream = open(&house, "slow:300").await;
     stream.shutdown().await.unwrap();
@@ -66,10 +66,10 @@ async fn a_client_that_closes_its_half_is_served_and_pays() {
 // covers: D-2-77
 #[tokio::test]
 async fn no_byte_of_a_body_leaves_before_the_charge_is_durable() {
-    let house = House::social_built(crate::test_gateway::Wishes {
+    let house = TestGateway::social_built(crate::test_gateway::TestOptions {
         paid: crate::social::harness::PAID,
         breakable: true,
-        ..crate::test_gateway::Wishes::default()
+        ..crate::test_gateway::TestOptions::default()
     })
     .await;
     let mut stream = open(&house, "slow:800").await;

@@ -9,17 +9,17 @@ use trunkline_gateway::{Settings, SocialSettings};
 use trunkline_store::PolicyFields;
 use trunkline_types::{Clock as _, Timestamp};
 
-use crate::response::Got;
-use crate::test_gateway::{House, account};
+use crate::response::GatewayResponse;
+use crate::test_gateway::{TestGateway, account};
 use crate::social::harness::{PAID, cells, path};
 
 const GOOD: (&str, &str) = ("douyin/search", "keyword=coffee");
 
-impl House {
-    async fn look_as(&self, key: &str, pair: &str, query: &str) -> Got {
+impl TestGateway {
+    async fn look_as(&self, key: &str, pair: &str, query: &str) -> GatewayResponse {
         let sender = (self.address, key);
         let path = path(pair, query);
-        Got::read(
+        GatewayResponse::read(
             self.send_as(sender, Method::GET, &path, Bytes::new(), &[])
                 .await,
         )
@@ -27,7 +27,7 @@ impl House {
     }
 }
 
-fn said(got: &Got) -> (u16, String) {
+fn said(got: &GatewayResponse) -> (u16, String) {
     (got.status.as_u16(), got.code())
 }
 
@@ -38,7 +38,7 @@ fn is(status: u16, code: &str) -> (u16, String) {
 // covers: S-4.1-01, S-4.1-02, S-4.1-03, S-4.1-08, S-5-01, D-7-ERR-07
 #[tokio::test]
 async fn social_data_is_got_with_a_key_and_by_get_alone() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let (pair, query) = GOOD;
     assert_eq!(house.look(pair, query).await.status, 200);
     assert_eq!(
@@ -48,14 +48,14 @@ async fn social_data_is_got_with_a_key_and_by_get_alone() {
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::HEAD] {
         let is_head = method == Method::HEAD;
         let answer = house.send(method, &path(pair, query), Bytes::new()).await;
-        let got = Got::read(answer).await;
+        let got = GatewayResponse::read(answer).await;
         assert_eq!(got.status, 405);
         assert_eq!(got.header("allow").as_deref(), Some("GET"));
         assert!(is_head || got.code() == "method_not_allowed");
     }
     // A parameter in a body is not read.
     let body = Bytes::from_static(b"{\"keyword\":\"coffee\"}");
-    let got = Got::read(house.send(Method::GET, &path(pair, ""), body).await).await;
+    let got = GatewayResponse::read(house.send(Method::GET, &path(pair, ""), body).await).await;
     assert_eq!(said(&got), is(400, "missing_parameter"));
 }
 
@@ -64,7 +64,7 @@ async fn social_data_is_got_with_a_key_and_by_get_alone() {
 // covers: S-4.2-P11-06, S-4.2-P15-11, S-4.2-P18-05, S-4.2-P19-05, S-4.2-P20-06
 #[tokio::test]
 async fn a_pair_that_is_not_listed_does_not_exist() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let all = cells();
     let mut platforms: Vec<String> = all.all().map(|cell| cell.platform.key.clone()).collect();
     platforms.dedup();
@@ -113,13 +113,13 @@ async fn a_pair_that_is_not_listed_does_not_exist() {
 #[tokio::test]
 async fn only_paid_money_of_accounts_that_topped_up_is_spent() {
     let trial = 5_000_000_000;
-    let house = House::social_with(Settings::default(), 0, trial).await;
+    let house = TestGateway::social_with(Settings::default(), 0, trial).await;
     let (pair, query) = GOOD;
     let got = house.look(pair, query).await;
     assert_eq!(said(&got), is(403, "model_requires_topup"));
     assert_eq!(house.wallets().await, [0, 0, trial, 0]);
     // Topped up once, with both wallets filled: the paid one pays.
-    let house = House::social_with(Settings::default(), 50_000_000, trial).await;
+    let house = TestGateway::social_with(Settings::default(), 50_000_000, trial).await;
     for left in [30_000_000, 10_000_000] {
         assert_eq!(house.look(pair, query).await.status, 200);
         house.posted_at_rest().await;
@@ -138,7 +138,7 @@ async fn only_paid_money_of_accounts_that_topped_up_is_spent() {
 // covers: S-1-01, G-5-05, G-5-06
 #[tokio::test]
 async fn one_key_and_one_balance_pay_for_models_and_for_social_data() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let chat = house.chat(&crate::test_gateway::ask("hello")).await;
     assert_eq!(chat.status, 200);
@@ -162,7 +162,7 @@ async fn a_call_is_looked_at_in_the_decided_order() {
         },
         ..Settings::default()
     };
-    let house = House::social_with(settings, PAID, 0).await;
+    let house = TestGateway::social_with(settings, PAID, 0).await;
     let elsewhere = PolicyFields {
         platforms: Some(vec!["reddit".to_owned()]),
         ..PolicyFields::default()
@@ -239,7 +239,7 @@ async fn a_call_is_looked_at_in_the_decided_order() {
 
 #[tokio::test]
 async fn a_key_may_be_kept_to_endpoints_platforms_and_cells() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let list = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
     let platform = PolicyFields {
         platforms: list(&["reddit", "douyin"]),
@@ -275,7 +275,7 @@ async fn a_key_may_be_kept_to_endpoints_platforms_and_cells() {
 
 #[tokio::test]
 async fn a_caller_may_say_what_a_call_may_cost() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let name = "trunkline-max-cost-usd";
     let got = house.look_with(GOOD.0, GOOD.1, &[(name, "0.019")]).await;
     assert_eq!(said(&got), is(402, "max_cost_exceeded"));

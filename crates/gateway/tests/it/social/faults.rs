@@ -7,8 +7,8 @@ use http::Method;
 use serde_json::json;
 use trunkline_gateway::{Settings, SocialSettings};
 
-use crate::response::Got;
-use crate::test_gateway::{CANARY, House};
+use crate::response::GatewayResponse;
+use crate::test_gateway::{CANARY, TestGateway};
 use crate::social::harness::{PAID, escaped, path};
 
 fn wish(text: &str) -> String {
@@ -25,7 +25,7 @@ const SECRETS: [&str; 6] = [
     CANARY,
 ];
 
-fn check_silent(got: &Got) {
+fn check_silent(got: &GatewayResponse) {
     let text = format!("{:?} {}", got.headers, got.text());
     for secret in SECRETS {
         assert!(
@@ -46,7 +46,7 @@ async fn each_answer_of_the_source_has_its_own_and_nothing_is_charged_or_told() 
         },
         ..Settings::default()
     };
-    let house = House::social_with(settings, PAID, 0).await;
+    let house = TestGateway::social_with(settings, PAID, 0).await;
     let before = house.posted_at_rest().await;
     // An item's cell says that a 400 is about the item, a search that it is about the moment.
     let (item, search) = ("kuaishou/user", "kuaishou/search");
@@ -96,7 +96,7 @@ async fn each_answer_of_the_source_has_its_own_and_nothing_is_charged_or_told() 
 #[tokio::test]
 async fn an_account_that_the_source_refuses_is_paused_with_an_alert_and_never_told() {
     for status in ["401", "402", "403"] {
-        let house = House::of_social().await;
+        let house = TestGateway::of_social().await;
         let got = house
             .look("kuaishou/search", &format!("keyword={}", wish(status)))
             .await;
@@ -124,7 +124,7 @@ async fn an_account_that_the_source_refuses_is_paused_with_an_alert_and_never_to
 // covers: S-7-12, S-7-13, D-3-47, D-7-SOC-02, D-7-ERR-03
 #[tokio::test]
 async fn a_busy_platform_is_told_apart_and_asked_once() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let got = house
         .look("kuaishou/search", &format!("keyword={}", wish("429:7")))
         .await;
@@ -150,7 +150,7 @@ async fn a_platform_that_this_node_asks_too_much_at_once_is_busy() {
         },
         ..Settings::default()
     };
-    let house = House::social_with(settings, PAID, 0).await;
+    let house = TestGateway::social_with(settings, PAID, 0).await;
     let slow = format!("keyword={}", wish("slow:1500"));
     let (first, (second, third)) = tokio::join!(house.look("kuaishou/search", &slow), async {
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -171,9 +171,9 @@ async fn a_platform_that_this_node_asks_too_much_at_once_is_busy() {
 // covers: D-7-SOC-47, D-7-SOC-48, D-3-69, D-3-71
 #[tokio::test]
 async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
-    let house = House::build(crate::test_gateway::Wishes {
+    let house = TestGateway::build(crate::test_gateway::TestOptions {
         paid: PAID,
-        ..crate::test_gateway::Wishes::default()
+        ..crate::test_gateway::TestOptions::default()
     })
     .await;
     house
@@ -197,9 +197,9 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
     }
     assert_eq!(house.posted_at_rest().await, before - 20_000_000);
     // With nobody behind any, two attempts and no third.
-    let house = House::build(crate::test_gateway::Wishes {
+    let house = TestGateway::build(crate::test_gateway::TestOptions {
         paid: PAID,
-        ..crate::test_gateway::Wishes::default()
+        ..crate::test_gateway::TestOptions::default()
     })
     .await;
     house
@@ -230,10 +230,10 @@ fn uuid_of(id: &str) -> String {
 // covers: D-7-SOC-52
 #[tokio::test]
 async fn our_own_outage_is_503_here_too() {
-    let house = House::social_built(crate::test_gateway::Wishes {
+    let house = TestGateway::social_built(crate::test_gateway::TestOptions {
         paid: PAID,
         breakable: true,
-        ..crate::test_gateway::Wishes::default()
+        ..crate::test_gateway::TestOptions::default()
     })
     .await;
     house.wire.as_ref().unwrap().refuse();
@@ -244,7 +244,7 @@ async fn our_own_outage_is_503_here_too() {
             Bytes::new(),
         )
         .await;
-    let got = Got::read(answer).await;
+    let got = GatewayResponse::read(answer).await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (503, "temporarily_unavailable")
@@ -255,7 +255,7 @@ async fn our_own_outage_is_503_here_too() {
 // covers: S-1-04, S-1-05, S-1-06, D-4-75, D-4-76
 #[tokio::test]
 async fn data_go_on_to_the_letter_and_are_always_an_object() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let got = house.look("wechat_channels/search", "keyword=a").await;
     assert_eq!(got.status, 200);
     let text = got.text();

@@ -7,7 +7,7 @@ use serde_json::json;
 use trunkline_gateway::{FolderError, Settings, SocialSettings, cells_with_folder};
 use trunkline_social::{Cells, MAX_CELL_FILE_BYTES, MAX_PLATFORMS};
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::log::Log;
 use crate::social::harness::{cells, records};
 
@@ -38,7 +38,7 @@ some_of = ["/data"]
 #[tokio::test]
 async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_a_release() {
     let folder = tempfile::tempdir().unwrap();
-    let house = House::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
+    let house = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
     assert_eq!(house.look("plaza/trending", "").await.status, 404);
     std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
     house.gateway.refresh().await.unwrap();
@@ -50,9 +50,9 @@ async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_
     house.sell(&records([plaza])).await;
     let base = format!("http://{}", house.simulator.address());
     let models = [("social-plaza-trending", "social-plaza-trending")];
-    let wishes = crate::test_gateway::ChannelWishes {
+    let wishes = crate::test_gateway::ChannelOptions {
         provider: Some("tikhub"),
-        ..crate::test_gateway::ChannelWishes::default()
+        ..crate::test_gateway::ChannelOptions::default()
     };
     house.channel_with("plaza", &base, &models, wishes).await;
     let got = house.look("plaza/trending", "").await;
@@ -75,7 +75,7 @@ async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_pauses_and_platform_files_that_change_at_once_none_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let house = House::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
+    let house = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
     for _ in 0..20 {
         std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
         let (file, pause) = (house.gateway.refresh(), house.pause("douyin", "search"));
@@ -149,7 +149,7 @@ async fn a_folder_that_is_away_changes_nothing_and_is_told_once() {
     let (folder, away) = (parent.path().join("cells"), parent.path().join("away"));
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("plaza.toml"), PLAZA).unwrap();
-    let house = House::social_with(with_cells(&folder), 1_000_000_000, 0).await;
+    let house = TestGateway::social_with(with_cells(&folder), 1_000_000_000, 0).await;
     let all = trunkline_gateway::social_cells(&house.gateway).len();
     assert_eq!(all, cells().all().count() + 1);
     for times in 1..=2 {
@@ -185,7 +185,7 @@ async fn more_files_than_platforms_may_be_are_told_and_not_cut() {
     let log = Log::capture();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
-    let house = House::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
+    let house = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
     let all = trunkline_gateway::social_cells(&house.gateway).len();
     for number in 0..MAX_PLATFORMS {
         let key = format!("plaza{number}");

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::social::harness::cell;
 use crate::social::values::{heard, sends};
 
 // covers: S-4.2-P02-11, S-4.2-P02-16, S-4.2-P07-06, S-4.2-P07-07, S-4.2-P08-05, S-4.2-P07-15, D-7-SOC-23
 #[tokio::test]
 async fn a_first_page_is_asked_for_by_an_empty_cursor_or_none_and_an_offset_alone_does_not_page() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let data = async |pair: &str, query: &str| -> Value {
         let got = house.look(pair, query).await;
         assert_eq!(got.status, 200, "{pair}?{query}: {}", got.text());
@@ -49,7 +49,7 @@ async fn a_first_page_is_asked_for_by_an_empty_cursor_or_none_and_an_offset_alon
 // covers: D-7-SOC-43, D-7-SOC-44, S-4.2-P07-18, S-4.2-P07-19, S-4.2-P15-07
 #[tokio::test]
 async fn raw_and_need_format_are_sent_only_if_they_were_given() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     for (pair, needs, param) in [
         ("wechat_channels/post", "object_id=1", "raw"),
         ("youtube/post", "video_id=a", "need_format"),
@@ -71,7 +71,7 @@ async fn raw_and_need_format_are_sent_only_if_they_were_given() {
 // covers: D-7-SOC-45, D-7-SOC-46, S-4.2-P13-09
 #[tokio::test]
 async fn what_has_no_effect_is_warned_of_and_refused_in_strict_mode() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let strict = [("trunkline-strict", "true")];
     for (pair, query, code) in [
         (
@@ -143,7 +143,7 @@ async fn what_has_no_effect_is_warned_of_and_refused_in_strict_mode() {
 // covers: S-4.2-P07-13, S-4.2-P07-16, S-4.2-P08-12, S-4.2-P07-10
 #[tokio::test]
 async fn identifiers_in_all_their_forms_reach_the_source() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     for (pair, param, value) in [
         (
             "xiaohongshu/post",

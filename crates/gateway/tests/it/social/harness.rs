@@ -10,8 +10,8 @@ use trunkline_simulator::SocialCall;
 use trunkline_social::{Cell, Cells};
 use trunkline_types::Money;
 
-use crate::response::Got;
-use crate::test_gateway::{ChannelWishes, House, Wishes};
+use crate::response::GatewayResponse;
+use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
 
 /// Pico-USD in a nano-USD.
 const PICO: i64 = 1_000;
@@ -47,23 +47,23 @@ pub(crate) fn records<'a>(cells: impl IntoIterator<Item = &'a Arc<Cell>>) -> Str
     text
 }
 
-impl House {
+impl TestGateway {
     /// Every cell is sold, by one channel.
     pub(crate) async fn of_social() -> Self {
         Box::pin(Self::social_with(Settings::default(), PAID, 0)).await
     }
 
     pub(crate) async fn social_with(settings: Settings, paid: i64, trial: i64) -> Self {
-        let wishes = Wishes {
+        let wishes = TestOptions {
             settings,
             paid,
             trial,
-            ..Wishes::default()
+            ..TestOptions::default()
         };
         Box::pin(Self::social_built(wishes)).await
     }
 
-    pub(crate) async fn social_built(wishes: Wishes) -> Self {
+    pub(crate) async fn social_built(wishes: TestOptions) -> Self {
         let house = Self::build(wishes).await;
         house.sell(&records(cells().all())).await;
         house.source("source").await;
@@ -82,16 +82,16 @@ impl House {
             .all()
             .map(|cell| (cell.model.as_str(), cell.model.as_str()))
             .collect();
-        let wishes = ChannelWishes {
+        let wishes = ChannelOptions {
             provider: Some("tikhub"),
             priority,
-            ..ChannelWishes::default()
+            ..ChannelOptions::default()
         };
         self.channel_with(name, base, &models, wishes).await;
     }
 
     /// One call.
-    pub(crate) async fn look(&self, pair: &str, query: &str) -> Got {
+    pub(crate) async fn look(&self, pair: &str, query: &str) -> GatewayResponse {
         self.look_with(pair, query, &[]).await
     }
 
@@ -100,9 +100,9 @@ impl House {
         pair: &str,
         query: &str,
         extra: &[(&'static str, &str)],
-    ) -> Got {
+    ) -> GatewayResponse {
         let path = path(pair, query);
-        Got::read(
+        GatewayResponse::read(
             self.send_with(Method::GET, &path, Bytes::new(), extra)
                 .await,
         )

@@ -3,13 +3,13 @@
 use serde_json::json;
 use trunkline_store::limits::{self, RateLimit, Rates, Scope};
 
-use crate::test_gateway::{ChannelWishes, House, Wishes};
+use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
 use crate::social::pages::split;
 use crate::social::harness::{PAID, cells, records};
 
 const PAIR: &str = "kuaishou/search";
 
-async fn limit(house: &House, platform: &str, requests: i64) {
+async fn limit(house: &TestGateway, platform: &str, requests: i64) {
     let limit = RateLimit {
         account: Some(house.account),
         scope: Scope::Platform,
@@ -27,7 +27,7 @@ async fn limit(house: &House, platform: &str, requests: i64) {
 
 #[tokio::test]
 async fn a_platform_is_asked_no_more_than_its_limit_and_every_page_counts() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     limit(&house, "kuaishou", 2).await;
     // What is wrong with the request comes first, and does not count.
     for _ in 0..3 {
@@ -60,11 +60,11 @@ async fn a_platform_is_asked_no_more_than_its_limit_and_every_page_counts() {
 
 #[tokio::test]
 async fn a_source_that_is_asked_enough_is_busy() {
-    let wishes = Wishes {
+    let wishes = TestOptions {
         paid: PAID,
-        ..Wishes::default()
+        ..TestOptions::default()
     };
-    let house = House::build(wishes).await;
+    let house = TestGateway::build(wishes).await;
     house.sell(&records(cells().all())).await;
     let base = format!("http://{}", house.simulator.address());
     let all = cells();
@@ -72,10 +72,10 @@ async fn a_source_that_is_asked_enough_is_busy() {
         .all()
         .map(|cell| (cell.model.as_str(), cell.model.as_str()))
         .collect();
-    let wishes = ChannelWishes {
+    let wishes = ChannelOptions {
         provider: Some("tikhub"),
         requests_per_minute: Some(1),
-        ..ChannelWishes::default()
+        ..ChannelOptions::default()
     };
     house.channel_with("source", &base, &models, wishes).await;
     assert_eq!(house.look(PAIR, "keyword=a").await.status, 200);

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::social::pages::{PAGES, going_on, split};
 use crate::social::harness::{cells, needed, price, query};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_page_of_any_cell_is_found_and_stops_it() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let mut paged = 0;
     for cell in cells().all().filter(|cell| cell.has_pages()) {
         let name = &cell.model;
@@ -33,7 +33,7 @@ async fn a_repeated_page_of_any_cell_is_found_and_stops_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cap_stops_the_pages_of_any_cell_and_what_it_says_is_the_page_behind() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let mut paged = 0;
     for cell in cells().all().filter(|cell| cell.has_pages()) {
         let name = &cell.model;

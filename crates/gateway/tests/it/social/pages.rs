@@ -9,14 +9,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use trunkline_social::Cell;
 
-use crate::response::Got;
-use crate::test_gateway::House;
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 use crate::social::harness::{cells, escaped, needed, pair, path, price, query};
 
 /// Pages that the source has of everything.
 pub(crate) const PAGES: usize = 3;
 
-fn lines(got: &Got) -> Vec<Value> {
+fn lines(got: &GatewayResponse) -> Vec<Value> {
     assert_eq!(got.status, 200, "{}", got.text());
     assert_eq!(
         got.header("content-type").as_deref(),
@@ -29,7 +29,7 @@ fn lines(got: &Got) -> Vec<Value> {
 }
 
 /// The pages and the last line.
-pub(crate) fn split(got: &Got) -> (Vec<Value>, Value) {
+pub(crate) fn split(got: &GatewayResponse) -> (Vec<Value>, Value) {
     let mut all = lines(got);
     let end = all.pop().unwrap();
     assert_eq!(end["object"], json!("social.end"));
@@ -52,8 +52,8 @@ pub(crate) fn going_on(end: &Value) -> String {
     pairs.join("&")
 }
 
-impl House {
-    pub(crate) async fn pages(&self, cell: &Cell, query: &str) -> Got {
+impl TestGateway {
+    pub(crate) async fn pages(&self, cell: &Cell, query: &str) -> GatewayResponse {
         self.look(&format!("{}/pages", pair(cell)), query).await
     }
 
@@ -71,7 +71,7 @@ impl House {
 // covers: S-4.2-P13-02, S-4.2-P14-08, S-4.2-P03-02, S-4.2-P15-02
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let (mut paged, mut platforms) = (0, Vec::new());
     let mut wrong = Vec::new();
     for cell in cells().all().filter(|cell| cell.has_pages()) {
@@ -117,7 +117,7 @@ async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
 
 #[tokio::test]
 async fn a_cap_stops_it_and_says_how_to_go_on() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let got = house
         .look("kuaishou/search/pages", "keyword=a&max_pages=2")
@@ -171,7 +171,7 @@ async fn a_cap_stops_it_and_says_how_to_go_on() {
 
 #[tokio::test]
 async fn the_callers_limit_for_a_call_is_one_for_all_pages_together() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let capped = async |query: &str, most: &str| {
         let limit = [("trunkline-max-cost-usd", most)];
@@ -208,7 +208,7 @@ async fn the_callers_limit_for_a_call_is_one_for_all_pages_together() {
 
 #[tokio::test]
 async fn a_first_page_that_fails_is_an_ordinary_error_and_a_later_one_ends_it() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let wish = escaped("[[social:empty]]");
     let got = house
@@ -244,7 +244,7 @@ async fn a_first_page_that_fails_is_an_ordinary_error_and_a_later_one_ends_it() 
 
 #[tokio::test]
 async fn who_leaves_between_pages_pays_for_those_that_were_delivered() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     let slow = escaped("[[social:slow:700]]");
@@ -271,7 +271,7 @@ async fn who_leaves_between_pages_pays_for_those_that_were_delivered() {
 
 #[tokio::test]
 async fn every_page_is_a_call_with_its_own_line_in_the_usage_log() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let got = house.look("douyin/comments/pages", "aweme_id=7").await;
     let (pages, _) = split(&got);
     let mut ids: Vec<&str> = pages
@@ -285,7 +285,7 @@ async fn every_page_is_a_call_with_its_own_line_in_the_usage_log() {
         let answer = house
             .send(Method::GET, &format!("/v1/usage/{id}"), Bytes::new())
             .await;
-        let got = Got::read(answer).await;
+        let got = GatewayResponse::read(answer).await;
         assert_eq!(got.json()["model"], json!("social-douyin-comments"));
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use trunkline_store::cell_pauses::{self, PauseAction, PausedBy};
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, records};
 
-impl House {
+impl TestGateway {
     pub(crate) async fn pause(&self, platform: &str, capability: &str) {
         let mut tx = self.console.begin().await.unwrap();
         let done =
@@ -34,7 +34,7 @@ impl House {
 // covers: S-3-01, S-3-02, S-7-16, S-4.1-07, S-7-17
 #[tokio::test]
 async fn a_paused_cell_answers_503_and_costs_nothing_until_it_is_resumed() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     assert!(!house.is_paused("social-douyin-search"));
     house.pause("douyin", "search").await;
@@ -55,7 +55,7 @@ async fn a_paused_cell_answers_503_and_costs_nothing_until_it_is_resumed() {
 // covers: D-4-70, S-8-08
 #[tokio::test]
 async fn a_cell_without_a_price_is_paused_until_it_is_priced() {
-    let house = House::new().await;
+    let house = TestGateway::new().await;
     house.source("source").await;
     let priced = cell("reddit", "trending");
     let got = house.look("reddit/trending", "").await;
@@ -76,7 +76,7 @@ async fn a_cell_without_a_price_is_paused_until_it_is_priced() {
 
 #[tokio::test]
 async fn a_cell_that_is_not_sold_in_the_callers_group_is_paused_for_it() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let elsewhere = records([&cell("reddit", "trending")]).replace("\"default\"", "\"vip\"");
     house.sell(&elsewhere).await;
     let got = house.look("reddit/trending", "").await;
@@ -95,7 +95,7 @@ fn dearer_nanos(record: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let retired = cell("douyin", "trending");
     house.simulator.retire_social_path(retired.source_path());
     let got = house.look("douyin/trending", "").await;

@@ -4,14 +4,14 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::response::Got;
-use crate::test_gateway::House;
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, records};
 
-impl House {
-    async fn social_quote(&self, endpoint: &str, params: &Value) -> Got {
+impl TestGateway {
+    async fn social_quote(&self, endpoint: &str, params: &Value) -> GatewayResponse {
         let body = json!({ "endpoint": endpoint, "body": params }).to_string();
-        Got::read(
+        GatewayResponse::read(
             self.send(Method::POST, "/v1/quotes", Bytes::from(body))
                 .await,
         )
@@ -21,7 +21,7 @@ impl House {
 
 #[tokio::test]
 async fn a_quote_is_the_price_of_the_call_with_its_field_report_and_is_kept() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let endpoint = "/v1/social/wechat_channels/search";
     let params = json!({ "keyword": "café", "offset": 20 });
     let got = house.social_quote(endpoint, &params).await;
@@ -80,7 +80,7 @@ async fn a_quote_is_the_price_of_the_call_with_its_field_report_and_is_kept() {
 
 #[tokio::test]
 async fn what_would_be_refused_is_refused_by_the_quote_too() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     for (endpoint, params, status, code) in [
         (
             "/v1/social/douyin/search",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trunkline_store::keys;
 use trunkline_types::KeyId;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, escaped, path, records};
 
 /// What a page costs, in nano-USD.
@@ -15,7 +15,7 @@ const PAGE: i64 = 20_000_000;
 /// The source takes so long for a page that things change in the meantime.
 const SLOW: &str = "[[social:slow:2000]]";
 
-impl House {
+impl TestGateway {
     /// Asks for pages, lets something happen behind the first, and reads on to the last line: how many
     /// pages there were, and the line.
     async fn pages_while(&self, keyword: &str, act: impl AsyncFnOnce()) -> (usize, Value) {
@@ -64,7 +64,7 @@ impl House {
 
 #[tokio::test]
 async fn pages_of_a_cell_that_is_paused_meanwhile_stop() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let told = house
         .pages_while(SLOW, async || house.pause("kuaishou", "search").await)
@@ -78,7 +78,7 @@ async fn pages_of_a_cell_that_is_paused_meanwhile_stop() {
 
 #[tokio::test]
 async fn pages_of_a_cell_that_is_not_sold_any_more_stop() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let elsewhere = records([&cell("kuaishou", "search")]).replace("\"default\"", "\"vip\"");
     let told = house
@@ -90,7 +90,7 @@ async fn pages_of_a_cell_that_is_not_sold_any_more_stop() {
 
 #[tokio::test]
 async fn pages_for_a_key_that_is_revoked_meanwhile_stop() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let told = house
         .pages_while(SLOW, async || house.revoke_own_key().await)
@@ -105,7 +105,7 @@ async fn pages_for_a_key_that_is_revoked_meanwhile_stop() {
 
 #[tokio::test]
 async fn pages_of_a_node_that_is_stopping_end_so_that_another_can_go_on() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let told = house
         .pages_while(SLOW, async || house.gateway.drain())
@@ -119,7 +119,7 @@ async fn pages_of_a_node_that_is_stopping_end_so_that_another_can_go_on() {
 
 #[tokio::test]
 async fn a_busy_platform_is_not_asked_again_once_its_cell_is_paused() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let plan = json!({ "fault": { "social": "429:3" }, "one_in": 2, "times": 1 });
     house.simulator.plan(serde_json::from_value(plan).unwrap());

@@ -2,17 +2,17 @@
 
 use serde_json::json;
 
-use crate::test_gateway::House;
+use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, escaped, example, needed};
 
 /// What the source was given for a parameter in the last question.
-pub(crate) fn heard(house: &House, name: &str) -> Option<String> {
+pub(crate) fn heard(house: &TestGateway, name: &str) -> Option<String> {
     let call = house.asked().pop().unwrap();
     let found = call.params.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.clone())
 }
 
-pub(crate) async fn sends(house: &House, pair: &str, param: &str, value: &str) {
+pub(crate) async fn sends(house: &TestGateway, pair: &str, param: &str, value: &str) {
     let (platform, capability) = pair.split_once('/').unwrap();
     let cell = cell(platform, capability);
     let others = needed(&cell).into_iter().filter(|name| name != param);
@@ -154,7 +154,7 @@ const LISTED: [Listed; 23] = [
 // covers: S-4.2-P08-16, S-4.2-P09-03, S-4.2-P14-05, S-4.2-P15-03, S-4.2-P15-04, D-7-SOC-19, D-7-SOC-22
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_listed_value_reaches_the_source_and_stands_in_its_description() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let mut count = 0;
     for (pair, param, values, words) in LISTED {
         let (platform, capability) = pair.split_once('/').unwrap();
@@ -179,7 +179,7 @@ async fn every_listed_value_reaches_the_source_and_stands_in_its_description() {
 // covers: S-4.2-P02-13, S-4.2-P03-08, S-4.2-P04-02, S-4.2-P08-14, S-4.2-P13-04, S-4.2-P13-11
 #[tokio::test]
 async fn stated_defaults_are_shown_and_the_source_applies_them() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     for (pair, param, default) in [
         ("xiaohongshu/comments", "pageArea", json!("UNFOLDED")),
         ("kuaishou/user-posts", "sort", json!("latest")),
@@ -224,7 +224,7 @@ async fn stated_defaults_are_shown_and_the_source_applies_them() {
 // covers: S-4.2-P07-03, S-4.2-P07-04, S-4.2-P07-05, S-4.2-P07-20, S-4.2-P08-03, S-4.2-P08-04, D-7-SOC-26, D-7-SOC-27
 #[tokio::test]
 async fn a_word_and_its_integer_mean_the_same() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     let durations: &[(&str, &str)] =
         &[("all", "0"), ("short", "1"), ("medium", "2"), ("long", "3")];
     let sorts: &[(&str, &str)] = &[("default", "0"), ("latest", "1"), ("hot", "2")];
@@ -278,7 +278,7 @@ async fn a_word_and_its_integer_mean_the_same() {
 // covers: S-4.2-P07-02, S-4.2-P08-02, S-4.2-P09-02, S-4.2-P04-08, S-4.2-P04-09, S-4.2-P13-08, D-3-63
 #[tokio::test]
 async fn stated_lengths_and_maxima_hold_at_their_edge() {
-    let house = House::of_social().await;
+    let house = TestGateway::of_social().await;
     for pair in [
         "wechat_channels/search",
         "wechat_mp/search",

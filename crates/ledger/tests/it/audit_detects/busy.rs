@@ -15,25 +15,25 @@ use trunkline_ledger::{
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, KeyId, Money, NodeId, RequestId};
 
-use crate::test_ledger::{House, extend, refund, request, reserve, settle, top_up, void};
+use crate::test_ledger::{TestLedger, extend, refund, request, reserve, settle, top_up, void};
 
 const WORKERS: usize = 8;
 const WORDS_EACH: usize = 25;
 const DEAD_AFTER: Duration = Duration::from_secs(120);
 
 /// Small numbers out of one seed; a failing run prints it.
-struct Dice(u64);
+struct Rng(u64);
 
 /// What the workers share: calls that somebody has made, and who may pay.
 #[derive(Clone)]
-struct Town {
+struct BusyLedger {
     calls: Arc<Mutex<Vec<(RequestId, AccountId)>>>,
     accounts: Arc<[AccountId]>,
 }
 
-// === impl Dice ===
+// === impl Rng ===
 
-impl Dice {
+impl Rng {
     fn new() -> Self {
         Self(u64::from_le_bytes(random_bytes()))
     }
@@ -55,15 +55,15 @@ impl Dice {
     }
 }
 
-// === impl Town ===
+// === impl BusyLedger ===
 
-impl Town {
-    fn any_call(&self, dice: &mut Dice) -> Option<(RequestId, AccountId)> {
+impl BusyLedger {
+    fn any_call(&self, dice: &mut Rng) -> Option<(RequestId, AccountId)> {
         let calls = self.calls.lock().unwrap();
         (!calls.is_empty()).then(|| dice.one_of(&calls))
     }
 
-    fn new_call(&self, dice: &mut Dice) -> Reserve {
+    fn new_call(&self, dice: &mut Rng) -> Reserve {
         let account = dice.one_of(&self.accounts);
         let call = request();
         let mut asked = reserve(call, account, dice.nanos(60));
@@ -91,7 +91,7 @@ impl Town {
     }
 
     /// One word, now and then said twice at the same time. Any answer will do but an error of ours.
-    async fn say(&self, ledger: &Ledger, dice: &mut Dice) {
+    async fn say(&self, ledger: &Ledger, dice: &mut Rng) {
         let choice = dice.roll(12);
         let Some((call, account)) = self.any_call(dice).filter(|_| choice >= 4) else {
             let asked = self.new_call(dice);
@@ -150,7 +150,7 @@ impl Town {
     }
 
     /// What people do meanwhile: move limits, pay twice, correct.
-    async fn at_the_desk(&self, console: &Database, dice: &mut Dice) {
+    async fn at_the_desk(&self, console: &Database, dice: &mut Rng) {
         let account = dice.one_of(&self.accounts);
         let key = account.number() * 10 + dice.nanos(2);
         let key = (key % 10 > 0).then_some(KeyId::new(key));
@@ -196,7 +196,7 @@ fn expected(heard: Result<(), LedgerError>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_busy_ledger_is_not_a_wrong_one() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let mut accounts = Vec::new();
     for _ in 0..3 {
         let account = house.account(3_000, 200).await;
@@ -205,7 +205,7 @@ async fn a_busy_ledger_is_not_a_wrong_one() {
         house.key(account, number + 2, Some(number + 1)).await;
         accounts.push(account);
     }
-    let town = Town {
+    let town = BusyLedger {
         calls: Arc::default(),
         accounts: Arc::from(accounts),
     };
@@ -231,7 +231,7 @@ async fn a_busy_ledger_is_not_a_wrong_one() {
 }
 
 /// Seconds of the day that are left, by the ledger's clock.
-async fn until_midnight(house: &House) -> i64 {
+async fn until_midnight(house: &TestLedger) -> i64 {
     let mut session = house.data.session().await.unwrap();
     sqlx::query_scalar(
         "SELECT floor(extract(epoch FROM ledger.period_end('daily', 'UTC', app.now()) - app.now()))::bigint",
@@ -242,7 +242,7 @@ async fn until_midnight(house: &House) -> i64 {
 }
 
 /// Two nodes, one of which is replaced in the middle, a sweeper and a desk; then the audit.
-async fn round(house: &House, town: &Town) {
+async fn round(house: &TestLedger, town: &BusyLedger) {
     let (first, first_tasks) = house.ledger("n1").await;
     let (second, second_tasks) = house.ledger("n2").await;
     let mut working = JoinSet::new();
@@ -250,7 +250,7 @@ async fn round(house: &House, town: &Town) {
         let ledger = if worker % 2 == 0 { &first } else { &second }.clone();
         let town = town.clone();
         working.spawn(async move {
-            let mut dice = Dice::new();
+            let mut dice = Rng::new();
             for _ in 0..WORDS_EACH {
                 town.say(&ledger, &mut dice).await;
             }
@@ -258,7 +258,7 @@ async fn round(house: &House, town: &Town) {
     }
     let (desk, console) = (town.clone(), house.console.clone());
     working.spawn(async move {
-        let mut dice = Dice::new();
+        let mut dice = Rng::new();
         for _ in 0..WORDS_EACH {
             desk.at_the_desk(&console, &mut dice).await;
         }
@@ -271,7 +271,7 @@ async fn round(house: &House, town: &Town) {
     }
     // The workers of the second node are told that it was replaced, in the middle of their words.
     let (third, third_tasks) = house.ledger("n2").await;
-    let mut dice = Dice::new();
+    let mut dice = Rng::new();
     for _ in 0..WORDS_EACH {
         town.say(&third, &mut dice).await;
     }

@@ -14,7 +14,7 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, KeyId, Money, NodeId, RequestId};
 
-use crate::test_ledger::{House, extend, refund, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, extend, refund, request, reserve, settle, void};
 
 /// What corruptions are written with: a call by its name, and an id beside it that is not taken.
 const WORDS: &str = "
@@ -29,7 +29,7 @@ const WORDS: &str = "
 const SUMS: &str = "usage_day_disagrees";
 
 pub(super) struct Scene {
-    house: House,
+    house: TestLedger,
     calls: Vec<(&'static str, RequestId)>,
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn bites(statement: &'static str, views: &[&str]) {
 
 impl Scene {
     pub(super) async fn play() -> Self {
-        let house = House::new().await;
+        let house = TestLedger::new().await;
         let mut scene = Self {
             house,
             calls: Vec::new(),
@@ -214,7 +214,7 @@ impl Scene {
 }
 
 /// The scene must come out the same on a machine that is busy with other things.
-async fn patient(house: &House, node: &str) -> (Ledger, LedgerTasks) {
+async fn patient(house: &TestLedger, node: &str) -> (Ledger, LedgerTasks) {
     let settings = LedgerSettings {
         admission_wait: Duration::from_secs(60),
         settlement_wait: Duration::from_secs(60),

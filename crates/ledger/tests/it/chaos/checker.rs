@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trunkline_types::RequestId;
 
 use crate::chaos::tables::{Fact, Facts};
-use crate::chaos::history::{Event, History, Told, Word};
+use crate::chaos::history::{Event, History, Answered, CallOperation};
 
 /// Everything all processes know of one call.
 #[derive(Default)]
@@ -59,19 +59,19 @@ pub(crate) fn judge_payments(
     let mut done: BTreeMap<RequestId, u32> = BTreeMap::new();
     let mut wrong = Vec::new();
     for event in histories.iter().flat_map(|history| &history.events) {
-        if let Event::Told {
-            word: Word::TopUp,
+        if let Event::Answered {
+            word: CallOperation::TopUp,
             request,
             told,
             ..
         } = event
         {
             match told {
-                Told::Done => *done.entry(*request).or_default() += 1,
-                Told::Before { .. } => {
+                Answered::Done => *done.entry(*request).or_default() += 1,
+                Answered::Before { .. } => {
                     done.entry(*request).or_default();
                 }
-                Told::Refused | Told::Unavailable | Told::Stale | Told::Rejected(_) => {}
+                Answered::Refused | Answered::Unavailable | Answered::Stale | Answered::Rejected(_) => {}
             }
         }
     }
@@ -85,17 +85,17 @@ pub(crate) fn judge_payments(
 }
 
 fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut Vec<String>) {
-    let mut open: BTreeMap<(RequestId, Word), i64> = BTreeMap::new();
+    let mut open: BTreeMap<(RequestId, CallOperation), i64> = BTreeMap::new();
     for event in &history.events {
         match event {
             Event::Did { .. }
             | Event::Asked {
-                word: Word::TopUp, ..
+                word: CallOperation::TopUp, ..
             }
-            | Event::Told {
-                word: Word::TopUp,
+            | Event::Answered {
+                word: CallOperation::TopUp,
                 told:
-                    Told::Done | Told::Before { .. } | Told::Unavailable | Told::Stale | Told::Refused,
+                    Answered::Done | Answered::Before { .. } | Answered::Unavailable | Answered::Stale | Answered::Refused,
                 ..
             } => {}
             Event::Asked {
@@ -105,17 +105,17 @@ fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut 
             } => {
                 *open.entry((*request, *word)).or_default() += 1;
                 let trail = trails.entry(*request).or_default();
-                if *word == Word::Settle {
+                if *word == CallOperation::Settle {
                     trail.charges_asked.insert(*amount);
                 }
             }
-            Event::Told {
-                told: Told::Rejected(text),
+            Event::Answered {
+                told: Answered::Rejected(text),
                 request,
                 word,
                 ..
             } => wrong.push(format!("{request}: {word:?} was rejected: {text}")),
-            Event::Told {
+            Event::Answered {
                 word,
                 request,
                 told,
@@ -139,48 +139,48 @@ fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut 
 // === impl Trail ===
 
 impl Trail {
-    fn unknown(&mut self, word: Word) {
+    fn unknown(&mut self, word: CallOperation) {
         match word {
-            Word::Reserve => self.unknown_reserve = true,
-            Word::Settle => self.unknown_settle = true,
-            Word::Refund => self.refunds.unknown = true,
-            Word::Adjust => self.adjustments.unknown = true,
-            Word::Extend | Word::Void | Word::TopUp => {}
+            CallOperation::Reserve => self.unknown_reserve = true,
+            CallOperation::Settle => self.unknown_settle = true,
+            CallOperation::Refund => self.refunds.unknown = true,
+            CallOperation::Adjust => self.adjustments.unknown = true,
+            CallOperation::Extend | CallOperation::Void | CallOperation::TopUp => {}
         }
     }
 
-    fn add(&mut self, word: Word, told: &Told, amount: i64, died: bool) {
+    fn add(&mut self, word: CallOperation, told: &Answered, amount: i64, died: bool) {
         match (word, told) {
-            (_, Told::Stale) => self.unknown(word),
-            (Word::Reserve | Word::Settle, Told::Unavailable) if died => self.unknown(word),
-            (Word::Reserve, Told::Unavailable) => self.unavailable_reserve = true,
-            (Word::Settle, Told::Unavailable) => self.unavailable_settle = true,
-            (_, Told::Unavailable) => self.unknown(word),
-            (Word::Reserve, Told::Done) => self.holds_told += 1,
-            (Word::Reserve, Told::Refused) => self.holds_refused += 1,
-            (Word::Settle, Told::Done) => {
+            (_, Answered::Stale) => self.unknown(word),
+            (CallOperation::Reserve | CallOperation::Settle, Answered::Unavailable) if died => self.unknown(word),
+            (CallOperation::Reserve, Answered::Unavailable) => self.unavailable_reserve = true,
+            (CallOperation::Settle, Answered::Unavailable) => self.unavailable_settle = true,
+            (_, Answered::Unavailable) => self.unknown(word),
+            (CallOperation::Reserve, Answered::Done) => self.holds_told += 1,
+            (CallOperation::Reserve, Answered::Refused) => self.holds_refused += 1,
+            (CallOperation::Settle, Answered::Done) => {
                 self.ends_done += 1;
                 self.charges_told.insert(amount);
             }
-            (Word::Void, Told::Done) => {
+            (CallOperation::Void, Answered::Done) => {
                 self.ends_done += 1;
                 self.frees_told += 1;
             }
-            (Word::Settle | Word::Void, Told::Before { charged: true }) => {
+            (CallOperation::Settle | CallOperation::Void, Answered::Before { charged: true }) => {
                 self.charges_told.insert(amount);
             }
-            (Word::Settle | Word::Void, Told::Before { charged: false }) => self.frees_told += 1,
-            (Word::Refund, Told::Done) => self.refunds.done.push(amount),
-            (Word::Adjust, Told::Done) => self.adjustments.done.push(amount),
+            (CallOperation::Settle | CallOperation::Void, Answered::Before { charged: false }) => self.frees_told += 1,
+            (CallOperation::Refund, Answered::Done) => self.refunds.done.push(amount),
+            (CallOperation::Adjust, Answered::Done) => self.adjustments.done.push(amount),
             // Somebody else did it, or it did it itself and was cut off before it heard.
-            (Word::Refund | Word::Adjust, Told::Before { .. }) => self.unknown(word),
+            (CallOperation::Refund | CallOperation::Adjust, Answered::Before { .. }) => self.unknown(word),
             (
-                Word::Extend | Word::TopUp,
-                Told::Done | Told::Before { .. } | Told::Refused | Told::Rejected(_),
+                CallOperation::Extend | CallOperation::TopUp,
+                Answered::Done | Answered::Before { .. } | Answered::Refused | Answered::Rejected(_),
             )
-            | (Word::Reserve, Told::Before { .. } | Told::Rejected(_))
-            | (Word::Refund | Word::Adjust, Told::Refused | Told::Rejected(_))
-            | (Word::Settle | Word::Void, Told::Refused | Told::Rejected(_)) => {}
+            | (CallOperation::Reserve, Answered::Before { .. } | Answered::Rejected(_))
+            | (CallOperation::Refund | CallOperation::Adjust, Answered::Refused | Answered::Rejected(_))
+            | (CallOperation::Settle | CallOperation::Void, Answered::Refused | Answered::Rejected(_)) => {}
         }
     }
 

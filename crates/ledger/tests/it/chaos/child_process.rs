@@ -16,7 +16,7 @@ use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks};
 use trunkline_types::{NodeId, Secret};
 
 use crate::chaos::clients::{Call, Clients};
-use crate::chaos::history::{Diary, Event, Told, Word};
+use crate::chaos::history::{HistoryWriter, Event, Answered, CallOperation};
 use crate::chaos::config::{DEADLINE, STEP_LIMIT};
 
 /// Where the path of the plan is.
@@ -61,7 +61,7 @@ pub(crate) struct Limits {
 
 struct Process {
     plan: Plan,
-    diary: Arc<Diary>,
+    diary: Arc<HistoryWriter>,
     data: Database,
     direct: Database,
     console: Database,
@@ -164,7 +164,7 @@ impl Process {
                 format!("{}-desk", plan.node),
                 2,
             ),
-            diary: Arc::new(Diary::at(&plan.diary)),
+            diary: Arc::new(HistoryWriter::at(&plan.diary)),
             plan,
             life: None,
         }
@@ -305,7 +305,7 @@ impl Life {
     async fn refund(&mut self) -> i64 {
         let calls = std::mem::take(&mut self.charged);
         let asked = self.each(calls, |clients, call| async move {
-            let told = clients.refund(&call, Word::Refund, None).await;
+            let told = clients.refund(&call, CallOperation::Refund, None).await;
             (call, told)
         });
         i64::try_from(asked.await.len()).unwrap()
@@ -314,14 +314,14 @@ impl Life {
     /// Says a word for all calls at once and keeps those for which it was done.
     async fn each<F>(&self, calls: Vec<Call>, say: impl Fn(Clients, Call) -> F) -> Vec<Call>
     where
-        F: Future<Output = (Call, Told)> + Send + 'static,
+        F: Future<Output = (Call, Answered)> + Send + 'static,
     {
         let mut asked = JoinSet::new();
         for call in calls {
             asked.spawn(say(self.clients.clone(), call));
         }
         let answers = asked.join_all().await;
-        let done = |told: &Told| matches!(told, Told::Done | Told::Before { charged: true });
+        let done = |told: &Answered| matches!(told, Answered::Done | Answered::Before { charged: true });
         let done = answers.into_iter().filter(|(_, told)| done(told));
         done.map(|(call, _)| call).collect()
     }

@@ -13,7 +13,7 @@ use trunkline_ledger::{
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
 use crate::chaos::child_process::Plan;
-use crate::chaos::history::{Diary, Event, Told, Word};
+use crate::chaos::history::{HistoryWriter, Event, Answered, CallOperation};
 use crate::test_ledger;
 
 /// Processes with the same seed make the same calls in the same stretch of time, in the same order,
@@ -40,16 +40,16 @@ pub(crate) struct Call {
 pub(crate) struct Clients {
     pub(crate) ledger: Ledger,
     console: Database,
-    diary: Arc<Diary>,
+    diary: Arc<HistoryWriter>,
     plan: Arc<Plan>,
 }
 
 /// Numbers that look random and are the same wherever they are made of the same ones.
-struct Dice(u64);
+struct Rng(u64);
 
-// === impl Dice ===
+// === impl Rng ===
 
-impl Dice {
+impl Rng {
     fn new(numbers: &[u64]) -> Self {
         let mut dice = Self(0x9e37_79b9_7f4a_7c15);
         for number in numbers {
@@ -102,7 +102,7 @@ impl Call {
 // === impl Clients ===
 
 impl Clients {
-    pub(crate) fn new(ledger: Ledger, console: Database, diary: Arc<Diary>, plan: Plan) -> Self {
+    pub(crate) fn new(ledger: Ledger, console: Database, diary: Arc<HistoryWriter>, plan: Plan) -> Self {
         Self {
             ledger,
             console,
@@ -127,32 +127,32 @@ impl Clients {
         let (mut number, mut slot, mut place) = (0, 0, 0);
         while !stop.load(Ordering::SeqCst) {
             number += 1;
-            let mut own = Dice::new(&[self.plan.salt, client, number, 7]);
+            let mut own = Rng::new(&[self.plan.salt, client, number, 7]);
             let now = SystemClock.now().micros() / 1_000 / SLOT;
             place = if now == slot { place + 1 } else { 0 };
             slot = now;
             let told = match self.plan.shared_seed {
                 Some(seed) if place % 2 == 0 => {
                     let of_slot = u64::try_from(slot).unwrap();
-                    let named = Dice::new(&[seed, client, of_slot, place]);
+                    let named = Rng::new(&[seed, client, of_slot, place]);
                     self.call(named, Some(slot), &mut own).await
                 }
                 Some(_) | None => {
-                    let named = Dice::new(&[self.plan.salt, client, number, 8]);
+                    let named = Rng::new(&[self.plan.salt, client, number, 8]);
                     self.call(named, None, &mut own).await
                 }
             };
             match told {
-                Told::Stale => return,
-                Told::Unavailable => tokio::time::sleep(COME_AGAIN).await,
-                Told::Done | Told::Before { .. } | Told::Refused | Told::Rejected(_) => {}
+                Answered::Stale => return,
+                Answered::Unavailable => tokio::time::sleep(COME_AGAIN).await,
+                Answered::Done | Answered::Before { .. } | Answered::Refused | Answered::Rejected(_) => {}
             }
         }
     }
 
     /// One call from its reservation to its end. What `named` decides is the same in all processes
     /// that make this call, what `own` decides is not.
-    async fn call(&self, mut named: Dice, slot: Option<i64>, own: &mut Dice) -> Told {
+    async fn call(&self, mut named: Rng, slot: Option<i64>, own: &mut Rng) -> Answered {
         let accounts = &self.plan.accounts;
         let place = named.below(u64::try_from(accounts.len()).unwrap());
         let request = match slot {
@@ -180,13 +180,13 @@ impl Clients {
         }
         let (told, held) = if own.percent(25) {
             let (one, other) = tokio::join!(self.reserve(&call), self.reserve(&call));
-            if one.0 == Told::Done { one } else { other }
+            if one.0 == Answered::Done { one } else { other }
         } else {
             self.reserve(&call).await
         };
-        if told != Told::Done {
+        if told != Answered::Done {
             // The duplicate of a call that is over: its words are said all the same.
-            if matches!(told, Told::Before { .. }) {
+            if matches!(told, Answered::Before { .. }) {
                 self.settle(&call, 1).await;
             }
             return told;
@@ -201,7 +201,7 @@ impl Clients {
     }
 
     /// Charges or lets go, and gives back.
-    async fn end(&self, call: &Call, own: &mut Dice) -> Told {
+    async fn end(&self, call: &Call, own: &mut Rng) -> Answered {
         let charge = own.amount(call.amount);
         let told = match own.below(100) {
             0..30 => self.void(call).await,
@@ -213,21 +213,21 @@ impl Clients {
             }
             _ => self.settle(call, charge).await.0,
         };
-        let charged = matches!(told, Told::Done | Told::Before { charged: true });
+        let charged = matches!(told, Answered::Done | Answered::Before { charged: true });
         if charged && own.percent(20) {
-            self.refund(call, Word::Adjust, Some(own.amount(charge)))
+            self.refund(call, CallOperation::Adjust, Some(own.amount(charge)))
                 .await;
         }
         if charged && own.percent(60) {
             tokio::join!(
-                self.refund(call, Word::Refund, None),
-                self.refund(call, Word::Refund, None)
+                self.refund(call, CallOperation::Refund, None),
+                self.refund(call, CallOperation::Refund, None)
             );
         }
         told
     }
 
-    fn asked(&self, word: Word, request: RequestId, amount: i64) {
+    fn asked(&self, word: CallOperation, request: RequestId, amount: i64) {
         self.diary.write(&Event::Asked {
             word,
             request,
@@ -235,8 +235,8 @@ impl Clients {
         });
     }
 
-    fn told(&self, word: Word, request: RequestId, told: &Told, amount: i64) {
-        self.diary.write(&Event::Told {
+    fn told(&self, word: CallOperation, request: RequestId, told: &Answered, amount: i64) {
+        self.diary.write(&Event::Answered {
             word,
             request,
             told: told.clone(),
@@ -245,68 +245,68 @@ impl Clients {
     }
 
     /// Done means held.
-    pub(crate) async fn reserve(&self, call: &Call) -> (Told, i64) {
+    pub(crate) async fn reserve(&self, call: &Call) -> (Answered, i64) {
         let mut reserve = test_ledger::reserve(call.request, call.account, call.amount);
         reserve.owner = call.owner;
         reserve.key = self.plan.key.map(KeyId::new);
         reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
-        self.asked(Word::Reserve, call.request, call.amount);
+        self.asked(CallOperation::Reserve, call.request, call.amount);
         let (told, amount) = match self.ledger.reserve(reserve).await {
-            Ok(ReserveAnswer::Held { paid, trial }) => (Told::Done, paid.nanos() + trial.nanos()),
-            Ok(ReserveAnswer::AlreadyResolved) => (Told::Before { charged: false }, 0),
+            Ok(ReserveAnswer::Held { paid, trial }) => (Answered::Done, paid.nanos() + trial.nanos()),
+            Ok(ReserveAnswer::AlreadyResolved) => (Answered::Before { charged: false }, 0),
             Ok(
                 ReserveAnswer::TooLittle { .. }
                 | ReserveAnswer::NeverToppedUp
                 | ReserveAnswer::CapacityReached
                 | ReserveAnswer::SameKey { .. }
                 | ReserveAnswer::UnknownPayer,
-            ) => (Told::Refused, 0),
+            ) => (Answered::Refused, 0),
             Err(error) => (of_error(error), 0),
         };
-        self.told(Word::Reserve, call.request, &told, amount);
+        self.told(CallOperation::Reserve, call.request, &told, amount);
         (told, amount)
     }
 
     /// The new total, where there is one.
     async fn extend(&self, call: &Call, total: i64) -> Option<i64> {
-        self.asked(Word::Extend, call.request, total);
+        self.asked(CallOperation::Extend, call.request, total);
         let extend = test_ledger::extend(call.request, call.account, total);
         let (told, amount) = match self.ledger.extend(extend).await {
-            Ok(ExtendAnswer::Held { total }) => (Told::Done, total.nanos()),
-            Ok(ExtendAnswer::TooLittle { .. } | ExtendAnswer::NoHold) => (Told::Refused, 0),
+            Ok(ExtendAnswer::Held { total }) => (Answered::Done, total.nanos()),
+            Ok(ExtendAnswer::TooLittle { .. } | ExtendAnswer::NoHold) => (Answered::Refused, 0),
             Err(error) => (of_error(error), 0),
         };
-        self.told(Word::Extend, call.request, &told, amount);
-        (told == Told::Done).then_some(amount)
+        self.told(CallOperation::Extend, call.request, &told, amount);
+        (told == Answered::Done).then_some(amount)
     }
 
-    pub(crate) async fn settle(&self, call: &Call, charge: i64) -> (Told, i64) {
-        self.asked(Word::Settle, call.request, charge);
+    pub(crate) async fn settle(&self, call: &Call, charge: i64) -> (Answered, i64) {
+        self.asked(CallOperation::Settle, call.request, charge);
         let settle = test_ledger::settle(call.request, call.account, charge);
         let (told, amount) = of_end(self.ledger.settle(settle).await);
-        self.told(Word::Settle, call.request, &told, amount);
+        self.told(CallOperation::Settle, call.request, &told, amount);
         (told, amount)
     }
 
-    pub(crate) async fn void(&self, call: &Call) -> Told {
-        self.asked(Word::Void, call.request, 0);
+    pub(crate) async fn void(&self, call: &Call) -> Answered {
+        self.asked(CallOperation::Void, call.request, 0);
         let void = test_ledger::void(call.request, call.account);
         let (told, amount) = of_end(self.ledger.void(void).await);
-        self.told(Word::Void, call.request, &told, amount);
+        self.told(CallOperation::Void, call.request, &told, amount);
         told
     }
 
-    pub(crate) async fn refund(&self, call: &Call, word: Word, amount: Option<i64>) -> Told {
+    pub(crate) async fn refund(&self, call: &Call, word: CallOperation, amount: Option<i64>) -> Answered {
         let mut refund = test_ledger::refund(call.request, call.account);
         refund.amount = amount.map(Money::from_nanos);
-        if word == Word::Adjust {
+        if word == CallOperation::Adjust {
             refund.kind = RefundKind::SettlementAdjustment;
         }
         self.asked(word, call.request, amount.unwrap_or(0));
         let (told, amount) = match self.ledger.refund(refund).await {
-            Ok(RefundAnswer::Done { paid, trial }) => (Told::Done, paid.nanos() + trial.nanos()),
-            Ok(RefundAnswer::Before) => (Told::Before { charged: false }, 0),
-            Ok(RefundAnswer::NothingCharged) => (Told::Refused, 0),
+            Ok(RefundAnswer::Done { paid, trial }) => (Answered::Done, paid.nanos() + trial.nanos()),
+            Ok(RefundAnswer::Before) => (Answered::Before { charged: false }, 0),
+            Ok(RefundAnswer::NothingCharged) => (Answered::Refused, 0),
             Err(error) => (of_error(error), 0),
         };
         self.told(word, call.request, &told, amount);
@@ -315,7 +315,7 @@ impl Clients {
 
     /// A payment that every process tells of, under one event.
     async fn top_up(&self, account: AccountId, request: RequestId) {
-        self.asked(Word::TopUp, request, PAYMENT);
+        self.asked(CallOperation::TopUp, request, PAYMENT);
         let top_up = TopUp {
             request,
             ..test_ledger::top_up(account, Wallet::Paid, PAYMENT, &request.to_string())
@@ -326,15 +326,15 @@ impl Clients {
             tx.finish(done).await
         };
         let told = match answer.await {
-            Ok(TopUpAnswer::Done) => Told::Done,
-            Ok(TopUpAnswer::Before) => Told::Before { charged: false },
+            Ok(TopUpAnswer::Done) => Answered::Done,
+            Ok(TopUpAnswer::Before) => Answered::Before { charged: false },
             Ok(answer @ (TopUpAnswer::Different | TopUpAnswer::Refused)) => {
-                Told::Rejected(format!("{answer:?}"))
+                Answered::Rejected(format!("{answer:?}"))
             }
             // Whoever pays tells again; here nobody does, so nobody knows.
-            Err(_) => Told::Unavailable,
+            Err(_) => Answered::Unavailable,
         };
-        self.told(Word::TopUp, request, &told, 0);
+        self.told(CallOperation::TopUp, request, &told, 0);
     }
 }
 
@@ -345,23 +345,23 @@ fn house_moment(slot: Option<i64>) -> Timestamp {
     )
 }
 
-fn of_end(answer: Result<SettleAnswer, LedgerError>) -> (Told, i64) {
+fn of_end(answer: Result<SettleAnswer, LedgerError>) -> (Answered, i64) {
     match answer {
-        Ok(SettleAnswer::Done { paid, trial }) => (Told::Done, paid.nanos() + trial.nanos()),
+        Ok(SettleAnswer::Done { paid, trial }) => (Answered::Done, paid.nanos() + trial.nanos()),
         Ok(SettleAnswer::Before {
             charged,
             paid,
             trial,
-        }) => (Told::Before { charged }, paid.nanos() + trial.nanos()),
-        Ok(SettleAnswer::NoHold) => (Told::Refused, 0),
+        }) => (Answered::Before { charged }, paid.nanos() + trial.nanos()),
+        Ok(SettleAnswer::NoHold) => (Answered::Refused, 0),
         Err(error) => (of_error(error), 0),
     }
 }
 
-fn of_error(error: LedgerError) -> Told {
+fn of_error(error: LedgerError) -> Answered {
     match error {
-        LedgerError::Unavailable => Told::Unavailable,
-        LedgerError::StaleEpoch => Told::Stale,
-        LedgerError::Rejected(text) => Told::Rejected(text),
+        LedgerError::Unavailable => Answered::Unavailable,
+        LedgerError::StaleEpoch => Answered::Stale,
+        LedgerError::Rejected(text) => Answered::Rejected(text),
     }
 }

@@ -1,7 +1,7 @@
 //! The line is cut between a COMMIT and its answer: the ledger says the same words again and finds
 //! that they were heard, or takes back what nobody waits for any more.
 
-use crate::chaos::process_harness::{Arena, durable, in_flight};
+use crate::chaos::process_harness::{ProcessHarness, durable, in_flight};
 use crate::chaos::config::{STEP_LIMIT, rounds, until};
 use crate::chaos::servers::{finish, settle_down};
 
@@ -41,7 +41,7 @@ const WAYS: [(&str, &[&str], &str, Loss); 7] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_answer_is_lost_is_found_again_or_taken_back() {
-    let mut arena = Arena::new("cut between COMMIT and its answer", durable()).await;
+    let mut arena = ProcessHarness::new("cut between COMMIT and its answer", durable()).await;
     let mut worker = arena.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::{Connection as _, PgConnection};
 use trunkline_testkit::{OwnSettings, privileged};
 
-use crate::chaos::process_harness::{Arena, durable, in_flight};
+use crate::chaos::process_harness::{ProcessHarness, durable, in_flight};
 use crate::chaos::config::{STEP_LIMIT, rounds, until};
 use crate::chaos::servers::{finish, settle_down};
 
@@ -44,7 +44,7 @@ async fn a_full_disk_loses_no_charge_and_heals_when_there_is_space() {
         disk_limit_mb: Some(DISK_MB),
         ..settings
     };
-    let mut arena = Arena::new("disk full", settings).await;
+    let mut arena = ProcessHarness::new("disk full", settings).await;
     let mut worker = arena.process("worker");
     worker.done("open").await;
     let ballast = arena.postgres.folder().join("ballast");
@@ -93,7 +93,7 @@ fn fill(ballast: &Path) {
 }
 
 /// Proves that the disk is full for PostgreSQL, in its own words.
-async fn run_into(arena: &Arena, full: Full, ballast: &Path) -> String {
+async fn run_into(arena: &ProcessHarness, full: Full, ballast: &Path) -> String {
     let statement = match full {
         Full::Table => {
             "BEGIN; CREATE TEMP TABLE probe AS SELECT repeat('x', 2000) FROM generate_series(1, 2000); ROLLBACK"

@@ -12,7 +12,7 @@ use trunkline_types::RequestId;
 
 /// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Word {
+pub(crate) enum CallOperation {
     Reserve,
     Extend,
     Settle,
@@ -25,7 +25,7 @@ pub(crate) enum Word {
 
 /// What was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Told {
+pub(crate) enum Answered {
     /// Held, charged, let go, given back or put in, now.
     Done,
     /// It was resolved before, by a charge or not.
@@ -44,14 +44,14 @@ pub(crate) enum Told {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Event {
     Asked {
-        word: Word,
+        word: CallOperation,
         request: RequestId,
         amount: i64,
     },
-    Told {
-        word: Word,
+    Answered {
+        word: CallOperation,
         request: RequestId,
-        told: Told,
+        told: Answered,
         amount: i64,
     },
     /// An order of the test's was carried out.
@@ -63,7 +63,7 @@ pub(crate) enum Event {
 }
 
 /// The writer's end.
-pub(crate) struct Diary(Mutex<File>);
+pub(crate) struct HistoryWriter(Mutex<File>);
 
 /// The reader's end, and everything read so far.
 pub(crate) struct History {
@@ -75,9 +75,9 @@ pub(crate) struct History {
     pub(crate) died: bool,
 }
 
-// === impl Diary ===
+// === impl HistoryWriter ===
 
-impl Diary {
+impl HistoryWriter {
     pub(crate) fn at(path: &Path) -> Self {
         let file = File::options().create(true).append(true).open(path);
         Self(Mutex::new(file.expect("the diary can be written")))
@@ -134,17 +134,17 @@ impl History {
     pub(crate) fn did(&self, number: u64) -> Option<i64> {
         self.events.iter().rev().find_map(|event| match event {
             Event::Did { order, count, .. } if *order == number => Some(*count),
-            Event::Did { .. } | Event::Asked { .. } | Event::Told { .. } => None,
+            Event::Did { .. } | Event::Asked { .. } | Event::Answered { .. } => None,
         })
     }
 
     /// What nobody has answered, by word.
-    pub(crate) fn in_flight(&self) -> BTreeMap<Word, i64> {
+    pub(crate) fn in_flight(&self) -> BTreeMap<CallOperation, i64> {
         let mut open = BTreeMap::new();
         for event in &self.events {
             match event {
                 Event::Asked { word, .. } => *open.entry(*word).or_default() += 1,
-                Event::Told { word, .. } => *open.entry(*word).or_default() -= 1,
+                Event::Answered { word, .. } => *open.entry(*word).or_default() -= 1,
                 Event::Did { .. } => {}
             }
         }
@@ -156,7 +156,7 @@ impl History {
     pub(crate) fn requests(&self) -> BTreeSet<RequestId> {
         let asked = |event: &Event| match event {
             Event::Asked { request, .. } => Some(*request),
-            Event::Told { .. } | Event::Did { .. } => None,
+            Event::Answered { .. } | Event::Did { .. } => None,
         };
         self.events.iter().filter_map(asked).collect()
     }
@@ -165,7 +165,7 @@ impl History {
     pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for event in &self.events {
-            if let Event::Told { word, told, .. } = event {
+            if let Event::Answered { word, told, .. } = event {
                 *counts.entry(format!("{word:?} {told:?}")).or_default() += 1;
             }
         }

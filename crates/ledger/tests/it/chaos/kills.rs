@@ -1,29 +1,29 @@
 //! `kill -9` of a ledger process at every step.
 
-use crate::chaos::process_harness::{Arena, Heir, durable, in_flight};
+use crate::chaos::process_harness::{ProcessHarness, OrphanedBy, durable, in_flight};
 use crate::chaos::history::History;
 use crate::chaos::config::rounds_over;
 use crate::chaos::steps::{REGISTERING, STEPS, Step};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_process_killed_at_any_step_leaves_nothing_open_and_charges_nobody_twice() {
-    let mut arena = Arena::new("kill -9 of a ledger process", durable()).await;
+    let mut arena = ProcessHarness::new("kill -9 of a ledger process", durable()).await;
     let steps: Vec<&Step> = STEPS.iter().chain([&REGISTERING]).collect();
     for round in 0..rounds_over(steps.len()) {
         let step = steps[round % steps.len()];
         // Half of the dead come back, the others are swept.
         let turn = round + round / steps.len();
         let heir = if turn.is_multiple_of(2) {
-            Heir::Return
+            OrphanedBy::Return
         } else {
-            Heir::Sweep
+            OrphanedBy::Sweep
         };
         one_kill(&mut arena, round, step, heir).await;
     }
     arena.close().await;
 }
 
-async fn one_kill(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
+async fn one_kill(arena: &mut ProcessHarness, round: usize, step: &Step, heir: OrphanedBy) {
     let node = format!("killed-{round}");
     let mut earlier = None;
     if step.name == REGISTERING.name {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use trunkline_ledger::recovery::register;
 use trunkline_types::NodeId;
 
-use crate::chaos::process_harness::{Arena, Heir, deadline_passes, durable, in_flight};
+use crate::chaos::process_harness::{ProcessHarness, OrphanedBy, deadline_passes, durable, in_flight};
 use crate::chaos::tables;
-use crate::chaos::history::{Event, History, Told};
+use crate::chaos::history::{Event, History, Answered};
 use crate::chaos::config::{HEAL_LIMIT, STEP_LIMIT, rounds, until};
 use crate::chaos::steps::{STEPS, Spot, Step};
 
@@ -16,15 +16,15 @@ const AT_WORK: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_only_gives_back() {
-    let mut arena = Arena::new("pause and wake with an old epoch", durable()).await;
+    let mut arena = ProcessHarness::new("pause and wake with an old epoch", durable()).await;
     let steps: Vec<&Step> = STEPS.iter().filter(|step| can_pause(step)).collect();
     for round in 0..rounds() {
         // From the settlements backwards, so that the short form has the telling ones.
         let step = steps[steps.len() - 1 - round % steps.len()];
         let heir = if round.is_multiple_of(2) {
-            Heir::Return
+            OrphanedBy::Return
         } else {
-            Heir::Sweep
+            OrphanedBy::Sweep
         };
         one_pause(&mut arena, round, step, heir).await;
     }
@@ -37,7 +37,7 @@ fn can_pause(step: &Step) -> bool {
     !matches!(step.spot, Spot::CommitUnsent | Spot::NodeLock)
 }
 
-async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
+async fn one_pause(arena: &mut ProcessHarness, round: usize, step: &Step, heir: OrphanedBy) {
     let node = format!("paused-{round}");
     let mut sleeper = arena.process(&node);
     let epoch = sleeper.done("open").await;
@@ -54,7 +54,7 @@ async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
     let words = in_flight(&sleeper.history);
     let seconds = arena.heal(&node, &[&sleeper.history], heir).await;
     let seconds = seconds + be_replaced(arena, &node, epoch).await;
-    if heir == Heir::Return {
+    if heir == OrphanedBy::Return {
         deadline_passes().await;
     }
     let nodes = [node.clone()];
@@ -75,13 +75,13 @@ async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
         // Its connections were lost while it slept; the first words may find none in time.
         let lines = sleeper.history.events.len();
         assert_eq!(sleeper.done("reserve 4").await, 0);
-        told_after(&sleeper.history, lines).all(|told| *told == Told::Stale)
+        told_after(&sleeper.history, lines).all(|told| *told == Answered::Stale)
     })
     .await;
     assert_eq!(sleeper.done("beat").await, 0, "its heart must not beat");
     assert_eq!(sleeper.done("sweep").await, 0, "it sweeps for nobody");
     for told in told_after(&sleeper.history, woken) {
-        let refused = matches!(told, Told::Stale | Told::Unavailable);
+        let refused = matches!(told, Answered::Stale | Answered::Unavailable);
         assert!(refused, "{told:?} after waking, {}", step.name);
     }
     // Nothing changes, but for one thing: a charge that was committed while it slept, and of which it
@@ -94,12 +94,12 @@ async fn one_pause(arena: &mut Arena, round: usize, step: &Step, heir: Heir) {
         }
     }
     assert_eq!(after, before, "nothing changes");
-    arena.heal(&node, &[&sleeper.history], Heir::Itself).await;
+    arena.heal(&node, &[&sleeper.history], OrphanedBy::Itself).await;
     arena.tell(&format!("{} ({heir:?})", step.name), &words, seconds);
 }
 
 /// A sleeper that held nothing is not swept, which is right: then its next life begins instead.
-async fn be_replaced(arena: &Arena, node: &str, epoch: i64) -> f64 {
+async fn be_replaced(arena: &ProcessHarness, node: &str, epoch: i64) -> f64 {
     let started = tokio::time::Instant::now();
     let next = NodeId::new(node).unwrap();
     until("the sleeper is replaced", HEAL_LIMIT, async || {
@@ -115,18 +115,18 @@ async fn be_replaced(arena: &Arena, node: &str, epoch: i64) -> f64 {
 }
 
 /// The answers after so many lines.
-fn told_after(history: &History, lines: usize) -> impl Iterator<Item = &Told> {
+fn told_after(history: &History, lines: usize) -> impl Iterator<Item = &Answered> {
     history.events[lines..]
         .iter()
         .filter_map(|event| match event {
-            Event::Told { told, .. } => Some(told),
+            Event::Answered { told, .. } => Some(told),
             Event::Asked { .. } | Event::Did { .. } => None,
         })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_is_replaced_under_load_is_refused_at_once_and_leaves_no_trace() {
-    let mut arena = Arena::new("replaced while at work", durable()).await;
+    let mut arena = ProcessHarness::new("replaced while at work", durable()).await;
     for round in 0..rounds() {
         let node = format!("replaced-{round}");
         let mut worker = arena.process(&node);
@@ -147,7 +147,7 @@ async fn a_process_that_is_replaced_under_load_is_refused_at_once_and_leaves_no_
         worker.done("rest").await;
         assert_eq!(worker.done("reserve 4").await, 0);
         assert_eq!(worker.done("beat").await, 0);
-        let healed = arena.heal(&node, &[&worker.history], Heir::Itself).await;
+        let healed = arena.heal(&node, &[&worker.history], OrphanedBy::Itself).await;
         arena.tell("under load (Return)", &words, seconds + healed);
     }
     arena.close().await;

@@ -28,7 +28,7 @@ const BYSTANDER_CLIENTS: u32 = 8;
 
 /// How a node's holds lose their owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heir {
+pub(crate) enum OrphanedBy {
     /// The node comes back and begins its next life.
     Return,
     /// It never does; somebody sweeps.
@@ -37,7 +37,7 @@ pub(crate) enum Heir {
     Itself,
 }
 
-pub(crate) struct Arena {
+pub(crate) struct ProcessHarness {
     pub(crate) postgres: Postgres,
     pub(crate) accounts: Vec<i64>,
     pub(crate) data: Database,
@@ -60,9 +60,9 @@ pub(crate) fn durable() -> OwnSettings {
     }
 }
 
-// === impl Arena ===
+// === impl ProcessHarness ===
 
-impl Arena {
+impl ProcessHarness {
     pub(crate) async fn new(class: &'static str, settings: OwnSettings) -> Self {
         let postgres = Postgres::own(settings).await;
         let pool = async |role| {
@@ -147,7 +147,7 @@ impl Arena {
 
     /// Waits until everything of a process is resolved and every sentence about it is true, no longer
     /// than three times the deadline; then audits. Returns the seconds it took.
-    pub(crate) async fn heal(&self, node: &str, histories: &[&History], heir: Heir) -> f64 {
+    pub(crate) async fn heal(&self, node: &str, histories: &[&History], heir: OrphanedBy) -> f64 {
         let started = Instant::now();
         let nodes = [node.to_owned()];
         let mut wrong = vec!["nobody has looked".to_owned()];
@@ -155,14 +155,14 @@ impl Arena {
         let mut returned = false;
         while started.elapsed() < HEAL_LIMIT && !wrong.is_empty() {
             match heir {
-                Heir::Return if !returned => {
+                OrphanedBy::Return if !returned => {
                     let node = NodeId::new(node).unwrap();
                     returned = register(&self.data, &node).await.is_ok();
                 }
-                Heir::Return => {}
-                Heir::Sweep => drop(sweep(&self.data, &self.sweeper, DEADLINE).await),
+                OrphanedBy::Return => {}
+                OrphanedBy::Sweep => drop(sweep(&self.data, &self.sweeper, DEADLINE).await),
                 // The living are not silent; their hearts may have stood still with the server.
-                Heir::Itself => drop(sweep(&self.data, &self.sweeper, DEADLINE * 30).await),
+                OrphanedBy::Itself => drop(sweep(&self.data, &self.sweeper, DEADLINE * 30).await),
             }
             open = tables::open_holds(&self.data, &nodes).await;
             if open == 0 {
@@ -217,7 +217,7 @@ impl Arena {
         let mut bystander = self.bystander.take().expect("it was there from the start");
         bystander.quit().await;
         let took = self
-            .heal("bystander", &[&bystander.history], Heir::Itself)
+            .heal("bystander", &[&bystander.history], OrphanedBy::Itself)
             .await;
         let booked = tables::payments(&self.data).await;
         let wrong = judge_payments(&[&bystander.history], &booked);

@@ -13,7 +13,7 @@ use crate::chaos::history::History;
 use crate::chaos::process::{Folder, Process};
 use crate::chaos::config::race_time;
 use crate::chaos::checker::{judge, judge_payments};
-use crate::test_ledger::House;
+use crate::test_ledger::TestLedger;
 
 const USD: i64 = 1_000_000_000;
 const CLIENTS: &str = "load 32";
@@ -35,7 +35,7 @@ struct Finish {
 
 impl Race {
     /// Runs it and judges it. `meanwhile` is done in the middle.
-    async fn run(&self, house: &House, meanwhile: impl AsyncFnOnce()) -> Finish {
+    async fn run(&self, house: &TestLedger, meanwhile: impl AsyncFnOnce()) -> Finish {
         let folder = Folder::new();
         let url = |role| house.db.url(role).reveal().to_owned();
         let seed = u64::from_be_bytes(trunkline_testkit::random_bytes());
@@ -83,7 +83,7 @@ impl Race {
     }
 }
 
-async fn judge_all(house: &House, histories: &[History]) {
+async fn judge_all(house: &TestLedger, histories: &[History]) {
     let nodes = NODES.map(str::to_owned);
     assert_eq!(
         tables::open_holds(&house.data, &nodes).await,
@@ -159,7 +159,7 @@ impl Finish {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_account_with_one_dollar_is_never_overspent_by_two_racing_processes() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let race = Race {
         accounts: vec![house.account(USD, 0).await],
         key: None,
@@ -172,7 +172,7 @@ async fn an_account_with_one_dollar_is_never_overspent_by_two_racing_processes()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_with_a_daily_budget_is_never_overspent_while_midnight_passes() {
-    let house = House::new().await;
+    let house = TestLedger::new().await;
     let account = house.account(1_000 * USD, 0).await;
     let key = house.key(account, 1, None).await;
     let mut tx = house.console.begin().await.unwrap();
@@ -206,7 +206,7 @@ async fn a_key_with_a_daily_budget_is_never_overspent_while_midnight_passes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_accounts_are_never_overspent_by_two_racing_processes() {
-    let house = Arc::new(House::new().await);
+    let house = Arc::new(TestLedger::new().await);
     let mut made = JoinSet::new();
     for _ in 0..8 {
         let house = Arc::clone(&house);
@@ -230,7 +230,7 @@ async fn a_thousand_accounts_are_never_overspent_by_two_racing_processes() {
     assert!(finish.refusals() > 0, "the money was scarce");
 }
 
-async fn until_midnight(house: &House) -> i64 {
+async fn until_midnight(house: &TestLedger) -> i64 {
     let mut session = house.data.session().await.unwrap();
     sqlx::query_scalar(
         "SELECT extract(epoch FROM date_trunc('day', app.now(), 'UTC') + interval '1 day' - app.now())::bigint",

@@ -2,14 +2,14 @@
 
 use trunkline_testkit::Postgres;
 
-use crate::chaos::process_harness::{Arena, Heir, durable, in_flight};
+use crate::chaos::process_harness::{ProcessHarness, OrphanedBy, durable, in_flight};
 use crate::chaos::process::Process;
 use crate::chaos::config::{STEP_LIMIT, rounds};
 use crate::chaos::steps::{STEPS, Spot, Step, superuser};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_backend_at_any_step_loses_no_charge_and_makes_none_twice() {
-    let mut arena = Arena::new("kill -9 of a PostgreSQL backend", durable()).await;
+    let mut arena = ProcessHarness::new("kill -9 of a PostgreSQL backend", durable()).await;
     let mut worker = arena.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {
@@ -28,7 +28,7 @@ async fn a_killed_backend_at_any_step_loses_no_charge_and_makes_none_twice() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_immediate_stop_at_any_step_loses_no_charge_and_makes_none_twice() {
-    let mut arena = Arena::new("immediate stop and restart", durable()).await;
+    let mut arena = ProcessHarness::new("immediate stop and restart", durable()).await;
     let mut worker = arena.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {
@@ -58,7 +58,7 @@ fn nth_step(round: usize) -> &'static Step {
 }
 
 async fn one_fault(
-    arena: &mut Arena,
+    arena: &mut ProcessHarness,
     worker: &mut Process,
     step: &Step,
     fault: impl FnOnce(&Postgres, u32),
@@ -82,7 +82,7 @@ async fn one_fault(
 }
 
 /// The order under way is answered, what is still held is ended, and everything heals.
-pub(crate) async fn settle_down(arena: &Arena, worker: &mut Process, order: Option<u64>) -> f64 {
+pub(crate) async fn settle_down(arena: &ProcessHarness, worker: &mut Process, order: Option<u64>) -> f64 {
     let started = tokio::time::Instant::now();
     if let Some(order) = order {
         worker
@@ -92,14 +92,14 @@ pub(crate) async fn settle_down(arena: &Arena, worker: &mut Process, order: Opti
     worker.done("settle").await;
     let answered = started.elapsed().as_secs_f64();
     let node = worker.node.clone();
-    answered + arena.heal(&node, &[&worker.history], Heir::Itself).await
+    answered + arena.heal(&node, &[&worker.history], OrphanedBy::Itself).await
 }
 
 /// The worker's last words, and the bystander's.
-pub(crate) async fn finish(arena: Arena, mut worker: Process) {
+pub(crate) async fn finish(arena: ProcessHarness, mut worker: Process) {
     worker.quit().await;
     let node = worker.node.clone();
-    arena.heal(&node, &[&worker.history], Heir::Itself).await;
+    arena.heal(&node, &[&worker.history], OrphanedBy::Itself).await;
     println!("worker: {:?}", worker.history.counts());
     arena.close().await;
 }

@@ -3,7 +3,7 @@
 use trunkline_ledger::Wallets;
 use trunkline_ledger::admission::WalletSplit;
 
-use crate::model::rng::Dice;
+use crate::model::rng::Rng;
 use crate::model::tables::{Ask, Call, KEYS, Owner};
 
 /// What a call is going to do, if nothing comes in between.
@@ -75,7 +75,7 @@ pub(crate) struct Actor {
 // === impl Plan ===
 
 impl Plan {
-    pub(crate) fn new(dice: &mut Dice) -> Self {
+    pub(crate) fn new(dice: &mut Rng) -> Self {
         let owner = match dice.below(8) {
             0 | 1 => Owner::Task,
             2 => Owner::Connection,
@@ -123,7 +123,7 @@ impl Plan {
 // === impl CallState ===
 
 impl CallState {
-    pub(crate) fn new(dice: &mut Dice) -> Self {
+    pub(crate) fn new(dice: &mut Rng) -> Self {
         Self {
             plan: Plan::new(dice),
             begun: false,

@@ -6,10 +6,10 @@ use trunkline_ledger::admission::WalletSplit;
 use trunkline_ledger::{Outcome, WriteOffReason};
 
 use crate::model::calls::{Actor, CallState};
-use crate::model::leases::{End, LeaseDesk};
+use crate::model::leases::{End, NodeLeases};
 use crate::model::store::Store;
 use crate::model::tables::{
-    ACCOUNTS, Author, CALLS, Call, Hold, HoldState, LeaseState, Life, Owner, Transfer,
+    ACCOUNTS, NodeEpoch, CALLS, Call, Hold, HoldState, LeaseState, Life, Owner, Transfer,
     TransferKind, UsageRow, end_of, id_of, party,
 };
 
@@ -156,7 +156,7 @@ impl Checker {
 
     /// Nothing is written in the name of a life that is over. Looks at new rows only.
     fn old_names(&mut self, store: &Store) -> Found {
-        let over = |author: Author, serial: u32| {
+        let over = |author: NodeEpoch, serial: u32| {
             let next = |life: &&Life| {
                 life.author.node == author.node && life.author.epoch == author.epoch + 1
             };
@@ -180,7 +180,7 @@ impl Checker {
     }
 
     /// A node's view of its leases and the store's are one.
-    pub(crate) fn leases(&self, store: &Store, author: Author, desk: &LeaseDesk) -> Found {
+    pub(crate) fn leases(&self, store: &Store, author: NodeEpoch, desk: &NodeLeases) -> Found {
         for local in &desk.memory.leases {
             let row = store.leases.iter().find(|lease| lease.id == local.id);
             let Some(row) = row.filter(|row| row.state == LeaseState::Active) else {

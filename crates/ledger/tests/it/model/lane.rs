@@ -6,13 +6,13 @@
 
 use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
 
-use crate::model::tables::{Answer, BATCH, Batch, Call, Owner, Said, Word};
-use crate::model::mutations::Wrong;
+use crate::model::tables::{Answer, BATCH, Batch, Call, Owner, CallOperation, Word};
+use crate::model::mutations::Mutation;
 
 /// A word and who waits for its answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
-    pub(crate) said: Said,
+    pub(crate) said: CallOperation,
     /// The actor that waits; none once it has gone, and for what the lane says of its own accord.
     pub(crate) waiter: Option<usize>,
     /// It has gone since.
@@ -24,25 +24,25 @@ pub(crate) struct Job {
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     queue: Vec<Job>,
-    take_backs: Vec<Said>,
+    take_backs: Vec<CallOperation>,
     under_way: Vec<Job>,
     /// The batch is on the wire, under this number.
     sent: Option<u32>,
     last_number: u32,
-    wrong: Option<Wrong>,
+    wrong: Option<Mutation>,
 }
 
 // === impl Lane ===
 
 impl Lane {
-    pub(crate) fn new(wrong: Option<Wrong>) -> Self {
+    pub(crate) fn new(wrong: Option<Mutation>) -> Self {
         Self {
             wrong,
             ..Self::default()
         }
     }
 
-    pub(crate) fn push(&mut self, said: Said, waiter: usize) {
+    pub(crate) fn push(&mut self, said: CallOperation, waiter: usize) {
         self.queue.push(Job {
             said,
             waiter: Some(waiter),
@@ -157,11 +157,11 @@ impl Lane {
             Answer::Held(_) => matches!(job.said.word, Word::Reserve(_)),
             Answer::Done(_) => {
                 matches!(job.said.word, Word::Settle(_))
-                    && self.wrong != Some(Wrong::ForgetTheHeardSettle)
+                    && self.wrong != Some(Mutation::ForgetTheHeardSettle)
             }
             Answer::Before { charged, .. } => {
                 let ours = charged && job.unknown && matches!(job.said.word, Word::Settle(_));
-                ours && self.wrong != Some(Wrong::ForgetUnknownCommit)
+                ours && self.wrong != Some(Mutation::ForgetUnknownCommit)
             }
             Answer::TooLittle(_)
             | Answer::NeverToppedUp
@@ -175,9 +175,9 @@ impl Lane {
 
     /// A caller has gone and its word was heard, or may have been. A task's charge stands: the job
     /// goes on without us, and another node may have told of it already.
-    fn undo(&mut self, said: &Said) {
-        let of_task = said.owner == Owner::Task && self.wrong != Some(Wrong::TakeBackATaskCharge);
-        let mut take_back = |word| self.take_backs.push(Said { word, ..*said });
+    fn undo(&mut self, said: &CallOperation) {
+        let of_task = said.owner == Owner::Task && self.wrong != Some(Mutation::TakeBackATaskCharge);
+        let mut take_back = |word| self.take_backs.push(CallOperation { word, ..*said });
         match said.word {
             Word::Reserve(_) => take_back(Word::Void(Outcome::Cancelled)),
             Word::Settle(_) if of_task => {}

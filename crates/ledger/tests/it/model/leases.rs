@@ -7,9 +7,9 @@ use trunkline_ledger::Outcome;
 use trunkline_ledger::admission::{BatchState, BudgetWindow, WalletBalances, WalletSplit, charge};
 
 use crate::model::tables::{
-    Answer, Ask, CALLS, Call, KEYS, LeaseId, Owner, Said, Stretches, Word, id_of,
+    Answer, Ask, CALLS, Call, KEYS, LeaseId, Owner, CallOperation, BudgetWindows, Word, id_of,
 };
-use crate::model::mutations::Wrong;
+use crate::model::mutations::Mutation;
 
 /// After its last heartbeat a node draws from its leases for so long.
 pub(crate) const LEASE_TTL: i64 = 10;
@@ -40,7 +40,7 @@ pub(crate) struct Record {
 
 /// What a node asks of the store for its leases. Repeated until it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Errand {
+pub(crate) enum LeaseRequest {
     Grant {
         lease: LeaseId,
         key: usize,
@@ -54,12 +54,12 @@ pub(crate) enum Errand {
 
 /// The store's answer to an errand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum LeaseReply {
     Granted {
         lease: LeaseId,
         key: usize,
         slice: WalletSplit,
-        stretches: Stretches,
+        stretches: BudgetWindows,
     },
     NotGranted,
     Shipped,
@@ -73,7 +73,7 @@ pub(crate) struct LocalLease {
     pub(crate) id: LeaseId,
     pub(crate) key: usize,
     pub(crate) slice: BatchState,
-    stretches: Stretches,
+    stretches: BudgetWindows,
     /// It is being given back; nothing is drawn any more.
     closing: bool,
 }
@@ -83,7 +83,7 @@ pub(crate) struct LocalLease {
 pub(crate) struct Memory {
     pub(crate) leases: Vec<LocalLease>,
     open: [Option<OpenCall>; CALLS],
-    errand: Option<Errand>,
+    errand: Option<LeaseRequest>,
     /// The leases of earlier lives were closed, or there were none.
     settled_down: bool,
 }
@@ -104,19 +104,19 @@ pub(crate) struct Disk {
 
 /// A node's side of its leases.
 #[derive(Debug)]
-pub(crate) struct LeaseDesk {
+pub(crate) struct NodeLeases {
     node: usize,
     pub(crate) memory: Memory,
     pub(crate) disk: Disk,
     /// Local time until which leases may be drawn from.
     pub(crate) alive_until: i64,
-    wrong: Option<Wrong>,
+    wrong: Option<Mutation>,
 }
 
-// === impl LeaseDesk ===
+// === impl NodeLeases ===
 
-impl LeaseDesk {
-    pub(crate) fn new(node: usize, wrong: Option<Wrong>) -> Self {
+impl NodeLeases {
+    pub(crate) fn new(node: usize, wrong: Option<Mutation>) -> Self {
         let memory = Memory {
             settled_down: true,
             ..Memory::default()
@@ -133,7 +133,7 @@ impl LeaseDesk {
     /// The process is gone. Calls that had begun and not ended are known to the journal.
     pub(crate) fn crash(&mut self) {
         self.memory = Memory::default();
-        if self.wrong == Some(Wrong::ForgetTheJournal) {
+        if self.wrong == Some(Mutation::ForgetTheJournal) {
             self.disk.journal.clear();
         }
         for record in &mut self.disk.journal {
@@ -149,7 +149,7 @@ impl LeaseDesk {
     }
 
     /// One of the four words, answered out of memory. None means that it is not for a lease.
-    pub(crate) fn say(&mut self, said: &Said, now: i64) -> Option<Answer> {
+    pub(crate) fn say(&mut self, said: &CallOperation, now: i64) -> Option<Answer> {
         match said.word {
             Word::Reserve(ask) => self.reserve(said, ask, now),
             Word::Extend(total, _) => self.extend(said, total),
@@ -164,11 +164,11 @@ impl LeaseDesk {
         }
     }
 
-    fn reserve(&mut self, said: &Said, ask: Ask, now: i64) -> Option<Answer> {
+    fn reserve(&mut self, said: &CallOperation, ask: Ask, now: i64) -> Option<Answer> {
         if now > self.alive_until {
             return None;
         }
-        let any_day = self.wrong == Some(Wrong::DrawFromAPastDay);
+        let any_day = self.wrong == Some(Mutation::DrawFromAPastDay);
         let fits = |lease: &&mut LocalLease| {
             lease.key == ask.key && !lease.closing && (now < lease.stretches.first_end() || any_day)
         };
@@ -189,7 +189,7 @@ impl LeaseDesk {
         Some(Answer::Held(legs))
     }
 
-    fn extend(&mut self, said: &Said, total: i64) -> Option<Answer> {
+    fn extend(&mut self, said: &CallOperation, total: i64) -> Option<Answer> {
         let Word::Extend(_, wallets) = said.word else {
             return None;
         };
@@ -217,7 +217,7 @@ impl LeaseDesk {
     }
 
     /// The journal first, then memory, then the caller.
-    fn end(&mut self, said: &Said, end: End) -> Option<Answer> {
+    fn end(&mut self, said: &CallOperation, end: End) -> Option<Answer> {
         let open = self.memory.open[said.call].take()?;
         self.record(said.call)?.end = end;
         let asked = match end {
@@ -236,23 +236,23 @@ impl LeaseDesk {
     }
 
     /// The errand under way, or the next one that makes sense; `choice` is the scheduler's.
-    pub(crate) fn errand(&mut self, choice: usize, now: i64) -> Option<Errand> {
+    pub(crate) fn errand(&mut self, choice: usize, now: i64) -> Option<LeaseRequest> {
         if self.memory.errand.is_none() {
             self.memory.errand = self.next_errand(choice, now);
         }
         self.memory.errand
     }
 
-    fn next_errand(&mut self, choice: usize, now: i64) -> Option<Errand> {
+    fn next_errand(&mut self, choice: usize, now: i64) -> Option<LeaseRequest> {
         let ended = |record: &&Record| record.end != End::Begun;
         let mut records = self.disk.journal.iter().filter(ended).copied();
         let records: [Option<Record>; SHIPMENT] = std::array::from_fn(|_| records.next());
-        let hasty = self.wrong == Some(Wrong::CloseBeforeReplay);
+        let hasty = self.wrong == Some(Mutation::CloseBeforeReplay);
         if records[0].is_some() && (self.memory.settled_down || !hasty) {
-            return Some(Errand::Ship(records));
+            return Some(LeaseRequest::Ship(records));
         }
         if !self.memory.settled_down {
-            return Some(Errand::CloseOld);
+            return Some(LeaseRequest::CloseOld);
         }
         let key = choice % KEYS.len();
         let place = (self.memory.leases.iter()).position(|lease| lease.key == key);
@@ -262,7 +262,7 @@ impl LeaseDesk {
         }
     }
 
-    fn grant(&mut self, key: usize, choice: usize, now: i64) -> Option<Errand> {
+    fn grant(&mut self, key: usize, choice: usize, now: i64) -> Option<LeaseRequest> {
         if now > self.alive_until {
             return None;
         }
@@ -272,25 +272,25 @@ impl LeaseDesk {
             number: self.disk.leases_ever,
         };
         let amount = 4 + (choice % 16) as i64;
-        Some(Errand::Grant { lease, key, amount })
+        Some(LeaseRequest::Grant { lease, key, amount })
     }
 
     /// Gives a lease back once nothing is drawn from it.
-    fn close(&mut self, place: usize) -> Option<Errand> {
+    fn close(&mut self, place: usize) -> Option<LeaseRequest> {
         let id = self.memory.leases[place].id;
         let mut open = self.memory.open.iter().flatten();
         if open.any(|open| open.lease == id) {
             return None;
         }
         self.memory.leases[place].closing = true;
-        Some(Errand::Close(id))
+        Some(LeaseRequest::Close(id))
     }
 
     /// The store has answered the errand under way.
-    pub(crate) fn hear(&mut self, news: News) {
+    pub(crate) fn hear(&mut self, news: LeaseReply) {
         let errand = self.memory.errand.take();
         match news {
-            News::Granted {
+            LeaseReply::Granted {
                 lease,
                 key,
                 slice,
@@ -299,16 +299,16 @@ impl LeaseDesk {
                 let lease = LocalLease::new(lease, key, slice, stretches);
                 self.memory.leases.push(lease);
             }
-            News::NotGranted => {}
-            News::Shipped => {
-                let Some(Errand::Ship(shipped)) = errand else {
+            LeaseReply::NotGranted => {}
+            LeaseReply::Shipped => {
+                let Some(LeaseRequest::Ship(shipped)) = errand else {
                     return;
                 };
                 let is_there = |record: &Record| shipped.contains(&Some(*record));
                 self.disk.journal.retain(|record| !is_there(record));
             }
-            News::Closed(id) => self.memory.leases.retain(|lease| lease.id != id),
-            News::ClosedOld => self.memory.settled_down = true,
+            LeaseReply::Closed(id) => self.memory.leases.retain(|lease| lease.id != id),
+            LeaseReply::ClosedOld => self.memory.settled_down = true,
         }
     }
 
@@ -336,7 +336,7 @@ impl Memory {
 // === impl LocalLease ===
 
 impl LocalLease {
-    fn new(id: LeaseId, key: usize, slice: WalletSplit, stretches: Stretches) -> Self {
+    fn new(id: LeaseId, key: usize, slice: WalletSplit, stretches: BudgetWindows) -> Self {
         let mut standing = BatchState::default();
         let purse = WalletBalances {
             paid_posted: slice.paid,
@@ -362,13 +362,13 @@ impl LocalLease {
         }
     }
 
-    fn draw(&mut self, account: usize, ask: Ask, wrong: Option<Wrong>) -> Option<WalletSplit> {
+    fn draw(&mut self, account: usize, ask: Ask, wrong: Option<Mutation>) -> Option<WalletSplit> {
         let Ask {
             wallets, amount, ..
         } = ask;
         let stretches = self.stretches.as_slice();
         let taken = (self.slice).take(id_of(account), wallets, amount, stretches, None);
-        if wrong == Some(Wrong::DrawBeyondTheLease) && taken.is_err() {
+        if wrong == Some(Mutation::DrawBeyondTheLease) && taken.is_err() {
             return Some(WalletSplit {
                 paid: amount,
                 trial: 0,

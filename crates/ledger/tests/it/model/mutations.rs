@@ -3,7 +3,7 @@
 
 /// One mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum Mutation {
     // In the transactions.
     SkipBalanceMove,
     SettleTwice,
@@ -45,44 +45,44 @@ pub(crate) enum Wrong {
 }
 
 /// Mistakes in the words, the lanes and the recovery.
-pub(crate) const OF_THE_PROTOCOL: [Wrong; 26] = [
-    Wrong::SkipBalanceMove,
-    Wrong::SettleTwice,
-    Wrong::ChargeAboveHold,
-    Wrong::LostSettle,
-    Wrong::VoidAfterSettle,
-    Wrong::KeepHeldAfterVoid,
-    Wrong::NoUsageRow,
-    Wrong::RefundTwice,
-    Wrong::RefundMoreThanCharged,
-    Wrong::RefundOtherWallet,
-    Wrong::ForgetBudgetGiveBack,
-    Wrong::DoubleBudgetGiveBack,
-    Wrong::GiveBackToAPastDay,
-    Wrong::PassTheBudget,
-    Wrong::ExtendWithoutBudget,
-    Wrong::AcceptStaleEpoch,
-    Wrong::SkipHoldVoidOnRegister,
-    Wrong::SweepTasks,
-    Wrong::SweepInAnOldName,
-    Wrong::ForgetOverrun,
-    Wrong::AnswerBeforeCommit,
-    Wrong::ForgetUnknownCommit,
-    Wrong::ForgetTheHeardSettle,
-    Wrong::TakeBackATaskCharge,
-    Wrong::SettleAgainAfterGivingUp,
-    Wrong::ReserveAgainAfterGivingUp,
+pub(crate) const OF_THE_PROTOCOL: [Mutation; 26] = [
+    Mutation::SkipBalanceMove,
+    Mutation::SettleTwice,
+    Mutation::ChargeAboveHold,
+    Mutation::LostSettle,
+    Mutation::VoidAfterSettle,
+    Mutation::KeepHeldAfterVoid,
+    Mutation::NoUsageRow,
+    Mutation::RefundTwice,
+    Mutation::RefundMoreThanCharged,
+    Mutation::RefundOtherWallet,
+    Mutation::ForgetBudgetGiveBack,
+    Mutation::DoubleBudgetGiveBack,
+    Mutation::GiveBackToAPastDay,
+    Mutation::PassTheBudget,
+    Mutation::ExtendWithoutBudget,
+    Mutation::AcceptStaleEpoch,
+    Mutation::SkipHoldVoidOnRegister,
+    Mutation::SweepTasks,
+    Mutation::SweepInAnOldName,
+    Mutation::ForgetOverrun,
+    Mutation::AnswerBeforeCommit,
+    Mutation::ForgetUnknownCommit,
+    Mutation::ForgetTheHeardSettle,
+    Mutation::TakeBackATaskCharge,
+    Mutation::SettleAgainAfterGivingUp,
+    Mutation::ReserveAgainAfterGivingUp,
 ];
 
 /// Mistakes that only a world with leases can make.
-pub(crate) const OF_LEASES: [Wrong; 9] = [
-    Wrong::ShipTwice,
-    Wrong::KeepTheRemainder,
-    Wrong::ReturnTheRemainderTwice,
-    Wrong::LateChargeInFull,
-    Wrong::ForgetTheJournal,
-    Wrong::CloseBeforeReplay,
-    Wrong::ReclaimTooEarly,
-    Wrong::DrawBeyondTheLease,
-    Wrong::DrawFromAPastDay,
+pub(crate) const OF_LEASES: [Mutation; 9] = [
+    Mutation::ShipTwice,
+    Mutation::KeepTheRemainder,
+    Mutation::ReturnTheRemainderTwice,
+    Mutation::LateChargeInFull,
+    Mutation::ForgetTheJournal,
+    Mutation::CloseBeforeReplay,
+    Mutation::ReclaimTooEarly,
+    Mutation::DrawBeyondTheLease,
+    Mutation::DrawFromAPastDay,
 ];

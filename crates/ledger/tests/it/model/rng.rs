@@ -2,15 +2,15 @@
 
 /// `SplitMix64`: two multiplications a throw, and every seed is a good one.
 #[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
 /// What happened so far, as one number: equal trails are equal histories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trail(u64);
 
-// === impl Dice ===
+// === impl Rng ===
 
-impl Dice {
+impl Rng {
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }

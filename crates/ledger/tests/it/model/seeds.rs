@@ -5,8 +5,8 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::model::world::{Mode, SIGHTS, Sight, live};
-use crate::model::mutations::{OF_LEASES, OF_THE_PROTOCOL, Wrong};
+use crate::model::world::{Mode, SIGHTS, Observation, live};
+use crate::model::mutations::{OF_LEASES, OF_THE_PROTOCOL, Mutation};
 
 /// A mistake must be noticed within so many seeds.
 const SEEDS_TO_NOTICE: u64 = 20_000;
@@ -67,9 +67,9 @@ fn a_failing_seed_replays() {
             assert_eq!(live(seed, mode, None), live(seed, mode, None));
         }
     }
-    let (seed, sentence) = first_to_notice(Wrong::SettleTwice, Mode::Direct).unwrap();
+    let (seed, sentence) = first_to_notice(Mutation::SettleTwice, Mode::Direct).unwrap();
     assert!(sentence.contains("replays: true"), "{sentence}");
-    let again = live(seed, Mode::Direct, Some(Wrong::SettleTwice));
+    let again = live(seed, Mode::Direct, Some(Mutation::SettleTwice));
     assert_eq!(again.unwrap_err(), sentence);
 }
 
@@ -90,11 +90,11 @@ fn the_worlds_are_not_idle() {
     let direct = sights(Mode::Direct);
     let leased = sights(Mode::Leased);
     let of_leases = [
-        Sight::LeaseGranted,
-        Sight::LeasedSettle,
-        Sight::Shipped,
-        Sight::ShippedLate,
-        Sight::Reclaimed,
+        Observation::LeaseGranted,
+        Observation::LeasedSettle,
+        Observation::Shipped,
+        Observation::ShippedLate,
+        Observation::Reclaimed,
     ];
     println!("direct {direct:?}\nleased {leased:?}");
     for (sight, seen) in leased.iter().enumerate() {
@@ -116,7 +116,7 @@ fn sights(mode: Mode) -> [u32; SIGHTS] {
     all
 }
 
-fn missed(mistakes: &[Wrong], mode: Mode) -> Vec<Wrong> {
+fn missed(mistakes: &[Mutation], mode: Mode) -> Vec<Mutation> {
     let mut missed = Vec::new();
     for &wrong in mistakes {
         match first_to_notice(wrong, mode) {
@@ -130,7 +130,7 @@ fn missed(mistakes: &[Wrong], mode: Mode) -> Vec<Wrong> {
     missed
 }
 
-fn first_to_notice(wrong: Wrong, mode: Mode) -> Option<(u64, String)> {
+fn first_to_notice(wrong: Mutation, mode: Mode) -> Option<(u64, String)> {
     let mut seeds = 0..SEEDS_TO_NOTICE;
     seeds.find_map(|seed| Some((seed, live(seed, mode, Some(wrong)).err()?)))
 }

@@ -14,11 +14,11 @@ use trunkline_ledger::admission::{
 use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
 
 use crate::model::tables::{
-    ACCOUNTS, Answer, Ask, Author, BATCH, BUDGETS, Batch, CALLS, Call, Hold, HoldState, LIFETIME,
-    Lease, Life, Loss, NODES, NodeRow, Owner, PAID, PAYMENTS, REVENUE, Said, Stretches, Transfer,
+    ACCOUNTS, Answer, Ask, NodeEpoch, BATCH, BUDGETS, Batch, CALLS, Call, Hold, HoldState, LIFETIME,
+    Lease, Life, Loss, NODES, NodeRow, Owner, PAID, PAYMENTS, REVENUE, CallOperation, BudgetWindows, Transfer,
     TransferKind, UsageRow, Word, by_leg, end_of, id_of, party,
 };
-use crate::model::mutations::Wrong;
+use crate::model::mutations::Mutation;
 
 /// The epoch that speaks is over; nothing was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ enum Whose {
 
 #[derive(Debug)]
 pub(crate) struct Store {
-    pub(crate) wrong: Option<Wrong>,
+    pub(crate) wrong: Option<Mutation>,
     pub(crate) now: i64,
     /// Transactions so far.
     pub(crate) serial: u32,
@@ -64,7 +64,7 @@ pub(crate) struct Store {
 // === impl Store ===
 
 impl Store {
-    pub(crate) fn new(limits: [i64; BUDGETS], wrong: Option<Wrong>) -> Self {
+    pub(crate) fn new(limits: [i64; BUDGETS], wrong: Option<Mutation>) -> Self {
         let mut standing = BatchState::default();
         for account in 0..ACCOUNTS {
             standing
@@ -91,7 +91,7 @@ impl Store {
         }
     }
 
-    pub(crate) fn is(&self, wrong: Wrong) -> bool {
+    pub(crate) fn is(&self, wrong: Mutation) -> bool {
         self.wrong == Some(wrong)
     }
 
@@ -114,7 +114,7 @@ impl Store {
     }
 
     /// One transaction: all words or none, each kind in its turn.
-    pub(crate) fn run(&mut self, author: Author, batch: &Batch) -> Result<Answers, Stale> {
+    pub(crate) fn run(&mut self, author: NodeEpoch, batch: &Batch) -> Result<Answers, Stale> {
         self.check_author(author)?;
         self.serial += 1;
         let mut answers = [None; BATCH];
@@ -132,16 +132,16 @@ impl Store {
         self.usages.iter().find(|usage| usage.call == call)
     }
 
-    fn check_author(&self, author: Author) -> Result<(), Stale> {
+    fn check_author(&self, author: NodeEpoch) -> Result<(), Stale> {
         let lives = self.nodes[author.node].epoch == author.epoch;
-        if lives || self.is(Wrong::AcceptStaleEpoch) {
+        if lives || self.is(Mutation::AcceptStaleEpoch) {
             Ok(())
         } else {
             Err(Stale)
         }
     }
 
-    fn say(&mut self, author: Author, said: &Said) -> Answer {
+    fn say(&mut self, author: NodeEpoch, said: &CallOperation) -> Answer {
         match said.word {
             Word::Reserve(ask) => self.reserve(author, said, ask),
             Word::Extend(total, _) => self.extend(said, total),
@@ -159,14 +159,14 @@ impl Store {
         }
     }
 
-    fn reserve(&mut self, author: Author, said: &Said, ask: Ask) -> Answer {
+    fn reserve(&mut self, author: NodeEpoch, said: &CallOperation, ask: Ask) -> Answer {
         if let Some(hold) = &self.holds[said.call] {
             return match hold.state {
                 HoldState::Open => Answer::Held(hold.legs),
                 HoldState::Settled | HoldState::Voided => Answer::AlreadyResolved,
             };
         }
-        let stretches = Stretches::of(ask.key, self.now);
+        let stretches = BudgetWindows::of(ask.key, self.now);
         self.open_stretches(&stretches);
         let taken = self.take(said.account, ask, &stretches);
         let Ok(legs) = taken else {
@@ -191,10 +191,10 @@ impl Store {
         &mut self,
         account: usize,
         ask: Ask,
-        stretches: &Stretches,
+        stretches: &BudgetWindows,
     ) -> Result<WalletSplit, Rejection> {
         let (id, slice) = (id_of(account), stretches.as_slice());
-        if self.is(Wrong::PassTheBudget) {
+        if self.is(Mutation::PassTheBudget) {
             let legs = (self.standing).take(id, ask.wallets, ask.amount, &[], None)?;
             self.count(stretches, legs.total());
             return Ok(legs);
@@ -202,7 +202,7 @@ impl Store {
         (self.standing).take(id, ask.wallets, ask.amount, slice, None)
     }
 
-    fn extend(&mut self, said: &Said, total: i64) -> Answer {
+    fn extend(&mut self, said: &CallOperation, total: i64) -> Answer {
         let Word::Extend(_, wallets) = said.word else {
             return Answer::NoHold;
         };
@@ -216,7 +216,7 @@ impl Store {
         if more <= 0 {
             return Answer::Held(hold.legs);
         }
-        let stretches = if self.is(Wrong::ExtendWithoutBudget) {
+        let stretches = if self.is(Mutation::ExtendWithoutBudget) {
             &[]
         } else {
             hold.stretches.as_slice()
@@ -235,7 +235,7 @@ impl Store {
 
     /// Settles or voids. The usage row is the anchor: money moves only if the hold is open and the
     /// row is new.
-    fn resolve(&mut self, author: Author, call: Call, verdict: Verdict, whose: Whose) -> Answer {
+    fn resolve(&mut self, author: NodeEpoch, call: Call, verdict: Verdict, whose: Whose) -> Answer {
         let Some(hold) = self.holds[call] else {
             return Answer::NoHold;
         };
@@ -243,7 +243,7 @@ impl Store {
             return self.resolved_before(author, call, hold, verdict);
         }
         let own = hold.author == author || hold.owner == Owner::Task;
-        if whose == Whose::Own && !own && !self.is(Wrong::AcceptStaleEpoch) {
+        if whose == Whose::Own && !own && !self.is(Mutation::AcceptStaleEpoch) {
             return Answer::NoHold;
         }
         let (asked, state, outcome) = match verdict {
@@ -251,13 +251,13 @@ impl Store {
             Verdict::Voided(outcome) => (0, HoldState::Voided, outcome),
         };
         let (mut legs, beyond) = charge(asked, hold.legs);
-        if state == HoldState::Settled && self.is(Wrong::LostSettle) {
+        if state == HoldState::Settled && self.is(Mutation::LostSettle) {
             return Answer::Done(legs);
         }
-        if self.is(Wrong::ChargeAboveHold) {
+        if self.is(Mutation::ChargeAboveHold) {
             legs.paid += beyond;
         }
-        if !self.is(Wrong::NoUsageRow) {
+        if !self.is(Mutation::NoUsageRow) {
             self.usages.push(UsageRow {
                 call,
                 author,
@@ -270,26 +270,26 @@ impl Store {
         }
         self.holds[call] = Some(Hold { state, ..hold });
         self.write_charge(author, call, hold.account, legs);
-        if !(state == HoldState::Voided && self.is(Wrong::KeepHeldAfterVoid)) {
+        if !(state == HoldState::Voided && self.is(Mutation::KeepHeldAfterVoid)) {
             self.release(hold.account, hold.legs);
         }
         self.give_stretches_back(&hold.stretches, hold.legs.total() - legs.total());
-        if beyond > 0 && !self.is(Wrong::ForgetOverrun) {
+        if beyond > 0 && !self.is(Mutation::ForgetOverrun) {
             self.write_off(call, WriteOffReason::Overrun, Some(beyond));
         }
         Answer::Done(legs)
     }
 
-    fn resolved_before(&mut self, author: Author, call: Call, hold: Hold, what: Verdict) -> Answer {
+    fn resolved_before(&mut self, author: NodeEpoch, call: Call, hold: Hold, what: Verdict) -> Answer {
         let settled = hold.state == HoldState::Settled;
         let legs = self
             .usage_of(call)
             .map_or(WalletSplit::default(), |usage| usage.legs);
         match what {
-            Verdict::Settled(_) if settled && self.is(Wrong::SettleTwice) => {
+            Verdict::Settled(_) if settled && self.is(Mutation::SettleTwice) => {
                 self.write_charge(author, call, hold.account, legs);
             }
-            Verdict::Voided(_) if settled && self.is(Wrong::VoidAfterSettle) => {
+            Verdict::Voided(_) if settled && self.is(Mutation::VoidAfterSettle) => {
                 let state = HoldState::Voided;
                 self.holds[call] = Some(Hold { state, ..hold });
             }
@@ -304,8 +304,8 @@ impl Store {
     /// Each kind at most once, each leg to its own wallet, never more than is left of the charge.
     fn refund(
         &mut self,
-        author: Author,
-        said: &Said,
+        author: NodeEpoch,
+        said: &CallOperation,
         kind: RefundKind,
         ask: Option<i64>,
     ) -> Answer {
@@ -320,7 +320,7 @@ impl Store {
             }
             let sign = match row.kind {
                 TransferKind::Charge => 1,
-                TransferKind::Back(_) if self.is(Wrong::RefundMoreThanCharged) => 0,
+                TransferKind::Back(_) if self.is(Mutation::RefundMoreThanCharged) => 0,
                 TransferKind::Back(_) => -1,
                 TransferKind::TopUp => 0,
             };
@@ -331,7 +331,7 @@ impl Store {
                 left.trial += sign * row.amount;
             }
         }
-        if self.is(Wrong::RefundTwice) {
+        if self.is(Mutation::RefundTwice) {
             left = self.usage_of(said.call).map_or(left, |usage| usage.legs);
         } else if before {
             return Answer::NothingToGiveBack;
@@ -346,14 +346,14 @@ impl Store {
 
     fn write_refund(
         &mut self,
-        author: Author,
+        author: NodeEpoch,
         call: Call,
         kind: RefundKind,
         hold: &Hold,
         legs: WalletSplit,
     ) {
         for (leg, amount) in by_leg(legs).into_iter().filter(|(_, amount)| *amount > 0) {
-            let leg = if self.is(Wrong::RefundOtherWallet) {
+            let leg = if self.is(Mutation::RefundOtherWallet) {
                 1 - leg
             } else {
                 leg
@@ -373,13 +373,13 @@ impl Store {
         }
         // A budget gets it back only while the stretch it was taken from is open.
         for &id in hold.stretches.as_slice() {
-            if self.now < end_of(id) || self.is(Wrong::GiveBackToAPastDay) {
+            if self.now < end_of(id) || self.is(Mutation::GiveBackToAPastDay) {
                 self.room(id).used -= legs.total();
             }
         }
     }
 
-    fn write_charge(&mut self, author: Author, call: Call, account: usize, legs: WalletSplit) {
+    fn write_charge(&mut self, author: NodeEpoch, call: Call, account: usize, legs: WalletSplit) {
         for (leg, amount) in by_leg(legs).into_iter().filter(|(_, amount)| *amount > 0) {
             self.transfers.push(Transfer {
                 call: Some(call),
@@ -392,7 +392,7 @@ impl Store {
                 author: Some(author),
                 serial: self.serial,
             });
-            if !self.is(Wrong::SkipBalanceMove) {
+            if !self.is(Mutation::SkipBalanceMove) {
                 self.post(account, leg, -amount);
             }
         }
@@ -406,7 +406,7 @@ impl Store {
         }
     }
 
-    fn open_stretches(&mut self, stretches: &Stretches) {
+    fn open_stretches(&mut self, stretches: &BudgetWindows) {
         for &id in stretches.as_slice() {
             let limit = self.limits[id.0 as usize];
             let room = BudgetWindow {
@@ -418,15 +418,15 @@ impl Store {
         }
     }
 
-    fn give_stretches_back(&mut self, stretches: &Stretches, amount: i64) {
-        if self.is(Wrong::ForgetBudgetGiveBack) {
+    fn give_stretches_back(&mut self, stretches: &BudgetWindows, amount: i64) {
+        if self.is(Mutation::ForgetBudgetGiveBack) {
             return;
         }
-        let times = 1 + i64::from(self.is(Wrong::DoubleBudgetGiveBack));
+        let times = 1 + i64::from(self.is(Mutation::DoubleBudgetGiveBack));
         self.count(stretches, -amount * times);
     }
 
-    fn count(&mut self, stretches: &Stretches, amount: i64) {
+    fn count(&mut self, stretches: &BudgetWindows, amount: i64) {
         for &id in stretches.as_slice() {
             self.room(id).used += amount;
         }

@@ -54,14 +54,14 @@ const TOTAL_BUDGET: usize = 0;
 
 /// The stretches that a hold or a lease counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretches {
+pub(crate) struct BudgetWindows {
     ids: [BudgetWindowId; 2],
     count: usize,
 }
 
 /// A node in one of its lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Author {
+pub(crate) struct NodeEpoch {
     pub(crate) node: usize,
     pub(crate) epoch: i64,
 }
@@ -84,9 +84,9 @@ pub(crate) enum HoldState {
 pub(crate) struct Hold {
     pub(crate) account: usize,
     pub(crate) owner: Owner,
-    pub(crate) author: Author,
+    pub(crate) author: NodeEpoch,
     pub(crate) legs: WalletSplit,
-    pub(crate) stretches: Stretches,
+    pub(crate) stretches: BudgetWindows,
     pub(crate) opened_at: i64,
     pub(crate) deadline: i64,
     pub(crate) state: HoldState,
@@ -97,7 +97,7 @@ pub(crate) struct Hold {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsageRow {
     pub(crate) call: Call,
-    pub(crate) author: Author,
+    pub(crate) author: NodeEpoch,
     /// What was charged.
     pub(crate) legs: WalletSplit,
     /// What the caller asked to be charged.
@@ -126,7 +126,7 @@ pub(crate) struct Transfer {
     pub(crate) amount: i64,
     pub(crate) at: i64,
     /// None for a payment, which is taken at the desk.
-    pub(crate) author: Option<Author>,
+    pub(crate) author: Option<NodeEpoch>,
     pub(crate) serial: u32,
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct NodeRow {
 /// The beginning of a node's life.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Life {
-    pub(crate) author: Author,
+    pub(crate) author: NodeEpoch,
     pub(crate) serial: u32,
 }
 
@@ -176,7 +176,7 @@ pub(crate) struct Lease {
     pub(crate) granted: WalletSplit,
     /// Held and not yet spent.
     pub(crate) left: WalletSplit,
-    pub(crate) stretches: Stretches,
+    pub(crate) stretches: BudgetWindows,
     pub(crate) state: LeaseState,
 }
 
@@ -200,7 +200,7 @@ pub(crate) enum Word {
 
 /// A word about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct CallOperation {
     pub(crate) call: Call,
     pub(crate) account: usize,
     pub(crate) owner: Owner,
@@ -228,13 +228,13 @@ pub(crate) enum Answer {
 /// Words for one transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batch {
-    words: [Option<Said>; BATCH],
+    words: [Option<CallOperation>; BATCH],
     count: usize,
 }
 
-// === impl Stretches ===
+// === impl BudgetWindows ===
 
-impl Stretches {
+impl BudgetWindows {
     /// What a key's spending counts in at this moment.
     pub(crate) fn of(key: usize, now: i64) -> Self {
         let mut stretches = Self {
@@ -284,7 +284,7 @@ impl Word {
 impl Batch {
     pub(crate) const TURNS: usize = 5;
 
-    pub(crate) fn new(words: impl Iterator<Item = Said>) -> Self {
+    pub(crate) fn new(words: impl Iterator<Item = CallOperation>) -> Self {
         let mut batch = Self {
             words: [None; BATCH],
             count: 0,
@@ -296,7 +296,7 @@ impl Batch {
         batch
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Said> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &CallOperation> {
         self.words[..self.count].iter().flatten()
     }
 }

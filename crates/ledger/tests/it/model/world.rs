@@ -8,14 +8,14 @@ mod recovery;
 mod network;
 
 use crate::model::calls::{Actor, CallState};
-use crate::model::rng::{Dice, Trail};
+use crate::model::rng::{Rng, Trail};
 use crate::model::invariants::Checker;
 use crate::model::lane::Lane;
-use crate::model::leases::{LEASE_TTL, LONGEST_CALL, LeaseDesk};
+use crate::model::leases::{LEASE_TTL, LONGEST_CALL, NodeLeases};
 use crate::model::store::Store;
-use crate::model::tables::{ACCOUNTS, Author, CALLS, NODES, PAID, TRIAL};
-use crate::model::mutations::Wrong;
-use network::Parcel;
+use crate::model::tables::{ACCOUNTS, NodeEpoch, CALLS, NODES, PAID, TRIAL};
+use crate::model::mutations::Mutation;
+use network::Message;
 
 /// Things that happen before the faults stop.
 const STEPS: usize = 64;
@@ -44,7 +44,7 @@ enum Event {
     Heartbeat,
     Sweep,
     Tick,
-    Errand,
+    LeaseRequest,
     GiveUp,
     LoseSight,
     Away,
@@ -67,7 +67,7 @@ const EVENTS: [(Event, usize); 20] = [
     (Event::Heartbeat, 4),
     (Event::Sweep, 3),
     (Event::Tick, 4),
-    (Event::Errand, 8),
+    (Event::LeaseRequest, 8),
     (Event::GiveUp, 3),
     (Event::LoseSight, 3),
     (Event::Away, 2),
@@ -91,7 +91,7 @@ const ALL_WEIGHTS: usize = {
 
 /// What was seen in a world, to know that the worlds are not idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum Observation {
     Settled,
     SettledBefore,
     Voided,
@@ -119,11 +119,11 @@ pub(crate) const SIGHTS: usize = 20;
 /// One process of a node.
 #[derive(Debug)]
 struct Process {
-    author: Author,
+    author: NodeEpoch,
     up: bool,
     paused: bool,
     lane: Lane,
-    desk: LeaseDesk,
+    desk: NodeLeases,
     errand_out: Option<u32>,
     last_errand: u32,
 }
@@ -131,11 +131,11 @@ struct Process {
 #[derive(Debug)]
 pub(crate) struct World {
     mode: Mode,
-    wrong: Option<Wrong>,
-    dice: Dice,
+    wrong: Option<Mutation>,
+    dice: Rng,
     store: Store,
     processes: [Process; NODES],
-    wire: Vec<Parcel>,
+    wire: Vec<Message>,
     calls: [CallState; CALLS],
     actors: Vec<Actor>,
     /// What can happen in this world, each as often as its weight says.
@@ -157,7 +157,7 @@ pub(crate) struct Ended {
 }
 
 /// Lives through the world of a seed. An error is a sentence with the seed and what went before.
-pub(crate) fn live(seed: u64, mode: Mode, wrong: Option<Wrong>) -> Result<Ended, String> {
+pub(crate) fn live(seed: u64, mode: Mode, wrong: Option<Mutation>) -> Result<Ended, String> {
     let mut world = World::new(seed, mode, wrong);
     let Err(violation) = world.run() else {
         return Ok(Ended {
@@ -179,8 +179,8 @@ pub(crate) fn live(seed: u64, mode: Mode, wrong: Option<Wrong>) -> Result<Ended,
 // === impl World ===
 
 impl World {
-    fn new(seed: u64, mode: Mode, wrong: Option<Wrong>) -> Self {
-        let mut dice = Dice::new(seed);
+    fn new(seed: u64, mode: Mode, wrong: Option<Mutation>) -> Self {
+        let mut dice = Rng::new(seed);
         let limits = std::array::from_fn(|_| dice.between(6, 40));
         let mut store = Store::new(limits, wrong);
         store.now = dice.between(0, 60);
@@ -233,7 +233,7 @@ impl World {
                 | Event::NextDay
                 | Event::TopUp
                 | Event::Sweep => coins >> place & 1 == 1,
-                Event::Errand => self.mode == Mode::Leased,
+                Event::LeaseRequest => self.mode == Mode::Leased,
                 Event::Begin
                 | Event::Go
                 | Event::Send
@@ -262,7 +262,7 @@ impl World {
         self.heal();
         self.check()?;
         let in_the_window = self.checker.end(&self.store, &self.calls)?;
-        self.sights[Sight::ChargedInTheWindow as usize] += in_the_window;
+        self.sights[Observation::ChargedInTheWindow as usize] += in_the_window;
         if self.is_quiet() {
             Ok(())
         } else {
@@ -299,7 +299,7 @@ impl World {
             Event::GiveUp => self.any_actor(Self::give_up),
             Event::Poll => self.poll(node),
             Event::Send => self.send(node),
-            Event::Errand => self.send_errand(node),
+            Event::LeaseRequest => self.send_errand(node),
             Event::Deliver => self.any_parcel(Self::deliver),
             Event::Lose => self.any_parcel(Self::lose),
             Event::LoseSight => self.lose_sight(node),
@@ -341,13 +341,13 @@ impl World {
 
     fn dead_after(&self) -> i64 {
         match self.mode {
-            Mode::Leased if self.wrong == Some(Wrong::ReclaimTooEarly) => LEASE_TTL / 2,
+            Mode::Leased if self.wrong == Some(Mutation::ReclaimTooEarly) => LEASE_TTL / 2,
             Mode::Leased => LEASE_TTL + LONGEST_CALL,
             Mode::Direct => DEAD_AFTER,
         }
     }
 
-    fn see(&mut self, sight: Sight) {
+    fn see(&mut self, sight: Observation) {
         self.sights[sight as usize] += 1;
     }
 
@@ -363,13 +363,13 @@ impl World {
 // === impl Process ===
 
 impl Process {
-    fn new(author: Author, wrong: Option<Wrong>) -> Self {
+    fn new(author: NodeEpoch, wrong: Option<Mutation>) -> Self {
         Self {
             author,
             up: true,
             paused: false,
             lane: Lane::new(wrong),
-            desk: LeaseDesk::new(author.node, wrong),
+            desk: NodeLeases::new(author.node, wrong),
             errand_out: None,
             last_errand: 0,
         }

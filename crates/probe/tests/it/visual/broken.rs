@@ -2,7 +2,7 @@
 
 use trunkline_probe::visual::ProbeError;
 
-use crate::visual::driver::{File, Manner, measure, run};
+use crate::visual::driver::{File, FeedMode, measure, run};
 use crate::visual::movies::{five, mp4};
 use crate::visual::writer::{
     Track, boxed, ftyp, mdat, moov, mvhd, numbers, open_ended, sound, trak, video, wide,
@@ -180,14 +180,14 @@ fn what_is_broken_or_no_movie_has_no_length() {
             gap: 0,
             tail: &[],
         };
-        for manner in [Manner::Parts, Manner::Learned] {
+        for manner in [FeedMode::Parts, FeedMode::Learned] {
             assert_eq!(
                 run(&whole, manner).outcome,
                 Err(*reason),
                 "{row}, {manner:?}"
             );
         }
-        let blind = run(&whole, Manner::Unknown).outcome;
+        let blind = run(&whole, FeedMode::Unknown).outcome;
         let is_cut = *reason == ProbeError::Truncated;
         assert!(is_cut || blind.is_err(), "{row}: {blind:?}");
     }

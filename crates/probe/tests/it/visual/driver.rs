@@ -4,7 +4,7 @@ use trunkline_probe::visual::{MAX_BYTES, MAX_NEED_BYTES, MediaInfo, Probe, Probe
 
 /// How bytes are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum FeedMode {
     /// Parts as asked for, and the length of the file is known.
     Parts,
     /// The same, and nobody knows the length.
@@ -17,12 +17,12 @@ pub(crate) enum Manner {
     FromStart(usize),
 }
 
-pub(crate) const MANNERS: [Manner; 5] = [
-    Manner::Parts,
-    Manner::Unknown,
-    Manner::Learned,
-    Manner::Trickle(61),
-    Manner::FromStart(1000),
+pub(crate) const MANNERS: [FeedMode; 5] = [
+    FeedMode::Parts,
+    FeedMode::Unknown,
+    FeedMode::Learned,
+    FeedMode::Trickle(61),
+    FeedMode::FromStart(1000),
 ];
 
 /// What came of it, and what it cost.
@@ -61,8 +61,8 @@ impl File<'_> {
     }
 }
 
-pub(crate) fn run(file: &File<'_>, manner: Manner) -> Run {
-    let total = (manner == Manner::Parts).then(|| file.length());
+pub(crate) fn run(file: &File<'_>, manner: FeedMode) -> Run {
+    let total = (manner == FeedMode::Parts).then(|| file.length());
     let mut probe = Probe::new(total);
     let (mut needs, mut bytes, mut last) = (0, 0, 0);
     let mut streamed: u64 = 0;
@@ -95,21 +95,21 @@ pub(crate) fn run(file: &File<'_>, manner: Manner) -> Run {
         last = need.start;
         needs += 1;
         match manner {
-            Manner::Parts | Manner::Unknown | Manner::Learned | Manner::Trickle(_) => {
+            FeedMode::Parts | FeedMode::Unknown | FeedMode::Learned | FeedMode::Trickle(_) => {
                 let most = match manner {
-                    Manner::Trickle(most) => need.length.min(most as u64),
-                    Manner::Parts | Manner::Unknown | Manner::Learned | Manner::FromStart(_) => {
+                    FeedMode::Trickle(most) => need.length.min(most as u64),
+                    FeedMode::Parts | FeedMode::Unknown | FeedMode::Learned | FeedMode::FromStart(_) => {
                         need.length
                     }
                 };
                 let part = file.part(need.start, most);
-                if manner == Manner::Learned {
+                if manner == FeedMode::Learned {
                     probe.set_total(file.length());
                 }
                 bytes += part.len();
                 probe.push(need.start, &part);
             }
-            Manner::FromStart(piece) => {
+            FeedMode::FromStart(piece) => {
                 // All that comes is handed over until what is needed has come.
                 while streamed < need.start + need.length {
                     let part = file.part(streamed, piece as u64);
@@ -135,7 +135,7 @@ pub(crate) fn measure(row: &str, bytes: &[u8]) -> Result<MediaInfo, ProbeError> 
         gap: 0,
         tail: &[],
     };
-    let first = run(&file, Manner::Parts).outcome;
+    let first = run(&file, FeedMode::Parts).outcome;
     for manner in MANNERS {
         let other = run(&file, manner).outcome;
         assert_eq!(other, first, "{row}, {manner:?}");

@@ -2,7 +2,7 @@
 
 use trunkline_probe::visual::{MediaInfo, ProbeError, Size};
 
-use crate::visual::driver::{File, Manner, measure, run};
+use crate::visual::driver::{File, FeedMode, measure, run};
 use crate::visual::writer::{
     Track, Traf, boxed, ftyp, mdat, moof, moov_to_come, open_ended, sidx, sound, video,
 };
@@ -364,7 +364,7 @@ fn fragments_that_are_broken_have_no_length() {
             gap: 0,
             tail: &[],
         };
-        for manner in [Manner::Parts, Manner::Learned, Manner::FromStart(700)] {
+        for manner in [FeedMode::Parts, FeedMode::Learned, FeedMode::FromStart(700)] {
             assert_eq!(
                 run(&file, manner).outcome,
                 Err(*reason),
@@ -393,7 +393,7 @@ fn an_index_spares_the_reading_of_fragments() {
                 gap: 0,
                 tail: &[],
             },
-            Manner::Parts,
+            FeedMode::Parts,
         );
         assert_eq!(found.outcome.unwrap().length_ms, Some(2000));
         (found.needs, found.bytes)

@@ -6,10 +6,10 @@ use std::time::Duration;
 use trunkline_store::PolicyFields;
 use trunkline_testkit::privileged;
 
-use super::load::{Crowd, codes, judge};
-use super::event_readers::{Audience, check, tell};
+use super::load::{Callers, codes, judge};
+use super::event_readers::{EventReaders, check, tell};
 use super::fixtures::{budget, key_of, wide};
-use super::{Town, Wishes, number};
+use super::{Cluster, ClusterOptions, number};
 use crate::faults::process_harness::{MONEY, audit_of};
 
 const CALLERS: &str = "TRUNKLINE_TOWN_CALLERS";
@@ -29,7 +29,7 @@ async fn budgets_hold_and_no_event_is_lost_or_doubled_while_nodes_and_engines_di
     if !privileged().await {
         return;
     }
-    let mut town = Town::new(Wishes::default()).await;
+    let mut town = Cluster::new(ClusterOptions::default()).await;
     let (callers, events, rounds) = (
         number(CALLERS, 200),
         number(EVENTS, 10_000),
@@ -51,8 +51,8 @@ async fn budgets_hold_and_no_event_is_lost_or_doubled_while_nodes_and_engines_di
     tokio::time::sleep(Duration::from_secs(2)).await;
     let customers = vec![rich, frugal.clone(), slow.clone()];
     let callers = usize::try_from(callers).unwrap();
-    let (crowd, calls) = Crowd::start(town.addresses(), customers, callers);
-    let (audience, ears) = Audience::start(town.addresses(), &listeners);
+    let (crowd, calls) = Callers::start(town.addresses(), customers, callers);
+    let (audience, ears) = EventReaders::start(town.addresses(), &listeners);
     let each = events / LISTENERS;
     let (data, told) = (town.data.clone(), listeners.clone());
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]
@@ -97,7 +97,7 @@ async fn budgets_hold_and_no_event_is_lost_or_doubled_while_nodes_and_engines_di
 }
 
 /// Every kind of fault once; in between, calls are served. Returns how many there were.
-async fn break_everything(town: &mut Town, crowd: &Crowd) -> u64 {
+async fn break_everything(town: &mut Cluster, crowd: &Callers) -> u64 {
     let soon = Duration::from_secs(60);
     crowd.serves(20, soon).await;
     town.gateways[0].kill().await;
@@ -132,7 +132,7 @@ async fn break_everything(town: &mut Town, crowd: &Crowd) -> u64 {
 
 /// No minute held more calls than the limit allows: one flush and each stretch without Redis may let
 /// another limit's worth through, as docs/limits.md says.
-async fn check_rate(town: &Town, key: i64) {
+async fn check_rate(town: &Cluster, key: i64) {
     let minutes = format!(
         "SELECT (count(*))::text FROM ledger.usage WHERE key_id = {key} AND outcome = 'complete'
          GROUP BY date_trunc('minute', opened_at)"

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use trunkline_testkit::privileged;
 
-use super::load::{Crowd, codes, judge};
-use super::event_readers::{Audience, check, tell};
-use super::{Town, Wishes};
+use super::load::{Callers, codes, judge};
+use super::event_readers::{EventReaders, check, tell};
+use super::{Cluster, ClusterOptions};
 use crate::faults::process_harness::{MONEY, audit_of};
 
 const CALLERS: usize = 30;
@@ -23,10 +23,10 @@ async fn redis_flushed_slow_or_gone_fails_no_call() {
     if !privileged().await {
         return;
     }
-    let town = Town::new(Wishes::default()).await;
+    let town = Cluster::new(ClusterOptions::default()).await;
     let customer = town.customer(MONEY).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (crowd, calls) = Crowd::start(town.addresses(), vec![customer], CALLERS);
+    let (crowd, calls) = Callers::start(town.addresses(), vec![customer], CALLERS);
     crowd.serves(100, SOON).await;
     town.redis.flush();
     crowd.serves(100, SOON).await;
@@ -54,15 +54,15 @@ async fn nats_away_for_a_while_and_for_ten_minutes_loses_no_event() {
     if !privileged().await {
         return;
     }
-    let town = Town::new(Wishes::default()).await;
+    let town = Cluster::new(ClusterOptions::default()).await;
     let customer = town.customer(MONEY).await;
     let mut listeners = Vec::new();
     for _ in 0..LISTENERS {
         listeners.push(town.customer(1).await);
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (crowd, calls) = Crowd::start(town.addresses(), vec![customer], CALLERS);
-    let (audience, ears) = Audience::start(town.addresses(), &listeners);
+    let (crowd, calls) = Callers::start(town.addresses(), vec![customer], CALLERS);
+    let (audience, ears) = EventReaders::start(town.addresses(), &listeners);
     let pause = Duration::from_millis(50);
     tell(&town.data, &listeners, 50, pause).await;
     town.nats.iter().for_each(trunkline_testkit::Nats::kill_9);

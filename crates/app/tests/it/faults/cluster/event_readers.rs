@@ -24,25 +24,25 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// What one listener heard.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedEvents {
     /// Numbers of its own account's events, in the order in which they came.
     pub(crate) numbers: Vec<i64>,
     /// How often it came back.
     pub(crate) returns: u64,
 }
 
-pub(crate) struct Audience {
+pub(crate) struct EventReaders {
     addresses: Vec<SocketAddr>,
     goes_on: AtomicBool,
     heard: AtomicU64,
 }
 
-impl Audience {
+impl EventReaders {
     /// One listener for each customer.
     pub(crate) fn start(
         addresses: Vec<SocketAddr>,
         customers: &[Customer],
-    ) -> (Arc<Self>, JoinSet<(usize, Heard)>) {
+    ) -> (Arc<Self>, JoinSet<(usize, ReceivedEvents)>) {
         let audience = Arc::new(Self {
             addresses,
             goes_on: AtomicBool::new(true),
@@ -70,9 +70,9 @@ impl Audience {
         self.goes_on.store(false, Ordering::Relaxed);
     }
 
-    async fn listen(&self, number: usize, key: &str) -> Heard {
+    async fn listen(&self, number: usize, key: &str) -> ReceivedEvents {
         let client = Client::new(Duration::from_secs(2)).unwrap();
-        let (mut heard, mut last) = (Heard::default(), None);
+        let (mut heard, mut last) = (ReceivedEvents::default(), None);
         let mut place = number;
         while self.goes_on.load(Ordering::Relaxed) {
             let address = self.addresses[place % self.addresses.len()];
@@ -89,7 +89,7 @@ impl Audience {
         &self,
         client: &Client,
         (address, key): (SocketAddr, &str),
-        heard: &mut Heard,
+        heard: &mut ReceivedEvents,
         last: &mut Option<String>,
     ) {
         let from = if last.is_none() { "?from=start" } else { "" };
@@ -135,7 +135,7 @@ impl Audience {
         }
     }
 
-    fn hear(&self, event: &str, heard: &mut Heard, last: &mut Option<String>) {
+    fn hear(&self, event: &str, heard: &mut ReceivedEvents, last: &mut Option<String>) {
         let line = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
         let (Some(data), Some(id)) = (line("data: "), line("id: ")) else {
             return;
@@ -170,7 +170,7 @@ pub(crate) async fn tell(data: &Database, customers: &[Customer], each: u64, pau
 }
 
 /// Every number once, in order, from the first to the last.
-pub(crate) fn check(heard: &[(usize, Heard)], each: u64) {
+pub(crate) fn check(heard: &[(usize, ReceivedEvents)], each: u64) {
     let all: Vec<i64> = (1..=i64::try_from(each).unwrap()).collect();
     for (customer, heard) in heard {
         let first_wrong = heard

@@ -12,20 +12,20 @@ use trunkline_testkit::{Postgres, random_bytes};
 use trunkline_upstream::{Client, SendError};
 
 use super::fixtures::{Customer, MODEL};
-use crate::faults::formats::{Format, Wanted};
-use crate::faults::client_view::{Told, told};
+use crate::faults::formats::{Format, CallParams};
+use crate::faults::client_view::{ClientView, told};
 
 /// Between two calls of one caller, so that the machine has time for everybody.
 const BREATH: Duration = Duration::from_millis(40);
 
 /// What a caller knows of one call.
 #[derive(Debug, Clone)]
-pub(crate) struct Called {
+pub(crate) struct CallRecord {
     pub(crate) id: Option<String>,
-    pub(crate) told: Told,
+    pub(crate) told: ClientView,
 }
 
-pub(crate) struct Crowd {
+pub(crate) struct Callers {
     addresses: Vec<SocketAddr>,
     customers: Vec<Customer>,
     goes_on: AtomicBool,
@@ -33,13 +33,13 @@ pub(crate) struct Crowd {
     complete: AtomicU64,
 }
 
-impl Crowd {
+impl Callers {
     /// So many callers, each with one of the customers' keys.
     pub(crate) fn start(
         addresses: Vec<SocketAddr>,
         customers: Vec<Customer>,
         callers: usize,
-    ) -> (Arc<Self>, JoinHandle<Vec<Called>>) {
+    ) -> (Arc<Self>, JoinHandle<Vec<CallRecord>>) {
         let crowd = Arc::new(Self {
             addresses,
             customers,
@@ -82,13 +82,13 @@ impl Crowd {
         }
     }
 
-    async fn one(&self, number: usize) -> Vec<Called> {
+    async fn one(&self, number: usize) -> Vec<CallRecord> {
         let client = Client::new(Duration::from_secs(2)).unwrap();
         let customer = number % self.customers.len();
         let mut history = Vec::new();
         while self.goes_on.load(Ordering::Relaxed) {
             let called = self.call(&client, customer).await;
-            if called.told == Told::Complete {
+            if called.told == ClientView::Complete {
                 self.complete.fetch_add(1, Ordering::Relaxed);
             }
             history.push(called);
@@ -97,21 +97,21 @@ impl Crowd {
         history
     }
 
-    async fn call(&self, client: &Client, customer: usize) -> Called {
+    async fn call(&self, client: &Client, customer: usize) -> CallRecord {
         let [tokens, dice] = random_bytes::<2>();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let place = usize::try_from(number).unwrap() % self.addresses.len();
         let prompt = format!("[[tokens:{}]]", 1 + tokens % 20);
         let stream = dice.is_multiple_of(2);
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
             stream,
             most: 32,
         };
         let to = (self.addresses[place], self.customers[customer].key.as_str());
-        let mut called = Called {
+        let mut called = CallRecord {
             id: None,
-            told: Told::Unknown,
+            told: ClientView::Unknown,
         };
         let sent = client.send(Format::Chat.call(to, MODEL, wanted)).await;
         let mut answer = match sent {
@@ -142,13 +142,13 @@ pub(crate) async fn rows(postgres: &Postgres) -> HashMap<String, (String, i64)> 
 }
 
 /// Whole answers were charged, failures were not; returns how many there were of each.
-pub(crate) async fn judge(postgres: &Postgres, history: &[Called]) -> (usize, usize, usize) {
+pub(crate) async fn judge(postgres: &Postgres, history: &[CallRecord]) -> (usize, usize, usize) {
     let rows = rows(postgres).await;
     let (mut complete, mut failed, mut unknown) = (0, 0, 0);
     for called in history {
         let row = called.id.as_ref().and_then(|id| rows.get(id));
         match &called.told {
-            Told::Complete => {
+            ClientView::Complete => {
                 // A stream whose budget ran out ends as at its length: it is whole, and paid as far as it went.
                 let ends = ["complete", "balance_exhausted"];
                 let charged = row
@@ -159,23 +159,23 @@ pub(crate) async fn judge(postgres: &Postgres, history: &[Called]) -> (usize, us
                 );
                 complete += 1;
             }
-            Told::Failed(_) => {
+            ClientView::Failed(_) => {
                 let free = row.is_none_or(|(_, paid)| *paid == 0);
                 assert!(free, "a failure was charged: {called:?} {row:?}");
                 failed += 1;
             }
-            Told::Unknown | Told::Left => unknown += 1,
-            Told::Nonsense(text) => panic!("neither an answer nor an error: {text}"),
+            ClientView::Unknown | ClientView::Left => unknown += 1,
+            ClientView::Nonsense(text) => panic!("neither an answer nor an error: {text}"),
         }
     }
     (complete, failed, unknown)
 }
 
 /// How often each failure was told.
-pub(crate) fn codes(history: &[Called]) -> HashMap<String, usize> {
+pub(crate) fn codes(history: &[CallRecord]) -> HashMap<String, usize> {
     let mut codes = HashMap::new();
     for called in history {
-        if let Told::Failed(code) = &called.told {
+        if let ClientView::Failed(code) = &called.told {
             *codes.entry(code.clone()).or_default() += 1;
         }
     }

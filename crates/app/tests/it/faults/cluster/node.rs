@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use trunkline_db::Role;
-use trunkline_testkit::{Island, Postgres};
+use trunkline_testkit::{NetNamespace, Postgres};
 
-use super::{Lines, Wishes};
+use super::{EngineLinks, ClusterOptions};
 use crate::faults::process_harness::{TRUNKLINE, first_line, signal};
 
 /// The same on every island.
@@ -22,10 +22,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub(super) struct Shared(Vec<(&'static str, String)>);
 
-pub(crate) struct Peer {
+pub(crate) struct ClusterNode {
     pub(crate) name: String,
     roles: &'static str,
-    pub(crate) island: Island,
+    pub(crate) island: NetNamespace,
     shared: Shared,
     folder: PathBuf,
     child: Option<Child>,
@@ -34,7 +34,7 @@ pub(crate) struct Peer {
 // === impl Shared ===
 
 impl Shared {
-    pub(super) fn new(postgres: &Postgres, lines: &Lines, host: IpAddr, wishes: Wishes) -> Self {
+    pub(super) fn new(postgres: &Postgres, lines: &EngineLinks, host: IpAddr, wishes: ClusterOptions) -> Self {
         let own = postgres.direct_url(Role::Data);
         let own_port = postgres.address().port();
         let database = own.reveal().replace(
@@ -64,14 +64,14 @@ impl Shared {
     }
 }
 
-// === impl Peer ===
+// === impl ClusterNode ===
 
-impl Peer {
+impl ClusterNode {
     pub(super) fn new(name: String, roles: &'static str, shared: &Shared, folder: &Path) -> Self {
         Self {
             name,
             roles,
-            island: Island::make(),
+            island: NetNamespace::make(),
             shared: shared.clone(),
             folder: folder.to_owned(),
             child: None,

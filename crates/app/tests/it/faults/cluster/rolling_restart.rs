@@ -10,10 +10,10 @@ use trunkline_testkit::privileged;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, SendError, UpstreamResponse};
 
 use super::fixtures::{Customer, MODEL};
-use super::{Town, Wishes, number};
+use super::{Cluster, ClusterOptions, number};
 use crate::faults::process_harness::{MONEY, audit_of};
-use crate::faults::formats::{Format, Wanted};
-use crate::faults::client_view::{Told, told};
+use crate::faults::formats::{Format, CallParams};
+use crate::faults::client_view::{ClientView, told};
 
 const STREAMS: &str = "TRUNKLINE_TOWN_STREAMS";
 const LOOK: Duration = Duration::from_millis(300);
@@ -61,7 +61,7 @@ impl Balancer {
     async fn send(
         &self,
         customer: &Customer,
-        wanted: Wanted<'_>,
+        wanted: CallParams<'_>,
     ) -> Result<UpstreamResponse, SendError> {
         let mut last = SendError::Silent;
         for _ in 0..10 * self.addresses.len() {
@@ -83,7 +83,7 @@ impl Balancer {
         let mut made = 0;
         while self.goes_on.load(Ordering::Relaxed) {
             let stream = made % 2 == 0;
-            let wanted = Wanted {
+            let wanted = CallParams {
                 prompt: "[[tokens:3]]",
                 stream,
                 most: 16,
@@ -94,16 +94,16 @@ impl Balancer {
                 .expect("a new call is taken");
             let bytes = answer.whole(100_000).await.expect("it is answered");
             let heard = told(Format::Chat, answer.status.as_u16(), stream, &bytes);
-            assert_eq!(heard, Told::Complete, "call {made}");
+            assert_eq!(heard, ClientView::Complete, "call {made}");
             made += 1;
             tokio::time::sleep(EVERY).await;
         }
         made
     }
 
-    async fn stream(&self, customer: &Customer) -> Told {
+    async fn stream(&self, customer: &Customer) -> ClientView {
         let prompt = format!("[[tokens:{FRAMES}]] [[pace:{PACE_MS}]]");
-        let wanted = Wanted {
+        let wanted = CallParams {
             prompt: &prompt,
             stream: true,
             most: 100,
@@ -114,7 +114,7 @@ impl Balancer {
             .expect("a stream is taken");
         match answer.whole(1_000_000).await {
             Ok(bytes) => told(Format::Chat, answer.status.as_u16(), true, &bytes),
-            Err(_) => Told::Unknown,
+            Err(_) => ClientView::Unknown,
         }
     }
 }
@@ -141,7 +141,7 @@ async fn a_rolling_restart_fails_no_new_call_and_cuts_no_stream() {
     if !privileged().await {
         return;
     }
-    let mut town = Town::new(Wishes::default()).await;
+    let mut town = Cluster::new(ClusterOptions::default()).await;
     let streams = number(STREAMS, 200);
     let customer = town.customer(MONEY).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -171,7 +171,7 @@ async fn a_rolling_restart_fails_no_new_call_and_cuts_no_stream() {
     balancer.goes_on.store(false, Ordering::Relaxed);
     let made: usize = callers.join_all().await.into_iter().sum();
     watching.await.unwrap();
-    let whole = ends.iter().filter(|end| **end == Told::Complete).count();
+    let whole = ends.iter().filter(|end| **end == ClientView::Complete).count();
     println!("{made} new calls and {whole} of {streams} streams were whole over three restarts");
     assert_eq!(whole, ends.len(), "{ends:?}\n{}", town.logs("under way"));
     assert!(made > 50);

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::load::{Called, Crowd, judge, rows};
-use super::{Town, Wishes};
+use super::load::{CallRecord, Callers, judge, rows};
+use super::{Cluster, ClusterOptions};
 use crate::faults::process_harness::{MONEY, audit_of};
-use crate::faults::client_view::Told;
+use crate::faults::client_view::ClientView;
 use trunkline_testkit::{Postgres, privileged};
 
 const CALLERS: usize = 60;
 const LONG: Duration = Duration::from_secs(90);
 
 /// Serves under load, kills the database in the middle and lets the standby lead.
-async fn fail_over(in_step: bool) -> (Town, Postgres, Vec<Called>) {
-    let town = Town::new(Wishes::default()).await;
+async fn fail_over(in_step: bool) -> (Cluster, Postgres, Vec<CallRecord>) {
+    let town = Cluster::new(ClusterOptions::default()).await;
     let standby = if in_step {
         town.postgres.standby().await
     } else {
@@ -21,7 +21,7 @@ async fn fail_over(in_step: bool) -> (Town, Postgres, Vec<Called>) {
     };
     let customer = town.customer(MONEY).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (crowd, calls) = Crowd::start(town.addresses(), vec![customer], CALLERS);
+    let (crowd, calls) = Callers::start(town.addresses(), vec![customer], CALLERS);
     crowd.serves(100, LONG).await;
     town.postgres.kill_9_postmaster();
     standby.promote().await;
@@ -55,11 +55,11 @@ async fn a_standby_that_is_behind_loses_what_it_had_not_heard_and_that_is_counte
     }
     let (town, standby, history) = fail_over(false).await;
     let rows = rows(&standby).await;
-    let whole: Vec<&Called> = history
+    let whole: Vec<&CallRecord> = history
         .iter()
-        .filter(|called| called.told == Told::Complete)
+        .filter(|called| called.told == ClientView::Complete)
         .collect();
-    let kept = |called: &&&Called| called.id.as_ref().is_some_and(|id| rows.contains_key(id));
+    let kept = |called: &&&CallRecord| called.id.as_ref().is_some_and(|id| rows.contains_key(id));
     let kept = whole.iter().filter(kept).count();
     println!(
         "behind: {} of {} whole answers are in the books of the new server",

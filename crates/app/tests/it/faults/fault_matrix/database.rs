@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use trunkline_testkit::{OwnSettings, all_at_once, privileged};
 
 use super::{Scene, all_end};
-use crate::faults::process_harness::{Arena, CHARGES};
+use crate::faults::process_harness::{ProcessHarness, CHARGES};
 use crate::faults::formats::Pair;
-use crate::faults::client_view::{Told, told};
+use crate::faults::client_view::{ClientView, told};
 
 /// How long an answer that is done waits for its charge to be written, and a little more.
 const SETTLEMENT: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ impl Scene {
             assert!(answer.headers.contains_key("retry-after"), "{pair}");
             let body = answer.whole(10_000).await.unwrap();
             let told = told(pair.caller, 503, stream, &body);
-            assert_eq!(told, Told::Failed(AWAY.to_owned()), "{pair}");
+            assert_eq!(told, ClientView::Failed(AWAY.to_owned()), "{pair}");
         });
         all_at_once(calls.collect()).await;
         assert!(self.served("refused").is_empty());
@@ -43,7 +43,7 @@ impl Scene {
 #[tokio::test]
 async fn a_database_that_dies_and_returns_at_once_costs_a_stream_nothing_but_time() {
     for kill in [true, false] {
-        let scene = Scene::new(Arena::wired().await);
+        let scene = Scene::new(ProcessHarness::wired().await);
         let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
         if kill {
             scene.arena.postgres.kill_9_postmaster();
@@ -52,7 +52,7 @@ async fn a_database_that_dies_and_returns_at_once_costs_a_stream_nothing_but_tim
         }
         scene.until_all_served().await;
         scene.arena.postgres.start();
-        all_end(streams, &Told::Complete).await;
+        all_end(streams, &ClientView::Complete).await;
         scene.spent(scene.price_of_all()).await;
         scene.all_are_charged().await;
     }
@@ -63,14 +63,14 @@ async fn a_database_that_dies_and_returns_at_once_costs_a_stream_nothing_but_tim
 #[tokio::test]
 async fn a_database_that_stays_away_ends_streams_after_ten_seconds_uncharged_and_refuses_new_calls()
 {
-    let scene = Scene::new(Arena::wired().await);
+    let scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
     let calls = streams.len();
     scene.arena.postgres.stop_immediate();
     scene.until_all_served().await;
     let done = Instant::now();
     scene.refuses().await;
-    all_end(streams, &Told::Failed(AWAY.to_owned())).await;
+    all_end(streams, &ClientView::Failed(AWAY.to_owned())).await;
     let waited = done.elapsed();
     assert!(waited > SETTLEMENT - LITTLE, "{waited:?}");
     assert!(waited < SETTLEMENT + LITTLE, "{waited:?}");
@@ -103,7 +103,7 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
             .into(),
         ..OwnSettings::default()
     };
-    let scene = Scene::new(Arena::with(settings, true).await);
+    let scene = Scene::new(ProcessHarness::with(settings, true).await);
     let mut spent = scene.serves_again("before").await;
     let ballast = scene.arena.postgres.folder().join("ballast");
     let mut file = File::create(&ballast).unwrap();
@@ -115,21 +115,21 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
         let marker = format!("full{number}");
         let prompt = format!("[[id:{marker}]] [[tokens:3]]");
         match scene.told(Pair::numbered(number), &prompt, true).await {
-            Told::Complete => spent += scene.price(&marker),
-            other @ (Told::Failed(_) | Told::Left | Told::Unknown | Told::Nonsense(_)) => {
+            ClientView::Complete => spent += scene.price(&marker),
+            other @ (ClientView::Failed(_) | ClientView::Left | ClientView::Unknown | ClientView::Nonsense(_)) => {
                 failed = Some(other);
                 break;
             }
         }
     }
-    assert_eq!(failed, Some(Told::Failed(AWAY.to_owned())));
+    assert_eq!(failed, Some(ClientView::Failed(AWAY.to_owned())));
     std::fs::remove_file(&ballast).unwrap();
     if !scene.arena.postgres.runs() {
         scene.arena.postgres.start();
     }
     super::reached("it serves", async || {
         let prompt = "[[id:probe]] [[fault:status:500]]";
-        scene.told(Pair::CHAT, prompt, false).await == Told::Failed("upstream_error".to_owned())
+        scene.told(Pair::CHAT, prompt, false).await == ClientView::Failed("upstream_error".to_owned())
     })
     .await;
     spent += scene.serves_again("after").await;
@@ -140,7 +140,7 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
 #[tokio::test]
 async fn a_database_that_stands_still_for_a_while_delays_the_end_of_a_stream_and_nothing_else() {
     const TOKENS: usize = 60;
-    let scene = Scene::new(Arena::wired().await);
+    let scene = Scene::new(ProcessHarness::wired().await);
     let mut streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
     scene.arena.postgres.pause();
     scene.refuses().await;
@@ -150,7 +150,7 @@ async fn a_database_that_stands_still_for_a_while_delays_the_end_of_a_stream_and
         stream.read_words(TOKENS - 1).await;
     }
     scene.arena.postgres.resume();
-    all_end(streams, &Told::Complete).await;
+    all_end(streams, &ClientView::Complete).await;
     let spent = scene.price_of_all() + scene.serves_again("b").await;
     scene.spent(spent).await;
 }
@@ -159,7 +159,7 @@ async fn a_database_that_stands_still_for_a_while_delays_the_end_of_a_stream_and
 #[tokio::test]
 async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_within_its_size() {
     const MINE: &str = "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'test_data'";
-    let scene = Scene::new(Arena::wired().await);
+    let scene = Scene::new(ProcessHarness::wired().await);
     let mut spent = scene.serves_again("a").await;
     scene
         .arena
@@ -175,7 +175,7 @@ async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_wi
         .await;
     super::reached("it serves", async || {
         let prompt = "[[id:probe]] [[fault:status:500]]";
-        scene.told(Pair::CHAT, prompt, false).await == Told::Failed("upstream_error".to_owned())
+        scene.told(Pair::CHAT, prompt, false).await == ClientView::Failed("upstream_error".to_owned())
     })
     .await;
     let calls = (0..64).map(|number| {
@@ -184,7 +184,7 @@ async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_wi
         async move { scene.told(Pair::numbered(number), &prompt, true).await }
     });
     for told in all_at_once(calls.collect()).await {
-        assert_eq!(told, Told::Complete);
+        assert_eq!(told, ClientView::Complete);
     }
     let open: usize = scene.arena.postgres.ask(MINE).await[0].parse().unwrap();
     // The gateway's pool, and the one of this test.
@@ -198,7 +198,7 @@ async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_wi
 // row: P8
 #[tokio::test]
 async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
-    let scene = Scene::new(Arena::wired().await);
+    let scene = Scene::new(ProcessHarness::wired().await);
     let mut spent = 0;
     for (pair, lost_before) in Pair::neighbours()
         .into_iter()
@@ -215,7 +215,7 @@ async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
         } else {
             wire.cut_after_commit();
         }
-        assert_eq!(stream.ends().await, (pair, Told::Complete));
+        assert_eq!(stream.ends().await, (pair, ClientView::Complete));
         scene.until_struck(before).await;
         spent += scene.price(&marker);
         scene.spent(spent).await;
@@ -228,12 +228,12 @@ async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
 // row: P9
 #[tokio::test]
 async fn a_lock_that_somebody_holds_is_waited_for_and_the_charge_is_written_once() {
-    let scene = Scene::new(Arena::wired().await);
+    let scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
     let locked = "BEGIN; SELECT 1::text FROM ledger.account FOR UPDATE; \
                   SELECT pg_sleep(3)::text; COMMIT";
     tokio::join!(
-        all_end(streams, &Told::Complete),
+        all_end(streams, &ClientView::Complete),
         scene.arena.postgres.ask(locked)
     );
     scene.spent(scene.price_of_all()).await;

@@ -6,12 +6,12 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::{STEP, Scene};
-use crate::faults::process_harness::Arena;
+use crate::faults::process_harness::ProcessHarness;
 
 // row: C1
 #[tokio::test]
 async fn a_client_that_resets_its_connection_before_a_late_answer_pays_nothing() {
-    let scene = Scene::new(Arena::new().await);
+    let scene = Scene::new(ProcessHarness::new().await);
     for stream in [false, true] {
         let marker = format!("late-{stream}");
         let prompt = format!("[[id:{marker}]] [[tokens:5]] [[fault:slow_first_byte:9000]]");

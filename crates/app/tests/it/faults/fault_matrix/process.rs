@@ -6,9 +6,9 @@ use tokio::net::TcpStream;
 use trunkline_testkit::all_at_once;
 
 use super::{Scene, all_end, rest};
-use crate::faults::process_harness::{Arena, CHARGES, HOLDS, signal};
+use crate::faults::process_harness::{ProcessHarness, CHARGES, HOLDS, signal};
 use crate::faults::formats::{Format, Pair};
-use crate::faults::client_view::Told;
+use crate::faults::client_view::ClientView;
 
 /// Above what sockets and buffers on the way take: the last byte cannot have left.
 const GIGANTIC: u64 = 12_000_000;
@@ -77,7 +77,7 @@ impl Scene {
 // row: G1
 #[tokio::test]
 async fn killed_before_money_is_held_a_call_leaves_nothing() {
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     let mut halves = Vec::new();
     for (pair, stream) in Format::ALL.into_iter().flat_map(|caller| {
         let pair = Pair {
@@ -112,7 +112,7 @@ async fn killed_before_money_is_held_a_call_leaves_nothing() {
 // row: G1
 #[tokio::test]
 async fn killed_while_money_is_being_held_a_call_leaves_nothing() {
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     for pair in Pair::neighbours() {
         scene.serves_again(&format!("{pair}-first")).await;
         let (money, calls) = (scene.arena.balance().await, scene.usage().await.len());
@@ -135,7 +135,7 @@ async fn killed_while_money_is_being_held_a_call_leaves_nothing() {
 // row: G2
 #[tokio::test]
 async fn killed_after_money_is_held_and_before_anybody_is_asked_the_money_comes_back() {
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     let calls = both_ways().len();
     // The line to the upstream lets nothing through: it is held for, and not yet asked.
     scene.arena.road.black_hole();
@@ -151,7 +151,7 @@ async fn killed_after_money_is_held_and_before_anybody_is_asked_the_money_comes_
 // row: G3
 #[tokio::test]
 async fn killed_while_the_upstream_is_silent_the_money_comes_back_and_the_loss_is_noted() {
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     let calls = both_ways().len();
     let asked = async |scene: &Scene| {
         for way in both_ways() {
@@ -170,11 +170,11 @@ async fn killed_while_the_upstream_is_silent_the_money_comes_back_and_the_loss_i
 // covers: D-2-55, D-2-57
 #[tokio::test]
 async fn killed_in_the_middle_of_a_stream_nothing_is_charged_then_or_later() {
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:500]] [[pace:20]]").await;
     let calls = streams.len();
     scene.arena.kill_gateway().await;
-    all_end(streams, &Told::Unknown).await;
+    all_end(streams, &ClientView::Unknown).await;
     scene.arena.start_gateway().await;
     scene.spent(0).await;
     assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
@@ -187,7 +187,7 @@ async fn killed_in_the_middle_of_a_stream_nothing_is_charged_then_or_later() {
 #[tokio::test]
 async fn killed_when_the_upstream_is_done_and_the_charge_is_not_written_nothing_is_charged() {
     const TOKENS: usize = 60;
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     let mut streams = scene.streams("[[tokens:60]] [[pace:30]]").await;
     let calls = streams.len();
     scene.arena.postgres.wire().black_hole();
@@ -197,7 +197,7 @@ async fn killed_when_the_upstream_is_done_and_the_charge_is_not_written_nothing_
         stream.read_words(TOKENS - 1).await;
     }
     scene.arena.kill_gateway().await;
-    all_end(streams, &Told::Unknown).await;
+    all_end(streams, &ClientView::Unknown).await;
     scene.arena.postgres.wire().pass();
     scene.arena.start_gateway().await;
     scene.spent(0).await;
@@ -207,7 +207,7 @@ async fn killed_when_the_upstream_is_done_and_the_charge_is_not_written_nothing_
 // row: G6
 #[tokio::test]
 async fn killed_while_the_charge_is_written_it_is_written_whole_or_not_at_all() {
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     let mut spent = 0;
     for (pair, caught) in Pair::neighbours()
         .into_iter()
@@ -237,7 +237,7 @@ async fn killed_while_the_charge_is_written_it_is_written_whole_or_not_at_all() 
 // row: G7
 #[tokio::test]
 async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once() {
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     let mut answers = Vec::new();
     // Megabytes take their time: as they come, and translated once for every caller.
     let own = Format::ALL.map(|caller| Pair {
@@ -254,7 +254,7 @@ async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once
     scene.arena.kill_gateway().await;
     let (mut spent, mut prices) = (0, Vec::new());
     for (pair, answer) in answers {
-        assert_eq!(rest(pair, answer, false).await, Told::Unknown, "{pair}");
+        assert_eq!(rest(pair, answer, false).await, ClientView::Unknown, "{pair}");
         let price = scene.price(&pair.to_string());
         prices.push(format!("complete {price}"));
         spent += price;
@@ -272,7 +272,7 @@ async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once
 // row: G12
 #[tokio::test]
 async fn a_process_that_sleeps_through_its_replacement_charges_nothing_when_it_wakes() {
-    let mut scene = Scene::new(Arena::wired().await);
+    let mut scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:100]] [[pace:20]]").await;
     let calls = streams.len();
     let old = scene.arena.pid();
@@ -283,7 +283,7 @@ async fn a_process_that_sleeps_through_its_replacement_charges_nothing_when_it_w
     let ends = streams.into_iter().map(super::Stream::ends);
     for (pair, told) in all_at_once(ends.collect()).await {
         // Whether it first sees that it was replaced or how long it heard nothing: not charged.
-        assert!(matches!(told, Told::Failed(_)), "{pair}: {told:?}");
+        assert!(matches!(told, ClientView::Failed(_)), "{pair}: {told:?}");
     }
     // It learns of its end, and ends.
     let ended = tokio::time::timeout(super::STEP, sleeper.wait());

@@ -1,15 +1,15 @@
 //! Rows P2 and P3: the database fails over to a standby that is in step, and the old one returns.
 
 use super::{Scene, all_end};
-use crate::faults::process_harness::{Arena, MONEY, audit_of};
+use crate::faults::process_harness::{ProcessHarness, MONEY, audit_of};
 use crate::faults::formats::Pair;
-use crate::faults::client_view::Told;
+use crate::faults::client_view::ClientView;
 
 // row: P2
 // row: P3
 #[tokio::test]
 async fn a_standby_takes_over_with_every_charge_and_the_old_server_can_acknowledge_none() {
-    let scene = Scene::new(Arena::wired().await);
+    let scene = Scene::new(ProcessHarness::wired().await);
     let standby = scene.arena.postgres.standby().await;
     let mut spent = 0;
     for number in 0..20 {
@@ -21,10 +21,10 @@ async fn a_standby_takes_over_with_every_charge_and_the_old_server_can_acknowled
     standby.promote().await;
     scene.arena.postgres.wire().lead_to(standby.address());
     scene.arena.postgres.wire().cut();
-    all_end(streams, &Told::Complete).await;
+    all_end(streams, &ClientView::Complete).await;
     spent += scene.price_of_all();
     let prompt = "[[id:after]] [[tokens:3]]";
-    assert_eq!(scene.told(Pair::CHAT, prompt, true).await, Told::Complete);
+    assert_eq!(scene.told(Pair::CHAT, prompt, true).await, ClientView::Complete);
     spent += scene.price("after");
     // Everything that was acknowledged is on the new server, and nothing else.
     let balance = "SELECT paid_posted::text FROM ledger.account WHERE kind = 'live'";
@@ -45,7 +45,7 @@ async fn a_standby_takes_over_with_every_charge_and_the_old_server_can_acknowled
     scene.arena.postgres.wire().cut();
     for pair in Pair::neighbours() {
         let told = scene.told(pair, "[[id:stray]] [[tokens:3]]", true).await;
-        let away = Told::Failed("temporarily_unavailable".to_owned());
+        let away = ClientView::Failed("temporarily_unavailable".to_owned());
         assert_eq!(told, away, "{pair}");
     }
     assert!(scene.served("stray").is_empty());
@@ -55,7 +55,7 @@ async fn a_standby_takes_over_with_every_charge_and_the_old_server_can_acknowled
         scene
             .told(Pair::CHAT, "[[id:home]] [[tokens:3]]", true)
             .await,
-        Told::Complete
+        ClientView::Complete
     );
     let paid: i64 = standby.ask(balance).await[0].parse().unwrap();
     assert_eq!(paid, MONEY - spent - scene.price("home"));

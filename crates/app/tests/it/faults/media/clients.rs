@@ -6,7 +6,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use super::{Booth, Call, Kind, Told, id_of, reached};
+use super::{MediaHarness, Call, Kind, MediaResult, id_of, reached};
 use crate::faults::process_harness::MONEY;
 
 /// A reader who takes nothing for so long has gone.
@@ -21,20 +21,20 @@ fn left(kind: Kind, wish: &str, id: Option<String>) -> Call {
         kind,
         wish: wish.to_owned(),
         id,
-        told: Told::Left,
+        told: MediaResult::Left,
     }
 }
 
 /// How somebody leaves.
 #[derive(Debug, Clone, Copy)]
-enum Leaves {
+enum Disconnect {
     Reset,
     ClosesBoth,
 }
 
-impl Booth {
+impl MediaHarness {
     /// Sends a call, and leaves when who makes it has been asked.
-    async fn asks_and_leaves(&self, kind: Kind, (marker, wish): (&str, &str), leaves: Leaves) {
+    async fn asks_and_leaves(&self, kind: Kind, (marker, wish): (&str, &str), leaves: Disconnect) {
         let (content_type, body) = kind.body(kind.word(), wish);
         let mut line = TcpStream::connect(self.arena.address).await.unwrap();
         line.write_all(self.head(kind, &content_type, body.len()).as_bytes())
@@ -44,8 +44,8 @@ impl Booth {
         self.until_asked(marker).await;
         self.until_held(1).await;
         match leaves {
-            Leaves::Reset => line.set_zero_linger().unwrap(),
-            Leaves::ClosesBoth => {}
+            Disconnect::Reset => line.set_zero_linger().unwrap(),
+            Disconnect::ClosesBoth => {}
         }
         drop(line);
     }
@@ -63,12 +63,12 @@ impl Booth {
 // row: C1
 #[tokio::test]
 async fn who_leaves_before_a_picture_speech_or_transcript_pays_nothing_and_stops_who_makes_it() {
-    let booth = Booth::new(false).await;
+    let booth = MediaHarness::new(false).await;
     for kind in Kind::ALL {
         let wish = format!("[[id:{}]] [[fault:slow_first_byte:60000]]", kind.word());
         let began = Instant::now();
         let call = (kind.word(), wish.as_str());
-        booth.asks_and_leaves(kind, call, Leaves::Reset).await;
+        booth.asks_and_leaves(kind, call, Disconnect::Reset).await;
         booth.until_held(0).await;
         assert!(began.elapsed() < SLOW, "{kind:?}: it was waited for");
         assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
@@ -81,12 +81,12 @@ async fn who_leaves_before_a_picture_speech_or_transcript_pays_nothing_and_stops
 // row: C4
 #[tokio::test]
 async fn who_has_left_without_a_reset_gets_back_what_nobody_took_and_pays_for_speech_once() {
-    let booth = Booth::new(false).await;
+    let booth = MediaHarness::new(false).await;
     let mut spent = 0;
     for kind in Kind::ALL {
         let wish = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
         let call = (kind.word(), wish.as_str());
-        booth.asks_and_leaves(kind, call, Leaves::ClosesBoth).await;
+        booth.asks_and_leaves(kind, call, Disconnect::ClosesBoth).await;
         booth.until_held(0).await;
         // Speech was spoken when the first piece found nobody: the text is paid.
         if let Kind::Speech = kind {
@@ -110,7 +110,7 @@ async fn who_has_left_without_a_reset_gets_back_what_nobody_took_and_pays_for_sp
 // row: C1
 #[tokio::test]
 async fn who_leaves_in_the_middle_of_an_upload_leaves_nothing() {
-    let booth = Booth::new(false).await;
+    let booth = MediaHarness::new(false).await;
     let (content_type, body) = Kind::Transcript.body("ears", "half");
     let mut half = TcpStream::connect(booth.arena.address).await.unwrap();
     let head = booth.head(Kind::Transcript, &content_type, body.len());
@@ -119,7 +119,7 @@ async fn who_leaves_in_the_middle_of_an_upload_leaves_nothing() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     drop(half);
     let whole = booth.ask(Kind::Transcript, "ears", "whole").await;
-    assert!(matches!(whole.told, Told::Whole(_)), "{whole:?}");
+    assert!(matches!(whole.told, MediaResult::Whole(_)), "{whole:?}");
     booth.compare(&[whole]).await;
     assert_eq!(booth.usage().await.len(), 1);
     assert_eq!(booth.arena.simulator.requests().len(), 1);
@@ -128,7 +128,7 @@ async fn who_leaves_in_the_middle_of_an_upload_leaves_nothing() {
 // row: C2
 #[tokio::test]
 async fn who_leaves_in_the_middle_of_speech_pays_for_the_text_once_and_stops_the_voice() {
-    let booth = Booth::new(false).await;
+    let booth = MediaHarness::new(false).await;
     let text = "A long story. ".repeat(40);
     let wish = format!("{text}[[id:left]] [[pace:50]]");
     let mut answer = booth.call(Kind::Speech, "voice", &wish).await.unwrap();
@@ -146,7 +146,7 @@ async fn who_leaves_in_the_middle_of_speech_pays_for_the_text_once_and_stops_the
 // row: C3
 #[tokio::test]
 async fn who_does_not_read_speech_has_gone_after_its_time_and_pays_for_the_text_once() {
-    let booth = Booth::new(false).await;
+    let booth = MediaHarness::new(false).await;
     let wish = format!("[[id:unread]] {}", "x".repeat(UNREAD_CHARACTERS));
     let body = serde_json::json!({
         "model": "voice", "input": wish, "voice": "alloy", "response_format": "wav", "speed": 0.25,
@@ -160,7 +160,7 @@ async fn who_does_not_read_speech_has_gone_after_its_time_and_pays_for_the_text_
     let mut calls = Vec::new();
     for kind in Kind::ALL {
         let call = booth.ask(kind, kind.word(), "meanwhile").await;
-        assert!(matches!(call.told, Told::Whole(_)), "{call:?}");
+        assert!(matches!(call.told, MediaResult::Whole(_)), "{call:?}");
         calls.push(call);
     }
     let began = Instant::now();

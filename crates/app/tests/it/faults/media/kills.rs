@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use trunkline_testkit::all_at_once;
 use trunkline_upstream::UpstreamResponse;
 
-use super::{Booth, Kind, Told, cost_of, reached, rest};
+use super::{MediaHarness, Kind, MediaResult, cost_of, reached, rest};
 use crate::faults::process_harness::{CHARACTER, CHARGES, HOLDS, signal};
 
 /// What was not caught goes on within this.
@@ -26,7 +26,7 @@ enum Caught {
     After,
 }
 
-impl Booth {
+impl MediaHarness {
     fn trap(&self, words: &str, caught: Caught) -> usize {
         let wire = self.arena.postgres.wire();
         wire.only_of(words);
@@ -78,7 +78,7 @@ impl Booth {
         for kind in Kind::ALL {
             let call = self.ask(kind, kind.word(), "again").await;
             let price = kind.price("again");
-            assert_eq!(call.told, Told::Whole(price), "{call:?}");
+            assert_eq!(call.told, MediaResult::Whole(price), "{call:?}");
             spent += price;
         }
         spent
@@ -114,7 +114,7 @@ fn holds_a_nameless_file(pid: u32, folder: &Path) -> bool {
 // row: G1
 #[tokio::test]
 async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing() {
-    let mut booth = Booth::with(true, &HERE).await;
+    let mut booth = MediaHarness::with(true, &HERE).await;
     let spent = booth.serves_again().await;
     let (asked, rows) = (booth.arena.simulator.requests().len(), booth.usage().await);
     let folder = booth.arena.folder.path().to_owned();
@@ -154,7 +154,7 @@ async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing()
 // row: G1
 #[tokio::test]
 async fn killed_while_money_is_being_held_for_pictures_speech_and_uploads_nothing_is_left() {
-    let mut booth = Booth::new(true).await;
+    let mut booth = MediaHarness::new(true).await;
     for kind in Kind::ALL {
         booth.serves_again().await;
         let (money, calls) = (booth.arena.balance().await, booth.usage().await.len());
@@ -179,10 +179,10 @@ async fn killed_while_money_is_being_held_for_pictures_speech_and_uploads_nothin
 // row: G2
 #[tokio::test]
 async fn killed_before_who_makes_pictures_speech_or_transcripts_is_asked_the_money_comes_back() {
-    let mut booth = Booth::new(true).await;
+    let mut booth = MediaHarness::new(true).await;
     booth.arena.road.black_hole();
     let calls = Kind::ALL.len();
-    let held = async |booth: &Booth| booth.until_held(calls).await;
+    let held = async |booth: &MediaHarness| booth.until_held(calls).await;
     booth.killed_unanswered("", held).await;
     booth.arena.road.cut();
     booth.arena.road.pass();
@@ -195,9 +195,9 @@ async fn killed_before_who_makes_pictures_speech_or_transcripts_is_asked_the_mon
 #[tokio::test]
 async fn killed_while_who_makes_pictures_speech_or_transcripts_is_silent_nothing_is_charged_or_repeated()
  {
-    let mut booth = Booth::new(true).await;
+    let mut booth = MediaHarness::new(true).await;
     // Silent before the answer, then in the middle of it: speech has begun by then, and is row G4's.
-    let asked = async |booth: &Booth| booth.until_all_asked().await;
+    let asked = async |booth: &MediaHarness| booth.until_all_asked().await;
     booth
         .killed_unanswered("[[fault:hang_before_headers]]", asked)
         .await;
@@ -211,7 +211,7 @@ async fn killed_while_who_makes_pictures_speech_or_transcripts_is_silent_nothing
 }
 
 /// Speech that has begun.
-async fn begun(booth: &Booth, wish: &str) -> UpstreamResponse {
+async fn begun(booth: &MediaHarness, wish: &str) -> UpstreamResponse {
     let mut answer = booth.call(Kind::Speech, "voice", wish).await.unwrap();
     assert_eq!(answer.status, 200);
     assert!(!answer.piece().await.unwrap().unwrap().is_empty());
@@ -221,10 +221,10 @@ async fn begun(booth: &Booth, wish: &str) -> UpstreamResponse {
 // row: G4
 #[tokio::test]
 async fn killed_in_the_middle_of_an_answer_pictures_speech_and_transcripts_are_not_charged() {
-    let mut booth = Booth::new(true).await;
+    let mut booth = MediaHarness::new(true).await;
     let text = "A long story. ".repeat(40);
     let speech = begun(&booth, &format!("{text}[[id:voice]] [[pace:50]]")).await;
-    let halves = async |booth: &Booth| booth.until_all_asked().await;
+    let halves = async |booth: &MediaHarness| booth.until_all_asked().await;
     let half = "[[fault:hang_mid_stream]]";
     let waiting = |kind: Kind| {
         let wish = format!("[[id:{}]] {half}", kind.word());
@@ -242,7 +242,7 @@ async fn killed_in_the_middle_of_an_answer_pictures_speech_and_transcripts_are_n
         let (picture, transcript) = calls.await;
         assert!(picture.is_err() && transcript.is_err());
     }
-    assert_eq!(rest(speech).await, Told::Broken, "a part looks whole");
+    assert_eq!(rest(speech).await, MediaResult::Broken, "a part looks whole");
     booth.dies_and_returns().await;
     booth.spent(0).await;
     assert_eq!(booth.usage().await, vec!["interrupted 0"; 3]);
@@ -258,7 +258,7 @@ async fn killed_in_the_middle_of_an_answer_pictures_speech_and_transcripts_are_n
 #[tokio::test]
 async fn killed_when_all_is_made_and_the_charge_is_not_written_pictures_speech_and_transcripts_are_free()
  {
-    let mut booth = Booth::new(true).await;
+    let mut booth = MediaHarness::new(true).await;
     let speech = begun(&booth, "Good morning. [[id:voice]] [[pace:60]]").await;
     let late = |kind: Kind| {
         let wish = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
@@ -283,7 +283,7 @@ async fn killed_when_all_is_made_and_the_charge_is_not_written_pictures_speech_a
         let (picture, transcript) = calls.await;
         assert!(picture.is_err() && transcript.is_err());
     }
-    assert_eq!(rest(speech).await, Told::Broken, "the last piece was sent");
+    assert_eq!(rest(speech).await, MediaResult::Broken, "the last piece was sent");
     booth.dies_and_returns().await;
     booth.spent(0).await;
     assert_eq!(booth.usage().await, vec!["interrupted 0"; 3]);
@@ -293,7 +293,7 @@ async fn killed_when_all_is_made_and_the_charge_is_not_written_pictures_speech_a
 #[tokio::test]
 async fn killed_while_the_charge_for_pictures_speech_or_transcripts_is_written_it_is_whole_or_none()
 {
-    let mut booth = Booth::new(true).await;
+    let mut booth = MediaHarness::new(true).await;
     let mut spent = 0;
     let scenes = Kind::ALL
         .into_iter()
@@ -308,7 +308,7 @@ async fn killed_while_the_charge_for_pictures_speech_or_transcripts_is_written_i
             () = booth.until_struck(before) => {}
         }
         signal(booth.arena.pid(), "-KILL").await;
-        assert_eq!(call.await.told, Told::Broken, "{wish}");
+        assert_eq!(call.await.told, MediaResult::Broken, "{wish}");
         booth.dies_and_returns().await;
         assert_eq!(booth.served(&marker).len(), 1, "{kind:?}: asked once");
         let price = kind.price(&wish);
@@ -327,7 +327,7 @@ async fn killed_while_the_charge_for_pictures_speech_or_transcripts_is_written_i
 // row: G7
 #[tokio::test]
 async fn killed_after_the_charge_and_before_the_last_byte_of_audio_the_charge_stands_once() {
-    let mut booth = Booth::new(true).await;
+    let mut booth = MediaHarness::new(true).await;
     // This vendor hands its audio over in one piece: it is charged, and then sent for as long as it takes.
     let text = "x".repeat(LONG_TEXT);
     let body = serde_json::json!({
@@ -346,7 +346,7 @@ async fn killed_after_the_charge_and_before_the_last_byte_of_audio_the_charge_st
     reached("it is charged", async || booth.usage().await == charged).await;
     tokio::time::sleep(GOES_ON).await;
     booth.arena.kill_gateway().await;
-    assert_eq!(rest(answer).await, Told::Broken, "a part looks whole");
+    assert_eq!(rest(answer).await, MediaResult::Broken, "a part looks whole");
     booth.arena.start_gateway().await;
     assert_eq!(booth.usage().await, charged);
     booth.spent(price).await;

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::memory::{Watch, resident_kb};
-use super::{Booth, Kind, Told};
+use super::{MediaHarness, Kind, MediaResult};
 use crate::faults::process_harness::MONEY;
 
 const STREAMS: &str = "TRUNKLINE_SPEECH_STREAMS";
@@ -31,7 +31,7 @@ fn number(name: &str, short: u64) -> u64 {
 
 /// What one client was told in all.
 #[derive(Debug, Default)]
-struct Heard {
+struct StreamTotals {
     calls: usize,
     /// Nano-USD.
     told: i64,
@@ -45,11 +45,11 @@ fn wish(number: u64) -> String {
     )
 }
 
-async fn listens(booth: &Booth, number: u64, until: Instant) -> Heard {
-    let mut heard = Heard::default();
+async fn listens(booth: &MediaHarness, number: u64, until: Instant) -> StreamTotals {
+    let mut heard = StreamTotals::default();
     while Instant::now() < until {
         let call = booth.ask(Kind::Speech, "voice", &wish(number)).await;
-        let Told::Whole(cost) = call.told else {
+        let MediaResult::Whole(cost) = call.told else {
             panic!("{call:?}");
         };
         heard.calls += 1;
@@ -64,9 +64,9 @@ async fn streams_of_speech_at_once_take_a_bounded_memory_and_every_one_is_charge
         number(STREAMS, SHORT_STREAMS),
         number(SECONDS, SHORT_SECONDS),
     );
-    let booth = std::sync::Arc::new(Booth::new(false).await);
+    let booth = std::sync::Arc::new(MediaHarness::new(false).await);
     let first = booth.ask(Kind::Speech, "voice", "first").await;
-    let Told::Whole(mut told) = first.told else {
+    let MediaResult::Whole(mut told) = first.told else {
         panic!("{first:?}");
     };
     let pid = booth.arena.pid();

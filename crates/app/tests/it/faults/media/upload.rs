@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::form::{self, Sound};
 use super::memory::{Watch, line_kb, resident_kb};
-use super::{Booth, Kind, Told, cost_of, id_of};
+use super::{MediaHarness, Kind, MediaResult, cost_of, id_of};
 use crate::faults::process_harness::SECOND;
 
 const BYTES: &str = "TRUNKLINE_UPLOAD_BYTES";
@@ -28,7 +28,7 @@ fn bytes() -> u64 {
     asked.map_or(SHORT_BYTES, |text| text.parse().expect("a number of bytes"))
 }
 
-impl Booth {
+impl MediaHarness {
     /// Sends a file that is made on the way; what it answers, and what it told of the price.
     async fn uploads(&self, model: &str, sound: Sound) -> (Option<String>, u16, i64, String) {
         let body = sound.streamed(&[("model", model)]);
@@ -43,7 +43,7 @@ impl Booth {
 }
 
 /// The highest memory of one upload, above what the gateway took before it.
-async fn upload(booth: &Booth, model: &str, sound: Sound) -> i64 {
+async fn upload(booth: &MediaHarness, model: &str, sound: Sound) -> i64 {
     let pid = booth.arena.pid();
     let idle = resident_kb(pid);
     let watch = Watch::over(pid);
@@ -69,10 +69,10 @@ async fn an_upload_of_any_size_passes_in_little_memory_and_is_billed_by_its_seco
     let bytes = bytes();
     // One more byte than this is too much: by the usual limit in the long form, by a smaller one here.
     let most = [("TRUNKLINE__UPLOADS__MAX_BYTES", &*bytes.to_string().leak())];
-    let booth = Booth::with(false, if bytes == USUAL_BYTES { &[] } else { &most }).await;
+    let booth = MediaHarness::with(false, if bytes == USUAL_BYTES { &[] } else { &most }).await;
     // What is loaded once is no part of what an upload takes.
     let first = booth.ask(Kind::Transcript, "ears", "first").await;
-    let Told::Whole(mut spent) = first.told else {
+    let MediaResult::Whole(mut spent) = first.told else {
         panic!("{first:?}");
     };
     spent += upload(&booth, "ears", Sound::of_bytes(bytes)).await;
@@ -88,7 +88,7 @@ async fn an_upload_of_any_size_passes_in_little_memory_and_is_billed_by_its_seco
 // row: C6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_byte_more_than_a_file_may_have_is_413_and_free() {
-    let booth = Booth::with(false, &[("TRUNKLINE__UPLOADS__MAX_BYTES", "3000000")]).await;
+    let booth = MediaHarness::with(false, &[("TRUNKLINE__UPLOADS__MAX_BYTES", "3000000")]).await;
     let most = booth.uploads("ears", Sound::of_bytes(SMALL)).await;
     assert_eq!(most.1, 200, "{}", most.3);
     beyond(&booth, "ears", SMALL + 1).await;
@@ -99,7 +99,7 @@ async fn one_byte_more_than_a_file_may_have_is_413_and_free() {
     assert_eq!(booth.arena.simulator.audio_calls().len(), 1);
 }
 
-async fn beyond(booth: &Booth, model: &str, bytes: u64) {
+async fn beyond(booth: &MediaHarness, model: &str, bytes: u64) {
     let (id, status, _, said) = booth.uploads(model, Sound::of_bytes(bytes)).await;
     assert_eq!(status, 413, "{said}");
     let body: serde_json::Value = serde_json::from_str(&said).unwrap();

@@ -1,10 +1,10 @@
 //! Rows U: who makes pictures, speech and transcripts fails in every way it can. Each model here has two
 //! channels, and every fault strikes on both: how often the upstream was asked tells who was asked again.
 
-use super::{Booth, Call, Kind, Told};
+use super::{MediaHarness, Call, Kind, MediaResult};
 
 /// A fault, what its caller is told, and how often each kind is asked for.
-struct Strike {
+struct FaultCase {
     fault: &'static str,
     status: u16,
     code: &'static str,
@@ -16,8 +16,8 @@ const fn strike(
     fault: &'static str,
     (status, code): (u16, &'static str),
     (pictures, others): (usize, usize),
-) -> Strike {
-    Strike {
+) -> FaultCase {
+    FaultCase {
         fault,
         status,
         code,
@@ -30,7 +30,7 @@ const FAILED: (u16, &str) = (502, "upstream_error");
 const SILENT: (u16, &str) = (504, "upstream_timeout");
 
 /// Before an answer. What left for a maker of pictures is not sent again, unless that one refused it.
-const STRIKES: [Strike; 6] = [
+const STRIKES: [FaultCase; 6] = [
     strike("status:500", FAILED, (1, 2)),
     strike("status:503", FAILED, (2, 2)),
     strike("close_before_headers", FAILED, (1, 2)),
@@ -40,13 +40,13 @@ const STRIKES: [Strike; 6] = [
 ];
 
 /// In the middle of an answer that is read whole.
-const HALVES: [Strike; 3] = [
+const HALVES: [FaultCase; 3] = [
     strike("close_mid_stream", FAILED, (1, 2)),
     strike("truncated_json", FAILED, (1, 2)),
     strike("wrong_content_length", FAILED, (1, 2)),
 ];
 
-async fn struck(booth: &Booth, kind: Kind, strike: &Strike) -> Call {
+async fn struck(booth: &MediaHarness, kind: Kind, strike: &FaultCase) -> Call {
     let name: String = strike
         .fault
         .chars()
@@ -55,7 +55,7 @@ async fn struck(booth: &Booth, kind: Kind, strike: &Strike) -> Call {
     let marker = format!("{}-{name}", kind.hasty());
     let wish = format!("[[id:{marker}]] [[fault:{}]]", strike.fault);
     let call = booth.ask(kind, kind.hasty(), &wish).await;
-    let told = Told::Failed(strike.status, strike.code.to_owned());
+    let told = MediaResult::Failed(strike.status, strike.code.to_owned());
     assert_eq!(call.told, told, "{call:?}");
     let times = match kind {
         Kind::Picture => strike.pictures,
@@ -71,13 +71,13 @@ async fn struck(booth: &Booth, kind: Kind, strike: &Strike) -> Call {
 }
 
 /// A good call, which shows that the channel is there.
-async fn good(booth: &Booth, kind: Kind) -> Call {
+async fn good(booth: &MediaHarness, kind: Kind) -> Call {
     let call = booth.ask(kind, kind.hasty(), "good").await;
-    assert!(matches!(call.told, Told::Whole(_)), "{call:?}");
+    assert!(matches!(call.told, MediaResult::Whole(_)), "{call:?}");
     call
 }
 
-async fn all_strikes(booth: &Booth, kind: Kind, strikes: &[Strike]) -> Vec<Call> {
+async fn all_strikes(booth: &MediaHarness, kind: Kind, strikes: &[FaultCase]) -> Vec<Call> {
     let mut calls = Vec::new();
     for strike in strikes {
         calls.push(struck(booth, kind, strike).await);
@@ -95,7 +95,7 @@ async fn all_strikes(booth: &Booth, kind: Kind, strikes: &[Strike]) -> Vec<Call>
 // row: U7
 #[tokio::test]
 async fn a_maker_of_pictures_that_fails_is_free_and_asked_again_only_if_it_refused() {
-    let booth = Booth::new(false).await;
+    let booth = MediaHarness::new(false).await;
     let mut calls = all_strikes(&booth, Kind::Picture, &STRIKES[..4]).await;
     booth.compare(&calls).await;
     // Channels that fail five times in a row rest; a new life knows nothing of that.
@@ -112,7 +112,7 @@ async fn a_maker_of_pictures_that_fails_is_free_and_asked_again_only_if_it_refus
 // row: U7
 #[tokio::test]
 async fn a_voice_that_fails_before_its_first_sound_is_free_and_another_one_is_asked() {
-    let booth = Booth::new(false).await;
+    let booth = MediaHarness::new(false).await;
     let strikes = STRIKES
         .iter()
         .filter(|one| !one.fault.starts_with("garbage"));
@@ -127,7 +127,7 @@ async fn a_voice_that_fails_before_its_first_sound_is_free_and_another_one_is_as
 // row: U10
 #[tokio::test]
 async fn audio_that_is_cut_falls_silent_or_has_another_length_breaks_off_and_is_free() {
-    let booth = Booth::new(false).await;
+    let booth = MediaHarness::new(false).await;
     let text = "A rather long sentence. ".repeat(8);
     let mut calls = Vec::new();
     for fault in [
@@ -137,14 +137,14 @@ async fn audio_that_is_cut_falls_silent_or_has_another_length_breaks_off_and_is_
     ] {
         let wish = format!("{text}[[fault:{fault}]]");
         let call = booth.ask(Kind::Speech, "hasty-voice", &wish).await;
-        assert_eq!(call.told, Told::Broken, "{fault}: a part looks whole");
+        assert_eq!(call.told, MediaResult::Broken, "{fault}: a part looks whole");
         calls.push(call);
         calls.push(good(&booth, Kind::Speech).await);
     }
     // What is no audio between the sounds is passed on: bytes have no form that we could hold them to.
     let wish = format!("{text}[[fault:garbage_frame:3]]");
     let call = booth.ask(Kind::Speech, "hasty-voice", &wish).await;
-    assert!(matches!(call.told, Told::Whole(_)), "{call:?}");
+    assert!(matches!(call.told, MediaResult::Whole(_)), "{call:?}");
     calls.push(call);
     booth.compare(&calls).await;
 }
@@ -155,7 +155,7 @@ async fn audio_that_is_cut_falls_silent_or_has_another_length_breaks_off_and_is_
 // row: U7
 #[tokio::test]
 async fn a_listener_that_fails_is_free_and_another_one_is_asked() {
-    let mut booth = Booth::new(false).await;
+    let mut booth = MediaHarness::new(false).await;
     let mut calls = all_strikes(&booth, Kind::Transcript, &STRIKES[..4]).await;
     booth.arena.kill_gateway().await;
     booth.arena.start_gateway().await;

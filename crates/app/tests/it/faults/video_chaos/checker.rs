@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use trunkline_simulator::{Phase, VideoJob};
 
 use super::tables::Row;
-use super::clients::{Film, Manner, Told};
-use super::scenarios::Wish;
+use super::clients::{VideoTask, ClientBehaviour, ClientAnswer};
+use super::scenarios::Scenario;
 
 /// What came out of films, for the log.
 #[derive(Debug, Default, Clone)]
@@ -28,12 +28,12 @@ pub(crate) struct Counts {
     pub(crate) mirrored: usize,
     /// Films that became more than one task.
     pub(crate) doubled: usize,
-    pub(crate) wishes: BTreeMap<Wish, usize>,
-    pub(crate) manners: BTreeMap<Manner, usize>,
+    pub(crate) wishes: BTreeMap<Scenario, usize>,
+    pub(crate) manners: BTreeMap<ClientBehaviour, usize>,
 }
 
 /// Checks one film and counts it.
-pub(crate) fn check(film: &Film, rows: &[Row], jobs: &[VideoJob], price: i64, counts: &mut Counts) {
+pub(crate) fn check(film: &VideoTask, rows: &[Row], jobs: &[VideoJob], price: i64, counts: &mut Counts) {
     let scene = || format!("{film:?}\n{rows:#?}\n{jobs:#?}");
     check_told(film, rows, price, &scene);
     for row in rows {
@@ -44,12 +44,12 @@ pub(crate) fn check(film: &Film, rows: &[Row], jobs: &[VideoJob], price: i64, co
 }
 
 /// What the client was told is so.
-fn check_told(film: &Film, rows: &[Row], price: i64, scene: &dyn Fn() -> String) {
+fn check_told(film: &VideoTask, rows: &[Row], price: i64, scene: &dyn Fn() -> String) {
     let mut made = BTreeSet::new();
     let mut broken = 0;
     for told in &film.told {
         match told {
-            Told::Made { id, cost } => {
+            ClientAnswer::Made { id, cost } => {
                 made.insert(id.as_str());
                 let there = rows.iter().any(|row| row.id == *id);
                 assert!(there, "told 200, and the task is not there: {}", scene());
@@ -57,22 +57,22 @@ fn check_told(film: &Film, rows: &[Row], price: i64, scene: &dyn Fn() -> String)
                     assert_eq!(nanos(cost), price, "told another price: {}", scene());
                 }
             }
-            Told::Refused { charged, .. } => {
+            ClientAnswer::Refused { charged, .. } => {
                 assert!(!charged, "an error that says it was charged: {}", scene());
             }
-            Told::Broken => broken += 1,
+            ClientAnswer::Broken => broken += 1,
         }
     }
     // A task that nobody was told of comes of a connection that broke, or it costs nothing.
     let untold = rows.iter().filter(|row| !made.contains(row.id.as_str()));
     let paid = untold.filter(|row| row.is_done()).count();
     assert!(paid <= broken, "told an error, and charged: {}", scene());
-    if film.manner == Manner::Keyed {
+    if film.manner == ClientBehaviour::Keyed {
         let alive = rows.iter().filter(|row| row.is_done()).count();
         assert!(alive <= 1, "one key, two films: {}", scene());
     }
-    let first_was_made = matches!(film.told.first(), Some(Told::Made { .. }));
-    if film.manner == Manner::Retrying && first_was_made {
+    let first_was_made = matches!(film.told.first(), Some(ClientAnswer::Made { .. }));
+    if film.manner == ClientBehaviour::Retrying && first_was_made {
         assert_eq!(rows.len(), 1, "a retry made another film: {}", scene());
     }
     assert!(rows.len() <= film.told.len(), "too many tasks: {}", scene());
@@ -104,7 +104,7 @@ fn check_money(row: &Row, price: i64, scene: &dyn Fn() -> String) {
 }
 
 /// The upstreams' truth is the ledger's.
-fn check_jobs(film: &Film, rows: &[Row], jobs: &[VideoJob], scene: &dyn Fn() -> String) {
+fn check_jobs(film: &VideoTask, rows: &[Row], jobs: &[VideoJob], scene: &dyn Fn() -> String) {
     assert!(jobs.len() <= rows.len(), "too many jobs: {}", scene());
     for row in rows.iter().filter(|row| row.is_done()) {
         let job = jobs
@@ -129,15 +129,15 @@ fn check_jobs(film: &Film, rows: &[Row], jobs: &[VideoJob], scene: &dyn Fn() -> 
     let given_up = |row: &&Row| row.upstream.is_none() && !row.losses.is_empty();
     let given_up = rows.iter().filter(given_up).count();
     assert!(lost <= given_up, "an unnoted loss: {}", scene());
-    if matches!(film.wish, Wish::Refused | Wish::FullForever) {
+    if matches!(film.wish, Scenario::Refused | Scenario::FullForever) {
         assert!(jobs.is_empty() && done == 0, "taken: {}", scene());
     }
-    if matches!(film.wish, Wish::Failed | Wish::Stuck) {
+    if matches!(film.wish, Scenario::Failed | Scenario::Stuck) {
         assert_eq!(done, 0, "done: {}", scene());
     }
 }
 
-fn count(film: &Film, rows: &[Row], jobs: &[VideoJob], counts: &mut Counts) {
+fn count(film: &VideoTask, rows: &[Row], jobs: &[VideoJob], counts: &mut Counts) {
     counts.films += 1;
     counts.tasks += rows.len();
     counts.jobs += jobs.len();
@@ -146,9 +146,9 @@ fn count(film: &Film, rows: &[Row], jobs: &[VideoJob], counts: &mut Counts) {
     *counts.manners.entry(film.manner).or_default() += 1;
     for told in &film.told {
         match told {
-            Told::Made { .. } => {}
-            Told::Refused { status, .. } => *counts.refused.entry(*status).or_default() += 1,
-            Told::Broken => counts.broken += 1,
+            ClientAnswer::Made { .. } => {}
+            ClientAnswer::Refused { status, .. } => *counts.refused.entry(*status).or_default() += 1,
+            ClientAnswer::Broken => counts.broken += 1,
         }
     }
     for row in rows {

@@ -4,8 +4,8 @@ use serde_json::Value;
 use trunkline_simulator::VideoJob;
 
 use super::tables::{Row, Transfer};
-use super::clients::{Film, Manner, Told};
-use super::scenarios::Wish;
+use super::clients::{VideoTask, ClientBehaviour, ClientAnswer};
+use super::scenarios::Scenario;
 use super::checker::{Counts, check};
 
 const PRICE: i64 = 500;
@@ -13,12 +13,12 @@ const PAID_WALLET: i64 = 2;
 const TRIAL_WALLET: i64 = 3;
 const SALES: i64 = 9;
 
-fn film(told: &[Told]) -> Film {
-    Film {
+fn film(told: &[ClientAnswer]) -> VideoTask {
+    VideoTask {
         marker: "film".to_owned(),
         shape: 0,
-        wish: Wish::Done,
-        manner: Manner::Once,
+        wish: Scenario::Done,
+        manner: ClientBehaviour::Once,
         customer: 0,
         body: String::new(),
         told: told.to_vec(),
@@ -26,15 +26,15 @@ fn film(told: &[Told]) -> Film {
     }
 }
 
-fn made(id: &str) -> Told {
-    Told::Made {
+fn made(id: &str) -> ClientAnswer {
+    ClientAnswer::Made {
         id: id.to_owned(),
         cost: Some("0.0000005".to_owned()),
     }
 }
 
-fn refused(charged: bool) -> Told {
-    Told::Refused {
+fn refused(charged: bool) -> ClientAnswer {
+    ClientAnswer::Refused {
         status: 503,
         charged,
         text: String::new(),
@@ -123,7 +123,7 @@ fn failing(id: &str) -> VideoJob {
     }
 }
 
-fn judged(film: &Film, rows: &[Row], jobs: &[VideoJob]) {
+fn judged(film: &VideoTask, rows: &[Row], jobs: &[VideoJob]) {
     check(film, rows, jobs, PRICE, &mut Counts::default());
 }
 
@@ -132,8 +132,8 @@ fn what_is_right_passes() {
     judged(&film(&[made("a")]), &[done("a")], &[job("a")]);
     judged(&film(&[made("a")]), &[failed("a")], &[failing("a")]);
     judged(&film(&[refused(false)]), &[], &[]);
-    judged(&film(&[Told::Broken]), &[done("a")], &[job("a")]);
-    judged(&film(&[Told::Broken]), &[], &[]);
+    judged(&film(&[ClientAnswer::Broken]), &[done("a")], &[job("a")]);
+    judged(&film(&[ClientAnswer::Broken]), &[], &[]);
     let mut late = failed("a");
     late.losses.push("late_result".to_owned());
     judged(&film(&[made("a")]), &[late], &[job("a")]);
@@ -164,7 +164,7 @@ fn an_error_that_does_not_say_that_it_is_free_is_found() {
 #[test]
 #[should_panic(expected = "told another price")]
 fn another_price_than_the_quote_is_found() {
-    let told = Told::Made {
+    let told = ClientAnswer::Made {
         id: "a".to_owned(),
         cost: Some("0.0000006".to_owned()),
     };
@@ -175,7 +175,7 @@ fn another_price_than_the_quote_is_found() {
 #[should_panic(expected = "one key, two films")]
 fn two_films_of_one_key_are_found() {
     let mut keyed = film(&[made("a"), made("b")]);
-    keyed.manner = Manner::Keyed;
+    keyed.manner = ClientBehaviour::Keyed;
     judged(&keyed, &[done("a"), done("b")], &[job("a"), job("b")]);
 }
 
@@ -183,7 +183,7 @@ fn two_films_of_one_key_are_found() {
 #[should_panic(expected = "a retry made another film")]
 fn a_retry_that_became_a_second_film_is_found() {
     let mut retrying = film(&[made("a"), made("b")]);
-    retrying.manner = Manner::Retrying;
+    retrying.manner = ClientBehaviour::Retrying;
     judged(&retrying, &[done("a"), done("b")], &[job("a"), job("b")]);
 }
 

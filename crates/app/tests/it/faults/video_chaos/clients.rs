@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use trunkline_testkit::random_bytes;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, SendError};
 
-use super::scenarios::{SHAPES, Wish};
-use super::cluster::{Customer, Studio};
+use super::scenarios::{SHAPES, Scenario};
+use super::cluster::{Customer, VideoCluster};
 
 const PATHS: [&str; 2] = ["/v1/videos", "/v1/video/generations"];
 const CONNECT: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ const MOST: usize = 1_000_000;
 
 /// How a client behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Manner {
+pub(crate) enum ClientBehaviour {
     Once,
     /// Sends everything twice under one key, the second time to the other node.
     Keyed,
@@ -42,7 +42,7 @@ pub(crate) enum Manner {
 
 /// What a client was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ClientAnswer {
     /// 200, with the name of the task and the price, if it was said.
     Made { id: String, cost: Option<String> },
     /// An error; `charged` as it says.
@@ -57,19 +57,19 @@ pub(crate) enum Told {
 
 /// What a client knows about a film.
 #[derive(Debug, Clone)]
-pub(crate) struct Film {
+pub(crate) struct VideoTask {
     pub(crate) marker: String,
     pub(crate) shape: usize,
-    pub(crate) wish: Wish,
-    pub(crate) manner: Manner,
+    pub(crate) wish: Scenario,
+    pub(crate) manner: ClientBehaviour,
     pub(crate) customer: usize,
     pub(crate) body: String,
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<ClientAnswer>,
     /// A cancellation was confirmed.
     pub(crate) cancelled: bool,
 }
 
-pub(crate) struct Crew {
+pub(crate) struct Clients {
     customers: Vec<Customer>,
     addresses: [SocketAddr; 2],
     left: AtomicU64,
@@ -77,7 +77,7 @@ pub(crate) struct Crew {
 }
 
 /// A call to a node, answered whole.
-pub(crate) struct Ask<'a> {
+pub(crate) struct HttpCall<'a> {
     pub(crate) method: Method,
     pub(crate) url: String,
     pub(crate) key: &'a str,
@@ -87,17 +87,17 @@ pub(crate) struct Ask<'a> {
 }
 
 /// An answer.
-pub(crate) struct Heard {
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
-// === impl Ask ===
+// === impl HttpCall ===
 
-impl Ask<'_> {
+impl HttpCall<'_> {
     /// Asks until somebody is there. None if the connection broke on the way.
-    pub(crate) async fn send(&self, client: &Client) -> Option<Heard> {
+    pub(crate) async fn send(&self, client: &Client) -> Option<HttpAnswer> {
         let mut answer = loop {
             match client.send(self.outgoing()).await {
                 Ok(answer) => break answer,
@@ -106,7 +106,7 @@ impl Ask<'_> {
             }
         };
         let bytes = answer.whole(MOST).await.ok()?;
-        Some(Heard {
+        Some(HttpAnswer {
             status: answer.status.as_u16(),
             body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
             headers: answer.headers,
@@ -137,9 +137,9 @@ impl Ask<'_> {
     }
 }
 
-// === impl Manner ===
+// === impl ClientBehaviour ===
 
-impl Manner {
+impl ClientBehaviour {
     fn drawn() -> Self {
         let [dice] = random_bytes::<1>();
         match dice {
@@ -152,10 +152,10 @@ impl Manner {
     }
 }
 
-// === impl Crew ===
+// === impl Clients ===
 
-impl Crew {
-    pub(crate) fn of(studio: &Studio, films: u64) -> Arc<Self> {
+impl Clients {
+    pub(crate) fn of(studio: &VideoCluster, films: u64) -> Arc<Self> {
         Arc::new(Self {
             customers: studio.customers.clone(),
             addresses: studio.addresses,
@@ -169,7 +169,7 @@ impl Crew {
     }
 
     /// Runs so many clients until all films are asked for.
-    pub(crate) async fn run(self: Arc<Self>, clients: usize) -> Vec<Film> {
+    pub(crate) async fn run(self: Arc<Self>, clients: usize) -> Vec<VideoTask> {
         let mut running = JoinSet::new();
         for _ in 0..clients {
             let crew = Arc::clone(&self);
@@ -178,7 +178,7 @@ impl Crew {
         running.join_all().await.into_iter().flatten().collect()
     }
 
-    async fn client(&self) -> Vec<Film> {
+    async fn client(&self) -> Vec<VideoTask> {
         let client = Client::new(CONNECT).unwrap();
         let mut films = Vec::new();
         let take = |left: u64| left.checked_sub(1);
@@ -196,18 +196,18 @@ impl Crew {
         films
     }
 
-    async fn film(&self, client: &Client) -> Film {
+    async fn film(&self, client: &Client) -> VideoTask {
         let dice: [u8; 4] = random_bytes();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let marker = format!("film-{number}");
         let shape = usize::from(dice[0]) % SHAPES.len();
-        let wish = Wish::drawn();
+        let wish = Scenario::drawn();
         let words = wish.words(SHAPES[shape].vendor);
         let prompt = format!("a cat [[id:{marker}]] {words}");
-        let mut film = Film {
+        let mut film = VideoTask {
             shape,
             wish,
-            manner: Manner::drawn(),
+            manner: ClientBehaviour::drawn(),
             customer: usize::from(dice[1]) % self.customers.len(),
             body: SHAPES[shape].body(&prompt),
             told: Vec::new(),
@@ -216,38 +216,38 @@ impl Crew {
         };
         let node = usize::from(dice[2] % 2);
         let first = self.ask(client, &film, node, 0).await;
-        let was_refused = matches!(&first, Told::Refused { status: 400, .. });
+        let was_refused = matches!(&first, ClientAnswer::Refused { status: 400, .. });
         film.told.push(first);
         match film.manner {
-            Manner::Once | Manner::Leaving => {}
-            Manner::Keyed => {
+            ClientBehaviour::Once | ClientBehaviour::Leaving => {}
+            ClientBehaviour::Keyed => {
                 let again = self.ask(client, &film, 1 - node, 1).await;
                 film.told.push(again);
             }
             // A library does not try again what was refused for what it says.
-            Manner::Retrying if was_refused => {}
-            Manner::Retrying => {
+            ClientBehaviour::Retrying if was_refused => {}
+            ClientBehaviour::Retrying => {
                 let again = self.ask(client, &film, 1 - node, 1).await;
                 film.told.push(again);
             }
-            Manner::Cancelling => self.cancel(client, &mut film, node, dice[3]).await,
+            ClientBehaviour::Cancelling => self.cancel(client, &mut film, node, dice[3]).await,
         }
         film
     }
 
-    async fn ask(&self, client: &Client, film: &Film, node: usize, retry: u32) -> Told {
+    async fn ask(&self, client: &Client, film: &VideoTask, node: usize, retry: u32) -> ClientAnswer {
         let [dice, path] = random_bytes::<2>();
         let mut extra = Vec::new();
         match film.manner {
-            Manner::Keyed => extra.push(("idempotency-key", format!("key {}", film.marker))),
-            Manner::Retrying => extra.push(("x-stainless-retry-count", retry.to_string())),
-            Manner::Once | Manner::Leaving | Manner::Cancelling => {}
+            ClientBehaviour::Keyed => extra.push(("idempotency-key", format!("key {}", film.marker))),
+            ClientBehaviour::Retrying => extra.push(("x-stainless-retry-count", retry.to_string())),
+            ClientBehaviour::Once | ClientBehaviour::Leaving | ClientBehaviour::Cancelling => {}
         }
         let patience = match film.manner {
-            Manner::Leaving => Duration::from_millis(u64::from(dice) + 5),
-            Manner::Once | Manner::Keyed | Manner::Retrying | Manner::Cancelling => PATIENCE,
+            ClientBehaviour::Leaving => Duration::from_millis(u64::from(dice) + 5),
+            ClientBehaviour::Once | ClientBehaviour::Keyed | ClientBehaviour::Retrying | ClientBehaviour::Cancelling => PATIENCE,
         };
-        let ask = Ask {
+        let ask = HttpCall {
             method: Method::POST,
             url: self.url(node, PATHS[usize::from(path % 2)]),
             key: &self.customers[film.customer].key,
@@ -257,15 +257,15 @@ impl Crew {
         };
         ask.send(client)
             .await
-            .map_or(Told::Broken, |heard| told(&heard))
+            .map_or(ClientAnswer::Broken, |heard| told(&heard))
     }
 
-    async fn cancel(&self, client: &Client, film: &mut Film, node: usize, dice: u8) {
-        let Some(Told::Made { id, .. }) = film.told.first() else {
+    async fn cancel(&self, client: &Client, film: &mut VideoTask, node: usize, dice: u8) {
+        let Some(ClientAnswer::Made { id, .. }) = film.told.first() else {
             return;
         };
         tokio::time::sleep(Duration::from_millis(u64::from(dice))).await;
-        let ask = Ask {
+        let ask = HttpCall {
             method: Method::DELETE,
             url: self.url(node, &format!("/v1/videos/{id}")),
             key: &self.customers[film.customer].key,
@@ -282,10 +282,10 @@ impl Crew {
     }
 }
 
-fn told(heard: &Heard) -> Told {
+fn told(heard: &HttpAnswer) -> ClientAnswer {
     if heard.status == 200 {
         let cost = heard.headers.get("trunkline-cost-usd");
-        return Told::Made {
+        return ClientAnswer::Made {
             id: heard.body["id"]
                 .as_str()
                 .expect("a task has a name")
@@ -293,7 +293,7 @@ fn told(heard: &Heard) -> Told {
             cost: cost.map(|cost| cost.to_str().unwrap().to_owned()),
         };
     }
-    Told::Refused {
+    ClientAnswer::Refused {
         status: heard.status,
         charged: heard.body["error"]["charged"] != Value::Bool(false),
         text: heard.body.to_string(),

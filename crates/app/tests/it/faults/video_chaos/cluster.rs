@@ -39,7 +39,7 @@ pub(crate) struct Customer {
     pub(crate) key: String,
 }
 
-pub(crate) struct Studio {
+pub(crate) struct VideoCluster {
     pub(crate) postgres: Postgres,
     pub(crate) simulator: Simulator,
     pub(crate) customers: Vec<Customer>,
@@ -53,7 +53,7 @@ pub(crate) struct Studio {
     gifts: i64,
 }
 
-impl Studio {
+impl VideoCluster {
     pub(crate) async fn new() -> Self {
         let settings = OwnSettings {
             durable: true,

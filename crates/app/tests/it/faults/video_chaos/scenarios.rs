@@ -59,7 +59,7 @@ pub(crate) const SHAPES: [Shape; 11] = [
 
 /// What shall become of a film.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wish {
+pub(crate) enum Scenario {
     Done,
     Slow,
     Failed,
@@ -143,9 +143,9 @@ impl Shape {
     }
 }
 
-// === impl Wish ===
+// === impl Scenario ===
 
-impl Wish {
+impl Scenario {
     pub(crate) const ALL: [Self; 11] = [
         Self::Done,
         Self::Slow,

@@ -5,34 +5,34 @@ use trunkline_ledger::admission::{Rejection, WalletSplit, charge};
 use trunkline_ledger::{Outcome, Wallets, WriteOffReason};
 
 use super::{Stale, Store};
-use crate::model::leases::{End, Errand, News, Record};
+use crate::model::leases::{End, LeaseRequest, LeaseReply, Record};
 use crate::model::tables::{
-    Ask, Author, Hold, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState, Stretches, UsageRow,
+    Ask, NodeEpoch, Hold, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState, BudgetWindows, UsageRow,
 };
-use crate::model::mutations::Wrong;
+use crate::model::mutations::Mutation;
 
 impl Store {
     /// One transaction for a node's leases.
-    pub(crate) fn run_errand(&mut self, author: Author, errand: &Errand) -> Result<News, Stale> {
+    pub(crate) fn run_errand(&mut self, author: NodeEpoch, errand: &LeaseRequest) -> Result<LeaseReply, Stale> {
         self.check_author(author)?;
         self.serial += 1;
         match errand {
-            Errand::Grant { lease, key, amount } => Ok(self.grant(author, *lease, *key, *amount)),
-            Errand::Ship(records) => {
+            LeaseRequest::Grant { lease, key, amount } => Ok(self.grant(author, *lease, *key, *amount)),
+            LeaseRequest::Ship(records) => {
                 for record in records.iter().flatten() {
                     self.ship(author, record);
                 }
-                Ok(News::Shipped)
+                Ok(LeaseReply::Shipped)
             }
-            Errand::Close(id) => {
+            LeaseRequest::Close(id) => {
                 self.close_where(|lease| lease.id == *id, LeaseState::Closed);
-                Ok(News::Closed(*id))
+                Ok(LeaseReply::Closed(*id))
             }
-            Errand::CloseOld => {
-                let Author { node, epoch } = author;
+            LeaseRequest::CloseOld => {
+                let NodeEpoch { node, epoch } = author;
                 let old = |lease: &Lease| lease.id.node == node && lease.epoch < epoch;
                 self.close_where(old, LeaseState::Closed);
-                Ok(News::ClosedOld)
+                Ok(LeaseReply::ClosedOld)
             }
         }
     }
@@ -42,12 +42,12 @@ impl Store {
         self.close_where(|lease| lease.id.node == node, LeaseState::Reclaimed);
     }
 
-    fn grant(&mut self, author: Author, id: LeaseId, key: usize, amount: i64) -> News {
+    fn grant(&mut self, author: NodeEpoch, id: LeaseId, key: usize, amount: i64) -> LeaseReply {
         if let Some(lease) = self.leases.iter().find(|lease| lease.id == id) {
             return granted(lease, key);
         }
         let account = KEYS[key].account;
-        let stretches = Stretches::of(key, self.now);
+        let stretches = BudgetWindows::of(key, self.now);
         self.open_stretches(&stretches);
         let wallets = Wallets::TrialFirst;
         let ask = Ask {
@@ -75,8 +75,8 @@ impl Store {
     }
 
     /// Writes one end of a call out of a journal. The usage row is the anchor here too.
-    fn ship(&mut self, author: Author, record: &Record) {
-        if self.usage_of(record.call).is_some() && !self.is(Wrong::ShipTwice) {
+    fn ship(&mut self, author: NodeEpoch, record: &Record) {
+        if self.usage_of(record.call).is_some() && !self.is(Mutation::ShipTwice) {
             return;
         }
         let found = |lease: &Lease| lease.id == record.lease;
@@ -143,7 +143,7 @@ impl Store {
 
     /// The lease is gone: as much as there is now, out of the same wallets and the same stretches.
     fn take_late(&mut self, lease: &Lease, amount: i64) -> WalletSplit {
-        if self.is(Wrong::LateChargeInFull) {
+        if self.is(Mutation::LateChargeInFull) {
             self.count(&lease.stretches, amount);
             return WalletSplit {
                 paid: amount,
@@ -169,12 +169,12 @@ impl Store {
     fn close_where(&mut self, which: impl Fn(&Lease) -> bool, state: LeaseState) {
         for place in 0..self.leases.len() {
             let lease = self.leases[place];
-            let again = self.is(Wrong::ReturnTheRemainderTwice);
+            let again = self.is(Mutation::ReturnTheRemainderTwice);
             if !which(&lease) || (lease.state != LeaseState::Active && !again) {
                 continue;
             }
             self.leases[place].state = state;
-            if !self.is(Wrong::KeepTheRemainder) {
+            if !self.is(Mutation::KeepTheRemainder) {
                 self.release(lease.account, lease.left);
                 self.give_stretches_back(&lease.stretches, lease.left.total());
             }
@@ -185,11 +185,11 @@ impl Store {
     }
 }
 
-fn granted(lease: &Lease, key: usize) -> News {
+fn granted(lease: &Lease, key: usize) -> LeaseReply {
     if lease.state != LeaseState::Active {
-        return News::NotGranted;
+        return LeaseReply::NotGranted;
     }
-    News::Granted {
+    LeaseReply::Granted {
         lease: lease.id,
         key,
         slice: lease.granted,

@@ -3,22 +3,22 @@
 use trunkline_ledger::{Outcome, WriteOffReason};
 
 use super::{Stale, Store, Verdict, Whose};
-use crate::model::tables::{Answer, Author, CALLS, Hold, HoldState, LeaseState, Life, Owner};
-use crate::model::mutations::Wrong;
+use crate::model::tables::{Answer, NodeEpoch, CALLS, Hold, HoldState, LeaseState, Life, Owner};
+use crate::model::mutations::Mutation;
 
 impl Store {
     /// Begins a node's next life and, in the same step, voids what its last one left open.
-    pub(crate) fn register(&mut self, node: usize) -> Author {
+    pub(crate) fn register(&mut self, node: usize) -> NodeEpoch {
         self.serial += 1;
         let epoch = self.nodes[node].epoch + 1;
-        let author = Author { node, epoch };
+        let author = NodeEpoch { node, epoch };
         self.nodes[node].epoch = epoch;
         self.nodes[node].heartbeat = self.now;
         self.lives.push(Life {
             author,
             serial: self.serial,
         });
-        if !self.is(Wrong::SkipHoldVoidOnRegister) {
+        if !self.is(Mutation::SkipHoldVoidOnRegister) {
             let left_behind =
                 move |hold: &Hold| hold.author.node == node && hold.author.epoch < epoch;
             self.void_all(
@@ -32,7 +32,7 @@ impl Store {
     }
 
     /// Says that a node lives; false means that it was replaced.
-    pub(crate) fn heartbeat(&mut self, author: Author) -> bool {
+    pub(crate) fn heartbeat(&mut self, author: NodeEpoch) -> bool {
         let row = &mut self.nodes[author.node];
         let lives = row.epoch == author.epoch;
         if lives {
@@ -62,8 +62,8 @@ impl Store {
     }
 
     /// Voids open holds past their deadline. The sweeper speaks in its own name, which must be good.
-    pub(crate) fn expire(&mut self, sweeper: Author) -> Result<usize, Stale> {
-        if !self.is(Wrong::SweepInAnOldName) {
+    pub(crate) fn expire(&mut self, sweeper: NodeEpoch) -> Result<usize, Stale> {
+        if !self.is(Mutation::SweepInAnOldName) {
             self.check_author(sweeper)?;
         }
         self.serial += 1;
@@ -75,7 +75,7 @@ impl Store {
 
     fn void_all(
         &mut self,
-        author: Author,
+        author: NodeEpoch,
         which: impl Fn(&Hold) -> bool,
         outcome: Outcome,
         reason: WriteOffReason,
@@ -83,7 +83,7 @@ impl Store {
         let mut voided = 0;
         for call in 0..CALLS {
             let orphan = self.holds[call].is_some_and(|hold| {
-                let swept = hold.owner != Owner::Task || self.is(Wrong::SweepTasks);
+                let swept = hold.owner != Owner::Task || self.is(Mutation::SweepTasks);
                 hold.state == HoldState::Open && swept && which(&hold)
             });
             if !orphan {

@@ -3,10 +3,10 @@
 use trunkline_ledger::admission::{WalletSplit, charge};
 use trunkline_ledger::{Outcome, RefundKind};
 
-use super::{Mode, Sight, World};
+use super::{Mode, Observation, World};
 use crate::model::calls::{Actor, GiveBack, Phase};
-use crate::model::tables::{Answer, CALLS, HoldState, Owner, Said, Word};
-use crate::model::mutations::Wrong;
+use crate::model::tables::{Answer, CALLS, HoldState, Owner, CallOperation, Word};
+use crate::model::mutations::Mutation;
 
 impl World {
     /// The next call arrives at a node.
@@ -40,7 +40,7 @@ impl World {
             return false;
         }
         self.actors.push(Actor::new(call, node, Phase::Holding));
-        self.see(Sight::TaskPolled);
+        self.see(Observation::TaskPolled);
         self.note(|_| format!("task {call} is polled on {node}"));
         true
     }
@@ -116,7 +116,7 @@ impl World {
     fn speak(&mut self, actor: usize, word: Word) {
         let Actor { call, node, .. } = self.actors[actor];
         let plan = self.calls[call].plan;
-        let said = Said {
+        let said = CallOperation {
             call,
             account: plan.account(),
             owner: plan.owner,
@@ -128,14 +128,14 @@ impl World {
         }
         let process = &mut self.processes[node];
         process.lane.push(said, actor);
-        if let (Word::Settle(price), Some(Wrong::AnswerBeforeCommit)) = (word, self.wrong) {
+        if let (Word::Settle(price), Some(Mutation::AnswerBeforeCommit)) = (word, self.wrong) {
             process.lane.let_go(actor);
             let held = self.store.holds[call].map_or(WalletSplit::default(), |hold| hold.legs);
             self.hear(actor, Answer::Done(charge(price, held).0));
         }
     }
 
-    fn ask_lease(&mut self, node: usize, said: &Said) -> Option<Answer> {
+    fn ask_lease(&mut self, node: usize, said: &CallOperation) -> Option<Answer> {
         if self.mode == Mode::Direct || said.owner == Owner::Task {
             return None;
         }
@@ -153,7 +153,7 @@ impl World {
             (said.word, answer),
             (Word::Settle(_), Some(Answer::Done(_)))
         ) {
-            self.see(Sight::LeasedSettle);
+            self.see(Observation::LeasedSettle);
         }
         Some(answer.unwrap_or(Answer::NoHold))
     }
@@ -167,12 +167,12 @@ impl World {
             Phase::Extending => self.after_extend(answer),
             Phase::Settling => self.after_settle(call, answer),
             Phase::Voiding => {
-                self.see(Sight::Voided);
+                self.see(Observation::Voided);
                 Phase::Over
             }
             Phase::Refunding => {
                 if answer == Answer::GivenBack {
-                    self.see(Sight::Refunded);
+                    self.see(Observation::Refunded);
                 }
                 Phase::Charged
             }
@@ -183,7 +183,7 @@ impl World {
 
     fn after_reserve(&mut self, call: usize, answer: Answer) -> Phase {
         if !matches!(answer, Answer::Held(_)) {
-            self.see(Sight::TooLittle);
+            self.see(Observation::TooLittle);
             return Phase::Over;
         }
         if self.calls[call].plan.owner == Owner::Task {
@@ -198,7 +198,7 @@ impl World {
     fn after_extend(&mut self, answer: Answer) -> Phase {
         match answer {
             Answer::Held(_) => {
-                self.see(Sight::ExtendedHold);
+                self.see(Observation::ExtendedHold);
                 Phase::Holding
             }
             // The stream is stopped and what was produced is charged.
@@ -216,14 +216,14 @@ impl World {
     fn after_settle(&mut self, call: usize, answer: Answer) -> Phase {
         let legs = match answer {
             Answer::Done(legs) => {
-                self.see(Sight::Settled);
+                self.see(Observation::Settled);
                 legs
             }
             Answer::Before {
                 charged: true,
                 legs,
             } => {
-                self.see(Sight::SettledBefore);
+                self.see(Observation::SettledBefore);
                 legs
             }
             Answer::Before { charged: false, .. }
@@ -258,11 +258,11 @@ impl World {
         self.note(|_| format!("call {call} on {node} gives up {phase:?}"));
         let plan = self.calls[call].plan;
         match (phase, self.wrong) {
-            (Phase::Settling, Some(Wrong::SettleAgainAfterGivingUp)) => {
+            (Phase::Settling, Some(Mutation::SettleAgainAfterGivingUp)) => {
                 let price = plan.price.unwrap_or_default();
                 return self.turn(actor, phase, Word::Settle(price));
             }
-            (Phase::Reserving, Some(Wrong::ReserveAgainAfterGivingUp)) => {
+            (Phase::Reserving, Some(Mutation::ReserveAgainAfterGivingUp)) => {
                 return self.turn(actor, phase, Word::Reserve(plan.ask()));
             }
             (_, Some(_) | None) => {}
@@ -272,7 +272,7 @@ impl World {
             self.actors[actor].phase = Phase::Holding;
             return true;
         }
-        self.see(Sight::TakenBack);
+        self.see(Observation::TakenBack);
         self.send_away(actor);
         true
     }

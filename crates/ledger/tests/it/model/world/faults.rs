@@ -1,6 +1,6 @@
 //! What befalls nodes: death, sleep, replacement, the sweeper, and time.
 
-use super::{Mode, Sight, World};
+use super::{Mode, Observation, World};
 use crate::model::calls::Phase;
 use crate::model::leases::LONGEST_CALL;
 use crate::model::store::Stale;
@@ -46,7 +46,7 @@ impl World {
         process.up = false;
         process.paused = false;
         if doubtful {
-            self.see(Sight::DoubtfulEnd);
+            self.see(Observation::DoubtfulEnd);
         }
     }
 
@@ -117,20 +117,20 @@ impl World {
         self.note(|_| format!("{sweeper} sweeps: {expired:?} expired"));
         match expired {
             Ok(0) => {}
-            Ok(_) => self.see(Sight::Expired),
+            Ok(_) => self.see(Observation::Expired),
             Err(Stale) => self.stop(sweeper),
         }
         true
     }
 
     fn bury(&mut self, node: usize) {
-        self.see(Sight::Buried);
+        self.see(Observation::Buried);
         let leases = self.store.leases.iter();
         let leased = leases
             .filter(|lease| lease.id.node == node)
             .any(|lease| lease.state == LeaseState::Active);
         if leased {
-            self.see(Sight::Reclaimed);
+            self.see(Observation::Reclaimed);
         }
         let process = &self.processes[node];
         let in_office = process.up && process.author.epoch == self.store.nodes[node].epoch;

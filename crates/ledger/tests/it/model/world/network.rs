@@ -1,18 +1,18 @@
 //! The wire between nodes and store: messages are delayed, come out of order, come twice, get lost,
 //! and so do their answers. An answer that is lost after the commit is the case it is all about.
 
-use super::{Sight, World};
-use crate::model::leases::{Errand, News};
+use super::{Observation, World};
+use crate::model::leases::{LeaseRequest, LeaseReply};
 use crate::model::store::{Answers, Stale};
-use crate::model::tables::{Author, BATCH, Batch, KEYS, LeaseState};
+use crate::model::tables::{NodeEpoch, BATCH, Batch, KEYS, LeaseState};
 
 /// Messages on the wire at most; beyond that nothing comes twice.
 const CROWDED: usize = 10;
 
 /// A message and who sent it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parcel {
-    author: Author,
+pub(super) struct Message {
+    author: NodeEpoch,
     number: u32,
     load: Load,
     /// Another like it has arrived before.
@@ -23,8 +23,8 @@ pub(super) struct Parcel {
 enum Load {
     Words(Batch),
     Answers(Result<Answers, Stale>),
-    Errand(Errand),
-    News(Result<News, Stale>),
+    LeaseRequest(LeaseRequest),
+    LeaseReply(Result<LeaseReply, Stale>),
 }
 
 impl World {
@@ -67,13 +67,13 @@ impl World {
         process.last_errand += 1;
         process.errand_out = Some(process.last_errand);
         let (author, number) = (process.author, process.last_errand);
-        self.put(author, number, Load::Errand(errand));
+        self.put(author, number, Load::LeaseRequest(errand));
         self.note(|_| format!("{node} asks {errand:?}"));
         true
     }
 
-    fn put(&mut self, author: Author, number: u32, load: Load) {
-        self.wire.push(Parcel {
+    fn put(&mut self, author: NodeEpoch, number: u32, load: Load) {
+        self.wire.push(Message {
             author,
             number,
             load,
@@ -90,14 +90,14 @@ impl World {
                 self.refused(answers.is_err());
                 Load::Answers(answers)
             }
-            Load::Errand(errand) => {
+            Load::LeaseRequest(errand) => {
                 let news = self.store.run_errand(parcel.author, &errand);
                 self.refused(news.is_err());
                 self.see_errand(&errand, news);
-                Load::News(news)
+                Load::LeaseReply(news)
             }
             Load::Answers(answers) => return self.bring_answers(place, answers),
-            Load::News(news) => return self.bring_news(place, news),
+            Load::LeaseReply(news) => return self.bring_news(place, news),
         };
         self.note(|_| {
             format!(
@@ -106,8 +106,8 @@ impl World {
             )
         });
         if !self.calm && self.wire.len() < CROWDED && self.dice.one_in(6) {
-            self.see(Sight::SaidTwice);
-            self.wire.push(Parcel {
+            self.see(Observation::SaidTwice);
+            self.wire.push(Message {
                 twin: true,
                 ..parcel
             });
@@ -147,7 +147,7 @@ impl World {
         true
     }
 
-    fn bring_news(&mut self, place: usize, news: Result<News, Stale>) -> bool {
+    fn bring_news(&mut self, place: usize, news: Result<LeaseReply, Stale>) -> bool {
         let parcel = self.wire[place];
         let node = parcel.author.node;
         if self.processes[node].paused {
@@ -167,7 +167,7 @@ impl World {
         true
     }
 
-    fn is_awaited(&self, parcel: &Parcel) -> bool {
+    fn is_awaited(&self, parcel: &Message) -> bool {
         let process = &self.processes[parcel.author.node];
         process.up && process.author == parcel.author
     }
@@ -190,7 +190,7 @@ impl World {
         let words = process.lane.number_out().is_some();
         if words {
             process.lane.lose_sight();
-            self.see(Sight::Repeated);
+            self.see(Observation::Repeated);
             self.note(|_| format!("{node} does not know whether its batch happened"));
         }
         words || errand
@@ -203,7 +203,7 @@ impl World {
             return false;
         };
         let author = process.author;
-        let unheard = |parcel: &Parcel| {
+        let unheard = |parcel: &Message| {
             let words = matches!(parcel.load, Load::Words(_));
             words && !parcel.twin && parcel.number == number && parcel.author == author
         };
@@ -218,14 +218,14 @@ impl World {
 
     fn refused(&mut self, refused: bool) {
         if refused {
-            self.see(Sight::StaleRefused);
+            self.see(Observation::StaleRefused);
         }
     }
 
-    fn see_errand(&mut self, errand: &Errand, news: Result<News, Stale>) {
+    fn see_errand(&mut self, errand: &LeaseRequest, news: Result<LeaseReply, Stale>) {
         match (errand, news) {
-            (Errand::Grant { .. }, Ok(News::Granted { .. })) => self.see(Sight::LeaseGranted),
-            (Errand::Ship(records), Ok(_)) => {
+            (LeaseRequest::Grant { .. }, Ok(LeaseReply::Granted { .. })) => self.see(Observation::LeaseGranted),
+            (LeaseRequest::Ship(records), Ok(_)) => {
                 let late = records.iter().flatten().any(|record| {
                     let mut leases = self.store.leases.iter();
                     leases.any(|lease| {
@@ -233,12 +233,12 @@ impl World {
                     })
                 });
                 self.see(if late {
-                    Sight::ShippedLate
+                    Observation::ShippedLate
                 } else {
-                    Sight::Shipped
+                    Observation::Shipped
                 });
             }
-            (Errand::Grant { .. } | Errand::Ship(_) | Errand::Close(_) | Errand::CloseOld, _) => {}
+            (LeaseRequest::Grant { .. } | LeaseRequest::Ship(_) | LeaseRequest::Close(_) | LeaseRequest::CloseOld, _) => {}
         }
     }
 }
