@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_finds_no_room_is_told_to_come_back() {
+    async fn a_request_over_the_limit_is_asked_to_retry_later() {
         let passwords = Passwords::new(Arc::new(SystemRandom));
         let room = u32::try_from(AT_ONCE).unwrap();
         let _all = Arc::clone(&passwords.room).acquire_many_owned(room).await;

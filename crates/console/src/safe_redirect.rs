@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_led_to_another_site() {
+    fn redirects_never_leave_the_site() {
         let own = |asked: &str| own_path("https://dash.example", Some(asked));
         for good in [
             "/",

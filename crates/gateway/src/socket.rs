@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_there_is_told_from_who_has_left() {
+    async fn a_connected_peer_is_told_from_a_disconnected_one() {
         let (mut line, mut theirs) = pair().await;
         let watch = line.watch();
         assert!(!watch.is_gone());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_closed_its_half_is_still_there() {
+    async fn a_half_closed_peer_is_still_connected() {
         let (mut line, mut theirs) = pair().await;
         let watch = line.watch();
         theirs.shutdown().await.unwrap();

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_upload_is_read_again_as_it_came_and_gives_its_room_back() {
+    async fn an_upload_is_read_again_unchanged_and_releases_its_disk_space() {
         let (folder, disk) = (std::env::temp_dir(), UploadDiskUsage::default());
         let begin = |most, on_disk| Receiving::begin(&folder, &disk, (most, on_disk));
         let mut receiving = begin(1_000_000, 2_000_000).await.unwrap();

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_that_nobody_uses_goes_back_and_is_spent_by_nobody_meanwhile() {
+    fn an_unused_slice_is_returned_and_not_spent_meanwhile() {
         let now = Instant::now();
         let mut window = Window::new(now);
         window.apply(&told(8, 2, 5), 0, now, now);

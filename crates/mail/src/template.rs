@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_has_its_link_in_both_forms_and_says_what_it_is() {
+    fn every_email_has_its_link_in_text_and_html_and_names_its_purpose() {
         let subjects: Vec<String> = Kind::ALL
             .into_iter()
             .map(|kind| {

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_door_is_read_from_its_path_and_version() {
+    fn an_endpoint_is_read_from_its_path_and_version() {
         let recorded = door(
             "/openai/deployments/d/chat/completions",
             Some("api-version=1"),

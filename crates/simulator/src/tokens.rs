@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prompt_tokens_are_a_quarter_of_the_bytes_rounded_up_and_three_a_message() {
+    fn prompt_tokens_are_a_quarter_of_the_bytes_plus_three_a_message() {
         let size = PromptSize {
             text_bytes: 9,
             messages: 2,

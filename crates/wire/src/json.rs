@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused_on_every_level_and_in_every_spelling() {
+    fn a_duplicate_key_is_refused_on_every_level_and_in_every_spelling() {
         for text in [
             r#"{"a":1,"a":2}"#,
             r#"{"x":{"a":1,"b":2,"a":3}}"#,

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_waits_for_what_is_due_next_and_never_longer_than_it_may_miss_a_notification() {
+    fn a_loop_waits_for_the_next_due_job_up_to_its_polling_interval() {
         let look = Duration::from_millis(200);
         let most = |next| until(look, Ok(next)).listening;
         assert_eq!(most(None), FALLBACK);

@@ -288,7 +288,7 @@ fn a_path_of_one_machine_is_refused_in_any_text_file() {
 }
 
 #[test]
-fn a_schema_is_named_only_in_its_rooms() {
+fn a_schema_is_named_only_in_its_crates() {
     let fixture = Fixture::clean();
     let query = "//! A room.\nconst QUERY: &str = \"SELECT 1 FROM ledger.hold\";\n";
     fixture.write("crates/db/tests/it.rs", query);

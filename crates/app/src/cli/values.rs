@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_is_named_by_a_label_and_its_place_and_a_model_by_one_or_two_names() {
+    fn credential_has_a_label_and_a_position_and_model_one_or_two_names() {
         let read = |text| labelled(text).map(|read| (read.label, read.place));
         let owned = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         assert_eq!(read("keys/a"), Ok(owned("main", "keys/a")));

@@ -337,7 +337,7 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
-fn the_collector_may_be_named_by_the_variable_that_every_program_knows_and_ours_wins() {
+fn the_otel_variable_names_the_collector_and_our_setting_wins() {
     let theirs = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://theirs:4318");
     let ours = ("TRUNKLINE__TELEMETRY__OTLP_ENDPOINT", "http://ours:4318");
     let host = |environment: &[(&str, &str)]| {
@@ -442,7 +442,7 @@ fn an_upload_may_have_two_gigabytes_and_its_folder_must_be_there() {
 }
 
 #[test]
-fn webhooks_have_bounds_that_can_be_set_and_a_try_is_shorter_than_half_its_lease() {
+fn webhook_bounds_are_settings_and_an_attempt_fits_in_half_its_lease() {
     let hooks = from_text("", &[]).unwrap().webhooks;
     assert_eq!((hooks.most, hooks.wait.as_secs()), (20, 15));
     for (key, beyond) in [

@@ -87,7 +87,7 @@ fn a_cell_without_a_published_price_is_proposed_at_twice_its_cost() {
 }
 
 #[test]
-fn a_record_that_is_there_keeps_all_but_its_prices_and_no_group_is_invented() {
+fn an_existing_record_changes_only_its_prices_and_adds_no_group() {
     let text = r#"
 [groups.vip]
 rate = "1"

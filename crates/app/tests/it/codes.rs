@@ -85,7 +85,7 @@ async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
 }
 
 #[tokio::test]
-async fn the_letters_of_a_house_without_mail_are_none_at_first() {
+async fn without_mail_the_list_of_emails_is_empty_at_first() {
     let desk = AdminCli::new().await;
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
     let shown = desk.json(&["emails"]);

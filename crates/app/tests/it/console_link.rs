@@ -21,7 +21,7 @@ async fn ask(dash: &str, (method, path): (&str, &str), cookie: &str, body: &Valu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_developer_opens_the_link_of_dev_and_sees_the_seeded_account_without_a_form() {
+async fn the_link_of_dev_opens_the_seeded_account_without_a_form() {
     let dev = Dev::start().await;
     let dash = dev.text("dash_url");
     let (page, token) = dev.text("console_link").split_once('#').unwrap();
@@ -45,7 +45,7 @@ async fn a_developer_opens_the_link_of_dev_and_sees_the_seeded_account_without_a
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn dev_prints_no_signed_in_link_where_other_machines_can_reach_its_console() {
+async fn dev_prints_no_signed_in_link_if_the_console_is_reachable_remotely() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(TRUNKLINE);
     command

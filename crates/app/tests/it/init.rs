@@ -213,7 +213,7 @@ fn serving(machine: &Machine) -> Option<Background> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_quickstart_page_leads_a_reader_from_nothing_to_a_call_that_is_charged() {
+async fn the_quickstart_page_leads_from_nothing_to_a_charged_call() {
     let machine = Machine::new().await;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = machine
@@ -259,7 +259,7 @@ fn post(host: &str, path: &str, body: &Value) -> (u16, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_set_up_link_of_init_makes_an_operator_who_finds_the_first_account() {
+async fn the_set_up_link_of_init_creates_an_operator_of_the_first_account() {
     let machine = Machine::new().await;
     let public = format!("http://127.0.0.1:{}", machine.port);
     let made = machine.trunkline(&[
@@ -296,7 +296,7 @@ async fn the_set_up_link_of_init_makes_an_operator_who_finds_the_first_account()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_run_of_init_changes_nothing_and_files_are_for_the_service_alone() {
+async fn a_second_init_changes_nothing_and_files_are_readable_by_the_service() {
     let machine = Machine::new().await;
     machine.sql("CREATE ROLE gateway LOGIN CREATEROLE");
     machine.sql("CREATE DATABASE gateway OWNER gateway");
@@ -379,7 +379,7 @@ async fn init_without_answers_names_every_missing_option_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn init_leaves_a_database_of_somebody_else_and_a_wrong_answer_writes_no_configuration() {
+async fn init_leaves_a_foreign_database_and_writes_nothing_on_a_wrong_answer() {
     let machine = Machine::new().await;
     machine.sql("CREATE ROLE trunkline LOGIN");
     let taken = machine.init("here");

@@ -398,7 +398,7 @@ async fn a_statement_tells_every_entry_with_the_balance_after_it_newest_first() 
 }
 
 #[tokio::test]
-async fn the_audit_ends_with_0_when_the_books_hold_and_with_1_and_the_row_when_they_do_not() {
+async fn the_audit_exits_with_0_or_with_1_and_the_offending_row() {
     let desk = AdminCli::new().await;
     let account = desk.account("Ada");
     let id = account.to_string();
@@ -439,7 +439,7 @@ async fn the_audit_ends_with_0_when_the_books_hold_and_with_1_and_the_row_when_t
 }
 
 #[tokio::test]
-async fn a_login_without_the_role_and_a_database_without_the_schema_are_explained() {
+async fn a_missing_role_and_a_missing_schema_are_explained() {
     let desk = AdminCli::new().await;
     let said = desk.run_as(Role::Data, &["account", "show", "1000"]);
     assert_eq!(said.code, Some(1));

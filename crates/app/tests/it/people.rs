@@ -93,7 +93,7 @@ fn setup(token: &str, email: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_start_prints_a_new_link_until_somebody_runs_the_house() {
+async fn every_start_prints_a_new_link_until_an_operator_exists() {
     let desk = house().await;
     let first = Serving::start(&desk);
     let void = first.token();

@@ -62,7 +62,7 @@ async fn sold(desk: &AdminCli, account: i64, (input, output): (u64, u64), nanos:
 }
 
 #[tokio::test]
-async fn a_diff_shows_each_changed_price_and_what_last_weeks_calls_would_have_cost() {
+async fn a_diff_shows_changed_prices_and_the_cost_of_last_weeks_calls() {
     let desk = AdminCli::new().await;
     desk.write("catalog.toml", CATALOG);
     let first = desk.json(&["catalog", "import", "catalog.toml"]);

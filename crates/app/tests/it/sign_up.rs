@@ -204,7 +204,7 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
 }
 
 #[tokio::test]
-async fn a_letter_outlives_the_process_that_was_sending_it() {
+async fn an_email_outlives_the_process_that_was_sending_it() {
     let (desk, smtp) = (AdminCli::new().await, Smtp::start());
     assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
     let log = tempfile::NamedTempFile::new().unwrap();

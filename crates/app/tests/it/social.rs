@@ -88,7 +88,7 @@ async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
 }
 
 #[tokio::test]
-async fn names_that_are_none_are_refused_with_those_there_are_and_the_role_is_needed() {
+async fn unknown_names_are_refused_with_the_valid_ones_and_the_role_is_needed() {
     let desk = AdminCli::new().await;
     let said = desk.refused(&["social", "pause", "myspace", "search", "--reason", "x"]);
     assert!(said.contains("there is no platform \"myspace\""), "{said}");

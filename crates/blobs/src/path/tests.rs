@@ -66,7 +66,7 @@ fn a_day_ends_where_the_next_begins() {
 }
 
 #[test]
-fn a_task_is_called_task_and_32_letters_and_digits() {
+fn a_task_id_is_task_and_32_alphanumerics() {
     let right = format!("task_{}", "aZ09".repeat(8));
     assert_eq!(TaskName::parse(&right).unwrap().as_str(), right);
     for wrong in [

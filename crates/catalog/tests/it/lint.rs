@@ -116,7 +116,7 @@ fn prices_above_the_list_and_sources_that_disagree_are_warnings() {
 }
 
 #[test]
-fn a_listed_face_that_is_not_sold_and_a_listed_tier_that_is_none_are_warnings() {
+fn listed_faces_not_sold_and_unknown_listed_tiers_are_warnings() {
     let mut document = clean("m", LLM);
     let list = &mut document.models.get_mut("m").unwrap().list;
     list[0]
@@ -132,7 +132,7 @@ fn a_listed_face_that_is_not_sold_and_a_listed_tier_that_is_none_are_warnings() 
 }
 
 #[test]
-fn a_picture_billed_as_text_is_a_warning_and_a_door_that_cannot_be_billed_an_error() {
+fn an_image_billed_as_text_warns_and_an_unbillable_endpoint_is_an_error() {
     let seeing = clean(
         "m",
         r#"specs = { type = "llm", input_modalities = ["text", "image", "audio"], output_modalities = ["audio"] }"#,
@@ -178,7 +178,7 @@ fn tier(when: &str, more: &str) -> Document {
 }
 
 #[test]
-fn a_tier_that_nobody_can_reach_is_an_error() {
+fn an_unreachable_tier_is_an_error() {
     let context = r#"{ dim = "context_len", context_len_gt = 200_000 }"#;
     let reachable = r#"specs = { type = "llm", max_input_tokens = 200_001 }"#;
     assert_eq!(codes(&tier(context, reachable)), [""; 0]);
@@ -284,7 +284,7 @@ fn a_chat_model_lists_one_of_the_three_formats() {
 }
 
 #[test]
-fn who_makes_it_and_where_it_is_sold_must_be_known() {
+fn vendor_and_regions_must_be_known() {
     let mut document = clean("m", LLM);
     document.models.get_mut("m").unwrap().vendor = Some("nobody".to_owned());
     assert_eq!(codes(&document), ["error vendor_unknown"]);

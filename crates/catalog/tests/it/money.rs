@@ -88,7 +88,7 @@ fn a_record_per_second_is_charged_per_generated_second() {
 
 // covers: D-2-14, G-2.6-53
 #[test]
-fn uploaded_audio_costs_seconds_times_1000_times_price_over_60_rounded_once() {
+fn uploaded_audio_costs_seconds_x_1000_x_price_over_60_rounded_once() {
     // 6 USD per million tokens: 1 s is 16.66… tokens, 100 micro-USD a second exactly.
     assert_eq!(standard("ear", &[(Face::AudioInput, 1)]), 100_000);
     assert_eq!(standard("ear", &[(Face::AudioInput, 7)]), 700_000);
@@ -156,7 +156,7 @@ fn a_group_is_a_view_of_the_book_and_its_rate_multiplies_the_faces() {
 }
 
 #[test]
-fn a_model_outside_the_keys_group_has_no_price_and_auto_walks_the_groups_in_order() {
+fn a_model_outside_the_keys_group_is_unpriced_and_auto_walks_in_order() {
     let book = Book::from_toml(BOOK).unwrap();
     let refused = book.offer("picture", GroupChoice::Named("vip")).map(|_| ());
     assert_eq!(refused, Err(Unavailable::OtherGroups));
@@ -179,7 +179,7 @@ fn a_model_outside_the_keys_group_has_no_price_and_auto_walks_the_groups_in_orde
 }
 
 #[test]
-fn a_kind_of_input_without_its_own_price_is_billed_as_its_stand_in_and_the_line_says_so() {
+fn an_unpriced_input_kind_is_billed_as_its_stand_in_and_named_so() {
     let book = Book::from_toml(BOOK).unwrap();
     let (_, offer) = book.offer("chat", GroupChoice::Named("default")).unwrap();
     let attributes = Attributes::none();

@@ -125,7 +125,7 @@ fn request_attr_compares_a_field_of_the_request() {
 
 // covers: G-2.6-84
 #[test]
-fn wall_clock_holds_at_its_hours_and_weekdays_in_its_time_zone() {
+fn a_local_time_window_holds_at_its_hours_and_weekdays_in_its_zone() {
     // 09:00 to 12:00 on working days; 2026-11-16 is a Monday.
     let peak = |zone: &str| {
         let when = format!(
@@ -188,7 +188,7 @@ fn a_day_begins_at_local_midnight() {
 }
 
 #[test]
-fn daylight_saving_moves_the_window_with_the_wall_clock() {
+fn daylight_saving_moves_the_window_with_local_time() {
     let hour = |zone: &str, hour: u8| {
         let when = format!(
             r#"{{"dim":"wall_clock","timezone":"{zone}","weekdays":[1,2,3,4,5,6,7],"hours":[{hour}]}}"#
@@ -313,7 +313,7 @@ fn a_bound_covers_every_tier_the_call_can_still_reach_and_no_other() {
 }
 
 #[test]
-fn of_tiers_that_cost_the_same_a_bound_names_the_one_that_is_reached_first() {
+fn a_bound_names_the_first_reached_of_equally_priced_tiers() {
     let book = book(&tier(
         "long",
         1_000_000,

@@ -146,7 +146,7 @@ fn the_base_of_all_examples_is_valid_and_is_written_as_it_was_read() {
 }
 
 #[test]
-fn every_example_is_judged_by_somebody() {
+fn every_example_is_checked_by_a_test() {
     let mut seen = 0;
     for kind in ["valid", "invalid"] {
         for entry in std::fs::read_dir(folder().join(kind)).unwrap() {

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_nobody_closes_and_a_hash_in_a_word_are_just_letters() {
+    fn an_unclosed_quote_and_a_hash_in_a_word_are_plain_text() {
         assert_eq!(highlighted("sh", "it's"), "it&#39;s");
         assert_eq!(highlighted("sh", "a#b"), "a#b");
         assert_eq!(

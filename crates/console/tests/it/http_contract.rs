@@ -60,7 +60,7 @@ async fn every_answer_has_an_id_of_its_own_and_careful_headers() {
 }
 
 #[tokio::test]
-async fn a_caller_who_has_the_answer_is_not_sent_it_again() {
+async fn a_caller_with_the_current_etag_gets_304() {
     let desk = TestConsole::new().await;
     desk.keep(&record("clip")).await;
     for path in PATHS.iter().filter(|path| **path != "/healthz") {

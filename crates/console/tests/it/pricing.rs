@@ -22,7 +22,7 @@ async fn with_key(desk: &TestConsole, key: &str) -> Response {
 
 // covers: G-2.6-01, G-2.6-02, G-2.6-03, G-1-21, D-4-14
 #[tokio::test]
-async fn the_catalog_is_an_object_of_automatic_groups_and_records_and_needs_no_key() {
+async fn the_public_catalog_has_automatic_groups_and_records_and_needs_no_key() {
     let desk = TestConsole::new().await;
     let got = desk.get("/api/pricing").await;
     assert_eq!(

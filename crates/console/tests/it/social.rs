@@ -90,7 +90,7 @@ async fn the_catalog_is_an_object_of_cells_with_every_field_and_needs_no_key() {
 
 // covers: S-2.2-19, S-3-01, S-3-03
 #[tokio::test]
-async fn a_cell_without_a_price_is_paused_and_so_is_one_that_somebody_paused() {
+async fn a_cell_without_a_price_and_one_paused_by_an_operator_are_paused() {
     let desk = TestConsole::new().await;
     let bare = desk.get(PLAZA).await;
     let paused = |price: Value| (price, "paused".to_owned());

@@ -74,7 +74,7 @@ async fn a_commit_after_a_failed_statement_is_not_called_a_success() {
 
 /// sqlx does not know that a transaction is open and would let a nested one end it.
 #[tokio::test]
-async fn a_transaction_that_somebody_else_has_ended_is_not_called_a_success() {
+async fn a_transaction_ended_by_another_session_is_no_success() {
     let db = Db::fresh().await;
     let data = db.connect(Role::Data).await;
     let mut tx = written(&data).await;

@@ -68,7 +68,7 @@ async fn a_killed_server_is_unavailable_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_killed_backend_throws_everybody_out_for_a_moment() {
+async fn a_killed_backend_drops_all_connections_for_a_moment() {
     let postgres = Postgres::own(OwnSettings::default()).await;
     let data = postgres.connect_with(Role::Data, impatient()).await;
     let mut other = PoolSettings::named("victim");

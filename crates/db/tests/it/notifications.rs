@@ -32,7 +32,7 @@ async fn bump(database: &Database, topic: &str) {
 }
 
 #[tokio::test]
-async fn a_commit_of_another_process_wakes_who_waits_also_after_the_connection_broke() {
+async fn a_commit_wakes_waiters_of_other_processes_also_after_a_reconnect() {
     let db = Db::fresh().await;
     let data = db.connect(Role::Data).await;
     let console = db.connect(Role::Console).await;
@@ -65,7 +65,7 @@ async fn a_commit_of_another_process_wakes_who_waits_also_after_the_connection_b
 }
 
 #[tokio::test]
-async fn whoever_waits_without_a_listener_looks_in_time() {
+async fn a_waiter_without_a_listener_polls_in_time() {
     let db = Db::fresh().await;
     let data = db.connect(Role::Data).await;
     let mut subscription = data.notifications().subscribe(Signal::Revisions);
@@ -79,7 +79,7 @@ async fn whoever_waits_without_a_listener_looks_in_time() {
 }
 
 #[tokio::test]
-async fn each_write_that_somebody_waits_for_says_so_once_and_a_claim_says_nothing() {
+async fn each_awaited_write_notifies_once_and_a_claim_does_not() {
     let db = Db::fresh().await;
     let mut listener = PgListener::connect(db.superuser_url().reveal())
         .await

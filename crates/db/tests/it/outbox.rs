@@ -112,7 +112,7 @@ async fn many_carriers_take_every_event_exactly_once() {
 }
 
 #[tokio::test]
-async fn a_body_that_nobody_could_carry_is_refused_by_name() {
+async fn an_oversized_event_body_is_refused_by_name() {
     let db = Db::fresh().await;
     let data = db.connect(Role::Data).await;
     let fits = json!({ "text": "x".repeat(60_000) });

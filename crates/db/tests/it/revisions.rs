@@ -113,7 +113,7 @@ async fn with_table(statement: &'static str) -> Db {
 }
 
 #[tokio::test]
-async fn a_reader_who_follows_the_counter_sees_every_row() {
+async fn a_reader_that_follows_the_counter_sees_every_row() {
     let db = with_table("CREATE TABLE app.followed (number bigint PRIMARY KEY)").await;
     let seen = two_writers_and_a_reader(
         &db,
@@ -128,7 +128,7 @@ async fn a_reader_who_follows_the_counter_sees_every_row() {
 
 /// The contrast, and the reason for the table: this is what a sequence would do.
 #[tokio::test]
-async fn a_reader_who_followed_a_sequence_would_miss_a_row() {
+async fn a_reader_that_follows_a_sequence_misses_a_row() {
     let db = with_table("CREATE TABLE app.followed (number bigserial PRIMARY KEY)").await;
     let seen = two_writers_and_a_reader(&db, "INSERT INTO app.followed DEFAULT VALUES").await;
     assert_eq!(seen, [2]);

@@ -32,7 +32,7 @@ async fn every_connection_works_under_its_role() {
 }
 
 #[tokio::test]
-async fn a_login_without_the_role_is_turned_away_at_the_door() {
+async fn a_login_without_the_role_is_refused_on_connect() {
     let db = Db::fresh().await;
     let error = connect(
         &db.url(Role::Data),

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_hides_nobody() {
+    fn a_garbage_header_hides_no_client_address() {
         assert_eq!(
             address("10.0.0.1", &["garbage, 203.0.113.9"]),
             "203.0.113.9",

@@ -72,7 +72,7 @@ async fn a_stream_passes_as_it_came_and_is_charged_before_its_last_word() {
 }
 
 #[tokio::test]
-async fn usage_in_a_stream_is_for_those_who_asked_and_carries_the_cost() {
+async fn usage_in_a_stream_is_sent_on_request_and_carries_the_cost() {
     let house = TestGateway::new().await;
     let mut body = ask_streaming("Count [[tokens:7]]");
     body["stream_options"] = json!({ "include_usage": true });

@@ -33,7 +33,7 @@ fn entry(groups: &[&str], faces: &Value) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn a_catalog_that_does_not_pass_is_not_used_and_the_next_good_one_heals_it() {
+async fn an_invalid_catalog_is_not_used_and_the_next_valid_one_is() {
     let house = TestGateway::new().await;
     let good = house.gateway.catalog();
     let odd = json!({ "input": 1, "output": 1, "video_minute": 1 });

@@ -17,7 +17,7 @@ async fn with_key(house: &TestGateway, key: &str) -> GatewayResponse {
 
 // covers: D-3-09, D-3-10, D-7-ERR-11
 #[tokio::test]
-async fn only_a_known_key_opens_the_door() {
+async fn only_a_known_key_is_authenticated() {
     let house = TestGateway::new().await;
     for key in [
         "",

@@ -63,7 +63,7 @@ fn id_of(got: &GatewayResponse) -> String {
 }
 
 #[tokio::test]
-async fn a_response_is_continued_on_its_channel_from_any_node_and_nobody_learns_its_real_id() {
+async fn a_response_continues_on_its_channel_from_any_node_under_a_public_id() {
     let house = house().await;
     let first = house.respond(&ask("Remember seven [[tokens:4]]")).await;
     let id = id_of(&first);
@@ -92,7 +92,7 @@ async fn a_response_is_continued_on_its_channel_from_any_node_and_nobody_learns_
 }
 
 #[tokio::test]
-async fn a_stored_response_is_read_listed_stopped_and_forgotten_by_its_owner_alone() {
+async fn a_stored_response_is_read_listed_cancelled_and_deleted_by_its_owner() {
     let house = house().await;
     let id = id_of(&house.respond(&ask("Keep this [[tokens:4]]")).await);
     let path = format!("/v1/responses/{id}");
@@ -146,7 +146,7 @@ async fn a_stored_response_is_read_listed_stopped_and_forgotten_by_its_owner_alo
 }
 
 #[tokio::test]
-async fn an_id_that_is_not_there_yet_is_asked_for_again_inside_whole_and_streamed() {
+async fn an_id_not_yet_stored_is_retried_internally_whole_and_streamed() {
     for (spelling, stream) in [
         ("status400", false),
         ("status404", false),

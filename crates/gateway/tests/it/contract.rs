@@ -278,7 +278,7 @@ async fn an_upstreams_word_about_the_request_keeps_its_status_code_and_text() {
 
 // covers: D-3-52, D-3-71, D-3-72, D-3-73, D-3-74
 #[tokio::test]
-async fn another_channel_serves_after_a_refusal_a_failure_and_a_silence_and_charges_once() {
+async fn failover_after_refusal_failure_and_timeout_charges_once() {
     for fault in [
         Fault::Status(429),
         Fault::Status(503),
@@ -310,7 +310,7 @@ async fn another_channel_serves_after_a_refusal_a_failure_and_a_silence_and_char
 
 // covers: D-3-70
 #[tokio::test]
-async fn a_connection_that_the_upstream_has_closed_meanwhile_costs_no_second_attempt() {
+async fn a_stale_upstream_connection_costs_no_second_attempt() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());

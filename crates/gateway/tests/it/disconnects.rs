@@ -11,7 +11,7 @@ const PATH: &str = "/v1/chat/completions";
 
 // covers: D-2-45, D-2-48
 #[tokio::test]
-async fn a_client_that_leaves_in_the_middle_pays_for_what_had_come_and_stops_the_upstream() {
+async fn a_disconnected_client_pays_for_received_output_and_stops_the_upstream() {
     let house = TestGateway::new().await;
     let body = ask_streaming("Go on [[tokens:5000]] [[pace:5]]").to_string();
     let mut answer = house.send(Method::POST, PATH, Bytes::from(body)).await;
@@ -49,7 +49,7 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing() {
 }
 
 #[tokio::test]
-async fn a_reader_who_stalls_slows_nobody_else() {
+async fn a_stalled_reader_does_not_slow_other_readers() {
     let house = TestGateway::new().await;
     let body = ask_streaming("Go on [[tokens:20000]]").to_string();
     let stalled = house.send(Method::POST, PATH, Bytes::from(body)).await;

@@ -36,7 +36,7 @@ async fn key_of(house: &mut TestGateway, networks: &[&str]) {
 
 // covers: D-1-44, D-1-45
 #[tokio::test]
-async fn an_allow_list_looks_at_the_address_that_a_trusted_proxy_names_and_at_no_other() {
+async fn an_allow_list_uses_the_address_from_a_trusted_proxy_only() {
     let mut house = behind(&["127.0.0.0/8"]).await;
     key_of(&mut house, &["203.0.113.0/24", "2001:db8::/32"]).await;
     let rows: [(&[(&'static str, &str)], u16); 8] = [
@@ -158,7 +158,7 @@ async fn until_buffered(house: &TestGateway, bytes: u64) {
 }
 
 #[tokio::test]
-async fn one_account_cannot_fill_the_room_for_bodies_with_promises() {
+async fn one_account_cannot_use_up_the_body_budget_by_content_length() {
     let settings = Settings {
         max_body_bytes: 100_000,
         max_buffered_bytes: 1_000_000,

@@ -59,7 +59,7 @@ async fn an_upstream_that_cannot_be_reached_is_502_and_costs_nothing() {
 
 // row: C3
 #[tokio::test]
-async fn a_reader_who_takes_nothing_for_too_long_has_gone_and_pays_for_what_had_come() {
+async fn a_reader_that_stops_reading_times_out_and_pays_for_received_output() {
     let house = TestGateway::with(
         Settings {
             reader_wait: Duration::from_millis(400),
@@ -113,7 +113,7 @@ async fn a_client_that_closes_its_half_after_the_request_is_still_served() {
 
 // row: C5
 #[tokio::test]
-async fn requests_sent_one_behind_the_other_are_answered_in_order_and_charged_once_each() {
+async fn pipelined_requests_are_answered_in_order_and_charged_once_each() {
     let house = TestGateway::new().await;
     let bodies: Vec<String> = (1..=3)
         .map(|number| ask(&format!("[[id:p{number}]] [[tokens:{number}]]")).to_string())

@@ -81,7 +81,7 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
 
 // row: C3
 #[tokio::test]
-async fn a_reader_who_takes_nothing_has_gone_and_pays_for_what_had_come_in_every_format() {
+async fn a_stalled_reader_times_out_and_pays_in_every_format() {
     let settings = Settings {
         reader_wait: Duration::from_millis(400),
         ..Settings::default()
@@ -141,7 +141,7 @@ async fn a_client_that_closes_its_half_is_still_served_in_every_pair() {
 
 // row: C5
 #[tokio::test]
-async fn requests_of_all_formats_one_behind_the_other_are_answered_in_order_and_charged_once() {
+async fn pipelined_requests_of_all_formats_are_answered_in_order() {
     let house = house(TestOptions::default()).await;
     let couples: Vec<FormatPair> = FormatPair::all().into_iter().filter(|it| !it.stream).collect();
     let mut all = String::new();
@@ -170,7 +170,7 @@ async fn requests_of_all_formats_one_behind_the_other_are_answered_in_order_and_
 
 // row: C6
 #[tokio::test]
-async fn requests_that_are_none_are_refused_in_every_format_before_any_money_moves() {
+async fn invalid_requests_are_refused_in_every_format_before_any_hold() {
     let settings = Settings {
         max_body_bytes: 100_000,
         ..Settings::default()
@@ -209,7 +209,7 @@ async fn requests_that_are_none_are_refused_in_every_format_before_any_money_mov
 
 // row: C8
 #[tokio::test]
-async fn a_key_that_is_revoked_during_streams_of_every_pair_ends_none_and_opens_none() {
+async fn a_key_revoked_during_streams_of_every_pair_ends_none_and_opens_none() {
     let house = house(TestOptions::default()).await;
     let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
     let send = async |couple: FormatPair, prompt: &str| {

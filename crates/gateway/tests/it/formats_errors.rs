@@ -193,7 +193,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
 }
 
 #[tokio::test]
-async fn a_key_that_may_not_use_an_endpoint_or_model_is_told_in_the_callers_shape() {
+async fn a_forbidden_endpoint_or_model_is_refused_in_the_callers_format() {
     let house = house(TestOptions::default()).await;
     let rules = |endpoint: bool| PolicyFields {
         endpoints: endpoint.then(|| vec!["images".to_owned()]),
@@ -225,7 +225,7 @@ async fn a_key_that_may_not_use_an_endpoint_or_model_is_told_in_the_callers_shap
 }
 
 #[tokio::test]
-async fn what_an_upstream_answers_instead_is_told_in_the_callers_shape_and_is_free() {
+async fn upstream_errors_are_reported_in_the_callers_format_and_are_free() {
     let rests = CoolDowns::new();
     let house = house(TestOptions {
         clock: rests.clock(),
@@ -312,7 +312,7 @@ async fn what_an_upstream_says_about_the_request_goes_back_in_the_callers_shape(
 }
 
 #[tokio::test]
-async fn an_error_in_the_middle_of_a_stream_is_the_formats_own_event_and_the_end() {
+async fn an_error_in_mid_stream_is_the_formats_own_event_and_the_end() {
     let house = house(TestOptions::default()).await;
     in_each(&house, FormatPair::streamed(), async |house, couple| {
         let before = house.posted_at_rest().await;

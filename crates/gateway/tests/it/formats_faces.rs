@@ -32,7 +32,7 @@ async fn tokens_read_from_a_cache_have_their_own_price() {
 }
 
 #[tokio::test]
-async fn tokens_written_to_a_cache_have_a_price_for_five_minutes_and_one_for_an_hour() {
+async fn cache_writes_have_one_price_for_five_minutes_and_one_for_an_hour() {
     let house = house(TestOptions::default()).await;
     in_each(&house, of(ClientFormat::Messages), async |house, couple| {
         let prompt = long("[[tokens:5]] [[cached:10]] [[written_5m:7]] [[written_1h:3]]");

@@ -119,7 +119,7 @@ async fn a_whole_answer_that_is_not_whole_is_502_in_every_pair() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_hangs_before_or_in_a_whole_answer_is_504_in_every_pair() {
+async fn an_upstream_hanging_in_a_buffered_answer_is_504_in_every_pair() {
     let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
     in_each(&house, whole(), async |house, couple| {
@@ -166,7 +166,7 @@ async fn a_stream_that_breaks_off_ends_with_the_formats_error_and_costs_nothing(
 }
 
 #[tokio::test]
-async fn a_stream_that_hangs_in_the_middle_ends_with_the_formats_timeout_and_costs_nothing() {
+async fn a_stream_that_hangs_ends_with_the_formats_timeout_and_is_free() {
     let rests = CoolDowns::new();
     let house = house(hasty(&rests)).await;
     let silent = ("upstream_timeout", "upstream_timeout");
@@ -230,7 +230,7 @@ async fn an_end_mark_that_is_missing_is_the_end_where_the_reason_was_told() {
 }
 
 #[tokio::test]
-async fn usage_that_nobody_tells_is_counted_and_marked_in_every_pair() {
+async fn usage_missing_upstream_is_estimated_and_marked_in_every_pair() {
     let house = house(TestOptions::default()).await;
     in_each(&house, FormatPair::all(), async |house, couple| {
         let got = struck(house, couple, "no_usage").await;

@@ -152,7 +152,7 @@ async fn post(house: &TestGateway, path: &str, body: &Value) -> GatewayResponse 
 
 // covers: G-1-07, G-1-08, D-7-CHAT-14
 #[tokio::test]
-async fn a_model_has_the_doors_of_its_record_and_geminis_only_under_its_name() {
+async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
     let house = house(TestOptions::default()).await;
     house.sell(DOORS).await;
     let base = house.simulator.base_url();

@@ -58,7 +58,7 @@ async fn until_asked(house: &TestGateway, calls: usize) {
 }
 
 #[tokio::test]
-async fn a_reader_who_leaves_pays_for_what_had_come_in_every_pair() {
+async fn a_disconnected_reader_pays_for_received_output_in_every_pair() {
     let house = house(TestOptions::default()).await;
     in_each(&house, FormatPair::streamed(), async |house, couple| {
         let before = house.posted_at_rest().await;
@@ -221,7 +221,7 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
 }
 
 #[tokio::test]
-async fn books_that_stay_away_end_an_answer_with_the_formats_error_and_cost_nothing() {
+async fn a_ledger_outage_ends_an_answer_with_the_formats_error_uncharged() {
     let house = house(TestOptions {
         breakable: true,
         ..TestOptions::default()

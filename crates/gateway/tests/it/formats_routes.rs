@@ -160,7 +160,7 @@ async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_thought_brings_its_conversation_home_and_is_left_out_elsewhere_with_a_warning() {
+async fn a_reasoning_block_is_sticky_and_dropped_elsewhere_with_a_warning() {
     let house = house(TestOptions::default()).await;
     let mut couples = FormatPair::all();
     couples.retain(|couple| couple.upstream != ClientFormat::Chat);
@@ -231,7 +231,7 @@ fn unspeakable(couple: FormatPair) -> (&'static str, Value) {
 }
 
 #[tokio::test]
-async fn what_cannot_be_said_is_warned_of_and_refused_in_strict_mode_with_its_field() {
+async fn untranslatable_fields_warn_and_are_refused_by_name_in_strict_mode() {
     let house = house(TestOptions::default()).await;
     let mut couples = FormatPair::all();
     couples.retain(|couple| couple.caller != couple.upstream);

@@ -116,7 +116,7 @@ async fn an_answer_without_measure_is_cut_off_and_costs_nothing_in_every_pair() 
 
 // row: U13
 #[tokio::test]
-async fn usage_that_lies_is_charged_no_further_than_the_wallet_goes_in_every_pair() {
+async fn false_usage_is_charged_up_to_the_balance_in_every_pair() {
     const WALLET: i64 = 3_000_000;
     let house = house(TestOptions::default()).await;
     in_each(&house, FormatPair::all(), async |house, couple| {

@@ -71,7 +71,7 @@ async fn a_body_that_never_ends_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_promised_take_their_room_before_they_come() {
+async fn announced_bodies_reserve_their_bytes_before_they_arrive() {
     let settings = Settings {
         max_body_bytes: 1_000,
         max_buffered_bytes: 10_000,
@@ -167,7 +167,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn streams_that_are_opened_and_reset_without_end_close_their_connection_alone() {
+async fn a_rapid_reset_attack_closes_its_own_connection_only() {
     let house = TestGateway::new().await;
     let mut stream = connect(&house).await;
     let mut flood = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
@@ -189,7 +189,7 @@ async fn streams_that_are_opened_and_reset_without_end_close_their_connection_al
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_reader_who_stalls_does_not_slow_ninety_nine_others() {
+async fn one_stalled_reader_does_not_slow_ninety_nine_others() {
     let house = TestGateway::new().await;
     let body = ask_streaming("Go on [[tokens:20000]]").to_string();
     let request = format!(

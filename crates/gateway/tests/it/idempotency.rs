@@ -64,7 +64,7 @@ fn with(idempotency: IdempotencySettings) -> Settings {
 
 // covers: D-1-26, D-4-42, D-4-44
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_at_once_over_three_nodes_are_one_call_one_charge_and_one_answer() {
+async fn a_hundred_duplicates_on_three_nodes_are_one_call_and_one_charge() {
     let house = TestGateway::new().await;
     let many = house
         .make_key(PolicyFields {

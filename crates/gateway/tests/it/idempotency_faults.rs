@@ -41,7 +41,7 @@ async fn a_node_that_dies_with_a_call_frees_its_key() {
 }
 
 #[tokio::test]
-async fn books_that_are_away_when_the_answer_is_done_charge_nothing_and_free_the_key() {
+async fn a_ledger_outage_at_settlement_charges_nothing_and_frees_the_key() {
     let house = TestGateway::through_a_wire().await;
     let wire = house.wire.as_ref().unwrap();
     let body = ask_streaming("Go on [[tokens:40]] [[pace:50]]");

@@ -117,7 +117,7 @@ async fn the_601st_request_in_a_minute_is_refused() {
 
 // covers: D-5-02
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_65th_call_at_once_is_refused_and_a_place_comes_back_when_a_caller_leaves() {
+async fn the_65th_concurrent_call_is_refused_until_a_caller_leaves() {
     let house = usual(Settings::default(), 10_000_000_000_000).await;
     let mut open = Vec::new();
     for _ in 0..64 {

@@ -217,7 +217,7 @@ async fn a_key_sees_what_it_may_use_and_no_more() {
 
 // covers: D-3-32, D-4-21
 #[tokio::test]
-async fn a_model_without_a_door_cannot_be_called() {
+async fn a_model_without_an_endpoint_cannot_be_called() {
     let house = house().await;
     let mut body = ask("Hello");
     body["model"] = "tune".into();

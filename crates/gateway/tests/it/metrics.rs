@@ -196,7 +196,7 @@ async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
 }
 
 #[tokio::test]
-async fn a_channel_that_fails_again_and_again_shows_as_left_alone_and_a_limit_as_rest() {
+async fn metrics_show_a_failing_channel_as_skipped_and_a_limit_as_cool_down() {
     let house = TestGateway::new().await;
     for (fault, times) in [
         (Fault::Status(500), 5),

@@ -98,7 +98,7 @@ fn prompt_of(tokens: usize) -> String {
 
 // covers: G-2.6-80, G-2.6-82
 #[tokio::test]
-async fn a_context_at_the_threshold_pays_the_lower_tier_and_one_token_more_the_higher() {
+async fn a_context_at_the_threshold_pays_the_lower_tier_and_above_the_higher() {
     let house = house(TestOptions {
         paid: 0,
         trial: 10_000_000_000,
@@ -124,7 +124,7 @@ async fn a_context_at_the_threshold_pays_the_lower_tier_and_one_token_more_the_h
 
 // covers: G-2.6-83
 #[tokio::test]
-async fn a_field_that_a_tier_names_is_charged_by_it_and_its_absence_is_written_out() {
+async fn a_field_named_by_a_tier_sets_the_price_and_its_default_is_sent() {
     let house = house(TestOptions::default()).await;
     let mut body = ask("sim-tiers", &prompt_of(20));
     for (word, input, output, tier, sent) in [
@@ -158,7 +158,7 @@ async fn a_field_that_a_tier_names_is_charged_by_it_and_its_absence_is_written_o
 
 // covers: G-2.6-84
 #[tokio::test]
-async fn a_window_of_hours_is_charged_inside_and_not_outside_by_the_clock_of_its_zone() {
+async fn an_hourly_price_window_is_charged_by_the_clock_of_its_zone() {
     // The next Monday, 00:00 in UTC, which is 08:00 in Shanghai; the first day of all was a Thursday.
     let days = SystemClock.now().seconds() / (24 * 3_600);
     let monday = (days + 7 - (days + 3) % 7) * 24 * 3_600;
@@ -257,7 +257,7 @@ async fn the_first_top_up_moves_an_account_to_the_paid_column() {
 
 // covers: D-2-25, D-2-27, D-2-28, D-2-29, D-2-30, D-2-31
 #[tokio::test]
-async fn a_group_has_its_own_price_and_auto_takes_the_first_group_that_sells_the_model() {
+async fn a_group_has_its_own_price_and_auto_takes_the_first_that_sells() {
     let mut house = house(TestOptions::default()).await;
     house
         .sell(

@@ -23,7 +23,7 @@ const CAP: u64 = 500;
 const MODEL: &str = "unserved";
 
 #[tokio::test]
-async fn every_answer_of_every_provider_is_read_and_billed_as_its_vendor_means_it() {
+async fn every_recorded_provider_answer_is_parsed_and_billed_correctly() {
     let providers = Providers::builtin().unwrap();
     let house = TestGateway::new().await;
     let (mut wrong, mut played) = (Vec::new(), 0);

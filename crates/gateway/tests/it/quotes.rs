@@ -85,7 +85,7 @@ async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
 }
 
 #[tokio::test]
-async fn a_stream_of_a_model_whose_length_nobody_knows_cannot_pass_its_quote() {
+async fn a_stream_of_a_model_without_a_known_limit_cannot_exceed_its_quote() {
     let house = TestGateway::new().await;
     let mut body = ask_streaming("Go on [[tokens:9000]]");
     // The record says how long answers become: that is the vendor's limit, and nothing is written.
@@ -190,7 +190,7 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
 
 // covers: D-7-MON-08
 #[tokio::test]
-async fn a_quote_is_for_its_body_its_account_and_for_nobody_who_changes_it() {
+async fn a_quote_holds_for_its_exact_body_and_account_only() {
     let mut house = TestGateway::new().await;
     let body = ask("Hello [[tokens:5]]");
     let quote = house.quote(&body).await.json();
@@ -404,7 +404,7 @@ async fn the_health_of_a_route_follows_failures_seen_by_all_nodes() {
 }
 
 #[tokio::test]
-async fn a_reasoning_model_of_openai_gets_max_tokens_under_its_newer_name_and_the_quote_says_so() {
+async fn openai_reasoning_models_get_max_completion_tokens_as_quoted() {
     let house = TestGateway::new().await;
     let mut body = ask("Hello [[tokens:50]]");
     body["model"] = json!("sim-reason");

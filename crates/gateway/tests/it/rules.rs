@@ -129,7 +129,7 @@ async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named(
 
 // covers: D-3-54, D-3-55
 #[tokio::test]
-async fn too_many_calls_are_refused_and_one_account_leaves_room_for_others() {
+async fn too_many_calls_are_refused_and_one_account_cannot_block_others() {
     let settings = Settings {
         max_in_flight: 10,
         account_share: 5,
@@ -155,7 +155,7 @@ async fn too_many_calls_are_refused_and_one_account_leaves_room_for_others() {
 
 // covers: D-3-53
 #[tokio::test]
-async fn a_model_that_nobody_serves_has_no_route() {
+async fn a_model_without_a_channel_has_no_route() {
     let house = TestGateway::new().await;
     let mut body = ask("Hello");
     body["model"] = "unserved".into();
@@ -168,7 +168,7 @@ async fn a_model_that_nobody_serves_has_no_route() {
 
 // covers: D-3-77, D-3-79
 #[tokio::test]
-async fn mistakes_of_callers_do_not_count_against_a_channel_and_a_limit_cools_its_credential() {
+async fn caller_errors_spare_the_channel_and_a_429_cools_its_credential() {
     let house = TestGateway::new().await;
     let mut wrong = ask("Hello");
     wrong["temperature"] = 9.into();
@@ -206,7 +206,7 @@ async fn mistakes_of_callers_do_not_count_against_a_channel_and_a_limit_cools_it
 
 // covers: D-3-56, D-3-57, D-3-58
 #[tokio::test]
-async fn a_database_that_is_away_is_503_within_a_second_and_the_first_call_after_it_works() {
+async fn a_database_outage_is_503_within_a_second_and_recovery_is_immediate() {
     let house = TestGateway::through_a_wire().await;
     let wire = house.wire.as_ref().unwrap();
     assert_eq!(house.chat(&ask("Hello")).await.status, 200);

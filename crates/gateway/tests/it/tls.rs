@@ -75,7 +75,7 @@ async fn ask(address: std::net::SocketAddr, trusted: &[u8], protocol: &[u8]) -> 
 }
 
 #[tokio::test]
-async fn tls_is_served_from_files_and_a_renewed_certificate_is_taken_without_a_restart() {
+async fn tls_is_served_from_files_and_reloads_a_renewed_certificate() {
     let house = TestGateway::new().await;
     let folder = tempfile::tempdir().unwrap();
     let files = make(folder.path());

@@ -248,7 +248,7 @@ async fn a_ratio_of_calls_is_traced_and_none_if_it_is_zero() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_or_silent_costs_calls_nothing_and_drops_are_counted() {
+async fn an_absent_or_silent_collector_delays_no_call_and_drops_are_counted() {
     let (house, collector) = traced(1_000).await;
     collector.status.store(SILENT, Ordering::SeqCst);
     let began = Instant::now();

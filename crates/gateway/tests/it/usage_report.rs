@@ -168,7 +168,7 @@ async fn sums_in_json_and_csv_are_those_of_the_ledger_for_every_grouping() {
 }
 
 #[tokio::test]
-async fn a_key_sees_its_own_and_lower_usage_and_nobody_elses() {
+async fn a_key_sees_its_own_and_its_descendants_usage_only() {
     let house = TestGateway::new().await;
     let (parent_id, parent) = house.key_below(None, PolicyFields::default()).await;
     let (child_id, child) = house
@@ -334,7 +334,7 @@ async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
 
 // covers: D-1-42
 #[tokio::test]
-async fn after_a_stream_the_cost_and_the_warnings_of_a_call_are_told_to_its_account_alone() {
+async fn after_a_stream_only_its_account_can_read_cost_and_warnings() {
     let house = TestGateway::with(Settings::default(), 0, 1_000_000).await;
     let mut body = ask_streaming("Hello [[tokens:5]]");
     body["reasoning_effort"] = "low".into();

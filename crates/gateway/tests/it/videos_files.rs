@@ -70,7 +70,7 @@ async fn mirror(house: &TestGateway, id: &str) {
 
 // covers: D-4-08, D-4-09, D-4-10, D-4-11, D-4-12, D-4-13
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_is_served_whole_and_in_parts_before_it_is_ours_and_when_its_upstream_is_gone() {
+async fn a_file_is_served_in_ranges_before_it_is_stored_and_after() {
     let house = studio(quick()).await;
     let id = made(&house, &cat("")).await;
     let link = done(&house, &id).await;
@@ -217,7 +217,7 @@ async fn every_vendors_file_is_fetched_by_our_link() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_shows_a_file_and_with_download_saves_it_under_its_name_wherever_it_lies() {
+async fn a_link_shows_a_file_and_with_download_saves_it_under_its_name() {
     let house = studio(quick()).await;
     let id = made(&house, &cat("")).await;
     let link = done(&house, &id).await;
@@ -248,7 +248,7 @@ async fn a_link_shows_a_file_and_with_download_saves_it_under_its_name_wherever_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_comes_late_is_fetched_again_and_one_that_never_comes_fails_no_task() {
+async fn a_late_file_is_fetched_again_and_a_missing_one_fails_no_task() {
     let house = studio(quick()).await;
     let late = made(&house, &cat("[[job:file_later:2]]")).await;
     let link = done(&house, &late).await;

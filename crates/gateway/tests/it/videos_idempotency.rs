@@ -78,7 +78,7 @@ async fn many_at_once_with_one_key_are_one_job() {
 
 /// As many of each library are let in as come.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_at_once_over_three_nodes_are_one_job_one_charge_and_one_answer() {
+async fn a_hundred_duplicates_on_three_nodes_are_one_job_and_one_charge() {
     let house = studio(quick()).await;
     let second = house.node("n2", Arc::new(SystemClock), quick()).await;
     let third = house.node("n3", Arc::new(SystemClock), quick()).await;

@@ -112,7 +112,7 @@ async fn endless(pause: Duration, piece: usize) -> (String, Arc<AtomicU64>) {
 
 // covers: D-6-M-03
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_is_slow_or_large_is_given_up_after_ten_seconds_or_64_megabytes() {
+async fn a_slow_or_large_file_is_abandoned_after_10_seconds_or_64_megabytes() {
     let house = studio(quick()).await;
     let (slow, _) = endless(Duration::from_millis(100), 100).await;
     let began = std::time::Instant::now();
@@ -135,7 +135,7 @@ async fn a_file_that_is_slow_or_large_is_given_up_after_ten_seconds_or_64_megaby
 
 // covers: D-2-65, D-2-66, D-2-67, D-6-M-05
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn media_that_cannot_be_measured_are_charged_at_the_most_and_the_difference_comes_back() {
+async fn unmeasurable_media_reserve_the_maximum_and_refund_the_difference() {
     let house = studio(quick()).await;
     // One vendor reads the length from the name, another from the query.
     let seven = format!("{PRIVATE}/clip-7s.mp4?ms=7000");

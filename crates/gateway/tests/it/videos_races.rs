@@ -97,7 +97,7 @@ async fn a_job_that_is_told_of_after_its_task_has_ended_is_a_loss_and_no_charge(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_is_told_although_nobody_heard_that_its_task_was_undone() {
+async fn a_refusal_is_reported_although_the_rollbacks_answer_was_lost() {
     let (house, road) = torn().await;
     road.delay(Duration::from_secs(1));
     let asks = body("[[id:refused]] [[job:refuse:InvalidParameter]]");

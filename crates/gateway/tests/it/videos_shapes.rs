@@ -103,7 +103,7 @@ async fn both_shapes_show_the_same_row_in_every_state() {
 
 // covers: G-3.1-02, G-4.2-19, D-4-06
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_paths_make_the_same_task_and_neither_tells_the_upstreams_name_of_it() {
+async fn both_paths_create_the_same_task_and_hide_the_upstreams_id() {
     let house = studio(quick()).await;
     let body = Bytes::from(cat("").to_string());
     let got = GatewayResponse::read(house.send(Method::POST, OLDER, body).await).await;
@@ -219,7 +219,7 @@ async fn tasks_are_listed_page_by_page_in_either_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_to_wait_is_told_when_it_ends_or_when_the_wait_does() {
+async fn a_waiting_caller_is_answered_when_the_task_or_the_wait_ends() {
     let house = studio(quick()).await;
     let id = made(&house, &cat("")).await;
     let path = format!("/v1/videos/{id}?wait=30");
@@ -235,7 +235,7 @@ async fn who_asks_to_wait_is_told_when_it_ends_or_when_the_wait_does() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn progress_is_passed_on_where_it_is_told_and_guessed_and_marked_where_it_is_not() {
+async fn progress_is_passed_on_or_estimated_and_marked() {
     let house = studio(quick()).await;
     let base = format!("http://{}/v1", house.simulator.address());
     relay(&house, &base).await;

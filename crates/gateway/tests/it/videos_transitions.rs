@@ -71,7 +71,7 @@ async fn a_task_that_was_written_and_never_sent_is_taken_over_after_its_lease() 
 
 // covers: D-2-68, D-2-69, D-2-71
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_submission_nobody_answers_is_never_sent_again_and_is_written_off_at_the_deadline() {
+async fn an_unanswered_submission_is_never_resent_and_is_written_off() {
     let house = studio(hurried(|video| video.deadline = Duration::from_secs(8))).await;
     let lost = make(&house, &cat("[[id:lost]][[job:lost]]")).await;
     let silent =
@@ -100,7 +100,7 @@ async fn a_submission_nobody_answers_is_never_sent_again_and_is_written_off_at_t
 
 // covers: D-2-70
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_submission_nobody_answers_is_found_where_the_upstream_keeps_our_name() {
+async fn an_unanswered_submission_is_looked_up_by_our_name() {
     let house = studio(hurried(|video| video.call_wait = Duration::from_secs(1))).await;
     for wish in ["lost", "silent"] {
         for model in ["kling-v3", "kling-3.0-turbo"] {
@@ -123,7 +123,7 @@ async fn a_submission_nobody_answers_is_found_where_the_upstream_keeps_our_name(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sender_that_dies_is_followed_by_a_question_and_not_by_another_submission() {
+async fn a_failed_sender_leads_to_a_lookup_and_not_to_a_resubmission() {
     let house = studio(hurried(|video| {
         video.deadline = Duration::from_secs(9);
         video.call_wait = Duration::from_millis(500);
@@ -160,7 +160,7 @@ async fn a_full_lane_is_waited_for_with_the_money_held() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn accounts_take_turns_when_there_is_room_again() {
+async fn accounts_take_turns_when_a_slot_is_free_again() {
     let house = studio(hurried(|video| video.at_once = 2)).await;
     let other = account(&house.console, MONEY, 0).await;
     let other = house.key_of(other, PolicyFields::default()).await;
@@ -193,7 +193,7 @@ async fn accounts_take_turns_when_there_is_room_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_that_waited_too_long_for_room_fails_for_nothing() {
+async fn a_task_that_waited_too_long_for_a_slot_fails_uncharged() {
     let house = studio(hurried(|video| video.queue = Duration::from_secs(1))).await;
     let id = made(&house, &cat("[[id:w]][[job:full:1000]]")).await;
     let task = ended(&house, &id).await;
@@ -209,7 +209,7 @@ async fn a_task_that_waited_too_long_for_room_fails_for_nothing() {
 
 // covers: D-6-A-09
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_word_nobody_knows_means_that_it_runs() {
+async fn an_unknown_upstream_status_means_running() {
     let house = studio(quick()).await;
     let wish = "[[job:odd]][[job:wait_ms:0]][[job:ms:900]]";
     let bodies = [
@@ -259,7 +259,7 @@ async fn a_job_that_never_ends_is_refunded_and_written_off_at_its_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_that_is_refused_when_a_worker_sends_it_fails_in_the_upstreams_words() {
+async fn a_task_refused_at_a_workers_submission_fails_with_the_upstreams_text() {
     let house = studio(quick()).await;
     fill(&house).await;
     let id = made(&house, &cat("[[id:r]][[job:refuse:InvalidParameter]]")).await;

@@ -17,7 +17,7 @@ async fn patch(house: &TestGateway, path: &str, body: &Value) -> GatewayResponse
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_webhook_is_made_with_a_secret_that_is_shown_once_and_nobody_elses() {
+async fn a_webhook_is_created_with_its_own_secret_shown_once() {
     let house = TestGateway::new().await;
     let url = "http://127.0.0.1:9999/hook/very-secret-path";
     let ask = json!({ "url": url, "topics": ["task.completed"], "description": "n8n" });
@@ -146,7 +146,7 @@ async fn what_cannot_be_meant_is_refused_and_an_account_has_twenty_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_happens_is_told_once_signed_and_to_whom_it_was_promised() {
+async fn events_are_delivered_once_signed_and_to_their_subscribers() {
     let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let everything = hook(&house, &receiver).await;
@@ -184,7 +184,7 @@ async fn what_happens_is_told_once_signed_and_to_whom_it_was_promised() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_is_rolled_back_is_told_to_nobody() {
+async fn a_rolled_back_event_is_not_delivered() {
     let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
@@ -211,7 +211,7 @@ async fn an_event_that_is_rolled_back_is_told_to_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_concerns_everybody_is_told_to_every_account_that_wants_it() {
+async fn system_events_are_delivered_to_every_subscribed_account() {
     let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let own = hook(&house, &receiver).await;

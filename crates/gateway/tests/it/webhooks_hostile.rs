@@ -75,7 +75,7 @@ async fn half_a_gigabyte_of_thanks_is_read_to_its_bound_and_counts_as_thanks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_hangs_up_or_is_not_there_or_shows_no_certificate_is_tried_later() {
+async fn a_receiver_that_hangs_up_is_absent_or_untrusted_is_retried_later() {
     let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
@@ -97,7 +97,7 @@ async fn who_hangs_up_or_is_not_there_or_shows_no_certificate_is_tried_later() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_hangs_keeps_nobody_else_waiting_and_is_left_in_time() {
+async fn a_hanging_receiver_delays_no_other_and_times_out() {
     let house = TestGateway::build(with(WebhookSettings {
         at_once: 4,
         per_webhook: 2,
@@ -129,7 +129,7 @@ async fn who_hangs_keeps_nobody_else_waiting_and_is_left_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_says_gone_is_paused_until_it_is_resumed_and_gets_what_waited() {
+async fn a_receiver_that_answers_410_is_paused_and_resumed_with_the_backlog() {
     let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;

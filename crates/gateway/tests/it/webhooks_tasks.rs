@@ -90,7 +90,7 @@ async fn a_video_tells_its_own_address_of_its_end_and_no_upstream_learns_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_that_fails_tells_so_also_when_it_came_as_a_form_and_after_a_rotation() {
+async fn a_failed_task_notifies_also_for_forms_and_after_a_rotation() {
     let house = studio(quick()).await;
     let receiver = Receiver::start().await;
     // Had before the first task is.
@@ -138,7 +138,7 @@ async fn a_task_that_fails_tells_so_also_when_it_came_as_a_form_and_after_a_rota
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_is_not_public_is_refused_before_money_moves_for_every_family() {
+async fn a_non_public_address_is_refused_before_the_hold_for_every_family() {
     let house = studio(quick()).await;
     for url in [
         "http://10.1.2.3/hook",

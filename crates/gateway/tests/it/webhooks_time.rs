@@ -22,7 +22,7 @@ fn wait_of(delivery: &Value) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_fails_is_tried_again_after_longer_and_longer_waits_with_the_same_id() {
+async fn failed_deliveries_are_retried_with_backoff_and_the_same_id() {
     let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
@@ -73,7 +73,7 @@ async fn what_fails_is_tried_again_after_longer_and_longer_waits_with_the_same_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_only_fails_for_three_days_is_paused_and_resumed_and_what_failed_is_replayed() {
+async fn a_receiver_failing_for_three_days_is_paused_resumed_and_replayed() {
     let house = TestGateway::new().await;
     let receiver = Receiver::start().await;
     let made = hook(&house, &receiver).await;
@@ -179,7 +179,7 @@ async fn the_old_secret_signs_beside_the_new_one_for_a_day() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_node_took_and_never_answered_for_is_sent_by_another_with_the_same_id() {
+async fn a_delivery_claimed_by_a_dead_node_is_resent_with_the_same_id() {
     let house = TestGateway::build(TestOptions {
         settings: Settings {
             webhooks: WebhookSettings {

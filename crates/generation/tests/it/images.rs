@@ -260,7 +260,7 @@ fn pictures_that_cannot_be_are_refused_by_their_field() {
 
 // covers: G-4.3-05, G-4.3-07
 #[test]
-fn a_missing_size_or_quality_is_the_models_own_and_is_written_only_where_it_moves_the_price() {
+fn an_absent_size_or_quality_is_the_default_and_is_sent_if_priced() {
     for name in ["size", "quality"] {
         let specs = json!({ "default_size": "2x2", "default_quality": "2x2" });
         let free = planned(&fox(), &json!({ "specs": specs })).unwrap();

@@ -42,7 +42,7 @@ fn as_text(shown: &RenderedTranscript) -> &str {
 
 // covers: G-2.5-02, G-2.5-03
 #[test]
-fn json_has_the_text_and_what_is_billed_at_both_doors() {
+fn json_has_the_text_and_the_billed_units_on_both_endpoints() {
     for door in [
         TranscriptionEndpoint::Transcriptions,
         TranscriptionEndpoint::Translations,
@@ -100,7 +100,7 @@ fn verbose_json_tells_task_language_length_and_segments() {
 }
 
 #[test]
-fn times_that_nobody_told_are_not_made_up() {
+fn times_missing_upstream_are_not_invented() {
     let timeless = Transcript {
         segments: Vec::new(),
         ..talk()

@@ -180,7 +180,7 @@ fn a_file_is_as_large_as_the_record_of_its_model_allows() {
 
 // covers: G-4.5-11, G-4.5-12, G-4.5-13
 #[test]
-fn a_model_with_restricted_uploads_takes_wav_of_16_bits_and_ogg_and_nothing_else() {
+fn a_model_with_restricted_uploads_takes_16_bit_wav_and_ogg_only() {
     let record = json!({
         "accepted_upload_formats": ["wav", "ogg"],
         "specs": { "upload_pcm_bits": 16 },

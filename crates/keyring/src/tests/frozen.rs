@@ -91,7 +91,7 @@ fn frozen_texts_of_both_generations_open() {
 }
 
 #[test]
-fn frozen_ids_open_and_are_made_again_letter_by_letter() {
+fn frozen_ids_open_and_are_reproduced_exactly() {
     let binding = Binding::of_account(account(42), b"responses");
     let old = "resp_AQABZsOFijjswK4JyKgPQoecjpRNbG9FCIfDB6Wu6FM";
     let new = "resp_AQACXDFTAzl6HcuYDWg6BnPPbnwe4p5vOAhFjo-1v6o";
@@ -104,7 +104,7 @@ fn frozen_ids_open_and_are_made_again_letter_by_letter() {
 }
 
 #[test]
-fn frozen_signatures_verify_and_are_made_again_letter_by_letter() {
+fn frozen_signatures_verify_and_are_reproduced_exactly() {
     let binding = Binding::of_account(account(42), b"media");
     let parts: [&[u8]; 2] = [b"task_1.mp4", b"1700000000"];
     let old = "AQABqcrSyLltlNVQ9yUAbMRFH_syiIUctLhR9liKRwqMqQg";

@@ -65,7 +65,7 @@ fn a_rotation_adds_a_generation_and_retires_the_one_before_the_last() {
 }
 
 #[test]
-fn new_tokens_are_under_the_current_generation_and_old_ones_need_resealing() {
+fn new_tokens_use_the_current_generation_and_old_ones_need_resealing() {
     let binding = Binding::of_operator(b"row");
     let before = keyring_of(&document(0));
     let after = keyring_of(&document(1));

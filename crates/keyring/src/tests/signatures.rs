@@ -77,7 +77,7 @@ fn moving_a_byte_between_parts_or_dropping_an_empty_part_is_noticed() {
 }
 
 #[test]
-fn every_single_flipped_bit_of_a_signature_or_of_what_it_covers_is_refused() {
+fn every_flipped_bit_of_a_signature_or_of_its_message_is_refused() {
     let keyring = keyring();
     let binding = Binding::of_account(account(7), b"media");
     let part = b"video/1700000000";

@@ -86,7 +86,7 @@ fn the_tightest_stretch_refuses_and_every_stretch_counts_what_is_taken() {
 }
 
 #[test]
-fn a_limit_lowered_below_what_is_used_leaves_no_room_but_not_less_than_none() {
+fn a_limit_lowered_below_its_use_leaves_zero_and_not_less() {
     let mut state = state();
     state.windows.insert(
         DAY,
@@ -122,7 +122,7 @@ fn paid_only_needs_a_top_up_and_leaves_the_trial_wallet_alone() {
 }
 
 #[test]
-fn a_place_is_taken_once_and_a_place_nobody_knows_is_not_there() {
+fn capacity_is_claimed_once_and_an_unknown_claim_does_not_exist() {
     let mut state = state();
     let mut placed = |name| state.take(payer(), Wallets::TrialFirst, 1, &[], Some(name));
     assert_eq!(placed("q"), Err(Rejection::CapacityReached));

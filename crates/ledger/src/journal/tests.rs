@@ -25,7 +25,7 @@ fn end(number: u8) -> Uuid {
 }
 
 #[test]
-fn lines_of_two_sources_are_newest_first_and_what_came_back_stands_above_the_charge() {
+fn statement_lines_are_newest_first_with_a_refund_above_its_charge() {
     let charges = Part {
         entries: vec![
             entry(9, EntryKind::Charge, Wallet::Paid),

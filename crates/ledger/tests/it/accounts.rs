@@ -106,7 +106,7 @@ async fn a_correction_is_made_once_and_never_takes_what_is_held() {
 }
 
 #[tokio::test]
-async fn the_data_plane_cannot_change_or_delete_a_transfer_nor_can_anybody() {
+async fn no_role_can_change_or_delete_a_transfer() {
     let house = TestLedger::new().await;
     house.account(100, 0).await;
     let owner = house.db.owner().await;

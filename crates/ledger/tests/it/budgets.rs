@@ -141,7 +141,7 @@ async fn each_period_refuses_and_reopens_at_its_border_in_its_time_zone() {
 
 // covers: D-2-92, D-2-93
 #[tokio::test]
-async fn a_charge_counts_where_it_was_reserved_and_a_refund_returns_while_that_is_open() {
+async fn a_charge_counts_in_its_window_and_a_refund_while_that_is_open() {
     let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;
@@ -262,7 +262,7 @@ async fn a_budget_is_only_set_for_an_account_and_a_key_that_exist_together() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_account_cannot_spend_and_a_parent_must_be_of_the_same_account() {
+async fn a_foreign_key_cannot_spend_and_a_parent_is_of_the_same_account() {
     let house = TestLedger::new().await;
     let account = house.account(1_000, 0).await;
     let other = house.account(1_000, 0).await;

@@ -38,7 +38,7 @@ fn named(request: RequestId, account: AccountId) -> Reserve {
 }
 
 #[tokio::test]
-async fn a_charge_nobody_was_told_of_goes_back_with_its_place_and_its_key() {
+async fn an_unacknowledged_charge_is_refunded_with_its_capacity_and_key() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = impatient(&house).await;
@@ -59,7 +59,7 @@ async fn a_charge_nobody_was_told_of_goes_back_with_its_place_and_its_key() {
 }
 
 #[tokio::test]
-async fn a_charge_that_stands_is_said_until_it_is_known_whoever_hears_it() {
+async fn a_final_charge_is_submitted_until_its_outcome_is_known() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = impatient(&house).await;
@@ -113,7 +113,7 @@ async fn a_caller_dropped_between_its_answer_and_its_next_step_is_not_charged() 
 }
 
 #[tokio::test]
-async fn a_process_that_was_replaced_still_gives_back_what_nobody_was_told_of() {
+async fn a_replaced_process_still_refunds_unacknowledged_charges() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = impatient(&house).await;

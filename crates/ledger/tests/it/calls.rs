@@ -219,7 +219,7 @@ async fn the_lanes_say_what_they_were_given_before_they_end() {
 }
 
 #[tokio::test]
-async fn a_commit_of_which_nobody_knows_is_said_again_and_counted() {
+async fn a_commit_with_an_unknown_outcome_is_submitted_again_and_counted() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let wire = house.db.wire();

@@ -55,7 +55,7 @@ async fn let_it_settle_down(ledger: &Ledger, account: AccountId) {
 }
 
 #[tokio::test]
-async fn a_charge_whose_caller_left_before_it_was_said_is_never_made_unless_it_stands() {
+async fn a_charge_is_dropped_if_its_caller_left_unless_it_is_final() {
     let house = TestLedger::new().await;
     let (account, other) = (house.account(100, 0).await, house.account(100, 0).await);
     let (ledger, _tasks) = one_lane(house.data.clone(), patient()).await;
@@ -122,7 +122,7 @@ async fn what_an_unknown_commit_did_goes_back_when_its_caller_has_gone() {
 }
 
 #[tokio::test]
-async fn a_charge_that_was_heard_stays_when_it_is_said_again_and_nobody_listens() {
+async fn an_acknowledged_charge_stays_when_a_duplicate_has_no_waiter() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = one_lane(house.data.clone(), patient()).await;
@@ -144,7 +144,7 @@ async fn a_charge_that_was_heard_stays_when_it_is_said_again_and_nobody_listens(
 }
 
 #[tokio::test]
-async fn a_lane_whose_callers_have_gone_ends_though_the_database_is_away() {
+async fn a_lane_without_callers_ends_though_the_database_is_down() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (elsewhere, _tasks) = one_lane(house.data.clone(), patient()).await;

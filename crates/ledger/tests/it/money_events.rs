@@ -184,7 +184,7 @@ async fn a_mark_above_the_balance_is_told_at_once_and_a_correction_may_cross_it(
 }
 
 #[tokio::test]
-async fn a_budget_that_refuses_is_told_of_once_in_its_period_by_two_nodes_at_once() {
+async fn an_exhausted_budget_emits_one_event_per_period_from_two_nodes() {
     let house = TestLedger::new().await;
     let account = house.account(10_000, 0).await;
     budget(&house, account, Period::Daily, 100).await;

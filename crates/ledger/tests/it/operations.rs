@@ -331,7 +331,7 @@ async fn another_accounts_word_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_id_said_twice_in_one_batch_is_held_once_and_only_for_its_own_account() {
+async fn a_duplicate_id_in_a_batch_is_held_once_for_its_own_account() {
     let house = TestLedger::new().await;
     let owner = house.account(100, 0).await;
     let stranger = house.account(100, 0).await;

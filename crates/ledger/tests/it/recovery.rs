@@ -13,7 +13,7 @@ const DEAD_AFTER: Duration = Duration::from_secs(120);
 
 // covers: D-2-55, D-2-57
 #[tokio::test]
-async fn a_nodes_next_life_voids_the_request_holds_of_its_last_one_and_leaves_tasks_alone() {
+async fn a_nodes_next_epoch_voids_request_holds_and_leaves_tasks_alone() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (first, _tasks) = house.ledger("n1").await;
@@ -191,7 +191,7 @@ async fn a_thousand_holds_of_a_dead_node_are_let_go_at_its_return() {
 }
 
 #[tokio::test]
-async fn a_word_whose_caller_has_gone_is_taken_back() {
+async fn an_operation_whose_caller_left_is_compensated() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, tasks) = house.ledger("n1").await;
@@ -261,7 +261,7 @@ async fn no_transaction_of_the_ledger_sees_the_clock_jump() {
 }
 
 #[tokio::test]
-async fn a_life_is_begun_again_when_somebody_was_in_the_way_and_not_for_ever() {
+async fn beginning_an_epoch_is_retried_on_conflict_and_not_for_ever() {
     const LOCK_WAIT: Duration = Duration::from_millis(300);
     let house = TestLedger::new().await;
     let node = NodeId::new("n1").unwrap();

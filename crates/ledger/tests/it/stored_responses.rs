@@ -31,7 +31,7 @@ async fn keep(house: &TestLedger, account: AccountId, named: (&str, RequestId)) 
 }
 
 #[tokio::test]
-async fn an_answer_is_shown_once_its_call_is_charged_and_goes_with_a_call_that_is_not() {
+async fn a_stored_response_appears_with_the_charge_and_goes_without_it() {
     let house = TestLedger::new().await;
     let account = house.account(100, 0).await;
     let (ledger, _tasks) = house.ledger("n1").await;

@@ -41,7 +41,7 @@ async fn what_is_unspent_and_unheld_goes_back_and_paid_money_stays() {
 }
 
 #[tokio::test]
-async fn credit_that_is_spent_takes_nothing_of_a_later_gift() {
+async fn spent_trial_credit_does_not_expire_later_credit() {
     let house = TestLedger::new().await;
     let account = house.account(0, 100).await;
     let (ledger, _tasks) = house.ledger("n1").await;
@@ -63,7 +63,7 @@ async fn credit_that_is_spent_takes_nothing_of_a_later_gift() {
 }
 
 #[tokio::test]
-async fn nobody_and_nothing_are_taken_nothing_from() {
+async fn expiry_takes_nothing_from_empty_and_unknown_accounts() {
     let house = TestLedger::new().await;
     let empty = house.account(500, 0).await;
     assert_eq!(take_back(&house, empty).await, Money::ZERO);

@@ -86,7 +86,7 @@ async fn live(ledger: Arc<Ledger>, account: AccountId, key: Option<KeyId>) -> [i
 }
 
 #[tokio::test]
-async fn random_calls_of_two_nodes_leave_sums_that_equal_the_ledger_at_every_look() {
+async fn random_calls_of_two_nodes_keep_sums_equal_to_the_ledger() {
     let house = TestLedger::new().await;
     let (first, _first_tasks) = house.ledger("n1").await;
     let (second, _second_tasks) = house.ledger("n2").await;

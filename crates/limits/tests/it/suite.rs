@@ -255,7 +255,7 @@ async fn several_nodes_never_pass_a_limit_and_reach_it_but_for_a_slice_each() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn most_calls_wait_for_nobody() {
+async fn most_calls_wait_for_no_round_trip() {
     let redis = Redis::start().await;
     let node = Node::start(&redis, "n1").await;
     assert_eq!(
@@ -340,7 +340,7 @@ async fn a_window_is_over_by_the_clock_of_redis() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_redis_that_forgets_is_reminded_by_those_who_know() {
+async fn a_redis_that_lost_its_data_is_refilled_by_the_nodes() {
     let redis = Redis::start().await;
     let nodes = nodes(&redis, 2).await;
     let wants = [requests(1, 80)];

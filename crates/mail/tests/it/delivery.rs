@@ -9,7 +9,7 @@ use trunkline_testkit::{SmtpBehaviour, Smtp, FaultProxy, all_at_once};
 use crate::harness::{CANARY, Harness, settings};
 
 #[tokio::test]
-async fn a_letter_is_sent_once_and_what_it_said_is_gone() {
+async fn an_email_is_sent_once_and_its_content_is_deleted() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
     let worker = harness.worker(Some(&settings(&smtp.url())));
     let id = harness.write("ada@example.com", true).await;
@@ -37,7 +37,7 @@ async fn a_letter_is_sent_once_and_what_it_said_is_gone() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_down_gets_the_same_letter_when_it_is_up() {
+async fn a_server_that_was_down_gets_the_same_email_later() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
     let wire = FaultProxy::to_anything(smtp.address());
     wire.refuse();
@@ -94,7 +94,7 @@ async fn a_refusal_for_good_ends_it_and_the_operator_still_has_the_link() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_refused_is_ours_to_mend_and_the_letter_waits() {
+async fn a_refused_login_is_a_configuration_error_and_the_email_waits() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
     smtp.behave(SmtpBehaviour::NoLogin);
     let url = format!("smtp://ada:hunter2canary@{}", smtp.address());
@@ -114,7 +114,7 @@ async fn a_login_that_is_refused_is_ours_to_mend_and_the_letter_waits() {
 }
 
 #[tokio::test]
-async fn a_server_that_drops_the_line_after_the_letter_gets_it_again_under_the_same_id() {
+async fn a_connection_dropped_after_data_resends_under_the_same_message_id() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
     smtp.behave(SmtpBehaviour::DropAfterData);
     let worker = harness.worker(Some(&settings(&smtp.url())));
@@ -139,7 +139,7 @@ async fn a_server_that_drops_the_line_after_the_letter_gets_it_again_under_the_s
 }
 
 #[tokio::test]
-async fn who_dies_between_the_servers_word_and_ours_is_followed_by_another() {
+async fn a_worker_killed_before_recording_the_delivery_is_replaced() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
     let mail = settings(&smtp.url());
     let id = harness.write("ada@example.com", true).await;
@@ -164,7 +164,7 @@ async fn who_dies_between_the_servers_word_and_ours_is_followed_by_another() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_keeps_nobody_longer_than_the_setting() {
+async fn a_hanging_server_is_left_after_the_configured_timeout() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
     smtp.behave(SmtpBehaviour::Hang);
     let mut mail = settings(&smtp.url());
@@ -190,7 +190,7 @@ async fn a_server_that_hangs_keeps_nobody_longer_than_the_setting() {
 }
 
 #[tokio::test]
-async fn several_nodes_share_the_letters_and_none_is_sent_twice() {
+async fn several_nodes_share_the_emails_and_none_is_sent_twice() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
     for number in 0..30 {
         harness.write(&format!("p{number}@example.com"), true).await;
@@ -209,7 +209,7 @@ async fn several_nodes_share_the_letters_and_none_is_sent_twice() {
 }
 
 #[tokio::test]
-async fn a_letter_is_tried_for_a_day_and_its_link_is_gone_when_it_is_over() {
+async fn an_email_is_retried_for_a_day_and_its_link_is_deleted_afterwards() {
     let (harness, smtp) = (Harness::new().await, Smtp::start());
     smtp.behave(SmtpBehaviour::PutOff);
     let worker = harness.worker(Some(&settings(&smtp.url())));
@@ -235,7 +235,7 @@ async fn a_letter_is_tried_for_a_day_and_its_link_is_gone_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn without_a_server_letters_are_kept_for_the_operator() {
+async fn without_a_server_emails_are_queued_for_the_operator() {
     let harness = Harness::new().await;
     let kept = harness.write("ada@example.com", false).await;
     assert_eq!(harness.column(kept, "state").await, "kept");

@@ -131,7 +131,7 @@ fn whole_seconds_are_rounded_up_in_every_container() {
 }
 
 #[test]
-fn a_film_without_sound_has_no_audio_track() {
+fn a_movie_without_sound_has_no_audio_track() {
     for name in ["silent.mp4", "silent.mkv"] {
         assert_eq!(
             try_hear(&file(name)),

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn who_signs_nothing_or_is_unknown_is_told_so() {
+    fn unsigned_and_unknown_callers_are_refused() {
         let mut parts = signed();
         parts.headers.remove("authorization");
         let name =

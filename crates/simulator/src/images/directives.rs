@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_stand_anywhere_in_a_prompt_and_strangers_are_left_alone() {
+    fn directives_stand_anywhere_in_a_prompt_and_unknown_ones_are_ignored() {
         let directives =
             ImageDirectives::read("a [[id:x-1]] fox [[image:count:3]] [[b]] [[image:refused]]");
         let expected = ImageDirectives {

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_stand_in_any_text_and_strangers_are_left_alone() {
+    fn directives_stand_in_any_text_and_unknown_ones_are_ignored() {
         let texts = [
             "a [[id:x-1]] cat [[other]]",
             "[[social:slow:30]] [[social:500]]",

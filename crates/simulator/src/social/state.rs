@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_nobody_is_refused() {
+    fn without_a_limit_no_request_is_refused() {
         let social = Social::new(SocialSettings::default(), 9);
         assert!((0..1_000).all(|_| social.may_ask("a", 5)));
     }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wishes_stand_anywhere_in_a_prompt_and_strangers_are_left_alone() {
+    fn directives_stand_anywhere_in_a_prompt_and_unknown_ones_are_ignored() {
         let directives = JobDirectives::read(
             "a [[id:x-1]] cat [[job:ms:30]][[job:fail:Bad]] [[other]] [[job:odd]]",
         );

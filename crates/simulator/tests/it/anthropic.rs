@@ -126,7 +126,7 @@ async fn events_come_in_the_vendors_order_and_name_their_type() {
 }
 
 #[tokio::test]
-async fn thoughts_texts_and_calls_are_blocks_of_their_own_and_every_token_is_counted() {
+async fn reasoning_text_and_calls_are_separate_blocks_with_counted_tokens() {
     let simulator = started().await;
     let prompt = "[[reasoning:3]] [[redacted:2]] [[tokens:4]] [[tools:get_tide,get_weather]]";
     let mut body = with_tools(streaming(prompt));
@@ -215,7 +215,7 @@ async fn a_tool_is_called_when_choice_or_prompt_say_so_and_once_if_asked() {
 }
 
 #[tokio::test]
-async fn a_marked_prefix_is_written_once_and_read_by_the_same_key_and_model_alone() {
+async fn a_cached_prefix_is_written_once_and_read_by_its_key_and_model() {
     let simulator = started().await;
     let mut body = asking("hello");
     let text = "word ".repeat(1000);

@@ -45,7 +45,7 @@ async fn the_key_is_a_header_of_its_own_or_a_bearer() {
 }
 
 #[tokio::test]
-async fn paths_without_a_version_or_of_nobody_are_not_found() {
+async fn paths_without_a_version_or_a_vendor_are_not_found() {
     let simulator = started().await;
     let nothing = json!({"error": {"code": "404", "message": "Resource not found"}});
     for path in [

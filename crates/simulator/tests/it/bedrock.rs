@@ -220,7 +220,7 @@ async fn a_stream_is_framed_and_its_last_event_tells_the_metrics() {
 }
 
 #[tokio::test]
-async fn who_signs_wrongly_late_or_not_at_all_is_refused_in_awss_words() {
+async fn a_wrong_late_or_missing_signature_is_refused_as_aws_does() {
     let simulator = started().await;
     let body = asking("hello").to_string();
     let path = format!("/model/{MODEL}/invoke");

@@ -58,7 +58,7 @@ async fn a_client_that_leaves_before_a_whole_answer_got_nothing() {
 }
 
 #[tokio::test]
-async fn stopping_closes_the_port_and_the_connections_and_blames_nobody() {
+async fn stopping_closes_the_port_and_its_connections_without_a_client_error() {
     let simulator = started().await;
     let mut stream = send(&simulator, &streaming("[[fault:hang_mid_stream:1]]")).await;
     served(&simulator, |served| served.status == 200).await;

@@ -227,7 +227,7 @@ async fn usage_can_be_a_lie_or_missing() {
 }
 
 #[tokio::test]
-async fn rules_strike_pictures_by_model_and_the_desk_shows_what_was_made() {
+async fn rules_match_images_by_model_and_the_control_api_lists_requests() {
     let simulator = started().await;
     let rule = json!({"fault": {"image": "fail_some:1"}, "times": 1, "model": "image-01"});
     let added = ask(

@@ -158,7 +158,7 @@ async fn alibabas_sdk_is_content_with_the_pictures_of_dashscope() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tikhubs_sdk_calls_every_cell_of_social_data_and_meets_every_failure_by_its_name() {
+async fn tikhubs_sdk_calls_every_cell_and_meets_every_failure_by_name() {
     let simulator = started().await;
     let root = format!("http://{}", simulator.address());
     reads(&simulator, "tikhub_social.py", &[&root, KEY]).await;

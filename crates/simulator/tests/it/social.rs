@@ -59,7 +59,7 @@ async fn a_good_answer_has_the_whole_envelope_and_names_its_request_twice() {
 }
 
 #[tokio::test]
-async fn a_path_comes_before_a_method_a_method_before_a_token_and_a_token_before_parameters() {
+async fn path_method_token_and_parameters_are_checked_in_this_order() {
     let settings = Settings {
         keys: vec!["sk-test-1234".to_owned()],
         ..Settings::default()
@@ -93,7 +93,7 @@ async fn a_path_comes_before_a_method_a_method_before_a_token_and_a_token_before
 }
 
 #[tokio::test]
-async fn what_is_missing_or_of_the_wrong_type_is_told_in_a_list_and_what_is_unknown_is_ignored() {
+async fn missing_and_mistyped_parameters_are_listed_and_unknown_ignored() {
     let simulator = started().await;
     let place = |place: &str, name: &str, kind: &str| (json!([place, name]), kind.to_owned());
     for (query, wrong) in [

@@ -19,7 +19,7 @@ async fn both(simulator: &Simulator, wish: &str) -> [Response; 2] {
 }
 
 #[tokio::test]
-async fn a_refusal_that_is_wished_for_comes_in_the_vendors_form_and_is_not_billed() {
+async fn a_directed_refusal_has_the_vendors_form_and_is_not_billed() {
     let simulator = started().await;
     for (wish, status) in [
         ("400", 400),

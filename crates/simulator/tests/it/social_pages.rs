@@ -158,7 +158,7 @@ async fn a_search_without_its_search_id_begins_again() {
 }
 
 #[tokio::test]
-async fn an_offset_alone_does_not_page_wechat_and_a_cursor_belongs_to_its_filters() {
+async fn wechat_pages_by_cursor_and_a_cursor_belongs_to_its_filters() {
     let simulator = started().await;
     let ask = |extra: Value| {
         let mut body = json!({"keyword": "fox", "sort": "latest"});

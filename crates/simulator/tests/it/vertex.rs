@@ -118,7 +118,7 @@ fn with(name: &str, value: impl Into<Value>) -> Value {
 }
 
 #[tokio::test]
-async fn an_assertion_is_traded_for_a_token_that_opens_the_door() {
+async fn an_assertion_is_traded_for_a_token_that_is_accepted() {
     let house = TestVertex::started(600).await;
     let got = house.trade(&claims()).await;
     assert_eq!(got.json()["expires_in"], 600);
@@ -286,7 +286,7 @@ fn claude(prompt: &str) -> Value {
 }
 
 #[tokio::test]
-async fn anothers_models_answer_behind_this_door() {
+async fn partner_models_answer_on_this_endpoint() {
     let house = TestVertex::started(600).await;
     let token = house.token().await;
     let whole = "anthropic/models/sim-small:rawPredict";
@@ -311,7 +311,7 @@ async fn anothers_models_answer_behind_this_door() {
 }
 
 #[tokio::test]
-async fn a_body_for_anothers_models_is_checked_by_both_houses() {
+async fn a_body_for_partner_models_is_checked_by_both_vendors() {
     let house = TestVertex::started(600).await;
     let token = house.token().await;
     let mut named = claude("hello");

@@ -250,7 +250,7 @@ async fn a_first_frame_takes_no_ratio_on_the_newest_model() {
 }
 
 #[tokio::test]
-async fn an_edit_that_is_read_out_of_the_prompt_fails_later_and_a_stated_reference_does_not() {
+async fn an_edit_inferred_from_the_prompt_fails_later_unlike_a_reference() {
     let simulator = started().await;
     let constraint = "InvalidParameter.TaskTypeConstraint";
     let clip = media("video_url", Some("reference_video"));
@@ -359,7 +359,7 @@ async fn only_waiting_jobs_are_stopped_and_ended_ones_lose_their_record() {
 }
 
 #[tokio::test]
-async fn keys_rooms_and_lists_are_an_accounts_own() {
+async fn keys_slots_and_lists_belong_to_one_account() {
     let settings = Settings {
         keys: vec!["sk-test-1234".to_owned(), "sk-test-5678".to_owned()],
         video: VideoSettings {
@@ -411,7 +411,7 @@ async fn keys_rooms_and_lists_are_an_accounts_own() {
 
 /// What the gateway's family B makes of requests, as its own cases write it.
 #[tokio::test]
-async fn every_body_of_the_gateways_cases_makes_a_job_of_the_length_that_is_billed() {
+async fn every_body_of_the_gateways_cases_makes_a_job_of_the_billed_length() {
     let simulator = started().await;
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../video/tests/fixtures/b");
     let mut refused = Vec::new();

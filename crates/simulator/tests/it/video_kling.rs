@@ -294,7 +294,7 @@ async fn what_the_vendor_rejects_is_rejected_and_makes_no_job() {
 }
 
 #[tokio::test]
-async fn a_job_is_known_at_its_own_path_to_its_own_account_and_by_the_callers_name() {
+async fn a_job_is_found_at_its_path_by_its_account_and_by_the_callers_name() {
     let simulator = started().await;
     let mut asked = text_job("x");
     asked["external_task_id"] = json!("mine/3");

@@ -80,7 +80,7 @@ async fn bad_fields_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_file_is_behind_the_door_once_its_job_is_done() {
+async fn a_file_is_served_once_its_job_is_done() {
     let simulator = started().await;
     let stuck = json!({"prompt": "[[job:wait_ms:0]][[job:stuck]][[job:odd]]"});
     let told = post(&simulator, PATH, &stuck).await.json();

@@ -105,7 +105,7 @@ fn each_kind_of_mistake_has_its_code() {
 
 // covers: S-8-04, S-8-05, S-8-06, S-8-07, D-7-SOC-09, D-7-SOC-49
 #[test]
-fn stated_maxima_and_lengths_are_values_and_anything_above_2048_is_too_long() {
+fn stated_maxima_and_lengths_are_enforced_and_2048_is_the_longest() {
     let long = |count: usize| "字".repeat(count);
     for (pair, query, expected) in [
         (

@@ -159,7 +159,7 @@ fn is_chinese(text: &str) -> bool {
 // covers: S-2.2-11, S-2.2-12, S-2.2-13, S-2.2-14, S-2.2-15, S-2.2-16, S-2.2-17, S-2.2-18, S-2.2-19
 // covers: D-7-SOC-28
 #[test]
-fn a_cell_of_the_catalog_has_every_field_and_its_descriptions_are_in_two_languages() {
+fn a_cell_of_the_catalog_has_every_field_described_in_two_languages() {
     for cell in Cells::builtin().unwrap().all() {
         let price = cell.price;
         let shown: Value = serde_json::from_str(&catalog_cell(cell, price, false)).unwrap();

@@ -267,7 +267,7 @@ fn a_reason_is_one_line_and_cut_with_a_mark() {
 }
 
 #[test]
-fn what_is_sealed_is_not_printed_and_its_place_cannot_be_taken_for_another() {
+fn a_sealed_value_is_not_printed_and_is_bound_to_its_row() {
     let credential = Credential {
         id: CredentialId::new(1),
         label: "a".to_owned(),

@@ -192,7 +192,7 @@ async fn a_group_that_the_account_is_not_allowed_is_refused() {
 }
 
 #[tokio::test]
-async fn nobody_gets_a_key_for_an_account_that_is_not_there_or_closed_or_for_a_time_that_is_over() {
+async fn no_key_is_issued_for_a_missing_or_closed_account_or_a_past_expiry() {
     let house = TestStore::new().await;
     let nobody = AccountId::new(7);
     let refused = house.make(nobody, None, PolicyFields::default()).await;

@@ -60,7 +60,7 @@ async fn a_limit_is_set_changed_and_removed_and_every_change_has_a_number() {
 }
 
 #[tokio::test]
-async fn a_limit_that_limits_nothing_or_nobody_is_refused() {
+async fn a_limit_without_a_value_or_a_subject_is_refused() {
     let house = TestStore::new().await;
     let refused = set(&house, &limit(None, "a", rates(None, None))).await;
     assert_eq!(refused, Err(SetLimitError::Nothing));

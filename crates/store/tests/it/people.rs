@@ -39,7 +39,7 @@ async fn the_data_plane_can_do_nothing_with_people() {
 }
 
 #[tokio::test]
-async fn the_console_deletes_nobody_and_changes_no_owner_of_a_sign_in() {
+async fn the_console_deletes_no_person_and_changes_no_owner_of_a_session() {
     let house = TestStore::new().await;
     for statement in [
         "DELETE FROM app.person",

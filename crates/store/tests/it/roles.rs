@@ -18,7 +18,7 @@ async fn is_refused(house: &TestStore, database: &Database, statement: &str, tex
 }
 
 #[tokio::test]
-async fn the_data_plane_makes_keys_below_keys_and_changes_neither_policies_nor_owners() {
+async fn the_data_plane_creates_child_keys_and_changes_no_policy_and_no_owner() {
     let house = TestStore::new().await;
     let account = house.account().await;
     house.key(account, None).await;
@@ -52,7 +52,7 @@ async fn the_data_plane_makes_keys_below_keys_and_changes_neither_policies_nor_o
 }
 
 #[tokio::test]
-async fn the_console_cannot_change_whose_a_key_is_and_nobody_deletes() {
+async fn the_console_cannot_change_a_keys_owner_and_no_role_deletes_keys() {
     let house = TestStore::new().await;
     let account = house.account().await;
     house.key(account, None).await;

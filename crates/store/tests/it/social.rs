@@ -125,7 +125,7 @@ async fn the_first_reason_stays_and_what_changes_nothing_takes_no_number() {
 }
 
 #[tokio::test]
-async fn of_two_who_pause_at_once_one_does() {
+async fn of_two_concurrent_pauses_one_takes_effect() {
     let house = TestStore::new().await;
     let data = house.db.connect(Role::Data).await;
     let (one, two) = tokio::join!(
@@ -141,7 +141,7 @@ async fn of_two_who_pause_at_once_one_does() {
 }
 
 #[tokio::test]
-async fn a_node_may_pause_and_not_resume_and_nobody_edits() {
+async fn a_node_may_pause_and_not_resume_and_no_role_edits() {
     let house = TestStore::new().await;
     let data = house.db.connect(Role::Data).await;
     pause(&data, "search", "gone", PausedBy::Gateway).await;
@@ -179,7 +179,7 @@ async fn a_node_may_pause_and_not_resume_and_nobody_edits() {
 }
 
 #[tokio::test]
-async fn the_audit_finds_a_pause_without_its_event_and_a_number_that_nobody_gave() {
+async fn the_audit_finds_a_pause_without_its_event_and_an_unassigned_number() {
     let house = TestStore::new().await;
     let forged = "INSERT INTO app.social_pause (platform, capability, reason, actor, revision)
         VALUES ('douyin', 'search', 'x', 'operator', 7)";

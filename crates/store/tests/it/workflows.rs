@@ -268,7 +268,7 @@ fn delete_all(house: &TestStore) {
 }
 
 #[tokio::test]
-async fn a_version_is_written_by_the_console_alone_and_changed_by_nobody() {
+async fn a_version_is_written_by_the_console_only_and_never_changed() {
     let house = TestStore::new().await;
     import(&house, &record("clip")).await.unwrap();
     let data = house.db.connect(Role::Data).await;

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_found_after_the_messages_without_a_letter() {
+    fn a_commit_is_found_after_the_messages_without_a_type_byte() {
         let tls = [&[0, 0, 0, 8][..], &[4, 210, 22, 47]].concat();
         let start = [&[0, 0, 0, 10][..], &PROTOCOL_3, b"u\0"].concat();
         let stream = [

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_counts_for_the_transaction_that_ran_it_and_for_no_later_one() {
+    fn a_statement_counts_for_its_own_transaction_and_for_no_later_one() {
         let mut said = TransactionLog::default();
         said.hear(&message(b'P', b"s1\0INSERT INTO a\0\0\0"));
         said.hear(&message(b'P', b"s2\0UPDATE b\0\0\0"));

@@ -36,7 +36,7 @@ async fn many_databases_can_be_made_at_once() {
 }
 
 #[tokio::test]
-async fn a_database_is_gone_with_its_handle_even_when_somebody_is_connected() {
+async fn a_database_is_dropped_with_its_handle_despite_open_connections() {
     let stays = Db::fresh().await;
     let goes = Db::fresh().await;
     let name = goes.name().to_owned();
@@ -56,7 +56,7 @@ async fn a_database_is_gone_with_its_handle_even_when_somebody_is_connected() {
 }
 
 #[tokio::test]
-async fn an_empty_database_has_no_house_in_it() {
+async fn an_empty_database_has_no_schema_in_it() {
     let empty = Db::empty().await;
     let mut migrator = PgConnection::connect(empty.migrator_url().reveal())
         .await

@@ -82,7 +82,7 @@ async fn a_line_to_nats_can_be_refused() {
 }
 
 #[tokio::test]
-async fn a_cluster_of_three_keeps_what_it_acknowledged_while_one_of_them_is_dead() {
+async fn a_cluster_of_three_keeps_acknowledged_messages_while_one_is_dead() {
     let servers = Nats::cluster().await;
     let urls: Vec<String> = servers.iter().map(Nats::url).collect();
     let client = async_nats::connect(urls.as_slice()).await.unwrap();

@@ -21,7 +21,7 @@ fn reaches(island: &NetNamespace, address: SocketAddr) -> bool {
 }
 
 #[tokio::test]
-async fn an_island_is_cut_off_by_its_cable_and_comes_back() {
+async fn a_network_namespace_is_cut_off_by_its_link_and_comes_back() {
     if !privileged().await {
         return;
     }

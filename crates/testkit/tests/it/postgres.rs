@@ -94,7 +94,7 @@ async fn a_killed_backend_takes_the_others_along_and_the_server_recovers() {
 }
 
 #[tokio::test]
-async fn a_paused_server_answers_nobody_until_it_goes_on() {
+async fn a_paused_server_answers_no_client_until_it_resumes() {
     let postgres = Postgres::own(OwnSettings::default()).await;
     let url = postgres.direct_url(Role::Data);
     let mut open = PgConnection::connect(url.reveal()).await.unwrap();

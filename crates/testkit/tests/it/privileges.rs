@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use trunkline_testkit::random_bytes;
 
-const TEST: &str = "island::an_island_is_cut_off_by_its_cable_and_comes_back";
+const TEST: &str = "island::a_network_namespace_is_cut_off_by_its_link_and_comes_back";
 
 /// Runs that test as nextest would, as a plain user, who must be able to reach the program.
 fn run_as_plain_user(folder: &Path, report: &Path, ci: &str) -> Output {
@@ -36,7 +36,7 @@ fn run_as_plain_user(folder: &Path, report: &Path, ci: &str) -> Output {
 }
 
 #[test]
-fn a_plain_user_runs_privileged_tests_or_reads_why_not_and_in_ci_that_is_an_error() {
+fn a_plain_user_runs_privileged_tests_or_they_are_skipped_and_fail_in_ci() {
     let word = u64::from_be_bytes(random_bytes());
     let folder = std::env::temp_dir().join(format!("trunkline-plain-{word:016x}"));
     fs::create_dir(&folder).unwrap();

@@ -81,7 +81,7 @@ fn a_cut_resets_what_is_open_and_lets_new_ones_in() {
 }
 
 #[test]
-fn a_black_hole_tells_nobody_and_gives_everything_back() {
+fn a_black_hole_notifies_no_peer_and_delivers_everything_later() {
     let wire = FaultProxy::to_anything(echo());
     let mut open = dial(&wire).unwrap();
     ask(&mut open).unwrap();
@@ -103,7 +103,7 @@ fn a_black_hole_tells_nobody_and_gives_everything_back() {
 }
 
 #[test]
-fn refusing_resets_what_is_open_and_lets_nobody_in() {
+fn refusing_resets_open_connections_and_accepts_none() {
     let wire = FaultProxy::to_anything(echo());
     let mut open = dial(&wire).unwrap();
     ask(&mut open).unwrap();

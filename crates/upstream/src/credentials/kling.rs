@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_token_that_may_still_be_on_its_way_is_a_secret_and_no_more_are_kept() {
+    fn every_token_that_may_still_be_in_use_is_a_secret_and_no_more_are() {
         let keys = pair("a:b").unwrap();
         for second in 0..300 {
             let at = Timestamp::from_micros(second * 1_000_000);

@@ -30,7 +30,7 @@ fn call() -> Outgoing<'static> {
 }
 
 #[tokio::test]
-async fn a_pair_of_klings_keys_signs_each_call_and_neither_it_nor_the_token_is_printed() {
+async fn klings_key_pair_signs_each_call_and_is_never_printed() {
     let client = Client::new(Duration::from_secs(1)).unwrap();
     let opened =
         Credential::new(&Auth::KlingToken, &secret("canary-access:canary-secret")).unwrap();

@@ -130,7 +130,7 @@ fn no_flipped_bit_goes_unseen() {
 }
 
 #[test]
-fn what_is_before_a_damaged_frame_is_handed_out_and_then_the_damage_is_told() {
+fn frames_before_a_damaged_one_are_delivered_and_then_the_error() {
     let fixtures = fixtures();
     let mut all = bytes(&fixtures.bedrock);
     let last = all.len() - 1;
@@ -205,7 +205,7 @@ fn failures_of_bedrock_are_errors_in_claudes_words() {
 }
 
 #[test]
-fn what_is_no_chunk_is_passed_over_or_refused_and_never_an_event_of_its_own() {
+fn a_frame_that_is_no_chunk_is_skipped_or_refused_and_is_no_event() {
     let event = header(":message-type", "event");
     let chunk = [event.clone(), header(":event-type", "chunk")].concat();
     let other = [event, header(":event-type", "initial-response")].concat();

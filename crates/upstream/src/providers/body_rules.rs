@@ -79,7 +79,7 @@ mod tests {
     use crate::Providers;
 
     #[test]
-    fn claude_behind_a_cloud_has_its_version_in_the_body_and_at_home_in_a_header() {
+    fn claude_on_a_cloud_has_its_version_in_the_body_and_else_in_a_header() {
         let all = Providers::builtin().unwrap();
         let rules = |name: &str, task| {
             let provider = all.get(name).unwrap();

@@ -50,7 +50,7 @@ fn every_file_of_the_folder_is_built_in_and_usable() {
 }
 
 #[test]
-fn every_endpoint_type_that_can_be_called_has_somebody_behind_it() {
+fn every_callable_endpoint_type_has_a_provider() {
     let all = Providers::builtin().unwrap();
     for endpoint in EndpointType::ALL {
         assert_eq!(

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_taken_only_if_it_begins_where_it_was_asked_to_and_ends_no_later() {
+    fn a_range_is_accepted_only_if_it_starts_as_asked_and_ends_no_later() {
         assert_eq!(part("bytes 10-19/100"), Some((10, 19, Some(100))));
         assert_eq!(part("bytes 10-10/*"), Some((10, 10, None)));
         for wrong in [

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denied_suffix_is_whole_labels_and_a_name_of_another_script_is_written_in_ascii() {
+    fn a_denied_suffix_matches_whole_labels_and_names_are_in_punycode() {
         for denied in [
             "http://internal/",
             "http://a.INTERNAL./",

@@ -75,7 +75,7 @@ async fn an_answer_in_frames_is_read_as_server_sent_events() {
 }
 
 #[tokio::test]
-async fn frames_that_end_or_break_in_the_middle_are_a_broken_answer_behind_what_was_good() {
+async fn a_truncated_or_broken_frame_is_an_error_after_the_good_ones() {
     let client = Client::new(LONG).unwrap();
     let all = frames();
     let mut damaged = all.clone();

@@ -86,7 +86,7 @@ impl GoogleSetup {
 }
 
 #[tokio::test]
-async fn the_assertion_is_signed_by_the_key_and_says_who_asks_for_what_and_until_when() {
+async fn the_assertion_is_signed_with_issuer_scope_and_expiry() {
     let house = house().await;
     assert_eq!(house.shown(NOW).await.unwrap(), "Bearer ya29.canary-1");
     let came = house.tokens.came();

@@ -25,7 +25,7 @@ async fn a_connection_that_closes_after_the_request_is_broken() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_breaks_under_the_next_request_is_broken_and_not_tried_again() {
+async fn a_pooled_connection_that_breaks_is_an_error_and_is_not_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}/", listener.local_addr().unwrap());
     let client = Client::new(LONG).unwrap();
@@ -54,7 +54,7 @@ async fn a_kept_connection_that_breaks_under_the_next_request_is_broken_and_not_
 }
 
 #[tokio::test]
-async fn a_port_that_nobody_listens_on_and_a_name_that_nobody_has_got_nothing() {
+async fn a_closed_port_and_an_unknown_name_are_sent_nothing() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
@@ -68,7 +68,7 @@ async fn a_port_that_nobody_listens_on_and_a_name_that_nobody_has_got_nothing() 
 }
 
 #[tokio::test]
-async fn a_connection_has_the_time_that_was_asked_for_and_clients_with_the_same_time_share_theirs()
+async fn clients_with_the_same_connect_timeout_share_connections()
 {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("https://{}/", silent.local_addr().unwrap());

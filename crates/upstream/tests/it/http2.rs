@@ -26,7 +26,7 @@ async fn house(protocols: &[&str]) -> (Client, Server) {
 }
 
 #[tokio::test]
-async fn a_provider_that_takes_http2_is_asked_in_it_for_whole_answers_and_never_for_streams() {
+async fn http2_is_used_for_buffered_answers_only_where_a_provider_allows_it() {
     let folder = tempfile::tempdir().unwrap();
     let text = "name = \"mine\"\nbase_url = \"\"\nauth = \"bearer\"\nformats = [\"openai_chat\"]\n\
                 quirks = [\"http2\"]\nconnect_ms = 1\nfirst_byte_ms = 1\nidle_ms = 1\ntotal_ms = 1\n";
@@ -79,7 +79,7 @@ async fn a_server_without_http2_is_asked_in_http1() {
 }
 
 #[tokio::test]
-async fn readers_who_stall_do_not_stall_others() {
+async fn stalled_readers_do_not_stall_others() {
     let (client, server) = house(&BOTH).await;
     let endless = server.at("/endless");
     let mut stalled = Vec::new();
@@ -118,7 +118,7 @@ async fn beyond_what_a_connection_takes_calls_have_their_own() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_it_did_not_look_at_is_not_sent_and_everything_else_is_broken() {
+async fn a_refused_stream_counts_as_not_sent_and_other_errors_as_broken() {
     let certificate = Certificate::of("localhost");
     let above_the_last = frames::go_away(0, NO_ERROR);
     let at_the_last = frames::go_away(1, NO_ERROR);

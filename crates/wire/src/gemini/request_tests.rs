@@ -114,7 +114,7 @@ fn bad_fields_are_named() {
 }
 
 #[test]
-fn every_field_of_the_cost_table_is_priced_bounded_or_refused_in_both_spellings() {
+fn every_cost_field_is_priced_bounded_or_refused_in_both_spellings() {
     for (field, treatment) in TABLE.costs {
         assert!(TABLE.known.contains(field), "{field} is a field");
         let snake: Vec<String> = field

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_is_found_wherever_it_stands_and_the_last_word_wins_field_by_field() {
+    fn usage_is_found_in_any_event_and_the_last_value_of_a_field_wins() {
         let mut tap = Tap::default();
         let piece = r#"{"id":"c","created":7,"choices":[{"index":0,"delta":{"content":"hello wörld"},"finish_reason":null}],"usage":null}"#;
         assert_eq!(observe(&mut tap, piece), FrameKind::Content);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_counted_when_nobody_tells() {
+    fn output_is_counted_if_the_upstream_reports_no_usage() {
         let mut tap = Tap::default();
         let piece = |text: &str| {
             let text = serde_json::to_string(text).unwrap();

@@ -194,14 +194,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hint_is_the_last_four_characters_of_a_long_credential_and_nothing_of_a_short_one() {
+    fn hint_is_the_last_four_characters_of_a_long_credential_only() {
         assert_eq!(hint("sk-0123456789abc"), "…9abc");
         assert_eq!(hint("sk-0123456789ab"), "…");
         assert_eq!(hint(""), "…");
     }
 
     #[test]
-    fn a_credential_that_its_provider_cannot_use_is_refused_without_being_quoted() {
+    fn a_credential_the_provider_cannot_use_is_refused_and_not_quoted() {
         let aws = Auth::SigV4("bedrock".to_owned());
         let check = |auth: &Auth, text: &str| {
             let checked = checked(auth, "main", &Secret::new(text.to_owned()));

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_nobody_can_call_yet_are_left_out() {
+    fn models_without_a_channel_are_left_out() {
         let offer = of("openai", &[]).unwrap();
         assert!(offer.models.contains_key("gpt-5-mini"));
         assert!(!offer.models.contains_key("gpt-realtime-2.1"));

@@ -76,7 +76,7 @@ fn is_word(word: &str) -> bool {
 }
 
 #[test]
-fn every_code_that_a_room_says_has_its_entry() {
+fn every_error_code_of_a_crate_has_its_entry() {
     let files = sources();
     let constants = constants(&files);
     let mut said: BTreeMap<String, PathBuf> = BTreeMap::new();

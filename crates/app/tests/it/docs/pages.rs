@@ -76,7 +76,7 @@ async fn every_block_of_the_guides_runs_and_says_what_is_true() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_client_is_installed_connected_verified_and_undone_as_its_page_says() {
+async fn each_client_page_installs_connects_verifies_and_removes_the_client() {
     every_block(&["Connect"], false).await;
 }
 

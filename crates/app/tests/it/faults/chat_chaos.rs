@@ -30,7 +30,7 @@ fn calls() -> u64 {
 
 // covers: D-2-58
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_answer_is_lost_doubled_or_charged_for_failure_while_everything_breaks() {
+async fn chaos_loses_and_doubles_no_answer_and_charges_no_failure() {
     let mut arena = ProcessHarness::new().await;
     let calls = calls();
     let load = Load::new(arena.address, &arena.key, calls);

@@ -228,7 +228,7 @@ async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exactly_the_capacity_of_a_day_is_charged_on_two_nodes_of_which_one_is_killed() {
+async fn two_nodes_charge_exactly_the_daily_capacity_though_one_is_killed() {
     let arena = ProcessHarness::of_social(&[
         ("TRUNKLINE__SOCIAL__DAILY_CAPACITY", "1000"),
         ("TRUNKLINE__SOCIAL__AT_ONCE_PER_PLATFORM", "1000"),
@@ -369,7 +369,7 @@ async fn net(arena: &ProcessHarness, id: &str) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_was_served_paid_once_and_nobody_else_while_everything_breaks() {
+async fn chaos_charges_each_served_call_once_and_no_other() {
     let mut arena = ProcessHarness::of_social(&[]).await;
     let caller = Caller::new(&arena.key);
     let node = arena.address;

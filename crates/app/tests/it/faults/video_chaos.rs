@@ -88,7 +88,7 @@ fn films() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_film_ends_once_and_its_money_with_it_while_everything_breaks() {
+async fn every_video_task_ends_and_settles_once_while_everything_breaks() {
     let mut studio = VideoCluster::new().await;
     let films = films();
     let prices = quotes(&studio).await;

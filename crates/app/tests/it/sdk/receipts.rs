@@ -179,7 +179,7 @@ fn kinds() -> [Kind; 7] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_lines_of_every_kind_of_quote_and_of_every_receipt_come_to_its_price() {
+async fn the_lines_of_every_quote_and_receipt_sum_to_its_price() {
     let dev = Dev::start().await;
     let browser = Browser::set_up(&dev).await;
     let wish = json!({ "name": "laptop" });

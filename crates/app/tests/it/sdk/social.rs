@@ -40,7 +40,7 @@ async fn get(url: &str, key: &str) -> (u16, String, Value) {
 }
 
 #[tokio::test]
-async fn dev_sells_every_cell_has_a_channel_for_each_and_answers_a_customer_who_has_paid_in() {
+async fn dev_sells_every_cell_through_a_channel_to_a_paying_customer() {
     let dev = Dev::start().await;
     let cells = Cells::builtin().unwrap();
     let count = cells.all().count();

@@ -36,7 +36,7 @@ fn tier_count_is_there_with_tiers_and_left_out_without() {
 
 // covers: G-2.6-75
 #[test]
-fn has_request_condition_tells_whether_a_field_of_the_request_moves_the_price() {
+fn has_request_condition_is_true_if_a_request_field_moves_the_price() {
     assert_eq!(faces("tiers")["has_request_condition"], json!(true));
     assert_eq!(faces("peak")["has_request_condition"], json!(false));
     assert!(faces("chat").get("has_request_condition").is_none());

@@ -32,7 +32,7 @@ prices = { billing_unit = "tokens", standard = { input = 2_000_000, output = 2_0
 
 // covers: G-2.6-46, G-2.6-47, D-2-32
 #[test]
-fn billing_rate_is_the_groups_multiplier_and_its_source_default_or_the_group() {
+fn billing_rate_is_the_group_multiplier_with_its_source() {
     let book = fixture("chat");
     let usual = seen_from(&book, "default");
     assert_eq!(usual["billing_rate"], json!(1));

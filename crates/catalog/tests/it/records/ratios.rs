@@ -23,7 +23,7 @@ fn ratio_one_is_two_dollars_a_million_input_tokens() {
 
 // covers: G-2.6-24, G-2.6-25, G-2.6-26, G-2.6-27, G-2.6-28, G-2.6-29
 #[test]
-fn the_other_ratios_are_faces_divided_by_input_and_audio_output_by_audio_input() {
+fn other_ratios_divide_by_input_and_audio_output_by_audio_input() {
     let record = served(&fixture("chat"));
     assert_eq!(record["completion_ratio"], json!(5));
     assert_eq!(record["cache_ratio"], json!(0.1));

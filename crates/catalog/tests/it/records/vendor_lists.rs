@@ -40,7 +40,7 @@ fn the_vendor_list_says_where_it_stands_for_what_and_since_when() {
 
 // covers: G-2.6-62, G-2.6-63, G-2.6-64
 #[test]
-fn list_input_is_in_the_lists_currency_and_list_input_usd_beside_our_price() {
+fn list_input_is_in_the_lists_currency_and_list_input_usd_in_ours() {
     let image = list("image");
     assert_eq!(image["list_input"], json!(0.07));
     assert_eq!(image["list_input_usd"], json!(0.01));
@@ -113,7 +113,7 @@ fn faces_are_compared_one_by_one() {
 
 // covers: G-2.6-69
 #[test]
-fn unverified_faces_are_sold_and_listed_by_nobody() {
+fn unverified_faces_are_neither_sold_nor_listed() {
     assert_eq!(
         list("disagreement")["unverified_faces"],
         json!(["cache_read"])

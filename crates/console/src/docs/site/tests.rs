@@ -79,7 +79,7 @@ fn every_link_between_pages_leads_to_a_page_and_a_heading() {
 }
 
 #[test]
-fn what_an_installation_fills_in_stands_in_its_places_and_nothing_is_left_open() {
+fn an_installations_values_fill_every_placeholder() {
     let site = built();
     for (path, file) in &site.files {
         let text = String::from_utf8(file.body.to_vec()).unwrap();
@@ -123,7 +123,7 @@ fn the_quickstart_leaves_a_place_for_a_key_that_a_reader_can_replace() {
 }
 
 #[test]
-fn no_page_carries_styles_or_scripts_in_its_tags_because_our_own_rules_forbid_them() {
+fn no_page_has_inline_styles_or_scripts_which_our_csp_forbids() {
     for page in built().pages {
         let html = &page.rendered.html;
         for never in ["style=\"", "<script", "onclick", "javascript:", "<img"] {

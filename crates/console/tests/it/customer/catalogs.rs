@@ -35,7 +35,7 @@ async fn publish(town: &CustomerConsole, text: &str) -> [u8; 32] {
 }
 
 #[tokio::test]
-async fn the_price_of_a_past_call_is_shown_line_by_line_under_the_prices_of_then() {
+async fn a_past_calls_price_is_shown_by_line_under_its_price_version() {
     let town = CustomerConsole::new().await;
     let version = publish(&town, CATALOG).await;
     let account = town.firm("Acme", 100_000_000, 0).await;
@@ -75,7 +75,7 @@ async fn the_price_of_a_past_call_is_shown_line_by_line_under_the_prices_of_then
 }
 
 #[tokio::test]
-async fn who_never_paid_in_is_shown_the_standard_price() {
+async fn an_account_without_a_top_up_sees_the_standard_price() {
     let town = CustomerConsole::new().await;
     let version = publish(&town, CATALOG).await;
     let account = town.firm("Acme", 0, 100_000_000).await;

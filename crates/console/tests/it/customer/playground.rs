@@ -14,7 +14,7 @@ async fn ask(town: &CustomerConsole, browser: &Browser) -> Value {
 }
 
 #[tokio::test]
-async fn a_person_has_one_playground_key_which_gets_another_secret_when_asked_for_again() {
+async fn a_person_has_one_playground_key_and_each_request_rotates_its_secret() {
     let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let (ada, bob) = (
@@ -44,7 +44,7 @@ async fn a_person_has_one_playground_key_which_gets_another_secret_when_asked_fo
 }
 
 #[tokio::test]
-async fn it_comes_back_to_life_after_its_two_hours_and_anew_after_it_was_deleted() {
+async fn the_key_is_renewed_after_two_hours_and_recreated_after_deletion() {
     let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 0, 0).await;
     let ada = town.member(account, Role::Owner).await;

@@ -161,7 +161,7 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
 }
 
 #[tokio::test]
-async fn nobody_who_is_not_signed_in_or_comes_from_elsewhere_gets_anything() {
+async fn unauthenticated_and_cross_site_requests_get_nothing() {
     let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let owner = town.member(account, Role::Owner).await;
@@ -191,7 +191,7 @@ async fn nobody_who_is_not_signed_in_or_comes_from_elsewhere_gets_anything() {
 }
 
 #[tokio::test]
-async fn everybody_reads_and_writes_what_their_role_allows() {
+async fn each_role_reads_and_writes_what_it_allows() {
     let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 10_000_000_000, 0).await;
     let owner = town.member(account, Role::Owner).await;

@@ -218,7 +218,7 @@ async fn the_table_has_every_line_and_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_mark_is_set_and_whoever_is_below_it_is_told() {
+async fn a_low_balance_threshold_is_set_and_accounts_below_it_are_notified() {
     let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Billing).await;
@@ -254,7 +254,7 @@ async fn a_mark_is_set_and_whoever_is_below_it_is_told() {
 }
 
 #[tokio::test]
-async fn a_balance_is_low_by_what_is_spent_and_not_by_what_is_held_and_every_page_says_the_same() {
+async fn a_balance_is_low_by_spending_not_by_holds_on_every_page() {
     let town = CustomerConsole::new().await;
     let account = town.firm("Acme", 1_000_000_000, 0).await;
     let browser = town.member(account, Role::Billing).await;

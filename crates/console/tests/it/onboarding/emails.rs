@@ -44,7 +44,7 @@ async fn without_mail_the_operator_sees_the_link_to_pass_on() {
 }
 
 #[tokio::test]
-async fn only_an_operator_who_has_just_given_the_password_sees_letters() {
+async fn only_an_operator_with_a_fresh_password_check_sees_emails() {
     let house = OnboardingConsole::with(|_| {}).await;
     let (operator, _) = house
         .person("op@example.com", Role::Owner, true, true)

@@ -45,7 +45,7 @@ async fn come(
 }
 
 #[tokio::test]
-async fn a_person_signs_in_through_a_provider_and_is_known_by_its_number_from_then_on() {
+async fn a_person_signs_in_by_oidc_and_is_identified_by_subject_afterwards() {
     let provider = Provider::start().await;
     let house = house(&provider, |_| {}).await;
     let (_, account) = house.member("ada@example.com", Role::Owner).await;
@@ -199,7 +199,7 @@ async fn a_way_is_good_once_for_one_browser_and_for_ten_minutes() {
 }
 
 #[tokio::test]
-async fn nobody_is_led_to_another_site() {
+async fn redirects_never_leave_the_site() {
     let provider = Provider::start().await;
     let house = house(&provider, |_| {}).await;
     house.member("ada@example.com", Role::Owner).await;
@@ -220,7 +220,7 @@ async fn nobody_is_led_to_another_site() {
 }
 
 #[tokio::test]
-async fn nobody_new_is_let_in_unless_they_are_invited_or_the_provider_may() {
+async fn a_new_person_needs_an_invitation_or_a_provider_that_may_sign_up() {
     let provider = Provider::start().await;
     let strict = house(&provider, |_| {}).await;
     let led = come(&mut strict.visitor(), &provider, |_| {}).await;
@@ -351,7 +351,7 @@ async fn money_and_secrets_need_a_fresh_proof_at_the_provider() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_away_is_told_and_one_with_a_new_key_is_not_believed_at_once() {
+async fn an_absent_provider_is_reported_and_a_new_key_is_not_trusted_at_once() {
     let provider = Provider::start().await;
     let house = house(&provider, |_| {}).await;
     house.member("ada@example.com", Role::Owner).await;

@@ -60,7 +60,7 @@ async fn a_code_is_worth_its_amount_once() {
 }
 
 #[tokio::test]
-async fn a_gift_is_no_top_up_and_a_paid_code_is_one() {
+async fn trial_credit_is_no_top_up_and_a_paid_code_is_one() {
     let house = OnboardingConsole::with(|_| {}).await;
     let (person, account) = house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.signed_in(person, false).await;
@@ -193,7 +193,7 @@ async fn guessing_is_bounded_by_account_and_by_network() {
 }
 
 #[tokio::test]
-async fn only_who_may_touch_the_wallet_redeems() {
+async fn only_a_role_with_wallet_rights_redeems() {
     let house = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Closed).await;
     let code = house.code("5", Wallet::Paid, None).await;
     for (number, role) in Role::ALL.into_iter().enumerate() {

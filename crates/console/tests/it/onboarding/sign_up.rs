@@ -22,7 +22,7 @@ fn facts(got: &crate::client::Response) -> (u16, Value, Vec<String>) {
 }
 
 #[tokio::test]
-async fn somebody_signs_up_proves_the_address_and_has_an_organisation() {
+async fn a_person_signs_up_verifies_the_address_and_gets_an_organisation() {
     let house = OnboardingConsole::open().await;
     let mut ada = house.visitor();
     let got = ada.sign_up(" Ada@Example.com ").await;
@@ -109,7 +109,7 @@ async fn a_known_address_is_answered_like_an_unknown_one_and_its_owner_is_told()
 }
 
 #[tokio::test]
-async fn a_stranger_who_signs_up_with_my_address_gets_no_password_into_my_account() {
+async fn a_sign_up_with_a_foreign_address_sets_no_password_on_its_account() {
     let house = OnboardingConsole::open().await;
     let mut mallory = house.visitor();
     mallory.sign_up("ada@example.com").await;
@@ -249,7 +249,7 @@ async fn a_new_password_ends_every_sign_in_and_a_bad_one_does_not_cost_the_link(
 }
 
 #[tokio::test]
-async fn the_next_letter_voids_the_link_of_the_one_before() {
+async fn the_next_email_voids_the_link_of_the_one_before() {
     let house = OnboardingConsole::open().await;
     house.member("ada@example.com", Role::Owner).await;
     let mut ada = house.visitor();
@@ -271,7 +271,7 @@ async fn the_next_letter_voids_the_link_of_the_one_before() {
 }
 
 #[tokio::test]
-async fn letters_are_bounded_by_address_and_by_network() {
+async fn emails_are_limited_per_address_and_per_network() {
     let house = OnboardingConsole::open().await;
     house.member("ada@example.com", Role::Owner).await;
     let mut visitor = house.visitor_at("198.51.100.1");
@@ -306,7 +306,7 @@ async fn letters_are_bounded_by_address_and_by_network() {
 }
 
 #[tokio::test]
-async fn who_may_sign_up_is_the_operators_to_say() {
+async fn the_operator_decides_about_open_sign_up() {
     let closed = OnboardingConsole::with(|_| {}).await;
     let got = closed.visitor().sign_up("ada@example.com").await;
     got.error(403, "sign_up_closed");
@@ -358,7 +358,7 @@ async fn who_may_sign_up_is_the_operators_to_say() {
 }
 
 #[tokio::test]
-async fn somebody_whose_address_is_not_proved_may_ask_for_another_letter() {
+async fn a_person_with_an_unverified_address_may_ask_for_another_email() {
     let house = OnboardingConsole::open().await;
     let (person, _) = house
         .person("ada@example.com", Role::Owner, false, false)

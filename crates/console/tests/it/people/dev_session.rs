@@ -64,7 +64,7 @@ async fn the_operator_of_dev_is_never_asked_for_a_password_that_does_not_exist()
 }
 
 #[tokio::test]
-async fn an_operator_who_went_through_the_form_is_the_one_whom_the_link_signs_in() {
+async fn the_link_signs_in_the_operator_created_by_the_form() {
     let (desk, seeded, token) = dev(Mode::Dev, true).await;
     let setup = desk.setup_token().await;
     let ada = Browser::from(&desk, HERE);
@@ -82,7 +82,7 @@ async fn an_operator_who_went_through_the_form_is_the_one_whom_the_link_signs_in
 }
 
 #[tokio::test]
-async fn a_wrong_token_and_one_of_an_earlier_start_sign_nobody_in() {
+async fn a_wrong_token_and_one_of_an_earlier_start_are_refused() {
     let (desk, _, _) = dev(Mode::Dev, true).await;
     let earlier = Token::fresh(&SystemRandom).unwrap();
     for wrong in [earlier.text.reveal(), "short", ""] {
@@ -96,7 +96,7 @@ async fn a_wrong_token_and_one_of_an_earlier_start_sign_nobody_in() {
 }
 
 #[tokio::test]
-async fn there_is_no_such_link_in_serve_nor_for_another_machine_nor_where_none_was_offered() {
+async fn serve_and_remote_consoles_have_no_signed_in_link() {
     for (mode, offered, address) in [
         (Mode::Live, true, HERE),
         (Mode::Live, false, HERE),

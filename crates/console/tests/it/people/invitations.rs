@@ -27,7 +27,7 @@ async fn invite(owner: &Browser<'_>, email: &str, role: &str) -> (String, Value)
 }
 
 #[tokio::test]
-async fn somebody_new_takes_an_invitation_with_a_name_and_a_password() {
+async fn a_new_person_accepts_an_invitation_with_a_name_and_a_password() {
     let desk = TestConsole::new().await;
     let owner = desk.operator().await;
     let (token, made) = invite(&owner, "Grace@Example.com", "developer").await;
@@ -92,7 +92,7 @@ async fn somebody_new_takes_an_invitation_with_a_name_and_a_password() {
 }
 
 #[tokio::test]
-async fn somebody_known_takes_it_with_their_password_or_their_sign_in() {
+async fn an_existing_person_accepts_it_with_password_or_session() {
     let desk = TestConsole::new().await;
     let operator = desk.operator().await;
     desk.db.shift_clock(601).await;
@@ -140,7 +140,7 @@ async fn somebody_known_takes_it_with_their_password_or_their_sign_in() {
 }
 
 #[tokio::test]
-async fn a_link_that_is_over_taken_back_or_replaced_is_not_good_and_nobody_is_told_which() {
+async fn an_expired_revoked_or_replaced_link_is_refused_with_one_message() {
     let desk = TestConsole::new().await;
     let owner = desk.operator().await;
     let browser = Browser::new(&desk);
@@ -166,7 +166,7 @@ async fn a_link_that_is_over_taken_back_or_replaced_is_not_good_and_nobody_is_to
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_take_one_link_at_once_one_gets_in() {
+async fn of_many_concurrent_uses_of_one_link_one_succeeds() {
     let desk = TestConsole::new().await;
     let owner = desk.operator().await;
     let (token, _) = invite(&owner, "grace@example.com", "viewer").await;
@@ -209,7 +209,7 @@ async fn where_mail_is_sent_the_link_goes_by_mail_alone_and_proves_the_address()
 }
 
 #[tokio::test]
-async fn a_letter_is_kept_for_the_operator_where_no_mail_is_sent_and_its_link_is_sealed() {
+async fn without_mail_an_email_is_queued_for_the_operator_with_a_sealed_link() {
     let desk = TestConsole::new().await;
     let owner = desk.operator().await;
     let (token, _) = invite(&owner, "grace@example.com", "viewer").await;

@@ -61,7 +61,7 @@ async fn after_five_failures_an_address_rests_and_longer_each_time() {
 }
 
 #[tokio::test]
-async fn an_address_that_nobody_has_rests_too() {
+async fn an_unknown_address_cools_down_too() {
     let desk = TestConsole::new().await;
     let browser = Browser::new(&desk);
     fail(&browser, "nobody@example.com", 8).await;
@@ -101,7 +101,7 @@ async fn a_network_has_thirty_failures_an_hour_and_is_then_told_to_wait() {
 }
 
 #[tokio::test]
-async fn who_signs_in_well_uses_up_nothing_of_the_network() {
+async fn a_successful_sign_in_does_not_count_against_the_network() {
     let desk = TestConsole::new().await;
     desk.operator().await;
     let browser = Browser::new(&desk);
@@ -165,7 +165,7 @@ async fn step_up_and_change_of_the_password_count_as_tries() {
 }
 
 #[tokio::test]
-async fn a_stranger_takes_as_long_as_a_wrong_password() {
+async fn an_unknown_address_takes_as_long_as_a_wrong_password() {
     let desk = TestConsole::new().await;
     desk.operator().await;
     let time = async |email: &'static str, address| {

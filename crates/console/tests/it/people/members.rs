@@ -17,7 +17,7 @@ async fn change(browser: &Browser<'_>, id: i64, role: &str) -> crate::client::Re
 }
 
 #[tokio::test]
-async fn everybody_sees_the_members_and_an_owner_changes_them() {
+async fn every_member_sees_the_members_and_an_owner_changes_them() {
     let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let owner = desk.member(account, "ada@example.com", Role::Owner).await;
@@ -93,7 +93,7 @@ async fn an_admin_does_all_but_touch_owners() {
 }
 
 #[tokio::test]
-async fn the_last_owner_stays_and_everybody_else_may_go() {
+async fn the_last_owner_cannot_leave_and_other_members_can() {
     let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let owner = desk.member(account, "ada@example.com", Role::Owner).await;
@@ -126,7 +126,7 @@ async fn the_last_owner_stays_and_everybody_else_may_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_owners_who_go_at_once_one_stays() {
+async fn of_two_owners_leaving_at_once_one_stays() {
     let desk = TestConsole::new().await;
     for round in 0..5 {
         let account = desk.organisation("Acme").await;
@@ -152,7 +152,7 @@ async fn of_two_owners_who_go_at_once_one_stays() {
 }
 
 #[tokio::test]
-async fn an_organisation_is_renamed_by_who_may() {
+async fn an_organisation_is_renamed_by_permitted_roles() {
     let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let owner = desk.member(account, "ada@example.com", Role::Owner).await;

@@ -222,7 +222,7 @@ async fn every_route_that_is_documented_is_in_the_table() {
 }
 
 #[tokio::test]
-async fn a_stranger_is_asked_to_sign_in_wherever_something_is_somebodys() {
+async fn an_anonymous_request_for_private_data_is_asked_to_sign_in() {
     let desk = TestConsole::new().await;
     let stranger = Browser::new(&desk);
     let open = [

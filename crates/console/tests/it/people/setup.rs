@@ -80,7 +80,7 @@ async fn the_link_works_once_and_not_after_a_day_and_not_when_another_was_given(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_bring_the_link_at_once_one_is_the_operator() {
+async fn of_many_concurrent_uses_of_the_set_up_link_one_creates_the_operator() {
     let desk = TestConsole::new().await;
     let token = desk.setup_token().await;
     let tries = (0..6).map(|number| {
@@ -100,7 +100,7 @@ async fn of_many_who_bring_the_link_at_once_one_is_the_operator() {
 }
 
 #[tokio::test]
-async fn a_new_link_gives_an_operator_who_forgot_it_another_password() {
+async fn a_new_link_resets_the_password_of_an_operator() {
     let desk = TestConsole::new().await;
     let old = desk.operator().await;
     let account = old.session().await["account"]["id"].clone();
@@ -153,7 +153,7 @@ async fn the_link_is_not_used_up_by_a_form_that_is_wrong() {
 }
 
 #[tokio::test]
-async fn the_seeded_account_of_dev_becomes_the_operators_and_nobody_elses() {
+async fn the_seeded_account_of_dev_becomes_the_operators_alone() {
     let plain = ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1");
     let desk = TestConsole::new().await;
     let seeded = desk.organisation("Developer").await;

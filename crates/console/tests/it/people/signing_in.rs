@@ -249,7 +249,7 @@ async fn a_device_that_is_ended_is_out_at_once() {
 }
 
 #[tokio::test]
-async fn nobody_has_more_than_fifty_devices_and_the_silent_ones_go_first() {
+async fn a_person_has_at_most_fifty_sessions_and_idle_ones_end_first() {
     let desk = TestConsole::new().await;
     let account = desk.organisation("Acme").await;
     let first = desk.member(account, "ada@example.com", Role::Owner).await;

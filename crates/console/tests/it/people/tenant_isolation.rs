@@ -141,7 +141,7 @@ async fn secrets_are_in_no_table_and_in_no_answer() {
 }
 
 #[tokio::test]
-async fn somebody_who_is_shut_out_is_out() {
+async fn a_disabled_person_is_signed_out() {
     let desk = TestConsole::new().await;
     let browser = desk.operator().await;
     let shut = "UPDATE app.person SET disabled_at = app.now() RETURNING id::text";

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_the_query_is_who_asks_and_not_what_is_asked_for() {
+    fn a_key_in_the_query_authenticates_and_is_no_parameter() {
         let asked =
             UsageQuery::read(Some("key=sk-tl-secret&model=a%2Bb+c"), &HeaderMap::new()).unwrap();
         assert_eq!((asked.key, asked.model.as_deref()), (None, Some("a+b c")));

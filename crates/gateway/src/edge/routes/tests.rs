@@ -22,7 +22,7 @@ fn filled(path: &str) -> String {
 }
 
 #[test]
-fn every_path_of_the_document_is_answered_by_the_methods_it_names_and_no_others() {
+fn every_documented_path_answers_its_methods_and_no_others() {
     for (path, item) in document()["paths"].as_object().unwrap() {
         let asked = filled(path);
         let route = match_route(&asked);

@@ -35,7 +35,7 @@ fn standing(table: &Table, secret: u8, now: Timestamp) -> Option<KeyStatus> {
 }
 
 #[test]
-fn a_rotated_key_is_found_by_both_secrets_until_the_overlap_ends_and_by_no_third() {
+fn a_rotated_key_is_found_by_both_secrets_until_the_overlap_ends() {
     let mut table = Table::default();
     table.put(row(7, 1, 1));
     table.put(KeySnapshotRow {
@@ -88,7 +88,7 @@ fn a_key_stands_as_the_keys_above_it_let_it() {
 }
 
 #[test]
-fn many_keys_share_policies_take_about_a_hundred_bytes_each_and_are_all_found() {
+fn many_keys_share_policies_and_take_about_a_hundred_bytes_each() {
     const KEYS: i64 = 20_000;
     let mut table = Table::default();
     let secret = |id: i64| {

@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_of_no_type_is_what_its_bytes_say_and_any_other_is_what_its_form_says() {
+    fn an_untyped_image_is_typed_by_its_bytes_and_others_by_the_form() {
         let png = b"\x89PNG\r\n\x1a\n and so on";
         let untyped = || Some(UNTYPED.to_owned());
         assert_eq!(type_of(None, png), "image/png");

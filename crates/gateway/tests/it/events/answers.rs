@@ -79,7 +79,7 @@ async fn a_reader_that_has_seen_nothing_goes_on_from_where_it_began() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_account_hears_its_own_events_and_the_houses_and_nobody_elses() {
+async fn an_account_receives_its_own_and_the_system_accounts_events_only() {
     let house = TestGateway::new().await;
     let other = house.make_account_key().await;
     let mine = Follower::open(house.address, &house.key, "").await;
@@ -101,7 +101,7 @@ async fn an_account_hears_its_own_events_and_the_houses_and_nobody_elses() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn filters_let_through_what_they_name_and_the_place_moves_on_past_the_rest() {
+async fn filters_pass_the_named_events_and_the_cursor_skips_the_rest() {
     let events = EventSettings {
         heartbeat: Duration::from_millis(300),
         ..EventSettings::default()

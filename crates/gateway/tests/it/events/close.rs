@@ -65,7 +65,7 @@ async fn a_revoked_key_ends_its_streams_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_reader_loses_nothing_and_slows_nobody() {
+async fn a_slow_reader_loses_nothing_and_slows_no_other_reader() {
     const EVENTS: usize = 5_000;
     let house = TestGateway::new().await;
     let slow = Follower::open(house.address, &house.key, "").await;
@@ -88,7 +88,7 @@ async fn a_slow_reader_loses_nothing_and_slows_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_left_is_forgotten() {
+async fn a_disconnected_reader_is_forgotten() {
     let settings = trunkline_gateway::Settings {
         events: trunkline_gateway::EventSettings {
             heartbeat: Duration::from_millis(100),

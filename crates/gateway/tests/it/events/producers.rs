@@ -195,7 +195,7 @@ async fn progress_reaches_readers_of_another_node_live_and_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cells_and_prices_are_told_to_everybody() {
+async fn cell_and_price_events_go_to_all_accounts() {
     let house = TestGateway::new().await;
     let follower = Follower::open(house.address, &house.key, "").await;
     let mut follower = follower.placed().await;

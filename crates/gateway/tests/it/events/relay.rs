@@ -19,7 +19,7 @@ async fn waiting(house: &TestGateway) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_that_were_carried_by_somebody_who_died_are_stored_once() {
+async fn event_copies_of_a_failed_publisher_are_stored_once() {
     let nats = Nats::start().await;
     let house = TestGateway::build(TestOptions {
         bus: bus(&nats, "n1").await,

@@ -81,7 +81,7 @@ async fn a_picture_that_cannot_be_fetched_is_not_sold() {
 
 // covers: D-2-43
 #[tokio::test]
-async fn pictures_whose_fate_is_unknown_are_not_asked_for_again() {
+async fn images_with_an_unknown_outcome_are_not_requested_again() {
     let settings = Settings {
         whole_wait: Duration::from_secs(2),
         ..Settings::default()
@@ -253,7 +253,7 @@ async fn errors_inside_a_good_status_are_found_before_the_answer_begins() {
 
 // covers: D-2-45, D-2-46
 #[tokio::test]
-async fn a_listener_who_leaves_in_the_middle_has_had_the_text_spoken() {
+async fn a_client_gone_in_mid_speech_pays_for_the_text() {
     let house = TestGateway::studio().await;
     let text = format!("{}[[fault:slow_drip:100]]", "A long story. ".repeat(200));
     let body = json!({ "model": "voice", "input": text, "voice": "alloy" });
@@ -273,7 +273,7 @@ async fn a_listener_who_leaves_in_the_middle_has_had_the_text_spoken() {
 }
 
 #[tokio::test]
-async fn a_caller_who_leaves_before_the_first_byte_pays_nothing() {
+async fn a_caller_gone_before_the_first_byte_pays_nothing() {
     let settings = Settings {
         whole_wait: Duration::from_secs(2),
         ..Settings::default()
@@ -355,7 +355,7 @@ async fn a_task_that_never_ends_is_given_up_when_a_call_must_be() {
 }
 
 #[tokio::test]
-async fn who_has_too_little_is_told_what_it_costs() {
+async fn an_insufficient_balance_error_names_the_cost() {
     let house = TestGateway::studio_of(crate::test_gateway::TestOptions {
         paid: PICTURE * 2,
         ..crate::test_gateway::TestOptions::default()

@@ -161,7 +161,7 @@ async fn speech_that_is_cut_is_given_again_whole() {
 }
 
 #[tokio::test]
-async fn a_recording_sent_again_is_the_same_transcript_and_another_one_a_conflict() {
+async fn a_repeated_recording_replays_its_transcript_and_another_conflicts() {
     let house = TestGateway::studio().await;
     let path = "/v1/audio/transcriptions";
     let form = |samples: u32| {
@@ -187,7 +187,7 @@ async fn a_recording_sent_again_is_the_same_transcript_and_another_one_a_conflic
 }
 
 #[tokio::test]
-async fn pictures_to_be_changed_are_known_by_their_content_and_not_by_their_form() {
+async fn image_edits_are_fingerprinted_by_content_and_not_by_form() {
     let house = TestGateway::studio().await;
     let path = "/v1/images/edits";
     let source = crate::generation::edits::picture(&house).await;

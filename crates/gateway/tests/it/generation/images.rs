@@ -103,7 +103,7 @@ async fn pictures_come_inside_the_answer_when_that_is_asked_for() {
 
 // covers: G-4.3-14, G-4.3-15
 #[tokio::test]
-async fn a_picture_costs_the_same_whatever_the_prompt_and_its_row_shows_one_prompt_token() {
+async fn an_image_costs_the_same_for_any_prompt_and_logs_one_prompt_token() {
     let house = TestGateway::studio().await;
     let short = house.draw("brush", "cat", json!({})).await;
     let long = house
@@ -161,7 +161,7 @@ async fn what_is_missing_or_out_of_bounds_is_refused_before_money_moves() {
 
 // covers: G-4.3-05, G-4.3-06, G-4.3-07, D-2-41
 #[tokio::test]
-async fn a_default_that_moves_the_price_is_written_out_and_others_are_left_to_the_model() {
+async fn a_default_that_moves_the_price_is_sent_and_others_are_omitted() {
     let house = TestGateway::studio().await;
     let got = house.draw("fine-brush", "a cat", json!({})).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());

@@ -25,7 +25,7 @@ fn nanos(usd: &Value) -> i64 {
 }
 
 #[tokio::test]
-async fn a_quote_is_exact_and_kept_for_every_door() {
+async fn a_quote_is_exact_and_locked_for_every_endpoint() {
     let house = TestGateway::studio().await;
     let body = json!({ "model": "brush", "prompt": "a cat", "n": 3 });
     let quote = quoted(&house, "images/generations", body.clone()).await;
@@ -105,7 +105,7 @@ async fn fields_that_do_nothing_are_told_and_refused_in_strict_mode() {
 }
 
 #[tokio::test]
-async fn a_callers_own_limit_holds_at_every_door() {
+async fn a_callers_own_limit_holds_on_every_endpoint() {
     let house = TestGateway::studio().await;
     let limit = [("trunkline-max-cost-usd", "0.0000001")];
     let body = json!({ "model": "brush", "prompt": "a cat" });

@@ -156,7 +156,7 @@ async fn a_form_needs_its_model_and_its_file() {
 
 // covers: G-4.5-10, G-4.5-11, G-4.5-12, G-4.5-13
 #[tokio::test]
-async fn the_model_with_a_streaming_name_takes_plain_wav_and_ogg_and_answers_in_one_piece() {
+async fn a_streaming_transcriber_takes_wav_and_ogg_and_answers_in_one_piece() {
     let house = TestGateway::studio().await;
     let got = form("ears-realtime", &wav(8_000)).send(&house, PATH).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());

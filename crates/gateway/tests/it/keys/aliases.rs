@@ -52,7 +52,7 @@ fn doors() -> Vec<(&'static str, Value, &'static str)> {
 }
 
 #[tokio::test]
-async fn an_alias_is_called_in_every_format_shown_as_asked_and_booked_as_its_model() {
+async fn an_alias_works_in_every_format_and_is_booked_as_its_model() {
     let house = TestGateway::new().await;
     house.sell(EVERY_FORMAT).await;
     let base = house.simulator.base_url();
@@ -123,7 +123,7 @@ async fn the_list_of_a_key_is_asked_of_the_model_and_not_of_its_alias() {
 }
 
 #[tokio::test]
-async fn an_alias_shadows_no_model_points_to_one_that_is_seen_and_is_changed_by_head_keys_alone() {
+async fn an_alias_shadows_no_model_and_is_changed_by_root_keys_only() {
     let house = TestGateway::new().await;
     for (alias, model, status, said) in [
         (

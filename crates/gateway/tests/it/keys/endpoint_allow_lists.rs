@@ -163,7 +163,7 @@ fn list(words: &[&str]) -> Option<Vec<String>> {
 }
 
 #[tokio::test]
-async fn the_lists_of_endpoints_and_addresses_are_asked_at_every_door() {
+async fn endpoint_and_address_allow_lists_hold_on_every_endpoint() {
     let house = TestGateway::new().await;
     let only = |words| PolicyFields {
         endpoints: list(words),

@@ -8,7 +8,7 @@ use crate::test_gateway::TestGateway;
 use crate::keys::calls::{below, call, chat, fine, no, own_id};
 
 #[tokio::test]
-async fn a_rotated_key_keeps_its_number_and_both_secrets_open_until_the_overlap_ends() {
+async fn a_rotated_key_keeps_its_id_and_both_secrets_until_the_overlap_ends() {
     let house = TestGateway::new().await;
     let first = house.make_key(PolicyFields::default()).await;
     let id = own_id(&house, &first).await;
@@ -84,7 +84,7 @@ async fn a_key_that_is_off_or_over_stops_all_below_it_while_that_lasts() {
 }
 
 #[tokio::test]
-async fn a_deleted_key_takes_those_below_along_is_hidden_and_its_account_is_told() {
+async fn a_deleted_key_revokes_descendants_is_hidden_and_emits_an_event() {
     let house = TestGateway::new().await;
     let top = house.make_key(PolicyFields::default()).await;
     let (middle, middle_id) = below(&house, &top, json!({})).await;

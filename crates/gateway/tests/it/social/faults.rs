@@ -94,7 +94,7 @@ async fn each_answer_of_the_source_has_its_own_and_nothing_is_charged_or_told() 
 
 // covers: D-7-SOC-05, D-7-SOC-06, D-7-SOC-07, D-7-SOC-08, D-3-53
 #[tokio::test]
-async fn an_account_that_the_source_refuses_is_paused_with_an_alert_and_never_told() {
+async fn an_account_refused_by_the_source_is_paused_with_an_internal_alert() {
     for status in ["401", "402", "403"] {
         let house = TestGateway::of_social().await;
         let got = house
@@ -254,7 +254,7 @@ async fn our_own_outage_is_503_here_too() {
 
 // covers: S-1-04, S-1-05, S-1-06, D-4-75, D-4-76
 #[tokio::test]
-async fn data_go_on_to_the_letter_and_are_always_an_object() {
+async fn data_pass_unchanged_and_are_always_an_object() {
     let house = TestGateway::of_social().await;
     let got = house.look("wechat_channels/search", "keyword=a").await;
     assert_eq!(got.status, 200);

@@ -36,7 +36,7 @@ some_of = ["/data"]
 
 // covers: S-4.1-06, S-9-02
 #[tokio::test]
-async fn a_platform_file_of_the_operator_adds_a_pair_and_takes_one_away_without_a_release() {
+async fn an_operators_platform_file_adds_and_removes_a_cell() {
     let folder = tempfile::tempdir().unwrap();
     let house = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
     assert_eq!(house.look("plaza/trending", "").await.status, 404);

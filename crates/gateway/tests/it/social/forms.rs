@@ -8,7 +8,7 @@ use crate::social::values::{heard, sends};
 
 // covers: S-4.2-P02-11, S-4.2-P02-16, S-4.2-P07-06, S-4.2-P07-07, S-4.2-P08-05, S-4.2-P07-15, D-7-SOC-23
 #[tokio::test]
-async fn a_first_page_is_asked_for_by_an_empty_cursor_or_none_and_an_offset_alone_does_not_page() {
+async fn an_empty_or_absent_cursor_means_the_first_page_and_offset_is_none() {
     let house = TestGateway::of_social().await;
     let data = async |pair: &str, query: &str| -> Value {
         let got = house.look(pair, query).await;

@@ -243,7 +243,7 @@ async fn a_first_page_that_fails_is_an_ordinary_error_and_a_later_one_ends_it() 
 }
 
 #[tokio::test]
-async fn who_leaves_between_pages_pays_for_those_that_were_delivered() {
+async fn a_client_gone_between_pages_pays_for_the_delivered_ones() {
     let house = TestGateway::of_social().await;
     let before = house.posted_at_rest().await;
     let mut stream = TcpStream::connect(house.address).await.unwrap();

@@ -32,7 +32,7 @@ fn handle(id: &str) -> JobRef {
 }
 
 #[test]
-fn a_job_is_submitted_with_the_upstreams_name_of_the_model_and_the_async_header() {
+fn a_job_is_submitted_with_the_upstream_model_and_the_async_header() {
     let naming = JobContext {
         model: "wan2.7-t2v",
         reference: "task_1",

@@ -56,7 +56,7 @@ fn check_prices(word: &str, records: &Document, book: &Book) {
 }
 
 #[test]
-fn a_family_without_tests_of_its_own_has_a_record_and_cases_that_are_taken_and_refused() {
+fn a_family_without_own_tests_has_a_record_and_both_kinds_of_cases() {
     let mut walked_words = 0;
     for family in families::ALL {
         if TESTED.contains(&family.spec_letter) {
@@ -86,7 +86,7 @@ fn a_family_without_tests_of_its_own_has_a_record_and_cases_that_are_taken_and_r
 }
 
 #[test]
-fn a_folder_with_a_record_belongs_to_a_family_and_no_two_families_share_a_word() {
+fn each_folder_with_a_record_belongs_to_one_family() {
     let words: BTreeSet<&str> = families::ALL
         .iter()
         .map(|family| family.spec_letter)

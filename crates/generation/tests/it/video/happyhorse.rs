@@ -54,7 +54,7 @@ proptest! {
 
 
     #[test]
-    fn any_request_for_e_reference_is_refused_or_priced_the_same_from_its_body(
+    fn any_e_reference_is_refused_or_priced_the_same_from_its_body(
         request in any_request("happyhorse-1.1-r2v"),
         measured in any_measurements(),
     ) {

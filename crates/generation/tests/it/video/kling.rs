@@ -174,7 +174,7 @@ fn strict_mode_finds_each_trap_of_family_c_and_plain_mode_takes_it() {
 
 // covers: D-6-10
 #[test]
-fn the_report_shows_that_multi_image_is_pro_without_a_mode_and_what_that_costs() {
+fn the_report_shows_that_multi_image_defaults_to_pro_and_its_cost() {
     let request = json!({ "model": "kling-v3-omni", "prompt": "a cat", "metadata": { "aspect_ratio": "16:9" } });
     let family = walk::family("c", "multi");
     let plan = walk::planned(family, &request, &specs("multi"), &KnownMedia::default()).unwrap();
@@ -239,7 +239,7 @@ fn c_value_is_priced_by_resolution() {
 
 // covers: G-4.2-C-41, G-4.2-C-42, G-4.2-C-43, G-4.2-C-45, G-8-13, G-8-14
 #[test]
-fn c_multi_costs_a_third_more_in_pro_and_without_a_mode_and_five_times_as_much_in_4k() {
+fn c_multi_costs_a_third_more_in_pro_and_by_default_and_5x_in_4k() {
     let listed = 84_000_000;
     for (mode, factor) in [
         (Some("std"), 100),

@@ -154,7 +154,7 @@ fn every_answer_of_kling_is_read_as_written() {
 }
 
 #[test]
-fn the_older_design_has_the_model_and_our_name_in_the_body_and_polls_where_it_submits() {
+fn the_v1_api_has_model_and_our_name_in_the_body_and_polls_its_own_path() {
     for door in ["text2video", "image2video", "omni-video"] {
         let sent = sent(door, json!({ "prompt": "a cat", "duration": "5" }));
         let call = (kling().submit)(&sent, &naming("kling-v3"));

@@ -63,7 +63,7 @@ proptest! {
 
 
     #[test]
-    fn any_request_for_a_reference_is_refused_or_priced_the_same_from_its_body(
+    fn any_reference_request_is_refused_or_priced_the_same_from_its_body(
         request in any_request("wan2.7-r2v"),
         measured in any_measurements(),
     ) {

@@ -11,7 +11,7 @@ fn call() -> RequestId {
 }
 
 #[test]
-fn a_refund_is_remembered_however_many_holds_are_and_there_are_only_so_many_of_those() {
+fn refunds_are_remembered_beside_any_number_of_holds_and_are_bounded() {
     let mut compensations = CompensationQueue::default();
     for _ in 0..=MAX_COMPENSATIONS {
         compensations.push(void(call(), ACCOUNT, Outcome::Cancelled));
@@ -32,7 +32,7 @@ fn a_refund_is_remembered_however_many_holds_are_and_there_are_only_so_many_of_t
 }
 
 #[test]
-fn only_what_was_done_by_the_very_word_that_nobody_heard_is_undone() {
+fn only_the_effect_of_the_unacknowledged_operation_is_undone() {
     let before = |charged| {
         Ok(Answer::Settle(SettleAnswer::Before {
             charged,

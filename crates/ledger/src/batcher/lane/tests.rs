@@ -103,7 +103,7 @@ fn a_caller_has_given_up_when_it_has_gone_or_when_its_time_is_over() {
 }
 
 #[test]
-fn a_charge_not_yet_made_is_let_go_for_a_caller_who_has_gone_and_one_that_stands_is_still_made() {
+fn a_pending_charge_is_dropped_if_its_caller_left_unless_it_is_final() {
     let mut compensations = CompensationQueue::default();
     let (late, mut told) = asked(settle(OnCallerGone::Refund), Duration::ZERO);
     let (waits, _caller) = asked(settle(OnCallerGone::Refund), PATIENCE);
@@ -124,7 +124,7 @@ fn a_charge_not_yet_made_is_let_go_for_a_caller_who_has_gone_and_one_that_stands
 }
 
 #[test]
-fn a_word_that_may_have_happened_is_not_forgotten_when_its_caller_goes_and_is_undone_once_known() {
+fn an_uncertain_operation_is_kept_and_compensated_once_it_is_known() {
     let mut compensations = CompensationQueue::default();
     let (paid, trial) = (Money::ZERO, Money::ZERO);
     let held = Answer::Reserve(ReserveAnswer::Held { paid, trial });
@@ -149,7 +149,7 @@ fn a_word_that_may_have_happened_is_not_forgotten_when_its_caller_goes_and_is_un
 }
 
 #[test]
-fn a_replaced_process_gives_back_what_it_may_have_charged_unheard_and_nothing_else() {
+fn a_replaced_process_refunds_unacknowledged_charges_and_nothing_else() {
     let retired = |mut job: Job, unsure| {
         job.unsure = unsure;
         let mut compensations = CompensationQueue::default();
@@ -178,7 +178,7 @@ fn a_replaced_process_gives_back_what_it_may_have_charged_unheard_and_nothing_el
 }
 
 #[tokio::test]
-async fn an_absent_database_is_asked_ever_more_rarely_and_then_the_callers_patience_decides() {
+async fn an_absent_database_is_retried_with_backoff_up_to_the_deadline() {
     let nowhere = Secret::new("postgres://nobody@127.0.0.1:1/nothing".to_owned());
     let database = connect_lazily(&nowhere, Role::Data, PoolSettings::named("absent")).unwrap();
     // A closed pool says no at once, so all the time that passes is pauses.

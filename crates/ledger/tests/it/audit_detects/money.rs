@@ -67,7 +67,7 @@ async fn work_that_is_charged_again_under_another_id_is_found() {
 }
 
 #[tokio::test]
-async fn a_charge_that_moved_no_balance_and_a_balance_that_moved_alone_are_found() {
+async fn the_audit_finds_a_charge_without_a_balance_change_and_the_reverse() {
     let both = ["balance_is_not_its_transfers", "books_do_not_balance"];
     bites(
         "UPDATE ledger.account SET paid_posted = paid_posted + 45 WHERE id = 1001",
@@ -303,7 +303,7 @@ async fn a_correction_of_another_wallet_and_a_place_too_many_are_found() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_forgot_is_found() {
+async fn the_audit_finds_a_stored_response_past_its_retention() {
     bites(
         "UPDATE ledger.idempotency SET response = 'sealed', created_at = created_at - interval '49 hours'",
         &["answer_kept_too_long"],

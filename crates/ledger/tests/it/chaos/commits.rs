@@ -40,7 +40,7 @@ const WAYS: [(&str, &[&str], &str, Loss); 7] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_commit_whose_answer_is_lost_is_found_again_or_taken_back() {
+async fn a_commit_with_a_lost_answer_is_found_again_or_compensated() {
     let mut arena = ProcessHarness::new("cut between COMMIT and its answer", durable()).await;
     let mut worker = arena.process("worker");
     worker.done("open").await;

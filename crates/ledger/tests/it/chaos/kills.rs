@@ -6,7 +6,7 @@ use crate::chaos::config::rounds_over;
 use crate::chaos::steps::{REGISTERING, STEPS, Step};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ledger_process_killed_at_any_step_leaves_nothing_open_and_charges_nobody_twice() {
+async fn a_kill_at_any_step_leaves_no_open_hold_and_no_double_charge() {
     let mut arena = ProcessHarness::new("kill -9 of a ledger process", durable()).await;
     let steps: Vec<&Step> = STEPS.iter().chain([&REGISTERING]).collect();
     for round in 0..rounds_over(steps.len()) {

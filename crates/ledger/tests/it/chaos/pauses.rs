@@ -125,7 +125,7 @@ fn told_after(history: &History, lines: usize) -> impl Iterator<Item = &Answered
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_is_replaced_under_load_is_refused_at_once_and_leaves_no_trace() {
+async fn a_process_replaced_under_load_is_refused_at_once_and_leaves_no_rows() {
     let mut arena = ProcessHarness::new("replaced while at work", durable()).await;
     for round in 0..rounds() {
         let node = format!("replaced-{round}");

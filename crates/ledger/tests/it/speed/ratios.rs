@@ -204,7 +204,7 @@ async fn show(scene: &Scene) -> Figures {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes of a quiet machine: just ledger-speed"]
-async fn shared_commits_keep_pace_with_the_bare_statements_and_leave_single_updates_behind() {
+async fn batched_commits_match_bare_statements_and_beat_single_updates() {
     let scene = |name, accounts, lanes| Scene {
         name,
         accounts,

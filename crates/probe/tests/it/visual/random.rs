@@ -80,7 +80,7 @@ fn a_file_that_is_cut_anywhere_ends_without_a_panic() {
 }
 
 #[test]
-fn a_server_that_gives_what_nobody_asked_for_wears_nobody_out() {
+fn a_server_that_sends_unrequested_ranges_exhausts_no_budget() {
     let mut probe = Probe::new(None);
     let mut steps = 0;
     while let Step::Need(need) = probe.step() {

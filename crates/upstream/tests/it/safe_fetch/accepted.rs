@@ -52,7 +52,7 @@ async fn a_file_comes_as_it_is_by_address_and_by_name() {
 }
 
 #[tokio::test]
-async fn a_part_is_told_from_the_whole_and_from_a_part_nobody_asked_for() {
+async fn a_range_is_told_from_the_whole_and_from_an_unrequested_range() {
     let told = |range: &str, body: &str| {
         let length = body.len();
         raw(&format!(
@@ -118,7 +118,7 @@ async fn a_part_is_told_from_the_whole_and_from_a_part_nobody_asked_for() {
 }
 
 #[tokio::test]
-async fn the_next_address_of_a_name_is_tried_when_nobody_listens_at_the_first() {
+async fn the_next_address_of_a_name_is_tried_if_the_first_refuses() {
     // Of two addresses that are let in, only one has a listener on this port.
     let front = Front::start(&[("/", ok("file"))]).await;
     let names = Names::of(&[("files.example", &[&["127.0.0.3", PUBLIC]])]);

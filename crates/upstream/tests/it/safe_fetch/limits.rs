@@ -164,7 +164,7 @@ async fn headers_without_end_are_refused() {
 }
 
 #[tokio::test]
-async fn who_is_slow_is_left() {
+async fn a_slow_server_is_abandoned() {
     let front = Front::start(&[
         ("/silent", Reply::Hang(Vec::new())),
         (
@@ -231,7 +231,7 @@ async fn fetches_at_one_time_are_counted_until_their_answer_is_dropped() {
 }
 
 #[tokio::test]
-async fn who_answers_a_post_at_length_is_heard_up_to_the_bound() {
+async fn a_long_answer_to_a_post_is_read_up_to_the_bound() {
     let front = Front::start(&[("/told", ok("0123456789"))]).await;
     let fetcher = fetcher(&Names::of(&[]));
     let headers = http::HeaderMap::new();

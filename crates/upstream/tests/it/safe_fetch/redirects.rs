@@ -35,7 +35,7 @@ async fn five_redirects_are_followed_and_the_sixth_is_not() {
 }
 
 #[tokio::test]
-async fn nothing_is_carried_from_hop_to_hop_and_we_say_who_we_are() {
+async fn redirects_carry_no_headers_over_and_requests_name_our_user_agent() {
     let cookie =
         "HTTP/1.1 302 Found\r\nset-cookie: a=b\r\nlocation: /0\r\ncontent-length: 0\r\n\r\n";
     let front = Front::start(&[("/1", raw(cookie)), ("/0", ok("there"))]).await;

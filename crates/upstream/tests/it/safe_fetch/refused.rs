@@ -25,7 +25,7 @@ fn strict(names: &Arc<Names>) -> SafeFetcher {
 }
 
 #[tokio::test]
-async fn no_spelling_of_an_address_that_is_not_public_reaches_anybody() {
+async fn no_spelling_of_a_non_public_address_is_connected_to() {
     let victim = Victim::everywhere().await;
     let names = Names::of(&[]);
     let fetcher = strict(&names);
@@ -65,7 +65,7 @@ async fn the_listener_of_these_tests_is_reached_where_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn no_name_that_leads_to_such_an_address_reaches_anybody() {
+async fn no_name_of_a_non_public_address_is_connected_to() {
     let victim = Victim::everywhere().await;
     let names = Names::of(&[]);
     for (name, answer) in ANSWERS {
@@ -97,7 +97,7 @@ async fn no_name_that_leads_to_such_an_address_reaches_anybody() {
 }
 
 #[tokio::test]
-async fn no_trick_with_the_text_of_an_address_reaches_anybody() {
+async fn no_malformed_url_reaches_a_non_public_address() {
     let victim = Victim::everywhere().await;
     let fetcher = strict(&Names::of(&[]));
     for (row, text, why) in TEXTS {
@@ -128,7 +128,7 @@ async fn no_trick_with_the_text_of_an_address_reaches_anybody() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_any_of_them_reaches_nobody() {
+async fn a_redirect_to_a_non_public_address_is_not_followed() {
     let victim = Victim::everywhere().await;
     let port = victim.port().to_string();
     let mut replies = Vec::new();
@@ -206,7 +206,7 @@ async fn a_redirect_to_any_of_them_reaches_nobody() {
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_answer_is_judged_by_the_answer_that_is_connected_to() {
+async fn dns_rebinding_is_judged_by_the_address_that_is_connected_to() {
     // The same port on both addresses, or the second answer would lead nowhere anyway.
     let (front, victim) = loop {
         let front = Front::start(&[("/", ok("file")), ("/again", redirect(302, "/"))]).await;
@@ -277,7 +277,7 @@ async fn what_is_sent_is_guarded_like_what_is_fetched() {
 }
 
 #[tokio::test]
-async fn what_is_only_judged_is_judged_alike_and_nobody_is_reached() {
+async fn a_check_without_a_fetch_judges_alike_and_connects_to_nothing() {
     let victim = Victim::everywhere().await;
     let names = Names::of(&[
         ("loopback.example", &[&["127.0.0.1"]]),

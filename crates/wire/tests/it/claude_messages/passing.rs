@@ -150,7 +150,7 @@ fn an_upstream_that_says_nothing_of_usage_is_given_ours() {
 }
 
 #[test]
-fn a_tap_counts_what_was_written_when_nobody_tells() {
+fn a_tap_counts_the_output_if_the_upstream_reports_no_usage() {
     let mut tap = Tap::new(OWN);
     for frame in &frames(&[BROKEN.as_bytes()]) {
         tap.observe(frame);

@@ -42,7 +42,7 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn calls_without_ids_get_them_by_their_place_and_results_find_them_by_name_and_order() {
+fn calls_without_ids_get_positional_ones_and_results_match_by_name() {
     let conversation = request(&fixture("parallel.json"), false)
         .unwrap()
         .canonical()

@@ -63,7 +63,7 @@ fn losses(written: &Written) -> Vec<(LossKind, &str)> {
 }
 
 #[test]
-fn results_of_one_step_stand_together_in_the_order_of_their_calls_and_calls_have_a_seal() {
+fn results_of_one_step_follow_the_order_of_their_signed_calls() {
     let turns = vec![
         Turn::of(Role::System, vec![Block::text("rules")]),
         Turn::of(Role::User, vec![Block::text("go")]),
@@ -111,7 +111,7 @@ fn results_of_one_step_stand_together_in_the_order_of_their_calls_and_calls_have
 }
 
 #[test]
-fn thoughts_go_back_only_to_whom_they_belong() {
+fn reasoning_is_returned_only_to_the_vendor_that_signed_it() {
     let thought = |seal: Option<Signature>| Block {
         signature: seal,
         ..Block::of(BlockKind::Thinking(Thinking {

@@ -49,7 +49,7 @@ async fn a_standby_in_step_is_promoted_under_load_and_has_every_charge() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_standby_that_is_behind_loses_what_it_had_not_heard_and_that_is_counted() {
+async fn a_lagging_standby_loses_unreplicated_commits_and_they_are_counted() {
     if !privileged().await {
         return;
     }

@@ -41,7 +41,7 @@ impl Scene {
 
 // row: P1
 #[tokio::test]
-async fn a_database_that_dies_and_returns_at_once_costs_a_stream_nothing_but_time() {
+async fn a_database_restart_only_delays_a_stream() {
     for kill in [true, false] {
         let scene = Scene::new(ProcessHarness::wired().await);
         let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
@@ -61,7 +61,7 @@ async fn a_database_that_dies_and_returns_at_once_costs_a_stream_nothing_but_tim
 // row: P1
 // covers: D-2-60, D-2-61
 #[tokio::test]
-async fn a_database_that_stays_away_ends_streams_after_ten_seconds_uncharged_and_refuses_new_calls()
+async fn a_database_outage_ends_streams_uncharged_after_10s_and_refuses_calls()
 {
     let scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
@@ -138,7 +138,7 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
 
 // row: P6
 #[tokio::test]
-async fn a_database_that_stands_still_for_a_while_delays_the_end_of_a_stream_and_nothing_else() {
+async fn a_frozen_database_only_delays_the_end_of_a_stream() {
     const TOKENS: usize = 60;
     let scene = Scene::new(ProcessHarness::wired().await);
     let mut streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
@@ -157,7 +157,7 @@ async fn a_database_that_stands_still_for_a_while_delays_the_end_of_a_stream_and
 
 // row: P7
 #[tokio::test]
-async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_within_its_size() {
+async fn calls_wait_for_taken_connections_and_the_pool_keeps_its_size() {
     const MINE: &str = "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'test_data'";
     let scene = Scene::new(ProcessHarness::wired().await);
     let mut spent = scene.serves_again("a").await;
@@ -197,7 +197,7 @@ async fn connections_that_others_have_taken_are_waited_for_and_the_pool_stays_wi
 
 // row: P8
 #[tokio::test]
-async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
+async fn a_commit_with_a_lost_answer_is_submitted_again_and_charges_once() {
     let scene = Scene::new(ProcessHarness::wired().await);
     let mut spent = 0;
     for (pair, lost_before) in Pair::neighbours()
@@ -227,7 +227,7 @@ async fn a_commit_whose_answer_is_lost_is_said_again_and_charges_once() {
 
 // row: P9
 #[tokio::test]
-async fn a_lock_that_somebody_holds_is_waited_for_and_the_charge_is_written_once() {
+async fn a_charge_waits_for_a_held_lock_and_is_written_once() {
     let scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
     let locked = "BEGIN; SELECT 1::text FROM ledger.account FOR UPDATE; \

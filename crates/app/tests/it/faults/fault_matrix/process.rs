@@ -134,7 +134,7 @@ async fn killed_while_money_is_being_held_a_call_leaves_nothing() {
 
 // row: G2
 #[tokio::test]
-async fn killed_after_money_is_held_and_before_anybody_is_asked_the_money_comes_back() {
+async fn kill_after_the_hold_and_before_the_upstream_call_returns_the_money() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let calls = both_ways().len();
     // The line to the upstream lets nothing through: it is held for, and not yet asked.
@@ -150,7 +150,7 @@ async fn killed_after_money_is_held_and_before_anybody_is_asked_the_money_comes_
 
 // row: G3
 #[tokio::test]
-async fn killed_while_the_upstream_is_silent_the_money_comes_back_and_the_loss_is_noted() {
+async fn kill_while_the_upstream_is_silent_voids_the_hold_and_records_the_loss() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let calls = both_ways().len();
     let asked = async |scene: &Scene| {
@@ -185,7 +185,7 @@ async fn killed_in_the_middle_of_a_stream_nothing_is_charged_then_or_later() {
 
 // row: G5
 #[tokio::test]
-async fn killed_when_the_upstream_is_done_and_the_charge_is_not_written_nothing_is_charged() {
+async fn kill_before_the_charge_is_written_charges_nothing() {
     const TOKENS: usize = 60;
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let mut streams = scene.streams("[[tokens:60]] [[pace:30]]").await;
@@ -236,7 +236,7 @@ async fn killed_while_the_charge_is_written_it_is_written_whole_or_not_at_all() 
 
 // row: G7
 #[tokio::test]
-async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once() {
+async fn kill_between_charge_and_last_byte_keeps_one_charge() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let mut answers = Vec::new();
     // Megabytes take their time: as they come, and translated once for every caller.
@@ -271,7 +271,7 @@ async fn killed_after_the_charge_and_before_the_last_byte_the_charge_stands_once
 
 // row: G12
 #[tokio::test]
-async fn a_process_that_sleeps_through_its_replacement_charges_nothing_when_it_wakes() {
+async fn a_process_paused_during_its_replacement_charges_nothing_after_resume() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:100]] [[pace:20]]").await;
     let calls = streams.len();

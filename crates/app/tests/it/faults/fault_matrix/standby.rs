@@ -8,7 +8,7 @@ use crate::faults::client_view::ClientView;
 // row: P2
 // row: P3
 #[tokio::test]
-async fn a_standby_takes_over_with_every_charge_and_the_old_server_can_acknowledge_none() {
+async fn a_standby_has_every_charge_and_the_old_primary_acknowledges_none() {
     let scene = Scene::new(ProcessHarness::wired().await);
     let standby = scene.arena.postgres.standby().await;
     let mut spent = 0;

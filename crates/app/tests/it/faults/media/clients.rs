@@ -62,7 +62,7 @@ impl MediaHarness {
 
 // row: C1
 #[tokio::test]
-async fn who_leaves_before_a_picture_speech_or_transcript_pays_nothing_and_stops_who_makes_it() {
+async fn client_gone_before_the_result_pays_nothing_and_stops_the_vendor() {
     let booth = MediaHarness::new(false).await;
     for kind in Kind::ALL {
         let wish = format!("[[id:{}]] [[fault:slow_first_byte:60000]]", kind.word());
@@ -80,7 +80,7 @@ async fn who_leaves_before_a_picture_speech_or_transcript_pays_nothing_and_stops
 
 // row: C4
 #[tokio::test]
-async fn who_has_left_without_a_reset_gets_back_what_nobody_took_and_pays_for_speech_once() {
+async fn silent_disconnect_refunds_undelivered_results_and_pays_speech_once() {
     let booth = MediaHarness::new(false).await;
     let mut spent = 0;
     for kind in Kind::ALL {
@@ -109,7 +109,7 @@ async fn who_has_left_without_a_reset_gets_back_what_nobody_took_and_pays_for_sp
 
 // row: C1
 #[tokio::test]
-async fn who_leaves_in_the_middle_of_an_upload_leaves_nothing() {
+async fn a_client_that_leaves_during_an_upload_leaves_no_rows_and_no_files() {
     let booth = MediaHarness::new(false).await;
     let (content_type, body) = Kind::Transcript.body("ears", "half");
     let mut half = TcpStream::connect(booth.arena.address).await.unwrap();
@@ -127,7 +127,7 @@ async fn who_leaves_in_the_middle_of_an_upload_leaves_nothing() {
 
 // row: C2
 #[tokio::test]
-async fn who_leaves_in_the_middle_of_speech_pays_for_the_text_once_and_stops_the_voice() {
+async fn client_gone_in_mid_speech_pays_the_text_once_and_stops_the_vendor() {
     let booth = MediaHarness::new(false).await;
     let text = "A long story. ".repeat(40);
     let wish = format!("{text}[[id:left]] [[pace:50]]");
@@ -145,7 +145,7 @@ async fn who_leaves_in_the_middle_of_speech_pays_for_the_text_once_and_stops_the
 
 // row: C3
 #[tokio::test]
-async fn who_does_not_read_speech_has_gone_after_its_time_and_pays_for_the_text_once() {
+async fn client_not_reading_speech_times_out_and_pays_the_text_once() {
     let booth = MediaHarness::new(false).await;
     let wish = format!("[[id:unread]] {}", "x".repeat(UNREAD_CHARACTERS));
     let body = serde_json::json!({

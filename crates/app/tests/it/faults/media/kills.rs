@@ -153,7 +153,7 @@ async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing()
 
 // row: G1
 #[tokio::test]
-async fn killed_while_money_is_being_held_for_pictures_speech_and_uploads_nothing_is_left() {
+async fn kill_during_the_hold_leaves_nothing_behind() {
     let mut booth = MediaHarness::new(true).await;
     for kind in Kind::ALL {
         booth.serves_again().await;
@@ -178,7 +178,7 @@ async fn killed_while_money_is_being_held_for_pictures_speech_and_uploads_nothin
 
 // row: G2
 #[tokio::test]
-async fn killed_before_who_makes_pictures_speech_or_transcripts_is_asked_the_money_comes_back() {
+async fn kill_before_the_vendor_call_returns_the_money() {
     let mut booth = MediaHarness::new(true).await;
     booth.arena.road.black_hole();
     let calls = Kind::ALL.len();
@@ -193,7 +193,7 @@ async fn killed_before_who_makes_pictures_speech_or_transcripts_is_asked_the_mon
 
 // row: G3
 #[tokio::test]
-async fn killed_while_who_makes_pictures_speech_or_transcripts_is_silent_nothing_is_charged_or_repeated()
+async fn kill_during_upstream_wait_charges_nothing_and_does_not_resend()
  {
     let mut booth = MediaHarness::new(true).await;
     // Silent before the answer, then in the middle of it: speech has begun by then, and is row G4's.
@@ -220,7 +220,7 @@ async fn begun(booth: &MediaHarness, wish: &str) -> UpstreamResponse {
 
 // row: G4
 #[tokio::test]
-async fn killed_in_the_middle_of_an_answer_pictures_speech_and_transcripts_are_not_charged() {
+async fn kill_in_the_middle_of_a_generation_answer_charges_nothing() {
     let mut booth = MediaHarness::new(true).await;
     let text = "A long story. ".repeat(40);
     let speech = begun(&booth, &format!("{text}[[id:voice]] [[pace:50]]")).await;
@@ -256,7 +256,7 @@ async fn killed_in_the_middle_of_an_answer_pictures_speech_and_transcripts_are_n
 
 // row: G5
 #[tokio::test]
-async fn killed_when_all_is_made_and_the_charge_is_not_written_pictures_speech_and_transcripts_are_free()
+async fn kill_before_the_generation_charge_is_written_charges_nothing()
  {
     let mut booth = MediaHarness::new(true).await;
     let speech = begun(&booth, "Good morning. [[id:voice]] [[pace:60]]").await;
@@ -291,7 +291,7 @@ async fn killed_when_all_is_made_and_the_charge_is_not_written_pictures_speech_a
 
 // row: G6
 #[tokio::test]
-async fn killed_while_the_charge_for_pictures_speech_or_transcripts_is_written_it_is_whole_or_none()
+async fn kill_while_a_generation_charge_is_written_leaves_it_whole_or_none()
 {
     let mut booth = MediaHarness::new(true).await;
     let mut spent = 0;
@@ -326,7 +326,7 @@ async fn killed_while_the_charge_for_pictures_speech_or_transcripts_is_written_i
 
 // row: G7
 #[tokio::test]
-async fn killed_after_the_charge_and_before_the_last_byte_of_audio_the_charge_stands_once() {
+async fn kill_between_charge_and_last_audio_byte_keeps_one_charge() {
     let mut booth = MediaHarness::new(true).await;
     // This vendor hands its audio over in one piece: it is charged, and then sent for as long as it takes.
     let text = "x".repeat(LONG_TEXT);

@@ -59,7 +59,7 @@ async fn listens(booth: &MediaHarness, number: u64, until: Instant) -> StreamTot
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn streams_of_speech_at_once_take_a_bounded_memory_and_every_one_is_charged_as_told() {
+async fn concurrent_speech_streams_use_bounded_memory_and_charge_as_reported() {
     let (streams, seconds) = (
         number(STREAMS, SHORT_STREAMS),
         number(SECONDS, SHORT_SECONDS),

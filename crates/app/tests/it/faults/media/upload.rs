@@ -65,7 +65,7 @@ async fn upload(booth: &MediaHarness, model: &str, sound: Sound) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upload_of_any_size_passes_in_little_memory_and_is_billed_by_its_seconds() {
+async fn an_upload_of_any_size_uses_little_memory_and_is_billed_by_seconds() {
     let bytes = bytes();
     // One more byte than this is too much: by the usual limit in the long form, by a smaller one here.
     let most = [("TRUNKLINE__UPLOADS__MAX_BYTES", &*bytes.to_string().leak())];

@@ -94,7 +94,7 @@ async fn all_strikes(booth: &MediaHarness, kind: Kind, strikes: &[FaultCase]) ->
 // row: U6
 // row: U7
 #[tokio::test]
-async fn a_maker_of_pictures_that_fails_is_free_and_asked_again_only_if_it_refused() {
+async fn a_failed_image_vendor_is_free_and_retried_only_after_a_refusal() {
     let booth = MediaHarness::new(false).await;
     let mut calls = all_strikes(&booth, Kind::Picture, &STRIKES[..4]).await;
     booth.compare(&calls).await;
@@ -111,7 +111,7 @@ async fn a_maker_of_pictures_that_fails_is_free_and_asked_again_only_if_it_refus
 // row: U6
 // row: U7
 #[tokio::test]
-async fn a_voice_that_fails_before_its_first_sound_is_free_and_another_one_is_asked() {
+async fn speech_failing_before_its_first_byte_is_free_and_fails_over() {
     let booth = MediaHarness::new(false).await;
     let strikes = STRIKES
         .iter()
@@ -126,7 +126,7 @@ async fn a_voice_that_fails_before_its_first_sound_is_free_and_another_one_is_as
 // row: U3
 // row: U10
 #[tokio::test]
-async fn audio_that_is_cut_falls_silent_or_has_another_length_breaks_off_and_is_free() {
+async fn cut_silent_or_mismeasured_audio_is_aborted_and_free() {
     let booth = MediaHarness::new(false).await;
     let text = "A rather long sentence. ".repeat(8);
     let mut calls = Vec::new();

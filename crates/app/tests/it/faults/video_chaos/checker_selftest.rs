@@ -173,7 +173,7 @@ fn another_price_than_the_quote_is_found() {
 
 #[test]
 #[should_panic(expected = "one key, two films")]
-fn two_films_of_one_key_are_found() {
+fn two_video_tasks_of_one_idempotency_key_are_found() {
     let mut keyed = film(&[made("a"), made("b")]);
     keyed.manner = ClientBehaviour::Keyed;
     judged(&keyed, &[done("a"), done("b")], &[job("a"), job("b")]);
@@ -181,7 +181,7 @@ fn two_films_of_one_key_are_found() {
 
 #[test]
 #[should_panic(expected = "a retry made another film")]
-fn a_retry_that_became_a_second_film_is_found() {
+fn a_retry_that_became_a_second_video_task_is_found() {
     let mut retrying = film(&[made("a"), made("b")]);
     retrying.manner = ClientBehaviour::Retrying;
     judged(&retrying, &[done("a"), done("b")], &[job("a"), job("b")]);
@@ -189,7 +189,7 @@ fn a_retry_that_became_a_second_film_is_found() {
 
 #[test]
 #[should_panic(expected = "cancelled, and done")]
-fn a_cancelled_film_that_was_sold_is_found() {
+fn a_cancelled_video_task_that_was_charged_is_found() {
     let mut cancelled = film(&[made("a")]);
     cancelled.cancelled = true;
     judged(&cancelled, &[done("a")], &[job("a")]);
