@@ -119,11 +119,11 @@ fuzz-short:
     ./scripts/fuzz seconds 60
 
 # Sealing: rotation, other purposes and accounts, flipped bits.
-sealing:
+keyring-tests:
     cargo nextest run --locked -p trunkline-keyring
 
 # The walls bite: wrong edge, oversized file, banned call each fail the check.
-walls:
+lint-selftest:
     cargo nextest run --locked -p xtask
 
 # The ledger's protocol under a seeded scheduler: long form, ten million seeds.
@@ -143,24 +143,24 @@ chaos rounds="20":
     TRUNKLINE_CHAOS_ROUNDS={{ rounds }} ./scripts/nextest --workspace --profile long --locked --no-capture -E 'package(trunkline-ledger) & test(/^chaos::/)'
 
 # The whole gateway under load while it, its database and its upstreams break: long form, 50,000 calls.
-storm calls="50000":
-    TRUNKLINE_STORM_CALLS={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::chat_chaos::/)'
+chat-chaos calls="50000":
+    TRUNKLINE_CHAT_CHAOS_CALLS={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::chat_chaos::/)'
 
 # Video tasks of two nodes while they, their database and their upstreams break: long form, 10,000 tasks.
-films tasks="10000":
-    TRUNKLINE_FILMS={{ trim_start_match(tasks, "tasks=") }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::video_chaos::/)'
+video-chaos tasks="10000":
+    TRUNKLINE_VIDEO_CHAOS_TASKS={{ trim_start_match(tasks, "tasks=") }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::video_chaos::/)'
 
 # Calls for social data while everything breaks, and the capacity of a day on two nodes: long form, 5,000 calls.
-social-storm calls="5000":
-    TRUNKLINE_SOCIAL_STORM={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::social::/)'
+social-chaos calls="5000":
+    TRUNKLINE_SOCIAL_CHAOS_CALLS={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::social::/)'
 
 # Three gateways, two workers, Redis, three NATS servers and PostgreSQL with a standby, on networks of their own, while all of them break: long form, 100,000 events.
-town callers="200" events="100000" rounds="10":
-    TRUNKLINE_TOWN_CALLERS={{ callers }} TRUNKLINE_TOWN_EVENTS={{ events }} TRUNKLINE_TOWN_ROUNDS={{ rounds }} ./scripts/nextest --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::cluster::/)'
+cluster-chaos callers="200" events="100000" rounds="10":
+    TRUNKLINE_CLUSTER_CALLERS={{ callers }} TRUNKLINE_CLUSTER_EVENTS={{ events }} TRUNKLINE_CLUSTER_ROUNDS={{ rounds }} ./scripts/nextest --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::cluster::/)'
 
 # Prices that change under load on two nodes: long form, a hundred changes.
-reload changes="100":
-    TRUNKLINE_RELOAD={{ changes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::price_reload::/)'
+price-reload changes="100":
+    TRUNKLINE_PRICE_RELOAD_CHANGES={{ changes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::price_reload::/)'
 
 # Slow streams at once, and the memory they take: long form, a thousand for five minutes.
 streams count="1000" seconds="300":
@@ -175,7 +175,7 @@ upload bytes="2000000000":
     TRUNKLINE_UPLOAD_BYTES={{ bytes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::upload::/)'
 
 # Streams of speech at once, asked for again and again: long form, five hundred for two minutes.
-speech-storm streams="500" seconds="120":
+speech-load streams="500" seconds="120":
     TRUNKLINE_SPEECH_STREAMS={{ streams }} TRUNKLINE_SPEECH_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::speech_load::/)'
 
 # Random models and requests, each quoted and then called: long form, ten thousand pairs.
@@ -222,9 +222,9 @@ vendor-check provider:
 bench *words:
     ./scripts/bench {{ words }}
 
-# Adding a family of video models touches what its page says: done in a copy of the tree (`just drill long`: lint, all its tests, tidy).
-drill form="short":
-    ./scripts/drill {{ form }}
+# Adding a family of video models touches what its page says: done in a copy of the tree (`just add-drill family long`: lint, all its tests, tidy).
+add-drill what="family" form="short":
+    ./scripts/add-drill {{ what }} {{ form }}
 
 # Mutation testing of prices and ledger (or `just mutants prices`, or `just mutants since <commit>` of what changed); survivors are explained in docs/mutants.md.
 mutants *what:
@@ -246,7 +246,7 @@ package-drill *words:
 image base="docker.io/library/debian:12-slim":
     ./scripts/package-image {{ base }}
 
-# Every long form, in rounds and 150 minutes at most, from where the last run ended: docs/results/README.md. `just nightly --list`, `just nightly storm fuzz`.
+# Every long form, in rounds and 150 minutes at most, from where the last run ended: docs/results/README.md. `just nightly --list`, `just nightly chat-chaos fuzz`.
 nightly *words:
     ./scripts/nightly {{ words }}
 

@@ -16,7 +16,7 @@ sys.modules["nightly"] = nightly
 LOADER.exec_module(nightly)
 
 
-def ran(family="storm", tree="a", rounds=1, minutes=10.0, date="2026-11-16", **counts):
+def ran(family="video-chaos", tree="a", rounds=1, minutes=10.0, date="2026-11-16", **counts):
     place = {"commit": "c-" + tree, "tree": tree, "dirty": False, "date": date, "family": family}
     return place | {"rounds": rounds, "minutes": minutes} | dict.fromkeys(nightly.COUNTED, 0) | counts
 
@@ -26,7 +26,7 @@ class Figures(unittest.TestCase):
         lines = [
             "figures: requests=100 faults=7\n",
             "    figures: requests=5\n",
-            "test storm::one ... figures: seeds=3 executions=4\n",
+            "test video_chaos::one ... figures: seeds=3 executions=4\n",
             "100 calls, 7 faults\n",
         ]
         told = nightly.figures(lines)
@@ -72,9 +72,9 @@ class Choice(unittest.TestCase):
         self.assertEqual(nightly.expected(self.families[1], entries), 15)
 
     def test_sizes_are_scaled_and_words_are_not(self):
-        self.assertEqual(nightly.scaled("town 200 50000 5", 0.01), ["town", "2", "500", "1"])
-        self.assertEqual(nightly.scaled("drill long", 0.01), ["drill", "long"])
-        self.assertEqual(nightly.scaled("storm 25000", 1), ["storm", "25000"])
+        self.assertEqual(nightly.scaled("cluster-chaos 200 50000 5", 0.01), ["cluster-chaos", "2", "500", "1"])
+        self.assertEqual(nightly.scaled("add-drill family long", 0.01), ["add-drill", "family", "long"])
+        self.assertEqual(nightly.scaled("video-chaos 25000", 1), ["video-chaos", "25000"])
 
     def test_every_family_has_a_name_of_its_own_and_fits_into_a_run(self):
         self.assertEqual(len({family.name for family in nightly.FAMILIES}), len(nightly.FAMILIES))
@@ -89,7 +89,7 @@ class Entries(unittest.TestCase):
         entries = nightly.merged(entries, ran(tree="b", requests=1), 2)
         entries = nightly.merged(entries, ran(requests=50, faults=1, date="2026-11-17", minutes=2.04), 2)
         first = {"requests": 150, "faults": 3, "rounds": 2, "minutes": 12.0, "state": "passed", "date": "2026-11-16"}
-        self.assertEqual([one["tree"] + " " + one["family"] for one in entries], ["a fuzz", "a storm", "b storm"])
+        self.assertEqual([one["tree"] + " " + one["family"] for one in entries], ["a fuzz", "a video-chaos", "b video-chaos"])
         self.assertEqual(entries[1] | first, entries[1])
         self.assertEqual(entries[2]["requests"], 1)
 

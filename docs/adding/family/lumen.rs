@@ -1,4 +1,4 @@
-//! Lumen, a family that does not exist, for `just drill family`. Its upstream speaks OpenAI's videos
+//! Lumen, a family that does not exist, for `just add-drill family`. Its upstream speaks OpenAI's videos
 //! interface and knows two qualities.
 //!
 //! - `prompt`: required.

@@ -1,5 +1,5 @@
 //! Faults under load, of callers of every format to upstreams of every format. Short in the gate; `just
-//! storm` runs the long form.
+//! chat-chaos` runs the long form.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::faults::formats::{Format, Pair};
 use crate::faults::load::Load;
 use crate::faults::checker::{Counts, check_broken, judge};
 
-const CALLS: &str = "TRUNKLINE_STORM_CALLS";
+const CALLS: &str = "TRUNKLINE_CHAT_CHAOS_CALLS";
 const SHORT_CALLS: u64 = 2_000;
 /// Faults for so many calls: 500 for 50,000, and never fewer than 40.
 const CALLS_PER_FAULT: u64 = 100;

@@ -1,4 +1,4 @@
-//! Prices that change while calls run on two nodes. Short in the gate; `just reload` runs the long
+//! Prices that change while calls run on two nodes. Short in the gate; `just price-reload` runs the long
 //! form.
 
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::faults::prices::{
     Versions, bearer, quote, reprice, reprice_by_command, row, send, spoil,
 };
 
-const CHANGES: &str = "TRUNKLINE_RELOAD";
+const CHANGES: &str = "TRUNKLINE_PRICE_RELOAD_CHANGES";
 const SHORT_CHANGES: u64 = 16;
 /// Every so many changes one is made by the command that an operator types.
 const BY_COMMAND: u64 = 10;

@@ -1,5 +1,5 @@
 //! Social data while things break: the capacity of a day on two nodes of which one is killed, and calls
-//! and pages under a storm. `just social-storm` runs the long form.
+//! and pages under a storm. `just social-chaos` runs the long form.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
 use crate::faults::process_harness::{ProcessHarness, LOOK, MONEY};
 
-const CALLS: &str = "TRUNKLINE_SOCIAL_STORM";
+const CALLS: &str = "TRUNKLINE_SOCIAL_CHAOS_CALLS";
 const SHORT_CALLS: u64 = 400;
 const CLIENTS: usize = 12;
 /// Things that break at least, however fast the calls are made.

@@ -1,6 +1,6 @@
 //! Video tasks while everything breaks: two nodes, each gateway and worker, are killed at each step of a
 //! task, frozen beyond their leases and restarted, PostgreSQL is stopped and killed, and vendors take
-//! jobs without an answer, have no room or never end. Short in the gate; `just films` runs the long form.
+//! jobs without an answer, have no room or never end. Short in the gate; `just video-chaos` runs the long form.
 
 mod checker_selftest;
 mod tables;
@@ -27,7 +27,7 @@ use scenarios::{SHAPES, Scenario};
 use cluster::{DEADLINE, LEASE, PAID, VideoCluster};
 use checker::{Counts, check, nanos};
 
-const FILMS: &str = "TRUNKLINE_FILMS";
+const FILMS: &str = "TRUNKLINE_VIDEO_CHAOS_TASKS";
 const SHORT_FILMS: u64 = 500;
 /// Faults of the short form at least; the long form goes on while there are films to ask for.
 const LEAST_FAULTS: usize = 22;

@@ -1,5 +1,5 @@
 //! Two hundred callers while gateways, workers, Redis and NATS servers are killed, cut off and
-//! restarted. Short in the gate; `just town` runs the long form.
+//! restarted. Short in the gate; `just cluster-chaos` runs the long form.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::fixtures::{budget, key_of, wide};
 use super::{Cluster, ClusterOptions, number};
 use crate::faults::process_harness::{MONEY, audit_of};
 
-const CALLERS: &str = "TRUNKLINE_TOWN_CALLERS";
-const EVENTS: &str = "TRUNKLINE_TOWN_EVENTS";
-const ROUNDS: &str = "TRUNKLINE_TOWN_ROUNDS";
+const CALLERS: &str = "TRUNKLINE_CLUSTER_CALLERS";
+const EVENTS: &str = "TRUNKLINE_CLUSTER_EVENTS";
+const ROUNDS: &str = "TRUNKLINE_CLUSTER_ROUNDS";
 /// Accounts that listen to their events.
 const LISTENERS: u64 = 20;
 /// What a key with a budget may spend, nano-USD: far less than its callers would.

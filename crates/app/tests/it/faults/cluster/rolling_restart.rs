@@ -15,7 +15,7 @@ use crate::faults::process_harness::{MONEY, audit_of};
 use crate::faults::formats::{Format, CallParams};
 use crate::faults::client_view::{ClientView, told};
 
-const STREAMS: &str = "TRUNKLINE_TOWN_STREAMS";
+const STREAMS: &str = "TRUNKLINE_CLUSTER_STREAMS";
 const LOOK: Duration = Duration::from_millis(300);
 /// A new call of each caller.
 const EVERY: Duration = Duration::from_millis(250);

@@ -1,5 +1,5 @@
 //! Many streams of speech at once, each client asking again and again: bounded memory, every call settled,
-//! and the sum of what clients were told is what was charged. Short in the gate; `just speech-storm` runs
+//! and the sum of what clients were told is what was charged. Short in the gate; `just speech-load` runs
 //! the long form.
 
 use std::time::Duration;
