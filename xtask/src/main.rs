@@ -131,8 +131,8 @@ mod tests {
             (&["tidy", "--check"], "unknown argument `--check`"),
             (&["tidy", "--root"], "`--root` needs a value"),
         ] {
-            let told = refusal(arguments).unwrap();
-            assert!(told.starts_with(words), "{told}");
+            let reported = refusal(arguments).unwrap();
+            assert!(reported.starts_with(words), "{reported}");
         }
     }
 }

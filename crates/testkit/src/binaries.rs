@@ -92,8 +92,8 @@ pub(crate) fn must(command: &mut Command) {
         .output()
         .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        panic!("{command:?} failed: {said}");
+        let log = String::from_utf8_lossy(&done.stderr);
+        panic!("{command:?} failed: {log}");
     }
 }
 

@@ -65,14 +65,14 @@ impl NetNamespace {
         for _ in 0..TRIES {
             let [one, two] = random_bytes::<2>();
             let word: String = clock::random_word().chars().take(8).collect();
-            let island = Self {
+            let netns = Self {
                 name: format!("tl-{word}"),
                 cable: format!("tl{word}"),
                 shore: Ipv4Addr::new(10, 213 + one % 40, two, 1),
                 own: Ipv4Addr::new(10, 213 + one % 40, two, 2),
             };
-            if island.build() {
-                return island;
+            if netns.build() {
+                return netns;
             }
         }
         panic!("no network namespace can be made; is the test privileged, and is iproute2 there?");

@@ -75,7 +75,7 @@ fn rights() -> Result<Rights, String> {
     if binaries::is_root() {
         return tried(&["--net", "--mount", "sh", "-euc", TRIAL])
             .map(|()| Rights::Ours)
-            .map_err(|said| format!("root may not mount or make networks here: {said}"));
+            .map_err(|log| format!("root may not mount or make networks here: {log}"));
     }
     if !is_set(NEXTEST) {
         return Err("a plain user needs nextest, which gives each test its own process".to_owned());
@@ -84,8 +84,8 @@ fn rights() -> Result<Rights, String> {
     words.extend(["sh", "sh", "-euc", TRIAL]);
     tried(&words)
         .map(|()| Rights::InNamespaces)
-        .map_err(|said| {
-            format!("a plain user may not mount or make networks in a user namespace here: {said}")
+        .map_err(|log| {
+            format!("a plain user may not mount or make networks in a user namespace here: {log}")
         })
 }
 
@@ -96,8 +96,8 @@ fn tried(words: &[&str]) -> Result<(), String> {
     if done.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&done.stderr);
-    Err(said.lines().last().unwrap_or("no reason given").to_owned())
+    let log = String::from_utf8_lossy(&done.stderr);
+    Err(log.lines().last().unwrap_or("no reason given").to_owned())
 }
 
 /// Becomes the same program with the same words, inside. The process stays the one that nextest knows.

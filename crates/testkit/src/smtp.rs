@@ -43,7 +43,7 @@ enum Line {
 }
 
 struct Shared {
-    manners: Mutex<SmtpBehaviour>,
+    behaviour: Mutex<SmtpBehaviour>,
     mails: Mutex<Vec<Mail>>,
     logins: Mutex<Vec<String>>,
     is_over: AtomicBool,
@@ -83,7 +83,7 @@ impl Smtp {
         let listener = TcpListener::bind(port::loopback(0)).expect("a free port is there");
         let address = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
-            manners: Mutex::new(SmtpBehaviour::Take),
+            behaviour: Mutex::new(SmtpBehaviour::Take),
             mails: Mutex::default(),
             logins: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -114,8 +114,8 @@ impl Smtp {
     }
 
     /// Changes how letters are treated from now on.
-    pub fn behave(&self, manners: SmtpBehaviour) {
-        *lock(&self.shared.manners) = manners;
+    pub fn behave(&self, behaviour: SmtpBehaviour) {
+        *lock(&self.shared.behaviour) = behaviour;
     }
 
     /// What it got, oldest first.

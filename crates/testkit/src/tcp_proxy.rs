@@ -187,14 +187,14 @@ impl FaultProxy {
             strikes: AtomicUsize::new(0),
         });
         let (orders, inbox) = mpsc::channel(ORDERS);
-        let (told, is_listening) = sync_channel(1);
+        let (reported, is_listening) = sync_channel(1);
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .expect("a runtime can be made");
-            runtime.block_on(serve(host, &of_thread, inbox, &told));
+            runtime.block_on(serve(host, &of_thread, inbox, &reported));
         });
         let address = is_listening.recv().expect("the wire listens");
         Self {
@@ -268,11 +268,11 @@ async fn serve(
     host: IpAddr,
     shared: &Arc<Shared>,
     mut inbox: mpsc::Receiver<(Order, SyncSender<()>)>,
-    told: &SyncSender<SocketAddr>,
+    reported: &SyncSender<SocketAddr>,
 ) {
     let (first, address) = listen(host).await;
     let mut listener = Some(first);
-    told.send(address).expect("the wire's maker waits");
+    reported.send(address).expect("the wire's maker waits");
     let (signal, _) = watch::channel(Signal {
         mode: Mode::Pass,
         cuts: 0,

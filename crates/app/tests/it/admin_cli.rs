@@ -82,16 +82,16 @@ impl AdminCli {
 
     /// Runs a command that must succeed, and reads its JSON.
     pub(crate) fn json(&self, words: &[&str]) -> Value {
-        let said = self.run(&[words, &["--json"]].concat());
-        assert_eq!(said.code, Some(0), "{words:?}: {said:?}");
-        said.json()
+        let reply = self.run(&[words, &["--json"]].concat());
+        assert_eq!(reply.code, Some(0), "{words:?}: {reply:?}");
+        reply.json()
     }
 
     /// Runs a command that must fail, and gives back what it said.
     pub(crate) fn refused(&self, words: &[&str]) -> String {
-        let said = self.run(words);
-        assert_eq!(said.code, Some(1), "{words:?}: {said:?}");
-        said.err
+        let reply = self.run(words);
+        assert_eq!(reply.code, Some(1), "{words:?}: {reply:?}");
+        reply.err
     }
 
     pub(crate) fn account(&self, name: &str) -> i64 {

@@ -117,10 +117,10 @@ fn files_are_read_as_one_catalog_and_what_stands_twice_is_refused() {
     assert!(lint(&["groups.toml", "one.toml"]).status.success());
     let twice = lint(&["groups.toml", "one.toml", "two.toml"]);
     assert_eq!(twice.status.code(), Some(1));
-    let said = String::from_utf8(twice.stderr).unwrap();
+    let reply = String::from_utf8(twice.stderr).unwrap();
     assert!(
-        said.contains("two.toml says differently what another file says: model \"m\""),
-        "{said}"
+        reply.contains("two.toml says differently what another file says: model \"m\""),
+        "{reply}"
     );
     let absent = lint(&["nothing.toml"]);
     assert_eq!(absent.status.code(), Some(1));
@@ -170,14 +170,14 @@ fn stale_lists_old_prices_with_their_age_and_succeeds() {
 
 #[tokio::test]
 async fn the_starter_catalog_can_be_sold_from_as_it_is() {
-    let desk = AdminCli::new().await;
-    let done = desk.json(&["catalog", "import", "--starter"]);
+    let cli = AdminCli::new().await;
+    let done = cli.json(&["catalog", "import", "--starter"]);
     let starter = trunkline_catalog::starter().unwrap();
     let cells = trunkline_social::Cells::builtin().unwrap();
     let sold = cells.all().filter(|cell| cell.price.is_some()).count();
     assert_eq!(done["models"], json!(starter.models.len() + sold));
     // What was put in comes out again, every source and rule of it.
-    let exported = desk.run(&["catalog", "export"]);
+    let exported = cli.run(&["catalog", "export"]);
     assert_eq!(exported.code, Some(0), "{exported:?}");
     let mut exported = trunkline_catalog::Document::from_toml(&exported.out).unwrap();
     exported

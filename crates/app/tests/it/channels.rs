@@ -21,19 +21,19 @@ const COST: &str = r#"{
 }"#;
 
 /// A desk with a keyring and the canary in a file.
-async fn desk() -> AdminCli {
-    let desk = AdminCli::new().await;
-    let made = desk.run(&["keyring", "generate"]);
+async fn cli() -> AdminCli {
+    let cli = AdminCli::new().await;
+    let made = cli.run(&["keyring", "generate"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    desk.write("key", &format!("{CANARY}\n"));
-    desk
+    cli.write("key", &format!("{CANARY}\n"));
+    cli
 }
 
 /// An upstream that answers every call with the same bytes and keeps what it was sent.
 fn upstream(answers: Vec<String>) -> (SocketAddr, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (told, heard) = mpsc::sync_channel(answers.len());
+    let (reported, received) = mpsc::sync_channel(answers.len());
     thread::spawn(move || {
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
@@ -43,10 +43,10 @@ fn upstream(answers: Vec<String>) -> (SocketAddr, mpsc::Receiver<String>) {
                 head.extend(byte);
             }
             stream.write_all(answer.as_bytes()).unwrap();
-            told.send(String::from_utf8(head).unwrap()).unwrap();
+            reported.send(String::from_utf8(head).unwrap()).unwrap();
         }
     });
-    (address, heard)
+    (address, received)
 }
 
 fn answer(status: &str, body: &str) -> String {
@@ -70,11 +70,11 @@ fn names(listed: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_channel_is_added_listed_and_drained_with_all_it_was_given() {
-    let desk = desk().await;
-    desk.write("cost.json", COST);
-    desk.write("proxy", "socks5://user:hunter2canary@127.0.0.1:1080\n");
+    let cli = cli().await;
+    cli.write("cost.json", COST);
+    cli.write("proxy", "socks5://user:hunter2canary@127.0.0.1:1080\n");
     assert!(
-        desk.run(&["channel", "list"])
+        cli.run(&["channel", "list"])
             .out
             .contains("There are no channels")
     );
@@ -110,17 +110,17 @@ async fn a_channel_is_added_listed_and_drained_with_all_it_was_given() {
         "--json",
     ];
     let words = add("late", "http://127.0.0.1:9/v1/", &words);
-    let made = desk.run_with(("UPSTREAM", "short"), "sk-from-standard-input\n", &words);
+    let made = cli.run_with(("UPSTREAM", "short"), "sk-from-standard-input\n", &words);
     assert_eq!(made.code, Some(0), "{made:?}");
     let channel = made.json()["channel"].clone();
-    let first = desk.json(&add(
+    let first = cli.json(&add(
         "first",
         "http://127.0.0.1:9",
         &["--key-file", "key", "--model", "m"],
     ));
     assert_eq!(first["channel"]["credentials"][0]["label"], "main");
 
-    let listed = desk.json(&["channel", "list"]);
+    let listed = cli.json(&["channel", "list"]);
     assert_eq!(names(&listed), ["first", "late"]);
     assert_eq!(listed["channels"][1], channel);
     let expected = json!({
@@ -140,53 +140,53 @@ async fn a_channel_is_added_listed_and_drained_with_all_it_was_given() {
         .collect();
     assert_eq!(hints, ["…tail", "…", "…nput"]);
     assert_eq!(channel["cost"]["currency"], "CNY");
-    let text = desk.run(&["channel", "list"]).out;
+    let text = cli.run(&["channel", "list"]).out;
     assert!(
         text.contains("ours=theirs, same") && text.contains("CNY at 7/50 of 2026-11-15"),
         "{text}"
     );
 
-    let drained = desk.json(&["channel", "drain", "late"]);
+    let drained = cli.json(&["channel", "drain", "late"]);
     assert_eq!(
         (&drained["state"], &drained["was"]),
         (&"draining".into(), &"active".into())
     );
     assert!(
-        desk.run(&["channel", "drain", "late"])
+        cli.run(&["channel", "drain", "late"])
             .out
             .contains("already")
     );
-    let listed = desk.json(&["channel", "list"]);
+    let listed = cli.json(&["channel", "list"]);
     assert_eq!(listed["channels"][1]["state"], "draining");
     assert_eq!(
         listed["channels"][1]["revision"], 3,
         "one number for each change, none for nothing"
     );
-    let resumed = desk.json(&["channel", "resume", "late"]);
+    let resumed = cli.json(&["channel", "resume", "late"]);
     assert_eq!(
         resumed["resumed"],
         serde_json::json!([]),
         "nothing is paused"
     );
-    let back = desk.json(&["channel", "drain", "late", "--undo"]);
+    let back = cli.json(&["channel", "drain", "late", "--undo"]);
     assert_eq!(back["state"], "active");
     assert!(
-        desk.refused(&["channel", "drain", "none"])
+        cli.refused(&["channel", "drain", "none"])
             .contains("channel list")
     );
-    let audit = desk.run_as(Role::Audit, &["audit"]);
+    let audit = cli.run_as(Role::Audit, &["audit"]);
     assert_eq!(audit.code, Some(0), "{audit:?}");
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_a_channel_is_said_before_anything_is_written() {
-    let desk = desk().await;
+    let cli = cli().await;
     let base = "http://127.0.0.1:9";
     let good = ["--key-file", "key", "--model", "m"];
-    desk.json(&add("taken", base, &good));
-    desk.write("wrong.json", &COST.replace("input", "inputs"));
-    desk.write("proxy", "ftp://hunter2canary:x@h:1");
-    desk.write("two-lines", "sk-canary-a\nsk-canary-b");
+    cli.json(&add("taken", base, &good));
+    cli.write("wrong.json", &COST.replace("input", "inputs"));
+    cli.write("proxy", "ftp://hunter2canary:x@h:1");
+    cli.write("two-lines", "sk-canary-a\nsk-canary-b");
     let rows: [(&str, &[&str], &str); 9] = [
         ("taken", &good, "there is already a channel \"taken\""),
         (
@@ -241,13 +241,13 @@ async fn what_is_wrong_with_a_channel_is_said_before_anything_is_written() {
         ),
     ];
     for (name, words, expected) in rows {
-        let said = desk.refused(&add(name, base, words));
+        let reply = cli.refused(&add(name, base, words));
         assert!(
-            said.contains(expected) && !said.contains("canary"),
-            "{said}"
+            reply.contains(expected) && !reply.contains("canary"),
+            "{reply}"
         );
     }
-    let said = desk.refused(&[
+    let reply = cli.refused(&[
         "channel",
         "add",
         "--name",
@@ -259,8 +259,8 @@ async fn what_is_wrong_with_a_channel_is_said_before_anything_is_written() {
         "--model",
         "m",
     ]);
-    assert!(said.contains("add --base-url"), "{said}");
-    let said = desk.refused(&[
+    assert!(reply.contains("add --base-url"), "{reply}");
+    let reply = cli.refused(&[
         "channel",
         "add",
         "--name",
@@ -273,10 +273,10 @@ async fn what_is_wrong_with_a_channel_is_said_before_anything_is_written() {
         "m",
     ]);
     assert!(
-        said.contains("there is no provider \"opena\"; there are ") && said.contains(", openai,"),
-        "{said}"
+        reply.contains("there is no provider \"opena\"; there are ") && reply.contains(", openai,"),
+        "{reply}"
     );
-    let none = desk.run(&[
+    let none = cli.run(&[
         "channel",
         "add",
         "--name",
@@ -287,16 +287,16 @@ async fn what_is_wrong_with_a_channel_is_said_before_anything_is_written() {
         "key",
     ]);
     assert_eq!(none.code, Some(2), "{none:?}");
-    assert_eq!(names(&desk.json(&["channel", "list"])), ["taken"]);
+    assert_eq!(names(&cli.json(&["channel", "list"])), ["taken"]);
 }
 
 #[tokio::test]
 async fn a_provider_of_the_folder_is_used_without_a_rebuild() {
-    let desk = desk().await;
+    let cli = cli().await;
     let provider = "name = \"mine\"\nbase_url = \"http://127.0.0.1:9\"\nauth = \"header:x-key\"\n\
         formats = [\"openai_chat\"]\nquirks = []\nconnect_ms = 1000\nfirst_byte_ms = 1000\n\
         idle_ms = 1000\ntotal_ms = 1000\n";
-    desk.write("providers/mine.toml", provider);
+    cli.write("providers/mine.toml", provider);
     let folder = ("TRUNKLINE__PROVIDERS__FOLDER", "providers");
     let words = [
         "channel",
@@ -310,15 +310,15 @@ async fn a_provider_of_the_folder_is_used_without_a_rebuild() {
         "--model",
         "m",
     ];
-    let made = desk.run_with(folder, "", &words);
+    let made = cli.run_with(folder, "", &words);
     assert_eq!(made.code, Some(0), "{made:?}");
-    let good = desk.run_with(folder, "", &["config", "check"]);
+    let good = cli.run_with(folder, "", &["config", "check"]);
     assert!(good.out.contains(", mine, "), "{good:?}");
-    desk.write(
+    cli.write(
         "providers/mine.toml",
         &provider.replace("quirks = []", "quirks = [\"odd\"]"),
     );
-    let wrong = desk.run_with(folder, "", &["config", "check"]);
+    let wrong = cli.run_with(folder, "", &["config", "check"]);
     assert_eq!(wrong.code, Some(1));
     assert!(
         wrong
@@ -330,11 +330,11 @@ async fn a_provider_of_the_folder_is_used_without_a_rebuild() {
 
 #[tokio::test]
 async fn a_channel_is_tested_with_each_of_its_credentials() {
-    let desk = desk().await;
-    desk.write("other", "sk-another-0123456789-last");
+    let cli = cli().await;
+    cli.write("other", "sk-another-0123456789-last");
     let list = r#"{"object":"list","data":[{"id":"theirs"},{"id":"more"}]}"#;
     let echo = format!(r#"{{"error":{{"message":"bad key {CANARY}"}}}}"#);
-    let (address, heard) = upstream(vec![
+    let (address, received) = upstream(vec![
         answer("200 OK", list),
         answer("401 Unauthorized", &echo),
     ]);
@@ -351,10 +351,10 @@ async fn a_channel_is_tested_with_each_of_its_credentials() {
         "--header",
         "X-Team=red",
     ];
-    desk.json(&add("one", &base, &words));
-    let said = desk.run(&["channel", "test", "one", "--json"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    let found = said.json();
+    cli.json(&add("one", &base, &words));
+    let reply = cli.run(&["channel", "test", "one", "--json"]);
+    assert_eq!(reply.code, Some(1), "{reply:?}");
+    let found = reply.json();
     let expected = json!({
         "ok": false, "channel": "one", "credentials": [
             { "label": "a", "hint": "…tail", "ok": true, "status": 200, "problem": null,
@@ -364,59 +364,59 @@ async fn a_channel_is_tested_with_each_of_its_credentials() {
         ],
     });
     assert_eq!(found, expected);
-    let first = heard.recv().unwrap().to_lowercase();
+    let first = received.recv().unwrap().to_lowercase();
     assert!(first.starts_with("get /v1/models http/1.1\r\n"), "{first}");
     assert!(
         first.contains(&format!("authorization: bearer {CANARY}\r\n")),
         "{first}"
     );
     assert!(first.contains("x-team: red\r\n"), "{first}");
-    let second = heard.recv().unwrap();
+    let second = received.recv().unwrap();
     assert!(second.contains("Bearer sk-another-"), "{second}");
 
-    let nobody = desk.run(&["channel", "test", "one"]);
-    assert_eq!(nobody.code, Some(1));
-    assert!(nobody.out.contains("could not be reached"), "{nobody:?}");
+    let unknown = cli.run(&["channel", "test", "one"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.out.contains("could not be reached"), "{unknown:?}");
     assert!(
-        desk.refused(&["channel", "test", "none"])
+        cli.refused(&["channel", "test", "none"])
             .contains("channel list")
     );
 }
 
 #[tokio::test]
 async fn a_sealed_credential_that_was_moved_to_another_channel_does_not_open() {
-    let desk = desk().await;
+    let cli = cli().await;
     for name in ["one", "two"] {
-        desk.json(&add(
+        cli.json(&add(
             name,
             "http://127.0.0.1:9",
             &["--key-file", "key", "--model", "m"],
         ));
     }
-    desk.as_superuser(
+    cli.as_superuser(
         "UPDATE app.channel_credential AS t SET revision = t.revision + 1, sealed = (
              SELECT o.sealed FROM app.channel_credential AS o WHERE o.id <> t.id)",
     );
-    let said = desk.run(&["channel", "test", "one"]);
-    assert_eq!(said.code, Some(1));
+    let reply = cli.run(&["channel", "test", "one"]);
+    assert_eq!(reply.code, Some(1));
     assert!(
-        said.out.contains("credential \"main\" cannot be opened"),
-        "{said:?}"
+        reply.out.contains("credential \"main\" cannot be opened"),
+        "{reply:?}"
     );
 }
 
 #[tokio::test]
 async fn the_text_of_a_credential_is_in_no_output_and_in_no_row() {
-    let desk = desk().await;
-    desk.write("proxy", &format!("http://user:{CANARY}@127.0.0.1:9"));
-    desk.write("broken", &format!("{CANARY} {CANARY}"));
+    let cli = cli().await;
+    cli.write("proxy", &format!("http://user:{CANARY}@127.0.0.1:9"));
+    cli.write("broken", &format!("{CANARY} {CANARY}"));
     let echo = answer("403 Forbidden", CANARY);
     let (address, _heard) = upstream(vec![echo.clone(), echo]);
     let base = format!("http://{address}");
     let variable = ("UPSTREAM", CANARY);
     let mut all: Vec<CommandOutput> = Vec::new();
     let mut say = |variable, input: &str, words: &[&str]| {
-        all.push(desk.run_with(variable, input, words));
+        all.push(cli.run_with(variable, input, words));
     };
     say(
         NOTHING,
@@ -474,13 +474,13 @@ async fn the_text_of_a_credential_is_in_no_output_and_in_no_row() {
     ] {
         say(NOTHING, "", words);
     }
-    let codes: Vec<Option<i32>> = all.iter().map(|said| said.code).collect();
+    let codes: Vec<Option<i32>> = all.iter().map(|reply| reply.code).collect();
     let ok = [0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0].map(Some);
     assert_eq!(codes, ok, "{all:?}");
-    for said in &all {
-        assert!(!format!("{said:?}").contains("canary"), "{said:?}");
+    for reply in &all {
+        assert!(!format!("{reply:?}").contains("canary"), "{reply:?}");
     }
-    desk.as_superuser(
+    cli.as_superuser(
         "DO $$ BEGIN
              IF EXISTS (SELECT FROM app.channel AS c JOIN app.channel_credential AS s ON s.channel_id = c.id
                  WHERE c::text LIKE '%canary%' OR s::text LIKE '%canary%'

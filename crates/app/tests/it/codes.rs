@@ -6,8 +6,8 @@ use crate::admin_cli::AdminCli;
 
 #[tokio::test]
 async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
-    let desk = AdminCli::new().await;
-    let made = desk.json(&[
+    let cli = AdminCli::new().await;
+    let made = cli.json(&[
         "code",
         "create",
         "--amount",
@@ -27,19 +27,19 @@ async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
     assert_eq!(codes.len(), 3);
     let first = codes[0]["code"].as_str().unwrap();
     assert!(first.starts_with("TL-") && first.len() == 22, "{first}");
-    let other = desk.json(&["code", "create", "--amount", "0.5", "--wallet", "trial"]);
+    let other = cli.json(&["code", "create", "--amount", "0.5", "--wallet", "trial"]);
     assert_ne!(other["batch"], "fair");
 
-    let said = desk.run(&["code", "list"]);
-    assert!(!said.out.contains(first), "{}", said.out);
-    let listed = desk.json(&["code", "list", "--batch", "fair"]);
+    let reply = cli.run(&["code", "list"]);
+    assert!(!reply.out.contains(first), "{}", reply.out);
+    let listed = cli.json(&["code", "list", "--batch", "fair"]);
     let rows = listed["codes"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     assert!(
         rows.iter()
             .all(|row| row["state"] == "open" && row["made_by"] == "command line")
     );
-    let kept = desk
+    let kept = cli
         .db
         .ask("SELECT c::text FROM app.redemption_code AS c")
         .await
@@ -48,16 +48,16 @@ async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
     assert!(!kept.contains(&body) && !kept.contains(first), "{kept}");
 
     let one = rows[0]["id"].as_str().unwrap();
-    assert_eq!(desk.json(&["code", "revoke", one])["revoked"], 1);
+    assert_eq!(cli.json(&["code", "revoke", one])["revoked"], 1);
     assert!(
-        desk.refused(&["code", "revoke", one])
+        cli.refused(&["code", "revoke", one])
             .contains("nothing was taken back")
     );
     assert_eq!(
-        desk.json(&["code", "revoke", "--batch", "fair"])["revoked"],
+        cli.json(&["code", "revoke", "--batch", "fair"])["revoked"],
         2
     );
-    let listed = desk.json(&["code", "list", "--batch", "fair"]);
+    let listed = cli.json(&["code", "list", "--batch", "fair"]);
     let states = listed["codes"].as_array().unwrap().iter();
     assert!(states.into_iter().all(|row| row["state"] == "revoked"));
 
@@ -67,7 +67,7 @@ async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
         &["code", "revoke"],
         &["code", "revoke", "7"],
     ] {
-        assert_eq!(desk.run(wrong).code, Some(2), "{wrong:?}");
+        assert_eq!(cli.run(wrong).code, Some(2), "{wrong:?}");
     }
     let past = [
         "code",
@@ -77,18 +77,18 @@ async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
         "--expires",
         "2020-01-01T00:00:00Z",
     ];
-    assert!(desk.refused(&past).contains("in the past"));
+    assert!(cli.refused(&past).contains("in the past"));
     let blank = ["code", "create", "--amount", "1", "--batch", "a b"];
-    assert!(desk.refused(&blank).contains("without blanks"));
-    let audit = desk.run_as(Role::Audit, &["audit"]);
+    assert!(cli.refused(&blank).contains("without blanks"));
+    let audit = cli.run_as(Role::Audit, &["audit"]);
     assert_eq!(audit.code, Some(0), "{audit:?}");
 }
 
 #[tokio::test]
 async fn without_mail_the_list_of_emails_is_empty_at_first() {
-    let desk = AdminCli::new().await;
-    assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
-    let shown = desk.json(&["emails"]);
+    let cli = AdminCli::new().await;
+    assert_eq!(cli.run(&["keyring", "generate"]).code, Some(0));
+    let shown = cli.json(&["emails"]);
     assert_eq!(shown["emails"], serde_json::json!([]));
-    assert!(desk.run(&["emails"]).out.contains("No unsent emails"));
+    assert!(cli.run(&["emails"]).out.contains("No unsent emails"));
 }

@@ -330,6 +330,6 @@ fn a_database_that_is_away_is_said_to_be_away_without_its_password() {
         &[("TRUNKLINE__DATABASE__URL", url)],
     );
     assert_eq!(away.status.code(), Some(1));
-    let said = format!("{}{}", stdout(&away), stderr(&away));
-    assert!(!said.contains("hunter2canary") && said.len() > 20, "{said}");
+    let reply = format!("{}{}", stdout(&away), stderr(&away));
+    assert!(!reply.contains("hunter2canary") && reply.len() > 20, "{reply}");
 }

@@ -39,8 +39,8 @@ async fn the_link_of_dev_opens_the_seeded_account_without_a_form() {
     assert_eq!(home.status, 200, "{}", home.text());
     assert_eq!(home.json()["has_key"], true, "the key that dev printed");
     // Opened again, from a bookmark or in another browser, it works until dev ends.
-    let again = ask(dash, ("POST", "/api/session/dev"), "", &body).await;
-    assert_eq!(again.json()["person"], session["person"]);
+    let repeated = ask(dash, ("POST", "/api/session/dev"), "", &body).await;
+    assert_eq!(repeated.json()["person"], session["person"]);
     dev.end().await;
 }
 
@@ -67,10 +67,10 @@ async fn dev_prints_no_signed_in_link_if_the_console_is_reachable_remotely() {
 
 #[tokio::test]
 async fn serve_prints_no_signed_in_link_and_takes_none() {
-    let desk = AdminCli::new().await;
-    desk.json(&["keyring", "generate"]);
-    let mut command = desk.command(Role::Data, &["serve", "--json"]);
-    let people = desk.db.url(Role::Console);
+    let cli = AdminCli::new().await;
+    cli.json(&["keyring", "generate"]);
+    let mut command = cli.command(Role::Data, &["serve", "--json"]);
+    let people = cli.db.url(Role::Console);
     command.env("TRUNKLINE__CONSOLE__DATABASE_URL", people.reveal());
     for listener in ["EDGE", "CONSOLE", "ADMIN"] {
         command.env(format!("TRUNKLINE__{listener}__LISTEN"), "127.0.0.1:0");

@@ -76,10 +76,10 @@ pub(crate) async fn audit(dev: &Dev) {
         .env("TRUNKLINE__DATABASE__URL", database)
         .output();
     let output = audit.await.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let reply = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success(),
-        "{said}{}",
+        "{reply}{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

@@ -142,8 +142,8 @@ fn read(output: &Output) -> Value {
 }
 
 /// Each step and whether it was done now.
-fn steps(told: &Value) -> Vec<(String, bool)> {
-    let steps = told["steps"].as_array().unwrap().iter();
+fn steps(reported: &Value) -> Vec<(String, bool)> {
+    let steps = reported["steps"].as_array().unwrap().iter();
     let step = |one: &Value| {
         let name = one["step"].as_str().unwrap().to_owned();
         (name, one["done_now"].as_bool().unwrap())
@@ -233,10 +233,10 @@ async fn the_quickstart_page_leads_from_nothing_to_a_charged_call() {
         .output()
         .unwrap();
     let _service = serving(&machine);
-    let said = String::from_utf8_lossy(&page.stdout);
+    let reply = String::from_utf8_lossy(&page.stdout);
     let complained = String::from_utf8_lossy(&page.stderr);
-    assert!(page.status.success(), "{said}\n{complained}");
-    println!("{said}");
+    assert!(page.status.success(), "{reply}\n{complained}");
+    println!("{reply}");
     let served = machine.simulator.requests();
     assert_eq!(served.len(), 1, "one call has reached the vendor");
 }
@@ -279,8 +279,8 @@ async fn the_set_up_link_of_init_creates_an_operator_of_the_first_account() {
     ]);
     let _service = serving(&machine);
     assert!(made.status.success(), "{made:?}");
-    let told = read(&made);
-    let link = told["operator_link"].as_str().unwrap();
+    let reported = read(&made);
+    let link = reported["operator_link"].as_str().unwrap();
     let token = link.strip_prefix(&format!("{public}/setup#")).unwrap();
     let body = json!({
         "token": token, "email": "ada@example.com", "name": "Ada", "password": "correct horse battery",
@@ -304,7 +304,7 @@ async fn a_second_init_changes_nothing_and_files_are_readable_by_the_service() {
     let url = format!("postgres://gateway:secret-canary@{address}/gateway?sslmode=disable");
     let first = machine.init(&url);
     assert!(first.status.success(), "{first:?}");
-    let told = read(&first);
+    let reported = read(&first);
     let done = |names: &[&str]| -> Vec<(String, bool)> {
         names
             .iter()
@@ -323,10 +323,10 @@ async fn a_second_init_changes_nothing_and_files_are_readable_by_the_service() {
         "account",
     ]);
     wanted.push(("service".to_owned(), false));
-    assert_eq!(steps(&told), wanted);
-    assert_eq!(told["base_url"], "https://api.example.com");
-    assert!(told["key"].as_str().unwrap().starts_with("sk-tl-"));
-    assert_eq!(told["operator_link"], Value::Null);
+    assert_eq!(steps(&reported), wanted);
+    assert_eq!(reported["base_url"], "https://api.example.com");
+    assert!(reported["key"].as_str().unwrap().starts_with("sk-tl-"));
+    assert_eq!(reported["operator_link"], Value::Null);
     for secret in ["secret-canary", "key-of-the-vendor"] {
         assert!(!String::from_utf8_lossy(&first.stdout).contains(secret));
     }
@@ -345,11 +345,11 @@ async fn a_second_init_changes_nothing_and_files_are_readable_by_the_service() {
         "https://other.example.com",
     ]);
     assert!(second.status.success(), "{second:?}");
-    let told = read(&second);
-    assert_eq!(told["changed"], false);
-    assert!(steps(&told).iter().all(|(_, is_new)| !is_new), "{told}");
-    assert_eq!(told["base_url"], "https://api.example.com");
-    assert_eq!(told["key"], Value::Null);
+    let reported = read(&second);
+    assert_eq!(reported["changed"], false);
+    assert!(steps(&reported).iter().all(|(_, is_new)| !is_new), "{reported}");
+    assert_eq!(reported["base_url"], "https://api.example.com");
+    assert_eq!(reported["key"], Value::Null);
     assert_eq!(files(&etc), before);
     let check = machine.trunkline(&["config", "check"]);
     assert!(check.status.success(), "{check:?}");
@@ -365,7 +365,7 @@ async fn init_without_answers_names_every_missing_option_and_writes_nothing() {
     let machine = Machine::new().await;
     let refused = machine.trunkline(&["init"]);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let reply = String::from_utf8_lossy(&refused.stderr).into_owned();
     for option in [
         "--database",
         "--public-url",
@@ -373,7 +373,7 @@ async fn init_without_answers_names_every_missing_option_and_writes_nothing() {
         "--provider",
         "--key-env, --key-file or --key-stdin",
     ] {
-        assert!(said.contains(option), "{said}");
+        assert!(reply.contains(option), "{reply}");
     }
     assert!(!machine.path("etc").exists() && !machine.path("data").exists());
 }
@@ -384,10 +384,10 @@ async fn init_leaves_a_foreign_database_and_writes_nothing_on_a_wrong_answer() {
     machine.sql("CREATE ROLE trunkline LOGIN");
     let taken = machine.init("here");
     assert_eq!(taken.status.code(), Some(1));
-    let said = read(&taken)["error"].as_str().unwrap().to_owned();
+    let reply = read(&taken)["error"].as_str().unwrap().to_owned();
     assert!(
-        said.contains("already has a login or a database named trunkline"),
-        "{said}"
+        reply.contains("already has a login or a database named trunkline"),
+        "{reply}"
     );
     assert!(!machine.path("etc/database.url").exists());
     let url = "postgres://gateway@127.0.0.1/gateway";
@@ -417,8 +417,8 @@ fn the_unit_of_the_package_leaves_the_service_little_of_the_system() {
         .arg(unit)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
-    let level = said
+    let reply = String::from_utf8_lossy(&asked.stdout).into_owned();
+    let level = reply
         .split("Overall exposure level for trunkline.service: ")
         .nth(1);
     let level = level.and_then(|rest| rest.split_whitespace().next());
@@ -426,5 +426,5 @@ fn the_unit_of_the_package_leaves_the_service_little_of_the_system() {
         .unwrap_or_else(|| panic!("{asked:?}"))
         .parse()
         .unwrap();
-    assert!(level <= 2.5, "{said}");
+    assert!(level <= 2.5, "{reply}");
 }

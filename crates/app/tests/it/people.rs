@@ -14,14 +14,14 @@ const PASSWORD: &str = "correct horse battery";
 /// A `trunkline serve`, killed when it is dropped.
 struct Serving {
     process: Child,
-    told: Value,
+    reported: Value,
 }
 
 impl Serving {
-    fn start(desk: &AdminCli) -> Self {
+    fn start(cli: &AdminCli) -> Self {
         trunkline_testkit::count("gateway process");
-        let mut command = desk.command(Role::Data, &["serve", "--json"]);
-        let people = desk.db.url(Role::Console);
+        let mut command = cli.command(Role::Data, &["serve", "--json"]);
+        let people = cli.db.url(Role::Console);
         command.env("TRUNKLINE__CONSOLE__DATABASE_URL", people.reveal());
         for listener in ["EDGE", "CONSOLE", "ADMIN"] {
             command.env(format!("TRUNKLINE__{listener}__LISTEN"), "127.0.0.1:0");
@@ -35,17 +35,17 @@ impl Serving {
         let mut line = String::new();
         let output = process.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
-        let told = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-        Self { process, told }
+        let reported = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+        Self { process, reported }
     }
 
     fn console(&self) -> &str {
-        self.told["console"].as_str().unwrap()
+        self.reported["console"].as_str().unwrap()
     }
 
     /// The token of the link that the start has told.
     fn token(&self) -> String {
-        let link = self.told["operator_link"].as_str().unwrap();
+        let link = self.reported["operator_link"].as_str().unwrap();
         let start = format!("http://{}/setup#", self.console());
         let token = link.strip_prefix(&start);
         token.unwrap_or_else(|| panic!("{link}")).to_owned()
@@ -80,10 +80,10 @@ impl Drop for Serving {
     }
 }
 
-async fn house() -> AdminCli {
-    let desk = AdminCli::new().await;
-    desk.json(&["keyring", "generate"]);
-    desk
+async fn node() -> AdminCli {
+    let cli = AdminCli::new().await;
+    cli.json(&["keyring", "generate"]);
+    cli
 }
 
 fn setup(token: &str, email: &str) -> Value {
@@ -94,11 +94,11 @@ fn setup(token: &str, email: &str) -> Value {
 
 #[tokio::test]
 async fn every_start_prints_a_new_link_until_an_operator_exists() {
-    let desk = house().await;
-    let first = Serving::start(&desk);
+    let cli = node().await;
+    let first = Serving::start(&cli);
     let void = first.token();
     drop(first);
-    let second = Serving::start(&desk);
+    let second = Serving::start(&cli);
     let token = second.token();
     assert_ne!(token, void);
     let (status, _, error) = second.post("/api/setup", &setup(&void, "ada@example.com"));
@@ -112,10 +112,10 @@ async fn every_start_prints_a_new_link_until_an_operator_exists() {
     assert_eq!(session["person"]["is_operator"], true);
     assert_eq!(session["instance"]["mode"], "live");
     drop(second);
-    let third = Serving::start(&desk);
-    assert_eq!(third.told["operator_link"], Value::Null);
+    let third = Serving::start(&cli);
+    assert_eq!(third.reported["operator_link"], Value::Null);
     // Lost: another link, and the same address.
-    let made = desk.json(&["operator", "link"]);
+    let made = cli.json(&["operator", "link"]);
     let link = made["operator_link"].as_str().unwrap();
     let token = link.strip_prefix("http://127.0.0.1:8081/setup#").unwrap();
     let mut body = setup(token, "ada@example.com");
@@ -129,8 +129,8 @@ async fn every_start_prints_a_new_link_until_an_operator_exists() {
 
 #[tokio::test]
 async fn an_operator_invites_to_any_account_by_a_link() {
-    let desk = house().await;
-    let account = desk.account("Acme");
+    let cli = node().await;
+    let account = cli.account("Acme");
     let number = account.to_string();
     let words = [
         "account",
@@ -140,13 +140,13 @@ async fn an_operator_invites_to_any_account_by_a_link() {
         "--role",
         "developer",
     ];
-    let made = desk.json(&words);
+    let made = cli.json(&words);
     assert_eq!(made["email"], "grace@example.com");
     let link = made["link"].as_str().unwrap();
     let token = link
         .strip_prefix("http://127.0.0.1:8081/invitation#")
         .unwrap();
-    let serving = Serving::start(&desk);
+    let serving = Serving::start(&cli);
     let (status, _, look) = serving.post("/api/invitations/preview", &json!({ "token": token }));
     assert_eq!(status, 200, "{look}");
     assert_eq!(
@@ -157,22 +157,22 @@ async fn an_operator_invites_to_any_account_by_a_link() {
     let (status, _, session) = serving.post("/api/invitations/accept", &body);
     assert_eq!(status, 200, "{session}");
     assert_eq!(session["account"]["id"], account);
-    let again = desk.refused(&words);
-    assert!(again.contains("is already a member of account"), "{again}");
-    let nobody = desk.refused(&["account", "invite", "999999", "x@example.com"]);
+    let repeated = cli.refused(&words);
+    assert!(repeated.contains("is already a member of account"), "{repeated}");
+    let unknown = cli.refused(&["account", "invite", "999999", "x@example.com"]);
     assert!(
-        nobody.contains("there is no open account 999999"),
-        "{nobody}"
+        unknown.contains("there is no open account 999999"),
+        "{unknown}"
     );
-    let wrong = desk.refused(&["account", "invite", &number, "nobody"]);
+    let wrong = cli.refused(&["account", "invite", &number, "nobody"]);
     assert!(wrong.contains("e-mail address"), "{wrong}");
 }
 
 #[tokio::test]
 async fn a_console_without_a_login_of_its_role_says_what_to_do() {
-    let desk = house().await;
-    let said = desk.run_as(Role::Data, &["serve", "--json"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.out.contains("console.database_url"), "{said:?}");
-    assert!(said.out.contains("trunkline_console"), "{said:?}");
+    let cli = node().await;
+    let reply = cli.run_as(Role::Data, &["serve", "--json"]);
+    assert_eq!(reply.code, Some(1), "{reply:?}");
+    assert!(reply.out.contains("console.database_url"), "{reply:?}");
+    assert!(reply.out.contains("trunkline_console"), "{reply:?}");
 }

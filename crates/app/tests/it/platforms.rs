@@ -64,8 +64,8 @@ impl Source {
             let mut line = String::new();
             lines.read_line(&mut line).unwrap();
             let line = line.trim().to_lowercase();
-            if let Some(told) = line.strip_prefix("content-length:") {
-                length = told.trim().parse().unwrap();
+            if let Some(reported) = line.strip_prefix("content-length:") {
+                length = reported.trim().parse().unwrap();
             }
             if line.is_empty() {
                 break;
@@ -94,10 +94,10 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(desk: &AdminCli) -> Self {
+    fn start(cli: &AdminCli) -> Self {
         trunkline_testkit::count("gateway process");
-        let mut command = desk.command(Role::Data, &["serve", "--json"]);
-        let people = desk.db.url(Role::Console);
+        let mut command = cli.command(Role::Data, &["serve", "--json"]);
+        let people = cli.db.url(Role::Console);
         command.env("TRUNKLINE__CONSOLE__DATABASE_URL", people.reveal());
         for listener in ["EDGE", "CONSOLE", "ADMIN"] {
             command.env(format!("TRUNKLINE__{listener}__LISTEN"), "127.0.0.1:0");
@@ -111,8 +111,8 @@ impl Serving {
         let mut line = String::new();
         let output = process.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-        let address = |name: &str| told[name].as_str().unwrap().to_owned();
+        let reported: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+        let address = |name: &str| reported[name].as_str().unwrap().to_owned();
         Self {
             edge: address("listen"),
             console: address("console"),
@@ -212,14 +212,14 @@ fn page(cell: &Cell) -> String {
 
 /// A desk whose starter catalog and suggested prices sell every cell, and where a channel serves them.
 async fn shop(source: SocketAddr) -> AdminCli {
-    let desk = AdminCli::new().await;
+    let cli = AdminCli::new().await;
     let folder = example().canonicalize().unwrap();
     let config = format!("[social]\ncells = \"{}\"\n", folder.display());
-    desk.write("trunkline.toml", &config);
-    desk.json(&["catalog", "import", "--starter"]);
-    desk.json(&["social", "price", "--suggest", "--yes"]);
-    desk.run(&["keyring", "generate"]);
-    desk.write("key", "a-credential-of-the-source\n");
+    cli.write("trunkline.toml", &config);
+    cli.json(&["catalog", "import", "--starter"]);
+    cli.json(&["social", "price", "--suggest", "--yes"]);
+    cli.run(&["keyring", "generate"]);
+    cli.write("key", "a-credential-of-the-source\n");
     let base = format!("http://{source}");
     let mut words = vec!["channel", "add", "--name", "source", "--provider", "tikhub"];
     words.extend(["--base-url", &base, "--key-file", "key"]);
@@ -228,20 +228,20 @@ async fn shop(source: SocketAddr) -> AdminCli {
     for model in &models {
         words.extend(["--model", model]);
     }
-    desk.json(&words);
-    desk
+    cli.json(&words);
+    cli
 }
 
 #[tokio::test]
 async fn every_cell_is_listed_priced_called_and_charged() {
     let (source, address) = Source::open();
-    let desk = shop(address).await;
-    let account = desk.account("Ada");
-    desk.json(&["topup", &account.to_string(), "25"]);
-    let (_, key) = desk.key(account, &[]);
-    let listed = desk.json(&["social", "list"]);
+    let cli = shop(address).await;
+    let account = cli.account("Ada");
+    cli.json(&["topup", &account.to_string(), "25"]);
+    let (_, key) = cli.key(account, &[]);
+    let listed = cli.json(&["social", "list"]);
     let listed = listed["cells"].as_array().unwrap();
-    let serving = Serving::start(&desk);
+    let serving = Serving::start(&cli);
     let (status, _, catalog) = get(&serving.console, "/api/social/catalog", &key);
     assert_eq!(status, 200, "{catalog}");
     let catalog: Value = serde_json::from_str(&catalog).unwrap();
@@ -293,7 +293,7 @@ async fn every_cell_is_listed_priced_called_and_charged() {
         (cells.all().count(), cells.all().count())
     );
     drop(serving);
-    let left = desk.json(&["account", "show", &account.to_string()]);
+    let left = cli.json(&["account", "show", &account.to_string()]);
     let left: Money = left["balance"]["paid_usd"]
         .as_str()
         .unwrap()
@@ -301,21 +301,21 @@ async fn every_cell_is_listed_priced_called_and_charged() {
         .unwrap();
     let credit: Money = "25".parse().unwrap();
     assert_eq!(credit.checked_sub(spent).unwrap(), left);
-    let audited = desk.run_as(Role::Audit, &["audit"]);
+    let audited = cli.run_as(Role::Audit, &["audit"]);
     assert_eq!(audited.code, Some(0), "{audited:?}");
 }
 
 #[tokio::test]
 async fn a_pause_is_told_and_holds_within_two_seconds() {
     let (source, address) = Source::open();
-    let desk = shop(address).await;
-    let account = desk.account("Ada");
-    desk.json(&["topup", &account.to_string(), "25"]);
-    let (_, key) = desk.key(account, &[]);
+    let cli = shop(address).await;
+    let account = cli.account("Ada");
+    cli.json(&["topup", &account.to_string(), "25"]);
+    let (_, key) = cli.key(account, &[]);
     let cells = Cells::builtin().unwrap();
     let cell = cells.get("douyin", "trending").unwrap();
     *source.answer.lock().unwrap() = format!(r#"{{"code":200,"data":{}}}"#, page(cell));
-    let serving = Serving::start(&desk);
+    let serving = Serving::start(&cli);
     let seen = || {
         let (_, _, catalog) = get(
             &serving.console,
@@ -330,11 +330,11 @@ async fn a_pause_is_told_and_holds_within_two_seconds() {
     };
     let sold = ("available".to_owned(), 200);
     assert_eq!(seen(), sold);
-    desk.json(&["social", "pause", "douyin", "trending", "--reason", "x"]);
+    cli.json(&["social", "pause", "douyin", "trending", "--reason", "x"]);
     soon(|| seen() == ("paused".to_owned(), 503));
-    desk.json(&["social", "resume", "douyin", "trending"]);
+    cli.json(&["social", "resume", "douyin", "trending"]);
     soon(|| seen() == sold);
-    desk.json(&["catalog", "set-price", &cell.model, "per_call=5000000000"]);
+    cli.json(&["catalog", "set-price", &cell.model, "per_call=5000000000"]);
     soon(|| {
         let (_, head, _) = get(&serving.edge, &cell.route(), &key);
         head.contains("trunkline-cost-usd: 0.005")

@@ -31,15 +31,15 @@ standard = { per_call = 20000000000 }
 "#;
 
 /// A call of `model` that used so many tokens, was charged so much and cost us so much.
-async fn sold(desk: &AdminCli, account: i64, (input, output): (u64, u64), nanos: (i64, i64)) {
-    let data = desk.db.connect(Role::Data).await;
+async fn sold(cli: &AdminCli, account: i64, (input, output): (u64, u64), nanos: (i64, i64)) {
+    let data = cli.db.connect(Role::Data).await;
     let node = NodeId::new("n1").unwrap();
     let opened = Ledger::open(data, &node, LedgerSettings::default()).await;
     let (ledger, _tasks) = opened.unwrap();
     let request = RequestId::new(SystemClock.now(), random_bytes());
     let (charged, cost) = (Money::from_nanos(nanos.0), Money::from_nanos(nanos.1));
     let account = AccountId::new(account);
-    let (key, _) = desk.key(account.number(), &[]);
+    let (key, _) = cli.key(account.number(), &[]);
     ledger
         .reserve(reserve(request, account, key, charged))
         .await
@@ -63,24 +63,24 @@ async fn sold(desk: &AdminCli, account: i64, (input, output): (u64, u64), nanos:
 
 #[tokio::test]
 async fn a_diff_shows_changed_prices_and_the_cost_of_last_weeks_calls() {
-    let desk = AdminCli::new().await;
-    desk.write("catalog.toml", CATALOG);
-    let first = desk.json(&["catalog", "import", "catalog.toml"]);
+    let cli = AdminCli::new().await;
+    cli.write("catalog.toml", CATALOG);
+    let first = cli.json(&["catalog", "import", "catalog.toml"]);
     assert_eq!(
         (&first["revision"], &first["models"]),
         (&json!(1), &json!(2))
     );
-    let account = desk.account("Ada");
-    desk.json(&["topup", &account.to_string(), "10"]);
+    let account = cli.account("Ada");
+    cli.json(&["topup", &account.to_string(), "10"]);
     // 100 in and 10 out at 2 and 8 USD a million are 280,000 nano-USD.
-    sold(&desk, account, (100, 10), (280_000, 100_000)).await;
+    sold(&cli, account, (100, 10), (280_000, 100_000)).await;
     // Beyond a thousand tokens both cost twice as much.
-    sold(&desk, account, (2_000, 10), (8_160_000, 100_000)).await;
-    let same = desk.json(&["catalog", "diff", "catalog.toml"]);
+    sold(&cli, account, (2_000, 10), (8_160_000, 100_000)).await;
+    let same = cli.json(&["catalog", "diff", "catalog.toml"]);
     assert_eq!((&same["models"], &same["prices"]), (&json!([]), &json!([])));
     let dearer = CATALOG.replace("input = 2000000", "input = 3000000");
-    desk.write("dearer.toml", &dearer);
-    let diff = desk.json(&["catalog", "diff", "dearer.toml"]);
+    cli.write("dearer.toml", &dearer);
+    let diff = cli.json(&["catalog", "diff", "dearer.toml"]);
     assert_eq!(
         diff["prices"],
         json!([{ "model": "model", "tier": "standard", "column": "standard", "face": "input",
@@ -97,12 +97,12 @@ async fn a_diff_shows_changed_prices_and_the_cost_of_last_weeks_calls() {
         "the long one is in its own tier"
     );
     assert_eq!(week["below_cost"], false);
-    let shown = desk.run(&["catalog", "diff", "dearer.toml"]).out;
+    let shown = cli.run(&["catalog", "diff", "dearer.toml"]).out;
     assert!(
         shown.contains("model standard standard input: 2000000 -> 3000000"),
         "{shown}"
     );
-    let unchanged = desk.json(&["catalog", "export"]);
+    let unchanged = cli.json(&["catalog", "export"]);
     assert_eq!(
         unchanged["models"]["model"]["prices"]["standard"]["input"],
         2_000_000
@@ -111,29 +111,29 @@ async fn a_diff_shows_changed_prices_and_the_cost_of_last_weeks_calls() {
 
 #[tokio::test]
 async fn a_diff_fails_where_a_model_would_sell_below_its_cost() {
-    let desk = AdminCli::new().await;
-    desk.write("catalog.toml", CATALOG);
-    desk.json(&["catalog", "import", "catalog.toml"]);
-    let account = desk.account("Ada");
-    desk.json(&["topup", &account.to_string(), "10"]);
-    sold(&desk, account, (100, 10), (280_000, 100_000)).await;
+    let cli = AdminCli::new().await;
+    cli.write("catalog.toml", CATALOG);
+    cli.json(&["catalog", "import", "catalog.toml"]);
+    let account = cli.account("Ada");
+    cli.json(&["topup", &account.to_string(), "10"]);
+    sold(&cli, account, (100, 10), (280_000, 100_000)).await;
     let cheap = CATALOG.replace("input = 2000000, output = 8000000", "input = 1, output = 1");
-    desk.write("cheap.toml", &cheap);
-    let said = desk.run(&["catalog", "diff", "cheap.toml", "--json"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    let diff = said.json();
+    cli.write("cheap.toml", &cheap);
+    let reply = cli.run(&["catalog", "diff", "cheap.toml", "--json"]);
+    assert_eq!(reply.code, Some(1), "{reply:?}");
+    let diff = reply.json();
     assert_eq!(diff["ok"], false);
     assert_eq!(diff["last_week"][0]["below_cost"], true);
     assert_eq!(diff["last_week"][0]["known_cost_usd"], "0.0001");
     // And by what a channel says it takes, before anything was sold.
     let cost = r#"{"currency":"USD","rate":{"numerator":1,"denominator":1,"as_of":"2026-11-15"},
         "models":{"theirs":{"input":1500000,"output":6000000}}}"#;
-    desk.as_superuser(&format!(
+    cli.as_superuser(&format!(
         "INSERT INTO app.channel (name, provider, priority, weight, models, groups, extra_headers, cost, revision)
          VALUES ('c', 'openai', 0, 1, '{{\"model\":\"theirs\"}}', '{{}}', '{{}}', '{cost}', 1);
          INSERT INTO app.revision (topic, value) VALUES ('channels', 1)"
     ));
-    let diff = desk
+    let diff = cli
         .run(&["catalog", "diff", "cheap.toml", "--json"])
         .json();
     let below = diff["below_cost"].as_array().unwrap();
@@ -144,9 +144,9 @@ async fn a_diff_fails_where_a_model_would_sell_below_its_cost() {
 
 #[tokio::test]
 async fn a_price_is_set_by_one_command_and_a_bad_one_is_refused_whole() {
-    let desk = AdminCli::new().await;
-    desk.write("catalog.toml", CATALOG);
-    desk.json(&["catalog", "import", "catalog.toml", "--note", "first"]);
+    let cli = AdminCli::new().await;
+    cli.write("catalog.toml", CATALOG);
+    cli.json(&["catalog", "import", "catalog.toml", "--note", "first"]);
     let set = [
         "catalog",
         "set-price",
@@ -155,7 +155,7 @@ async fn a_price_is_set_by_one_command_and_a_bad_one_is_refused_whole() {
         "--note",
         "dearer",
     ];
-    let done = desk.json(&set);
+    let done = cli.json(&set);
     assert_eq!(
         (&done["revision"], &done["changed"]),
         (&json!(2), &json!(1))
@@ -168,10 +168,10 @@ async fn a_price_is_set_by_one_command_and_a_bad_one_is_refused_whole() {
         "long_context",
         "input=5000000",
     ];
-    desk.json(&tier);
+    cli.json(&tier);
     let paid = ["catalog", "set-price", "model", "--paid", "output=7000000"];
-    desk.json(&paid);
-    let prices = desk.json(&["catalog", "export"])["models"]["model"]["prices"].clone();
+    cli.json(&paid);
+    let prices = cli.json(&["catalog", "export"])["models"]["model"]["prices"].clone();
     assert_eq!(
         prices["standard"],
         json!({ "input": 2_500_000, "output": 8_000_000 })
@@ -181,7 +181,7 @@ async fn a_price_is_set_by_one_command_and_a_bad_one_is_refused_whole() {
         json!({ "input": 2_500_000, "output": 7_000_000 })
     );
     assert_eq!(prices["tiers"][0]["standard"]["input"], 5_000_000);
-    let before = desk.json(&["catalog", "history"]);
+    let before = cli.json(&["catalog", "history"]);
     for wrong in [
         &["catalog", "set-price", "model", "per_call=1"][..],
         &["catalog", "set-price", "nobody", "input=1"],
@@ -196,28 +196,28 @@ async fn a_price_is_set_by_one_command_and_a_bad_one_is_refused_whole() {
             "input=1",
         ],
     ] {
-        assert!(!desk.refused(wrong).is_empty(), "{wrong:?}");
+        assert!(!cli.refused(wrong).is_empty(), "{wrong:?}");
     }
-    desk.write(
+    cli.write(
         "bad.toml",
         &CATALOG.replace("per_call = 2", "per_meter = 2"),
     );
     assert!(
-        desk.refused(&["catalog", "import", "bad.toml"])
+        cli.refused(&["catalog", "import", "bad.toml"])
             .contains("per_meter")
     );
     assert_eq!(
-        desk.json(&["catalog", "history"]),
+        cli.json(&["catalog", "history"]),
         before,
         "nothing of it was written"
     );
     let changes = before["changes"].as_array().unwrap();
     let notes: Vec<&Value> = changes.iter().map(|change| &change["note"]).collect();
     assert_eq!(notes, ["", "", "dearer", "first"]);
-    let again = desk.json(&["catalog", "set-price", "model", "input=2500000"]);
-    assert_eq!(again["revision"], 4, "the same price is no change");
-    desk.write("one.toml", "[groups.default]\nrate = \"1\"\n[models.other]\ngroups = [\"default\"]\nprices = { billing_unit = \"per_call\", standard = { per_call = 1 } }\n");
-    let replaced = desk.json(&["catalog", "import", "one.toml", "--replace"]);
+    let repeated = cli.json(&["catalog", "set-price", "model", "input=2500000"]);
+    assert_eq!(repeated["revision"], 4, "the same price is no change");
+    cli.write("one.toml", "[groups.default]\nrate = \"1\"\n[models.other]\ngroups = [\"default\"]\nprices = { billing_unit = \"per_call\", standard = { per_call = 1 } }\n");
+    let replaced = cli.json(&["catalog", "import", "one.toml", "--replace"]);
     assert_eq!(
         (&replaced["changed"], &replaced["models"]),
         (&json!(2), &json!(1))

@@ -29,13 +29,13 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(desk: &AdminCli, log: &File, settings: &[(&str, &str)]) -> Self {
+    fn start(cli: &AdminCli, log: &File, settings: &[(&str, &str)]) -> Self {
         trunkline_testkit::count("gateway process");
-        let mut command = desk.command(Role::Data, &["serve", "--json"]);
+        let mut command = cli.command(Role::Data, &["serve", "--json"]);
         for listener in ["EDGE", "CONSOLE", "ADMIN"] {
             command.env(format!("TRUNKLINE__{listener}__LISTEN"), "127.0.0.1:0");
         }
-        let people = desk.db.url(Role::Console);
+        let people = cli.db.url(Role::Console);
         command.env("TRUNKLINE__CONSOLE__DATABASE_URL", people.reveal());
         for (name, value) in settings {
             command.env(format!("TRUNKLINE__{name}"), value);
@@ -49,9 +49,9 @@ impl Serving {
         let mut line = String::new();
         let output = process.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
+        let reported: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
         Self {
-            console: told["console"].as_str().map(str::to_owned),
+            console: reported["console"].as_str().map(str::to_owned),
             process,
         }
     }
@@ -126,10 +126,10 @@ impl Browser {
     }
 }
 
-async fn until(desk: &AdminCli, query: &str, wanted: &str) {
+async fn until(cli: &AdminCli, query: &str, wanted: &str) {
     let began = Instant::now();
     loop {
-        let got = desk.db.ask(query).await;
+        let got = cli.db.ask(query).await;
         if got == [wanted] {
             return;
         }
@@ -149,8 +149,8 @@ fn mail<'a>(url: &'a str, from: &'a str) -> Vec<(&'a str, &'a str)> {
 
 #[tokio::test]
 async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
-    let (desk, smtp) = (AdminCli::new().await, Smtp::start());
-    assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
+    let (cli, smtp) = (AdminCli::new().await, Smtp::start());
+    assert_eq!(cli.run(&["keyring", "generate"]).code, Some(0));
     let log = tempfile::NamedTempFile::new().unwrap();
     let url = smtp.url();
     let settings = [
@@ -158,18 +158,18 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
         vec![("CONSOLE__TRIAL_AMOUNT_USD", "0.20")],
     ]
     .concat();
-    let serving = Serving::start(&desk, log.as_file(), &settings);
+    let serving = Serving::start(&cli, log.as_file(), &settings);
     let mut ada = Browser::at(&serving);
     ada.sign_up("ada@example.com");
-    let letter = smtp.mail_to("ada@example.com").await;
-    assert_eq!(letter.header("subject"), "Verify your email for The House");
+    let email = smtp.mail_to("ada@example.com").await;
+    assert_eq!(email.header("subject"), "Verify your email for The House");
     let host = serving.console.clone().unwrap();
     assert!(
-        letter.link().starts_with(&format!("http://{host}/verify#")),
+        email.link().starts_with(&format!("http://{host}/verify#")),
         "{}",
-        letter.link()
+        email.link()
     );
-    let token = letter.token();
+    let token = email.token();
     let (status, session) = ada.post("/api/email/verify", &json!({ "token": token }));
     assert_eq!(
         (status, &session["person"]["email_verified"]),
@@ -177,11 +177,11 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
         "{session}"
     );
     let account = session["account"]["id"].as_i64().unwrap().to_string();
-    let shown = desk.json(&["account", "show", &account]);
+    let shown = cli.json(&["account", "show", &account]);
     assert_eq!(shown["balance"]["trial_usd"], "0.2");
 
     // Codes of the command line are redeemed at the console.
-    let made = desk.json(&["code", "create", "--amount", "5"]);
+    let made = cli.json(&["code", "create", "--amount", "5"]);
     let code = made["codes"][0]["code"].as_str().unwrap().to_owned();
     let (status, redeemed) = ada.post("/api/wallet/redeem", &json!({ "code": code }));
     assert_eq!(
@@ -189,10 +189,10 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
         (200, &json!("5")),
         "{redeemed}"
     );
-    let listed = desk.json(&["code", "list"]);
+    let listed = cli.json(&["code", "list"]);
     assert_eq!(listed["codes"][0]["state"], "redeemed");
     assert!(
-        desk.refused(&["code", "revoke", listed["codes"][0]["id"].as_str().unwrap()])
+        cli.refused(&["code", "revoke", listed["codes"][0]["id"].as_str().unwrap()])
             .contains("redeemed")
     );
     drop(serving);
@@ -205,52 +205,52 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
 
 #[tokio::test]
 async fn an_email_outlives_the_process_that_was_sending_it() {
-    let (desk, smtp) = (AdminCli::new().await, Smtp::start());
-    assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
+    let (cli, smtp) = (AdminCli::new().await, Smtp::start());
+    assert_eq!(cli.run(&["keyring", "generate"]).code, Some(0));
     let log = tempfile::NamedTempFile::new().unwrap();
     smtp.behave(SmtpBehaviour::Hang);
     let url = smtp.url();
     let settings = mail(&url, "mail@house.example");
-    let first = Serving::start(&desk, log.as_file(), &settings);
+    let first = Serving::start(&cli, log.as_file(), &settings);
     Browser::at(&first).sign_up("ada@example.com");
-    until(&desk, "SELECT tries::text FROM app.email", "1").await;
+    until(&cli, "SELECT tries::text FROM app.email", "1").await;
     first.kill();
     smtp.behave(SmtpBehaviour::Take);
     assert!(smtp.mails().is_empty());
-    let second = Serving::start(&desk, log.as_file(), &settings);
+    let second = Serving::start(&cli, log.as_file(), &settings);
     // It is the first one's until its lease is over.
-    desk.db.shift_clock(91).await;
-    let letter = smtp.mail_to("ada@example.com").await;
-    until(&desk, "SELECT state FROM app.email", "sent").await;
+    cli.db.shift_clock(91).await;
+    let email = smtp.mail_to("ada@example.com").await;
+    until(&cli, "SELECT state FROM app.email", "sent").await;
     assert_eq!(smtp.mails().len(), 1);
     let (status, _) =
-        Browser::at(&second).post("/api/email/verify", &json!({ "token": letter.token() }));
+        Browser::at(&second).post("/api/email/verify", &json!({ "token": email.token() }));
     assert_eq!(status, 200);
 }
 
 #[tokio::test]
 async fn without_mail_the_command_line_has_the_link() {
-    let desk = AdminCli::new().await;
-    assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
+    let cli = AdminCli::new().await;
+    assert_eq!(cli.run(&["keyring", "generate"]).code, Some(0));
     let log = tempfile::NamedTempFile::new().unwrap();
-    let serving = Serving::start(&desk, log.as_file(), &[("CONSOLE__SIGN_UP", "open")]);
+    let serving = Serving::start(&cli, log.as_file(), &[("CONSOLE__SIGN_UP", "open")]);
     let mut ada = Browser::at(&serving);
     ada.sign_up("ada@example.com");
-    let shown = desk.json(&["emails"]);
-    let letter = &shown["emails"][0];
+    let shown = cli.json(&["emails"]);
+    let email = &shown["emails"][0];
     assert_eq!(
-        (&letter["to"], &letter["state"]),
+        (&email["to"], &email["state"]),
         (&json!("ada@example.com"), &json!("kept"))
     );
-    let link = letter["link"].as_str().unwrap();
+    let link = email["link"].as_str().unwrap();
     let token = link.split_once('#').unwrap().1;
     let (status, _) = ada.post("/api/email/verify", &json!({ "token": token }));
     assert_eq!(status, 200);
 }
 
 /// An organisation that was given a dollar for thirty days.
-async fn granted(desk: &AdminCli, number: u32) -> AccountId {
-    let console = desk.db.connect(Role::Console).await;
+async fn granted(cli: &AdminCli, number: u32) -> AccountId {
+    let console = cli.db.connect(Role::Console).await;
     let mut tx = console.begin().await.unwrap();
     let account = ledger_desk::create_account(&mut tx, AccountKind::Live)
         .await
@@ -295,46 +295,46 @@ async fn granted(desk: &AdminCli, number: u32) -> AccountId {
 #[tokio::test]
 async fn credit_that_is_over_goes_back_once_while_workers_die() {
     const GRANTS: u32 = 60;
-    let desk = AdminCli::new().await;
-    assert_eq!(desk.run(&["keyring", "generate"]).code, Some(0));
+    let cli = AdminCli::new().await;
+    assert_eq!(cli.run(&["keyring", "generate"]).code, Some(0));
     let mut accounts = Vec::new();
     for number in 0..GRANTS {
-        accounts.push(granted(&desk, number).await);
+        accounts.push(granted(&cli, number).await);
     }
     // One has spent a quarter, one has been given more since.
     let spender = accounts[0].number();
-    let (key, _) = desk.key(spender, &[]);
-    desk.call(spender, key, "0.25".parse().unwrap(), false)
+    let (key, _) = cli.key(spender, &[]);
+    cli.call(spender, key, "0.25".parse().unwrap(), false)
         .await;
     let lucky = accounts[1].number().to_string();
-    desk.json(&["topup", &lucky, "3", "--trial"]);
-    desk.db.shift_clock(31 * 86_400).await;
+    cli.json(&["topup", &lucky, "3", "--trial"]);
+    cli.db.shift_clock(31 * 86_400).await;
 
     let log = tempfile::NamedTempFile::new().unwrap();
     let worker = |name: &'static str| {
         let settings = [("NODE__NAME", name), ("NODE__ROLES", "worker")];
-        Serving::start(&desk, log.as_file(), &settings)
+        Serving::start(&cli, log.as_file(), &settings)
     };
     let (first, _second) = (worker("w1"), worker("w2"));
     let ended = "SELECT (count(ended_at) > 3)::text FROM app.trial_grant";
-    until(&desk, ended, "true").await;
+    until(&cli, ended, "true").await;
     first.kill();
     let _third = worker("w3");
     let left = "SELECT count(*)::text FROM app.trial_grant WHERE ended_at IS NULL";
-    until(&desk, left, "0").await;
+    until(&cli, left, "0").await;
 
-    let sums = desk
+    let sums = cli
         .db
         .ask("SELECT count(*) || ' ' || sum(amount) FROM ledger.adjustment WHERE reason = 'trial credit expired'")
         .await;
     let taken = i64::from(GRANTS) * 1_000_000_000 - 250_000_000;
     assert_eq!(sums, [format!("{GRANTS} -{taken}")]);
     for (place, account) in accounts.iter().enumerate() {
-        let shown = desk.json(&["account", "show", &account.to_string()]);
+        let shown = cli.json(&["account", "show", &account.to_string()]);
         let wanted = if place == 1 { "3" } else { "0" };
         assert_eq!(shown["balance"]["trial_usd"], wanted, "account {account}");
     }
-    let auditor = desk.db.connect(Role::Audit).await;
+    let auditor = cli.db.connect(Role::Audit).await;
     let report = audit::run(&auditor).await.unwrap();
     let violations: Vec<_> = report
         .violations

@@ -27,13 +27,13 @@ fn number(value: &Value) -> usize {
 
 #[tokio::test]
 async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
-    let desk = AdminCli::new().await;
-    let bare = desk.json(&["social", "list"]);
+    let cli = AdminCli::new().await;
+    let bare = cli.json(&["social", "list"]);
     assert!(cells(&bare).len() >= CELLS);
     assert_eq!(bare["available"], 0, "nothing has a price yet");
     assert_eq!(bare["cells"][0]["reason"], "it has no price");
-    desk.json(&["catalog", "import", "--starter"]);
-    let listed = desk.json(&["social", "list"]);
+    cli.json(&["catalog", "import", "--starter"]);
+    let listed = cli.json(&["social", "list"]);
     assert!(number(&listed["available"]) >= PUBLISHED);
     let search = one(&listed, "social-douyin-search");
     assert_eq!(
@@ -43,11 +43,11 @@ async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
     assert_eq!(search["margin_usd"], "0.01", "{search}");
 
     let words = ["social", "pause", "douyin", "search"];
-    let paused = desk.json(&[&words[..], &["--reason", "a dispute"]].concat());
+    let paused = cli.json(&[&words[..], &["--reason", "a dispute"]].concat());
     assert_eq!(paused["done_now"], true);
-    let again = desk.run(&[&words[..], &["--reason", "another"]].concat());
-    assert!(again.out.contains("its first reason is kept"), "{again:?}");
-    let listed = desk.json(&["social", "list", "--platform", "douyin"]);
+    let repeated = cli.run(&[&words[..], &["--reason", "another"]].concat());
+    assert!(repeated.out.contains("its first reason is kept"), "{repeated:?}");
+    let listed = cli.json(&["social", "list", "--platform", "douyin"]);
     assert_eq!(cells(&listed).len(), 6);
     let search = one(&listed, "social-douyin-search");
     assert_eq!(
@@ -59,28 +59,28 @@ async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
         )
     );
     assert_eq!(search["price_usd"], "0.02", "it keeps its price");
-    let text = desk.run(&["social", "list", "--platform", "douyin"]).out;
+    let text = cli.run(&["social", "list", "--platform", "douyin"]).out;
     assert!(text.contains("6 cells, 5 available"), "{text}");
     assert!(text.contains("a dispute (operator)"), "{text}");
 
     let words = ["social", "resume", "douyin", "search"];
-    assert_eq!(desk.json(&words)["done_now"], true);
-    assert_eq!(desk.json(&words)["done_now"], false);
-    let events = desk.json(&["social", "events"]);
-    let told: Vec<(&Value, &Value, &Value)> = events["events"]
+    assert_eq!(cli.json(&words)["done_now"], true);
+    assert_eq!(cli.json(&words)["done_now"], false);
+    let events = cli.json(&["social", "events"]);
+    let reported: Vec<(&Value, &Value, &Value)> = events["events"]
         .as_array()
         .unwrap()
         .iter()
         .map(|event| (&event["number"], &event["what"], &event["reason"]))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (&json!(2), &json!("resumed"), &json!("no reason was given")),
             (&json!(1), &json!("paused"), &json!("a dispute")),
         ]
     );
-    let text = desk.run(&["social", "events", "--limit", "1"]).out;
+    let text = cli.run(&["social", "events", "--limit", "1"]).out;
     assert!(
         text.contains("resumed") && !text.contains("a dispute"),
         "{text}"
@@ -89,68 +89,68 @@ async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
 
 #[tokio::test]
 async fn unknown_names_are_refused_with_the_valid_ones_and_the_role_is_needed() {
-    let desk = AdminCli::new().await;
-    let said = desk.refused(&["social", "pause", "myspace", "search", "--reason", "x"]);
-    assert!(said.contains("there is no platform \"myspace\""), "{said}");
-    assert!(said.contains("douyin, xiaohongshu"), "{said}");
-    let said = desk.refused(&["social", "pause", "zhihu", "user-posts", "--reason", "x"]);
+    let cli = AdminCli::new().await;
+    let reply = cli.refused(&["social", "pause", "myspace", "search", "--reason", "x"]);
+    assert!(reply.contains("there is no platform \"myspace\""), "{reply}");
+    assert!(reply.contains("douyin, xiaohongshu"), "{reply}");
+    let reply = cli.refused(&["social", "pause", "zhihu", "user-posts", "--reason", "x"]);
     assert!(
-        said.contains("it has search, post, user, comments, trending"),
-        "{said}"
+        reply.contains("it has search, post, user, comments, trending"),
+        "{reply}"
     );
-    let said = desk.refused(&["social", "list", "--platform", "myspace"]);
-    assert!(said.contains("there is no platform"), "{said}");
-    let said = desk.refused(&["social", "resume", "myspace", "search"]);
-    assert!(said.contains("there is no platform"), "{said}");
+    let reply = cli.refused(&["social", "list", "--platform", "myspace"]);
+    assert!(reply.contains("there is no platform"), "{reply}");
+    let reply = cli.refused(&["social", "resume", "myspace", "search"]);
+    assert!(reply.contains("there is no platform"), "{reply}");
     assert!(
-        desk.run(&["social", "events"])
+        cli.run(&["social", "events"])
             .out
             .contains("No cell was ever paused")
     );
-    let data = desk.run_as(Role::Data, &["social", "list"]);
+    let data = cli.run_as(Role::Data, &["social", "list"]);
     assert_eq!(data.code, Some(1), "{data:?}");
     for wrong in [
         &["social", "price"][..],
         &["social", "pause", "douyin", "search"],
     ] {
-        assert_eq!(desk.run(wrong).code, Some(2), "{wrong:?}");
+        assert_eq!(cli.run(wrong).code, Some(2), "{wrong:?}");
     }
 }
 
 #[tokio::test]
 async fn a_pause_outlives_the_file_of_its_platform_and_can_be_ended() {
-    let desk = AdminCli::new().await;
+    let cli = AdminCli::new().await;
     let platform = "label = \"P99\"\nkey = \"plaza\"\nname = \"Plaza\"\n[cells.trending]\nmethod = \"GET\"\n\
         path = \"/api/v1/plaza\"\non_400 = \"try_again\"\nresult = { some_of = [\"/items\"] }\n\
         cost = { usd = \"0.003\", source = \"a test\", read_on = \"2026-11-15\" }\n";
-    desk.write("mine/plaza.toml", platform);
-    desk.write("trunkline.toml", "[social]\ncells = \"mine\"\n");
-    let listed = desk.json(&["social", "list", "--platform", "plaza"]);
+    cli.write("mine/plaza.toml", platform);
+    cli.write("trunkline.toml", "[social]\ncells = \"mine\"\n");
+    let listed = cli.json(&["social", "list", "--platform", "plaza"]);
     assert_eq!(one(&listed, "social-plaza-trending")["cost_usd"], "0.003");
-    desk.json(&["social", "pause", "plaza", "trending", "--reason", "x"]);
-    desk.write("trunkline.toml", "");
-    let done = desk.json(&["social", "resume", "plaza", "trending"]);
+    cli.json(&["social", "pause", "plaza", "trending", "--reason", "x"]);
+    cli.write("trunkline.toml", "");
+    let done = cli.json(&["social", "resume", "plaza", "trending"]);
     assert_eq!(
         (&done["done_now"], &done["model"]),
         (&json!(true), &json!("social-plaza-trending"))
     );
-    desk.refused(&["social", "resume", "plaza", "trending"]);
-    desk.write("mine/broken.toml", "label = 7");
-    desk.write("trunkline.toml", "[social]\ncells = \"mine\"\n");
-    let said = desk.refused(&["config", "check"]);
+    cli.refused(&["social", "resume", "plaza", "trending"]);
+    cli.write("mine/broken.toml", "label = 7");
+    cli.write("trunkline.toml", "[social]\ncells = \"mine\"\n");
+    let reply = cli.refused(&["config", "check"]);
     assert!(
-        said.contains("social.cells") && said.contains("broken.toml"),
-        "{said}"
+        reply.contains("social.cells") && reply.contains("broken.toml"),
+        "{reply}"
     );
 }
 
 #[tokio::test]
 async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
-    let desk = AdminCli::new().await;
-    desk.json(&["catalog", "import", "--starter"]);
-    let before = desk.json(&["catalog", "history"]);
+    let cli = AdminCli::new().await;
+    cli.json(&["catalog", "import", "--starter"]);
+    let before = cli.json(&["catalog", "history"]);
     let words = ["social", "price", "--suggest"];
-    let shown = desk.json(&words);
+    let shown = cli.json(&words);
     let proposals = shown["proposals"].as_array().unwrap();
     let twice: Vec<&Value> = proposals
         .iter()
@@ -172,14 +172,14 @@ async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
             2 * nano(&one["source_usd"]),
             "{one}"
         );
-        let told = |name: &str| !one[name].as_str().unwrap().is_empty();
-        assert!(told("source") && told("read_on"), "{one}");
+        let reported = |name: &str| !one[name].as_str().unwrap().is_empty();
+        assert!(reported("source") && reported("read_on"), "{one}");
     }
     assert_eq!(
         (&shown["written"], &shown["revision"]),
         (&json!(0), &Value::Null)
     );
-    let text = desk.run(&words).out;
+    let text = cli.run(&words).out;
     assert!(
         text.contains("lemon8") && text.contains("2 × the source's price"),
         "{text}"
@@ -189,43 +189,43 @@ async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
         "{text}"
     );
     assert_eq!(
-        desk.json(&["catalog", "history"]),
+        cli.json(&["catalog", "history"]),
         before,
         "nobody said yes"
     );
 
-    let done = desk.json(&["social", "price", "--suggest", "--yes"]);
+    let done = cli.json(&["social", "price", "--suggest", "--yes"]);
     assert_eq!(number(&done["written"]), twice.len());
-    let after = desk.json(&["catalog", "history"]);
+    let after = cli.json(&["catalog", "history"]);
     let changes = |history: &Value| history["changes"].as_array().unwrap().len();
     assert_eq!(changes(&after), changes(&before) + 1, "one change for all");
-    let listed = desk.json(&["social", "list"]);
+    let listed = cli.json(&["social", "list"]);
     assert_eq!(number(&listed["available"]), cells(&listed).len());
     let lemon = one(&listed, "social-lemon8-search");
     assert_eq!(nano(&lemon["price_usd"]), 2 * nano(&lemon["cost_usd"]));
-    let again = desk.run(&["social", "price", "--suggest", "--yes"]);
-    assert_eq!(again.out, "Every cell has a price.\n");
-    let exported = desk.run(&["catalog", "export"]);
-    desk.write("all.toml", &exported.out);
-    let linted = desk.json(&["catalog", "lint", "all.toml"]);
+    let repeated = cli.run(&["social", "price", "--suggest", "--yes"]);
+    assert_eq!(repeated.out, "Every cell has a price.\n");
+    let exported = cli.run(&["catalog", "export"]);
+    cli.write("all.toml", &exported.out);
+    let linted = cli.json(&["catalog", "lint", "all.toml"]);
     assert_eq!(linted["errors"], 0, "{linted}");
 }
 
 #[tokio::test]
 async fn an_empty_catalog_is_told_to_import_one_and_keeps_empty() {
-    let desk = AdminCli::new().await;
-    let said = desk.refused(&["social", "price", "--suggest", "--yes"]);
+    let cli = AdminCli::new().await;
+    let reply = cli.refused(&["social", "price", "--suggest", "--yes"]);
     assert!(
-        said.contains("trunkline catalog import --starter"),
-        "{said}"
+        reply.contains("trunkline catalog import --starter"),
+        "{reply}"
     );
-    assert_eq!(desk.json(&["catalog", "history"])["changes"], json!([]));
+    assert_eq!(cli.json(&["catalog", "history"])["changes"], json!([]));
 }
 
 /// Runs `social price --suggest` at a terminal and types an answer.
-fn at_a_terminal(desk: &AdminCli, typed: &str) -> String {
+fn at_a_terminal(cli: &AdminCli, typed: &str) -> String {
     let line = format!("{} social price --suggest", env!("CARGO_BIN_EXE_trunkline"));
-    let url = desk.db.url(Role::Console);
+    let url = cli.db.url(Role::Console);
     let directory = tempfile::tempdir().unwrap();
     let mut child = Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
@@ -246,16 +246,16 @@ fn at_a_terminal(desk: &AdminCli, typed: &str) -> String {
 
 #[tokio::test]
 async fn a_person_is_asked_once_and_anything_but_yes_writes_nothing() {
-    let desk = AdminCli::new().await;
-    desk.json(&["catalog", "import", "--starter"]);
+    let cli = AdminCli::new().await;
+    cli.json(&["catalog", "import", "--starter"]);
     for no in ["n\n", "\n", "maybe\n"] {
-        let screen = at_a_terminal(&desk, no);
+        let screen = at_a_terminal(&cli, no);
         assert_eq!(screen.matches("[y/N]").count(), 1, "{screen}");
         assert!(screen.contains("Nothing was written"), "{no:?}: {screen}");
     }
-    let screen = at_a_terminal(&desk, "y\n");
+    let screen = at_a_terminal(&cli, "y\n");
     assert_eq!(screen.matches("where that stands").count(), 1, "{screen}");
     assert!(screen.contains("cells now have a price"), "{screen}");
-    let listed = desk.json(&["social", "list"]);
+    let listed = cli.json(&["social", "list"]);
     assert_eq!(number(&listed["available"]), cells(&listed).len());
 }

@@ -75,12 +75,12 @@ fn a_record_is_validated_without_a_database_and_every_finding_is_told() {
 
 #[tokio::test]
 async fn records_are_imported_step_by_step_and_listed() {
-    let desk = AdminCli::new().await;
-    let empty = desk.json(&["workflow", "list"]);
+    let cli = AdminCli::new().await;
+    let empty = cli.json(&["workflow", "list"]);
     assert_eq!(empty["workflows"], json!([]));
     let import = |changes: &[(&str, Value)]| {
-        desk.write("w.json", &record(changes));
-        desk.json(&["workflow", "import", "w.json"])
+        cli.write("w.json", &record(changes));
+        cli.json(&["workflow", "import", "w.json"])
     };
     let first = import(&[]);
     assert_eq!(
@@ -97,34 +97,34 @@ async fn records_are_imported_step_by_step_and_listed() {
     assert_eq!(fallen["how"], "fell_back");
     assert_eq!(fallen["workflow"]["contract_status"], "draft_unverified");
 
-    desk.write(
+    cli.write(
         "w.json",
         &record(&[
             ("/contract_status", json!("verified")),
             ("/executor_query/selection_policy", json!("fastest")),
         ]),
     );
-    let refused = desk.refused(&["workflow", "import", "w.json"]);
+    let refused = cli.refused(&["workflow", "import", "w.json"]);
     assert!(refused.contains("one step at a time"), "{refused}");
-    desk.write("w.json", &record(&[("/slug", json!("A"))]));
-    let found = desk.run(&["workflow", "import", "w.json"]);
+    cli.write("w.json", &record(&[("/slug", json!("A"))]));
+    let found = cli.run(&["workflow", "import", "w.json"]);
     assert_eq!(found.code, Some(1));
     assert!(found.out.contains("$.slug"), "{found:?}");
     assert!(
-        desk.refused(&["workflow", "import", "none.json"])
+        cli.refused(&["workflow", "import", "none.json"])
             .contains("none.json")
     );
 
-    let listed = desk.json(&["workflow", "list"]);
+    let listed = cli.json(&["workflow", "list"]);
     assert_eq!(listed["workflows"], json!([fallen["workflow"]]));
     assert_eq!(listed["workflows"][0]["runnable"], false);
-    let text = desk.run(&["workflow", "list"]).out;
+    let text = cli.run(&["workflow", "list"]).out;
     assert!(
         text.contains("product-clip") && text.contains("draft_unverified"),
         "{text}"
     );
-    let after = desk.json(&["workflow", "list", "--after", "product-clip"]);
+    let after = cli.json(&["workflow", "list", "--after", "product-clip"]);
     assert_eq!(after["workflows"], json!([]));
-    let stranger = desk.run_as(Role::Data, &["workflow", "list"]);
+    let stranger = cli.run_as(Role::Data, &["workflow", "list"]);
     assert_eq!(stranger.code, Some(1), "the desk is the console's");
 }

@@ -145,10 +145,10 @@ fn a_missing_face_is_refused() {
         ),
     ];
     for (prices, text) in rows {
-        let said = refusal(load(prices));
+        let reply = refusal(load(prices));
         assert!(
-            said.contains(text) && said.contains("model \"m\""),
-            "{said}"
+            reply.contains(text) && reply.contains("model \"m\""),
+            "{reply}"
         );
     }
     let tier = r#"{"tier":"long","standard":{"input":20},"when":[{"dim":"context_len","context_len_gt":100}]}"#;
@@ -157,11 +157,11 @@ fn a_missing_face_is_refused() {
 
 #[test]
 fn overlapping_tiers_are_refused_until_their_meeting_has_a_tier() {
-    let said = refusal(with_tiers(&format!("{LONG},{FAST}")));
+    let reply = refusal(with_tiers(&format!("{LONG},{FAST}")));
     assert!(
-        said.contains("\"fast\" and \"long\" overlap")
-            || said.contains("\"long\" and \"fast\" overlap"),
-        "{said}"
+        reply.contains("\"fast\" and \"long\" overlap")
+            || reply.contains("\"long\" and \"fast\" overlap"),
+        "{reply}"
     );
     let both = r#"{"tier":"fast_long","standard":{"input":40,"output":40},"when":[{"dim":"context_len","context_len_gt":100},{"dim":"request_attr","path":"speed","equals":"fast"}]}"#;
     assert!(with_tiers(&format!("{LONG},{FAST},{both}")).is_ok());
@@ -378,11 +378,11 @@ fn a_refused_book_names_everything_that_is_wrong_at_once() {
     let text = r#"{"groups":{"g":{"rate":"1"}},"models":{
         "a":{"groups":["g"],"prices":{"billing_unit":"tokens","standard":{"input":1}}},
         "b":{"groups":["h"],"prices":{"billing_unit":"per_call","standard":{"per_call":1}}}}}"#;
-    let said = refusal(Book::from_json(text));
+    let reply = refusal(Book::from_json(text));
     assert!(
-        said.contains("model \"a\": no price for output")
-            && said.contains("model \"b\": it is sold in \"h\""),
-        "{said}"
+        reply.contains("model \"a\": no price for output")
+            && reply.contains("model \"b\": it is sold in \"h\""),
+        "{reply}"
     );
     let Err(BookError::Findings(findings)) = Book::from_json(text) else {
         panic!("must be refused")

@@ -90,9 +90,9 @@ fn a_catalog_survives_being_written_and_read_again() {
     for name in fixtures() {
         let book = fixture(&name);
         let json = serde_json::to_string(&book.document()).unwrap();
-        let again = Book::check(Document::from_json(&json).unwrap()).unwrap();
-        assert_eq!(again.document(), book.document(), "{name}");
-        assert_eq!(again.version(), book.version(), "{name}");
-        assert_eq!(served(&again), served(&book), "{name}");
+        let repeated = Book::check(Document::from_json(&json).unwrap()).unwrap();
+        assert_eq!(repeated.document(), book.document(), "{name}");
+        assert_eq!(repeated.version(), book.version(), "{name}");
+        assert_eq!(served(&repeated), served(&book), "{name}");
     }
 }

@@ -27,7 +27,7 @@ pub(crate) const DASH_URL: &str = "http://127.0.0.1:8081";
 
 pub(crate) struct TestConsole {
     pub(crate) console: Console,
-    pub(crate) stall: Arc<FakeCatalog>,
+    pub(crate) fake_catalog: Arc<FakeCatalog>,
     /// Under the role console.
     pub(crate) people: Database,
     pub(crate) db: Db,
@@ -64,12 +64,12 @@ impl TestConsole {
 
     pub(crate) async fn with(settings: ConsoleSettings) -> Self {
         let db = Db::fresh().await;
-        let stall = FakeCatalog::new();
+        let fake_catalog = FakeCatalog::new();
         let people = db.connect(Role::Console).await;
         let data = db.connect(Role::Data).await;
         Self {
-            console: Console::new(parts(data, people.clone(), &stall, settings)),
-            stall,
+            console: Console::new(parts(data, people.clone(), &fake_catalog, settings)),
+            fake_catalog,
             people,
             db,
         }
@@ -78,7 +78,7 @@ impl TestConsole {
     /// Another console over the same database.
     pub(crate) async fn again(self, settings: ConsoleSettings) -> Self {
         let data = self.db.connect(Role::Data).await;
-        let console = Console::new(parts(data, self.people.clone(), &self.stall, settings));
+        let console = Console::new(parts(data, self.people.clone(), &self.fake_catalog, settings));
         Self { console, ..self }
     }
 
@@ -102,7 +102,7 @@ impl TestConsole {
 pub(crate) fn parts(
     data: Database,
     people: Database,
-    stall: &Arc<FakeCatalog>,
+    fake_catalog: &Arc<FakeCatalog>,
     settings: ConsoleSettings,
 ) -> Parts {
     let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
@@ -115,12 +115,12 @@ pub(crate) fn parts(
         settings,
         callers: Arc::new(|headers, peer| {
             // As the edge does behind a proxy that it trusts.
-            let told = headers.get("x-forwarded-for");
-            let told = told.and_then(|value| value.to_str().ok()?.parse().ok());
-            told.unwrap_or(peer)
+            let reported = headers.get("x-forwarded-for");
+            let reported = reported.and_then(|value| value.to_str().ok()?.parse().ok());
+            reported.unwrap_or(peer)
         }),
         client: Client::new(Duration::from_secs(5)).unwrap(),
-        gateway: Arc::<FakeCatalog>::clone(stall),
+        gateway: Arc::<FakeCatalog>::clone(fake_catalog),
         request_ids: ids(),
     }
 }

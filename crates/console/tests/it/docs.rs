@@ -14,20 +14,20 @@ fn pages(list: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn every_page_is_there_for_people_and_for_programs() {
-    let desk = TestConsole::new().await;
-    let list = desk.get("/llms.txt").await;
+    let test_console = TestConsole::new().await;
+    let list = test_console.get("/llms.txt").await;
     assert_eq!(list.header("content-type"), "text/plain; charset=utf-8");
     let list = String::from_utf8(list.body.to_vec()).unwrap();
     let pages = pages(&list);
     assert!(pages.len() > 30, "{pages:?}");
     for twin in pages {
-        let text = desk.get(&twin).await;
+        let text = test_console.get(&twin).await;
         assert_eq!(text.status, 200, "{twin}");
         assert_eq!(text.header("content-type"), "text/markdown; charset=utf-8");
         assert!(text.body.starts_with(b"# "), "{twin}");
         let path = twin.strip_suffix(".md").unwrap();
         let path = path.strip_suffix("/index").unwrap_or(path);
-        let page = desk.get(path).await;
+        let page = test_console.get(path).await;
         assert_eq!(page.status, 200, "{path}");
         assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
         let html = String::from_utf8(page.body.to_vec()).unwrap();
@@ -46,16 +46,16 @@ async fn every_page_is_there_for_people_and_for_programs() {
             "{path}"
         );
     }
-    let whole = desk.get("/llms-full.txt").await;
+    let whole = test_console.get("/llms-full.txt").await;
     assert!(whole.body.len() > 100_000);
 }
 
 // covers: S-1-12
 #[tokio::test]
 async fn the_rule_of_acceptable_use_is_published_for_people_and_for_programs() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     for path in ["/docs/social", "/docs/social.md", "/llms-full.txt"] {
-        let page = desk.get(path).await;
+        let page = test_console.get(path).await;
         assert_eq!(page.status, 200, "{path}");
         let text = String::from_utf8(page.body.to_vec()).unwrap();
         for rule in [
@@ -66,7 +66,7 @@ async fn the_rule_of_acceptable_use_is_published_for_people_and_for_programs() {
             assert!(text.contains(rule), "{path}: {rule}");
         }
     }
-    let page = desk.get("/docs/social").await;
+    let page = test_console.get("/docs/social").await;
     let html = String::from_utf8(page.body.to_vec()).unwrap();
     // Where the console's link leads.
     assert!(html.contains("id=\"acceptable-use\""));
@@ -74,8 +74,8 @@ async fn the_rule_of_acceptable_use_is_published_for_people_and_for_programs() {
 
 #[tokio::test]
 async fn a_page_may_load_what_is_ours_alone_and_is_not_sent_twice() {
-    let desk = TestConsole::new().await;
-    let page = desk.get("/docs/quickstart").await;
+    let test_console = TestConsole::new().await;
+    let page = test_console.get("/docs/quickstart").await;
     let rules = page.header("content-security-policy").to_owned();
     for rule in [
         "default-src 'none'",
@@ -98,15 +98,15 @@ async fn a_page_may_load_what_is_ours_alone_and_is_not_sent_twice() {
         "/llms.txt",
         "/openapi/gateway.json",
     ] {
-        let first = desk.get(path).await;
+        let first = test_console.get(path).await;
         assert_eq!(first.status, 200, "{path}");
-        let mut again = request(Method::GET, path);
+        let mut repeated = request(Method::GET, path);
         let tag = first.headers["etag"].clone();
-        again.headers_mut().insert("if-none-match", tag);
-        assert_eq!(desk.ask(again).await.status, 304, "{path}");
+        repeated.headers_mut().insert("if-none-match", tag);
+        assert_eq!(test_console.ask(repeated).await.status, 304, "{path}");
     }
     // The interface's own answers still may load nothing.
-    let other = desk.get("/healthz").await;
+    let other = test_console.get("/healthz").await;
     assert_eq!(
         other.header("content-security-policy"),
         "default-src 'none'; frame-ancestors 'none'"
@@ -115,13 +115,13 @@ async fn a_page_may_load_what_is_ours_alone_and_is_not_sent_twice() {
 
 #[tokio::test]
 async fn what_is_not_there_is_404_with_help_and_what_is_nearly_there_leads_on() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     for path in [
         "/docs/no-such-page",
         "/docs/no-such-page.md",
         "/docs/errors/no_such_code",
     ] {
-        let got = desk.get(path).await;
+        let got = test_console.get(path).await;
         assert_eq!(got.status, 404, "{path}");
         let html = String::from_utf8(got.body.to_vec()).unwrap();
         assert!(html.contains("Page not found"), "{path}");
@@ -137,20 +137,20 @@ async fn what_is_not_there_is_404_with_help_and_what_is_nearly_there_leads_on() 
             "/docs/errors#model_not_found",
         ),
     ] {
-        let got = desk.get(path).await;
+        let got = test_console.get(path).await;
         assert_eq!((got.status.as_u16(), got.header("location")), (308, to));
     }
-    let posted = desk.ask(request(Method::POST, "/docs/quickstart")).await;
+    let posted = test_console.ask(request(Method::POST, "/docs/quickstart")).await;
     assert_eq!(posted.status, 405);
 }
 
 #[tokio::test]
 async fn an_errors_address_leads_to_its_entry() {
-    let desk = TestConsole::new().await;
-    let error = desk.get("/api/no-such-thing").await.error(404, "not_found");
+    let test_console = TestConsole::new().await;
+    let error = test_console.get("/api/no-such-thing").await.error(404, "not_found");
     let address = error["doc_url"].as_str().unwrap();
     let (page, heading) = address.split_once('#').unwrap();
-    let got = desk.get(page.strip_prefix(DASH_URL).unwrap()).await;
+    let got = test_console.get(page.strip_prefix(DASH_URL).unwrap()).await;
     let html = String::from_utf8(got.body.to_vec()).unwrap();
     assert!(
         html.contains(&format!("<h3 id=\"{heading}\">")),
@@ -160,13 +160,13 @@ async fn an_errors_address_leads_to_its_entry() {
 
 #[tokio::test]
 async fn the_interfaces_are_pages_made_of_their_documents() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     for (document, page) in [
         ("/openapi/gateway.json", "/docs/api.md"),
         ("/openapi.json", "/docs/console-api.md"),
     ] {
-        let document = desk.get(document).await.json();
-        let page = String::from_utf8(desk.get(page).await.body.to_vec()).unwrap();
+        let document = test_console.get(document).await.json();
+        let page = String::from_utf8(test_console.get(page).await.body.to_vec()).unwrap();
         let paths = document["paths"].as_object().unwrap();
         assert!(paths.len() > 5);
         for (path, item) in paths {
@@ -176,6 +176,6 @@ async fn the_interfaces_are_pages_made_of_their_documents() {
             }
         }
     }
-    let gateway = desk.get("/openapi/gateway.json").await.json();
+    let gateway = test_console.get("/openapi/gateway.json").await.json();
     assert_eq!(gateway["servers"][0]["url"], "http://127.0.0.1:8080");
 }

@@ -7,9 +7,9 @@ use crate::client::{TestConsole, record};
 
 #[tokio::test]
 async fn the_document_describes_every_answer_and_every_error_of_every_path() {
-    let desk = TestConsole::new().await;
-    desk.keep(&record("clip")).await;
-    let got = desk.get("/openapi.json").await;
+    let test_console = TestConsole::new().await;
+    test_console.keep(&record("clip")).await;
+    let got = test_console.get("/openapi.json").await;
     assert_eq!(got.header("content-type"), "application/json");
     let document = got.json();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
@@ -36,7 +36,7 @@ async fn the_document_describes_every_answer_and_every_error_of_every_path() {
         if is_private(path) {
             continue;
         }
-        let answered = desk.get(&path.replace("{slug}", "clip")).await;
+        let answered = test_console.get(&path.replace("{slug}", "clip")).await;
         assert_eq!(answered.status.as_u16(), 200, "{path} exists");
     }
     every_reference_is_there(&document, &document);
@@ -92,13 +92,13 @@ fn every_reference_is_there(document: &Value, part: &Value) {
 
 #[tokio::test]
 async fn the_schema_of_records_is_served_and_is_the_one_in_the_document() {
-    let desk = TestConsole::new().await;
-    let got = desk.get("/schemas/workflow.json").await;
+    let test_console = TestConsole::new().await;
+    let got = test_console.get("/schemas/workflow.json").await;
     assert_eq!(got.header("content-type"), "application/schema+json");
     assert_eq!(got.body, SCHEMA.as_bytes());
     let mut schema = got.json();
     let inside =
-        desk.get("/openapi.json").await.json()["components"]["schemas"]["Workflow"].clone();
+        test_console.get("/openapi.json").await.json()["components"]["schemas"]["Workflow"].clone();
     let object = schema.as_object_mut().unwrap();
     object.remove("$schema");
     object.remove("$id");

@@ -215,7 +215,7 @@ impl GatewayPort for FakeCatalog {
     }
 
     fn stop_task<'a>(&'a self, _: &'a Task) -> BoxFuture<'a, Option<bool>> {
-        let said = *self.stops.lock().unwrap();
-        Box::pin(std::future::ready(said))
+        let reply = *self.stops.lock().unwrap();
+        Box::pin(std::future::ready(reply))
     }
 }

@@ -25,15 +25,15 @@ const PATHS: [&str; 6] = [
 
 #[tokio::test]
 async fn every_answer_has_an_id_of_its_own_and_careful_headers() {
-    let desk = TestConsole::new().await;
-    desk.keep(&record("clip")).await;
+    let test_console = TestConsole::new().await;
+    test_console.keep(&record("clip")).await;
     let mut seen = BTreeSet::new();
     for (path, status) in PATHS.map(|path| (path, 200)).into_iter().chain([
         ("/none", 404),
         ("/api/workflows/none", 404),
         ("/api/workflows?limit=0", 400),
     ]) {
-        let got = desk.get(path).await;
+        let got = test_console.get(path).await;
         assert_eq!(got.status.as_u16(), status, "{path}");
         let id = got.header("x-request-id").to_owned();
         assert_eq!(got.header("request-id"), id);
@@ -61,42 +61,42 @@ async fn every_answer_has_an_id_of_its_own_and_careful_headers() {
 
 #[tokio::test]
 async fn a_caller_with_the_current_etag_gets_304() {
-    let desk = TestConsole::new().await;
-    desk.keep(&record("clip")).await;
+    let test_console = TestConsole::new().await;
+    test_console.keep(&record("clip")).await;
     for path in PATHS.iter().filter(|path| **path != "/healthz") {
-        let tag = desk.get(path).await.header("etag").to_owned();
-        let mut again = request(Method::GET, path);
-        again
+        let tag = test_console.get(path).await.header("etag").to_owned();
+        let mut repeated = request(Method::GET, path);
+        repeated
             .headers_mut()
             .insert("if-none-match", tag.parse().unwrap());
-        let again = desk.ask(again).await;
+        let repeated = test_console.ask(repeated).await;
         assert_eq!(
-            (again.status.as_u16(), again.body.len()),
+            (repeated.status.as_u16(), repeated.body.len()),
             (304, 0),
             "{path}"
         );
-        assert_eq!(again.header("etag"), tag);
+        assert_eq!(repeated.header("etag"), tag);
     }
-    let tag = desk.get("/api/workflows").await.header("etag").to_owned();
-    desk.keep(&record("other")).await;
+    let tag = test_console.get("/api/workflows").await.header("etag").to_owned();
+    test_console.keep(&record("other")).await;
     let mut changed = request(Method::GET, "/api/workflows");
     changed
         .headers_mut()
         .insert("if-none-match", tag.parse().unwrap());
-    assert_eq!(desk.ask(changed).await.status.as_u16(), 200);
+    assert_eq!(test_console.ask(changed).await.status.as_u16(), 200);
 }
 
 #[tokio::test]
 async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
-    let desk = TestConsole::new().await;
-    desk.keep(&record("clip")).await;
+    let test_console = TestConsole::new().await;
+    test_console.keep(&record("clip")).await;
     for path in PATHS {
         for method in ["POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"] {
-            let got = desk.ask(request(method.parse().unwrap(), path)).await;
+            let got = test_console.ask(request(method.parse().unwrap(), path)).await;
             let error = got.error(405, "method_not_allowed");
             assert_eq!(got.header("allow"), "GET,HEAD", "{method} {path}: {error}");
         }
-        let head = desk.ask(request(Method::HEAD, path)).await;
+        let head = test_console.ask(request(Method::HEAD, path)).await;
         assert_eq!((head.status.as_u16(), head.body.len()), (200, 0), "{path}");
     }
     for path in [
@@ -108,7 +108,7 @@ async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
         "/api/workflows/a/b",
         "/metrics",
     ] {
-        let error = desk.get(path).await.error(404, "not_found");
+        let error = test_console.get(path).await.error(404, "not_found");
         let message = error["message"].as_str().unwrap();
         for known in [
             "GET /api/workflows,",
@@ -118,7 +118,7 @@ async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
             assert!(message.contains(known), "{path}: {message}");
         }
     }
-    let doubled = desk.get("/api/api/workflows").await.error(404, "not_found");
+    let doubled = test_console.get("/api/api/workflows").await.error(404, "not_found");
     assert!(
         doubled["message"].as_str().unwrap().contains("twice"),
         "{doubled}"
@@ -127,8 +127,8 @@ async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
 
 #[tokio::test]
 async fn a_browser_that_asks_first_is_told_that_it_may_read() {
-    let desk = TestConsole::new().await;
-    let got = desk.ask(request(Method::OPTIONS, "/api/workflows")).await;
+    let test_console = TestConsole::new().await;
+    let got = test_console.ask(request(Method::OPTIONS, "/api/workflows")).await;
     assert_eq!((got.status.as_u16(), got.body.len()), (204, 0));
     assert_eq!(got.header("access-control-allow-methods"), "GET, HEAD");
     assert!(
@@ -140,17 +140,17 @@ async fn a_browser_that_asks_first_is_told_that_it_may_read() {
 
 #[tokio::test]
 async fn long_queries_and_large_bodies_are_refused() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     let long = |bytes: usize| format!("/healthz?{}", "x".repeat(bytes));
-    assert_eq!(desk.get(&long(8_192)).await.status.as_u16(), 200);
-    desk.get(&long(8_193)).await.error(400, "invalid_request");
+    assert_eq!(test_console.get(&long(8_192)).await.status.as_u16(), 200);
+    test_console.get(&long(8_193)).await.error(400, "invalid_request");
     let with = |bytes: usize| {
         Request::get("/healthz")
             .body(Body::from(vec![0; bytes]))
             .unwrap()
     };
-    assert_eq!(desk.ask(with(65_536)).await.status.as_u16(), 200);
-    desk.ask(with(65_537)).await.error(413, "request_too_large");
+    assert_eq!(test_console.ask(with(65_536)).await.status.as_u16(), 200);
+    test_console.ask(with(65_537)).await.error(413, "request_too_large");
 }
 
 #[tokio::test]
@@ -185,11 +185,11 @@ async fn a_database_that_is_away_is_our_fault_and_worth_another_try() {
 
 #[tokio::test]
 async fn the_listener_answers_bounds_heads_and_stops_when_told() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::task::JoinSet::from_iter([desk.console.clone().serve(listener, stopped)]);
+    let serving = tokio::task::JoinSet::from_iter([test_console.console.clone().serve(listener, stopped)]);
     let say = async |text: &str| {
         let mut stream = TcpStream::connect(address).await.unwrap();
         // Who is refused early may find that nobody reads on.

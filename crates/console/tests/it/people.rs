@@ -30,16 +30,16 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 
 /// A browser: it keeps the cookie that it is given and says which site it is on.
 pub(crate) struct Browser<'a> {
-    desk: &'a TestConsole,
+    test_console: &'a TestConsole,
     origin: &'static str,
     address: &'static str,
     cookie: Mutex<Option<String>>,
 }
 
 impl<'a> Browser<'a> {
-    pub(crate) fn new(desk: &'a TestConsole) -> Self {
+    pub(crate) fn new(test_console: &'a TestConsole) -> Self {
         Self {
-            desk,
+            test_console,
             origin: DASH_URL,
             address: "192.0.2.1",
             cookie: Mutex::new(None),
@@ -47,18 +47,18 @@ impl<'a> Browser<'a> {
     }
 
     /// The same from another network.
-    pub(crate) fn from(desk: &'a TestConsole, address: &'static str) -> Self {
+    pub(crate) fn from(test_console: &'a TestConsole, address: &'static str) -> Self {
         Self {
             address,
-            ..Self::new(desk)
+            ..Self::new(test_console)
         }
     }
 
     /// The same at another address of the console.
-    pub(crate) fn at(desk: &'a TestConsole, origin: &'static str) -> Self {
+    pub(crate) fn at(test_console: &'a TestConsole, origin: &'static str) -> Self {
         Self {
             origin,
-            ..Self::new(desk)
+            ..Self::new(test_console)
         }
     }
 
@@ -95,7 +95,7 @@ impl<'a> Browser<'a> {
             }
             None => Body::empty(),
         };
-        let got = self.desk.ask(request.body(body).unwrap()).await;
+        let got = self.test_console.ask(request.body(body).unwrap()).await;
         if let Some(line) = got.headers.get("set-cookie") {
             let pair = line.to_str().unwrap().split(';').next().unwrap();
             let is_kept = !pair.ends_with('=');

@@ -13,18 +13,18 @@ fn names(got: &Response) -> Vec<String> {
     records.iter().map(name).collect()
 }
 
-async fn with_key(desk: &TestConsole, key: &str) -> Response {
+async fn with_key(test_console: &TestConsole, key: &str) -> Response {
     let mut asked = request(Method::GET, "/api/pricing");
     let value = format!("Bearer {key}").parse().unwrap();
     asked.headers_mut().insert("authorization", value);
-    desk.ask(asked).await
+    test_console.ask(asked).await
 }
 
 // covers: G-2.6-01, G-2.6-02, G-2.6-03, G-1-21, D-4-14
 #[tokio::test]
 async fn the_public_catalog_has_automatic_groups_and_records_and_needs_no_key() {
-    let desk = TestConsole::new().await;
-    let got = desk.get("/api/pricing").await;
+    let test_console = TestConsole::new().await;
+    let got = test_console.get("/api/pricing").await;
     assert_eq!(
         names(&got),
         ["open-chat", "painter"],
@@ -87,23 +87,23 @@ async fn the_public_catalog_has_automatic_groups_and_records_and_needs_no_key() 
 // covers: D-4-15
 #[tokio::test]
 async fn with_a_key_it_is_the_view_of_its_account() {
-    let desk = TestConsole::new().await;
-    let vip = with_key(&desk, "vip").await;
+    let test_console = TestConsole::new().await;
+    let vip = with_key(&test_console, "vip").await;
     assert_eq!(names(&vip), ["open-chat", "vip-only"]);
     let chat = &vip.json()["data"][0];
     assert_eq!(
         (&chat["billing_rate"], &chat["billing_rate_source"]),
         (&json!(0.5), &json!("vip"))
     );
-    assert_eq!(names(&with_key(&desk, "one").await), ["members-only"]);
-    let unknown = with_key(&desk, "nobody").await;
+    assert_eq!(names(&with_key(&test_console, "one").await), ["members-only"]);
+    let unknown = with_key(&test_console, "nobody").await;
     assert_eq!(unknown.status, StatusCode::UNAUTHORIZED);
     assert_eq!(unknown.json()["error"]["code"], "invalid_api_key");
 }
 
 #[tokio::test]
 async fn filters_narrow_and_an_unknown_one_is_refused() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     for (query, expected) in [
         ("model=painter", vec!["painter"]),
         ("q=everything", vec!["open-chat"]),
@@ -116,30 +116,30 @@ async fn filters_narrow_and_an_unknown_one_is_refused() {
         ("type=llm&q=painter", vec![]),
     ] {
         assert_eq!(
-            names(&desk.get(&format!("/api/pricing?{query}")).await),
+            names(&test_console.get(&format!("/api/pricing?{query}")).await),
             expected,
             "{query}"
         );
     }
     for wrong in ["colour=red".to_owned(), format!("q={}", "x".repeat(201))] {
-        let got = desk.get(&format!("/api/pricing?{wrong}")).await;
+        let got = test_console.get(&format!("/api/pricing?{wrong}")).await;
         assert_eq!(got.status, StatusCode::BAD_REQUEST, "{wrong}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_is_not_sent_again_until_something_is_other() {
-    let desk = TestConsole::new().await;
-    let first = desk.get("/api/pricing").await;
+    let test_console = TestConsole::new().await;
+    let first = test_console.get("/api/pricing").await;
     let tag = first.headers["etag"].clone();
-    let mut again = request(Method::GET, "/api/pricing");
-    again.headers_mut().insert("if-none-match", tag.clone());
-    assert_eq!(desk.ask(again).await.status, StatusCode::NOT_MODIFIED);
-    desk.stall
+    let mut repeated = request(Method::GET, "/api/pricing");
+    repeated.headers_mut().insert("if-none-match", tag.clone());
+    assert_eq!(test_console.ask(repeated).await.status, StatusCode::NOT_MODIFIED);
+    test_console.fake_catalog
         .sell(&CATALOG.replace("per_call = 20000000000", "per_call = 30000000000"));
     let mut then = request(Method::GET, "/api/pricing");
     then.headers_mut().insert("if-none-match", tag);
-    let got = desk.ask(then).await;
+    let got = test_console.ask(then).await;
     assert_eq!(got.status, StatusCode::OK);
     assert_eq!(got.json()["data"][1]["model_price"], json!(0.03));
     assert_ne!(

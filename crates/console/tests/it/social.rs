@@ -34,11 +34,11 @@ fn cells(got: &Response) -> Vec<Value> {
     body["cells"].as_array().unwrap().clone()
 }
 
-async fn seen_with(desk: &TestConsole, key: &str) -> Response {
+async fn seen_with(test_console: &TestConsole, key: &str) -> Response {
     let mut asked = request(Method::GET, PLAZA);
     let value = format!("Bearer {key}").parse().unwrap();
     asked.headers_mut().insert("authorization", value);
-    desk.ask(asked).await
+    test_console.ask(asked).await
 }
 
 fn prices_and_states(got: &Response) -> Vec<(Value, String)> {
@@ -52,9 +52,9 @@ fn prices_and_states(got: &Response) -> Vec<(Value, String)> {
 // covers: S-2.2-01, S-4.1-04, S-4.1-05, S-5-05
 #[tokio::test]
 async fn the_catalog_is_an_object_of_cells_with_every_field_and_needs_no_key() {
-    let desk = TestConsole::new().await;
-    desk.stall.sell(&priced());
-    let got = desk.get(PLAZA).await;
+    let test_console = TestConsole::new().await;
+    test_console.fake_catalog.sell(&priced());
+    let got = test_console.get(PLAZA).await;
     assert_eq!(got.header("content-type"), "application/json");
     let expected = json!({
         "platform": "plaza",
@@ -82,7 +82,7 @@ async fn the_catalog_is_an_object_of_cells_with_every_field_and_needs_no_key() {
     let trending = &cells(&got)[1];
     assert_eq!(trending["params"], json!([]));
     assert_eq!(trending.get("require_one_of"), None);
-    let all = cells(&desk.get(PATH).await);
+    let all = cells(&test_console.get(PATH).await);
     assert_eq!(all.last(), Some(trending), "P99 comes after P20");
     let labels: Vec<&Value> = all.iter().map(|cell| &cell["label"]).collect();
     assert!(labels.is_sorted_by_key(|label| label.as_str().unwrap()[1..].parse::<u32>().unwrap()));
@@ -91,53 +91,53 @@ async fn the_catalog_is_an_object_of_cells_with_every_field_and_needs_no_key() {
 // covers: S-2.2-19, S-3-01, S-3-03
 #[tokio::test]
 async fn a_cell_without_a_price_and_one_paused_by_an_operator_are_paused() {
-    let desk = TestConsole::new().await;
-    let bare = desk.get(PLAZA).await;
+    let test_console = TestConsole::new().await;
+    let bare = test_console.get(PLAZA).await;
     let paused = |price: Value| (price, "paused".to_owned());
     let available = |price: Value| (price, "available".to_owned());
     assert_eq!(
         prices_and_states(&bare),
         [paused(Value::Null), paused(Value::Null)]
     );
-    desk.stall.sell(&priced());
+    test_console.fake_catalog.sell(&priced());
     let sold = [available(json!(0.018)), paused(Value::Null)];
-    assert_eq!(prices_and_states(&desk.get(PLAZA).await), sold);
-    desk.stall.pause(&["social-plaza-search"]);
+    assert_eq!(prices_and_states(&test_console.get(PLAZA).await), sold);
+    test_console.fake_catalog.pause(&["social-plaza-search"]);
     let held = [paused(json!(0.018)), paused(Value::Null)];
-    assert_eq!(prices_and_states(&desk.get(PLAZA).await), held);
-    desk.stall.pause(&[]);
-    assert_eq!(prices_and_states(&desk.get(PLAZA).await), sold);
+    assert_eq!(prices_and_states(&test_console.get(PLAZA).await), held);
+    test_console.fake_catalog.pause(&[]);
+    assert_eq!(prices_and_states(&test_console.get(PLAZA).await), sold);
 }
 
 #[tokio::test]
 async fn a_key_sees_the_prices_of_its_group_whatever_models_it_may_use() {
-    let desk = TestConsole::new().await;
-    desk.stall.sell(&priced());
-    let vip = seen_with(&desk, "vip").await;
+    let test_console = TestConsole::new().await;
+    test_console.fake_catalog.sell(&priced());
+    let vip = seen_with(&test_console, "vip").await;
     let available = |price: Value| (price, "available".to_owned());
     // Half of 3,000 pico-USD is 1.5 nano-USD, and a charge is rounded half up.
     assert_eq!(
         prices_and_states(&vip),
         [available(json!(0.009)), available(json!(0.000_000_002))]
     );
-    let narrow = seen_with(&desk, "one").await;
+    let narrow = seen_with(&test_console, "one").await;
     assert_eq!(prices_and_states(&narrow)[0], available(json!(0.018)));
-    seen_with(&desk, "nobody")
+    seen_with(&test_console, "nobody")
         .await
         .error(401, "invalid_api_key");
 }
 
 #[tokio::test]
 async fn an_answer_is_not_sent_again_until_a_price_or_a_pause_is_other() {
-    let desk = TestConsole::new().await;
-    desk.stall.sell(&priced());
-    let mut tag = desk.get(PATH).await.headers["etag"].clone();
+    let test_console = TestConsole::new().await;
+    test_console.fake_catalog.sell(&priced());
+    let mut tag = test_console.get(PATH).await.headers["etag"].clone();
     let changes: [&dyn Fn(); 3] = [
-        &|| desk.stall.pause(&["social-plaza-search"]),
-        &|| desk.stall.pause(&[]),
+        &|| test_console.fake_catalog.pause(&["social-plaza-search"]),
+        &|| test_console.fake_catalog.pause(&[]),
         &|| {
             let dearer = priced().replace("18000000000", "19000000000");
-            desk.stall.sell(&dearer);
+            test_console.fake_catalog.sell(&dearer);
         },
     ];
     for change in changes {
@@ -146,10 +146,10 @@ async fn an_answer_is_not_sent_again_until_a_price_or_a_pause_is_other() {
             asked.headers_mut().insert("if-none-match", tag.clone());
             asked
         };
-        let same = desk.ask(known(&tag)).await;
+        let same = test_console.ask(known(&tag)).await;
         assert_eq!((same.status.as_u16(), same.body.len()), (304, 0));
         change();
-        let other = desk.ask(known(&tag)).await;
+        let other = test_console.ask(known(&tag)).await;
         assert_eq!(other.status, StatusCode::OK);
         tag = other.headers["etag"].clone();
     }
@@ -157,12 +157,12 @@ async fn an_answer_is_not_sent_again_until_a_price_or_a_pause_is_other() {
 
 #[tokio::test]
 async fn a_platform_narrows_and_an_unknown_parameter_is_refused() {
-    let desk = TestConsole::new().await;
-    let none = desk.get("/api/social/catalog?platform=none-such").await;
+    let test_console = TestConsole::new().await;
+    let none = test_console.get("/api/social/catalog?platform=none-such").await;
     assert_eq!(cells(&none), [Value::Null; 0]);
     let long = "x".repeat(201);
     for wrong in ["colour=red".to_owned(), format!("platform={long}")] {
-        let got = desk.get(&format!("{PATH}?{wrong}")).await;
+        let got = test_console.get(&format!("{PATH}?{wrong}")).await;
         got.error(400, "invalid_request");
     }
 }
@@ -170,11 +170,11 @@ async fn a_platform_narrows_and_an_unknown_parameter_is_refused() {
 /// The document says of a cell exactly what cells have.
 #[tokio::test]
 async fn every_cell_is_as_the_document_says() {
-    let desk = TestConsole::new().await;
-    desk.stall.sell(&priced());
-    let document = desk.get("/openapi.json").await.json();
+    let test_console = TestConsole::new().await;
+    test_console.fake_catalog.sell(&priced());
+    let document = test_console.get("/openapi.json").await.json();
     let schema = &document["components"]["schemas"]["SocialCell"];
-    let all = cells(&desk.get(PATH).await);
+    let all = cells(&test_console.get(PATH).await);
     assert!(all.len() > 2);
     for cell in &all {
         fits(cell, schema);

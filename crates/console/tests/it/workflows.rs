@@ -13,16 +13,16 @@ fn slugs(page: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_list_is_read_page_by_page_and_says_when_it_ends() {
-    let desk = TestConsole::new().await;
-    let empty = desk.get("/api/workflows").await.json();
+    let test_console = TestConsole::new().await;
+    let empty = test_console.get("/api/workflows").await.json();
     assert_eq!(empty, json!({ "data": [], "next": null }));
     for name in ["c", "a", "d", "b", "e"] {
-        desk.keep(&record(name)).await;
+        test_console.keep(&record(name)).await;
     }
     let mut path = "/api/workflows?limit=2".to_owned();
     let mut seen = Vec::new();
     for expected in [vec!["a", "b"], vec!["c", "d"], vec!["e"]] {
-        let page = desk.get(&path).await.json();
+        let page = test_console.get(&path).await.json();
         assert_eq!(slugs(&page), expected);
         seen.push(page["next"].clone());
         path = format!(
@@ -31,25 +31,25 @@ async fn a_list_is_read_page_by_page_and_says_when_it_ends() {
         );
     }
     assert_eq!(seen, [json!("b"), json!("d"), Value::Null]);
-    let all = desk.get("/api/workflows?limit=5").await.json();
+    let all = test_console.get("/api/workflows?limit=5").await.json();
     assert_eq!(
         (slugs(&all).len(), &all["next"]),
         (5, &Value::Null),
         "exactly a page is the last"
     );
-    let whole = desk.get("/api/workflows").await.json();
+    let whole = test_console.get("/api/workflows").await.json();
     assert_eq!(whole, all, "fifty if nobody says how many");
 }
 
 #[tokio::test]
 async fn the_largest_page_knows_whether_there_is_another() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     for number in 0..=100 {
-        desk.keep(&record(&format!("w-{number:03}"))).await;
+        test_console.keep(&record(&format!("w-{number:03}"))).await;
     }
-    let page = desk.get("/api/workflows?limit=100").await.json();
+    let page = test_console.get("/api/workflows?limit=100").await.json();
     assert_eq!((slugs(&page).len(), &page["next"]), (100, &json!("w-099")));
-    let rest = desk
+    let rest = test_console
         .get("/api/workflows?limit=100&after=w-099")
         .await
         .json();
@@ -58,12 +58,12 @@ async fn the_largest_page_knows_whether_there_is_another() {
 
 #[tokio::test]
 async fn one_workflow_is_shown_as_it_was_written_with_what_follows_from_it() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     let mut clip = record("clip");
-    desk.keep(&clip).await;
+    test_console.keep(&clip).await;
     clip["title"] = json!("Clip");
-    desk.keep(&clip).await;
-    let shown = desk.get("/api/workflows/clip").await.json();
+    test_console.keep(&clip).await;
+    let shown = test_console.get("/api/workflows/clip").await.json();
     assert_eq!(shown["workflow"], clip);
     assert_eq!(
         (&shown["revision"], &shown["runnable"]),
@@ -79,20 +79,20 @@ async fn one_workflow_is_shown_as_it_was_written_with_what_follows_from_it() {
 
     for contract in ["contract_locked_not_executable", "verified"] {
         clip["contract_status"] = json!(contract);
-        desk.keep(&clip).await;
+        test_console.keep(&clip).await;
     }
     let binding = &mut clip["runtime_binding"];
     binding["status"] = json!("verified");
     binding["last_verified_at"] = json!("2026-01-31T12:00:00Z");
     binding["semantic_digest_sha256"] = json!(digest);
-    desk.keep(&clip).await;
-    let shown = desk.get("/api/workflows/clip").await.json();
+    test_console.keep(&clip).await;
+    let shown = test_console.get("/api/workflows/clip").await.json();
     assert_eq!(
         (&shown["revision"], &shown["runnable"]),
         (&json!(5), &json!(true))
     );
     assert_eq!(shown["not_runnable_because"], Value::Null);
-    let listed = desk.get("/api/workflows").await.json();
+    let listed = test_console.get("/api/workflows").await.json();
     let expected = json!({
         "slug": "clip",
         "workflow_id": "clip",
@@ -109,7 +109,7 @@ async fn one_workflow_is_shown_as_it_was_written_with_what_follows_from_it() {
 
 #[tokio::test]
 async fn a_wrong_parameter_is_named_and_an_unknown_slug_is_not_found() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     for (query, param) in [
         ("limit=0", json!("limit")),
         ("limit=101", json!("limit")),
@@ -120,7 +120,7 @@ async fn a_wrong_parameter_is_named_and_an_unknown_slug_is_not_found() {
         ("limit=1&limit=2", Value::Null),
         ("offset=3", Value::Null),
     ] {
-        let got = desk.get(&format!("/api/workflows?{query}")).await;
+        let got = test_console.get(&format!("/api/workflows?{query}")).await;
         let error = got.error(400, "invalid_request");
         assert_eq!(error["param"], param, "{query}: {error}");
         assert_eq!(error["type"], "invalid_request_error");
@@ -132,10 +132,10 @@ async fn a_wrong_parameter_is_named_and_an_unknown_slug_is_not_found() {
         );
     }
     for slug in ["A", "a--b", "%ff", "a%00", &"a".repeat(201)] {
-        let got = desk.get(&format!("/api/workflows/{slug}")).await;
+        let got = test_console.get(&format!("/api/workflows/{slug}")).await;
         assert_eq!(got.error(400, "invalid_request")["param"], "slug", "{slug}");
     }
-    let error = desk
+    let error = test_console
         .get("/api/workflows/none")
         .await
         .error(404, "not_found");

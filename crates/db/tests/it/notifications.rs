@@ -141,14 +141,14 @@ async fn each_awaited_write_notifies_once_and_a_claim_does_not() {
                 .unwrap();
         }
         tx.commit().await.unwrap();
-        let mut said = Vec::new();
+        let mut reply = Vec::new();
         loop {
             let word = listener.recv().await.unwrap().payload().to_owned();
             if word == "end" {
                 break;
             }
-            said.push(word);
+            reply.push(word);
         }
-        assert_eq!(said, expected, "{statement}");
+        assert_eq!(reply, expected, "{statement}");
     }
 }

@@ -34,7 +34,7 @@ async fn line_of(log: &Log, id: &str) -> Value {
 #[tokio::test]
 async fn every_request_has_one_line_that_says_what_became_of_it() {
     let log = Log::capture();
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         edge: EdgeSettings {
             trusted_proxies: vec![Network::parse("127.0.0.0/8").unwrap()],
             ..EdgeSettings::default()
@@ -44,16 +44,16 @@ async fn every_request_has_one_line_that_says_what_became_of_it() {
     .await;
     let from = [("x-forwarded-for", "203.0.113.9")];
     let body = ask("Hello [[tokens:5]]");
-    let got = house.chat_with(&body, &from).await;
+    let got = harness.chat_with(&body, &from).await;
     let line = line_of(&log, &got.id()).await;
-    let (_, charged, _, _) = house.usage(&got.id()).await;
-    let key = house.get("/v1/key").await;
+    let (_, charged, _, _) = harness.usage(&got.id()).await;
+    let key = harness.get("/v1/key").await;
     for (field, value) in [
         ("http.method", Value::from("POST")),
         ("http.path", "/v1/chat/completions".into()),
         ("http.status", 200.into()),
         ("client.address", "203.0.113.9".into()),
-        ("account.id", house.account.number().into()),
+        ("account.id", harness.account.number().into()),
         ("key.id", key.json()["id"].clone()),
         ("model", "sim-fast".into()),
         ("stream", false.into()),
@@ -80,7 +80,7 @@ async fn every_request_has_one_line_that_says_what_became_of_it() {
         (&line["model"], &line["outcome"]),
         (&Value::Null, &Value::Null)
     );
-    let got = house.chat(&ask_streaming("Tell me [[tokens:9]]")).await;
+    let got = harness.chat(&ask_streaming("Tell me [[tokens:9]]")).await;
     let line = line_of(&log, &got.id()).await;
     assert_eq!(line["out_bytes"], got.body.len());
     assert_eq!(
@@ -88,22 +88,22 @@ async fn every_request_has_one_line_that_says_what_became_of_it() {
         (&true.into(), &"complete".into())
     );
     assert!(line["ttft_ms"].as_u64().unwrap() <= line["latency_ms"].as_u64().unwrap());
-    let nobody = [("authorization", "Bearer no")];
-    let got = house.chat_with(&ask("Hi"), &nobody).await;
+    let unknown = [("authorization", "Bearer no")];
+    let got = harness.chat_with(&ask("Hi"), &unknown).await;
     let line = line_of(&log, &got.id()).await;
     assert_eq!(
         (&line["http.status"], &line["fault"]),
         (&401.into(), &"invalid_api_key".into())
     );
     assert_eq!(line["account.id"], Value::Null);
-    house.simulator.plan(Rule {
+    harness.simulator.plan(Rule {
         fault: Fault::Status(500),
         times: None,
         model: None,
         key: None,
         one_in: 1,
     });
-    let got = house.chat(&ask("Hi")).await;
+    let got = harness.chat(&ask("Hi")).await;
     let line = line_of(&log, &got.id()).await;
     assert_eq!(
         (&line["http.status"], &line["outcome"]),

@@ -7,15 +7,15 @@ use crate::test_gateway::{TestGateway, INPUT, OUTPUT, ask, ask_streaming};
 // covers: G-1-15
 #[tokio::test]
 async fn a_whole_answer_is_charged_by_its_usage_and_says_what_it_cost() {
-    let house = TestGateway::new().await;
-    let got = house.chat(&ask("Say something [[tokens:12]]")).await;
+    let harness = TestGateway::new().await;
+    let got = harness.chat(&ask("Say something [[tokens:12]]")).await;
     assert_eq!(got.status, 200, "{}", got.text());
     let body = got.json();
     assert_eq!(body["choices"][0]["message"]["role"], "assistant");
     let prompt = body["usage"]["prompt_tokens"].as_i64().unwrap();
     assert_eq!(body["usage"]["completion_tokens"], 12);
     let price = prompt * INPUT + 12 * OUTPUT;
-    let (outcome, charged, cost, estimated) = house.usage(&got.id()).await;
+    let (outcome, charged, cost, estimated) = harness.usage(&got.id()).await;
     assert_eq!(
         (outcome.as_str(), charged, estimated),
         ("complete", price, false)
@@ -25,18 +25,18 @@ async fn a_whole_answer_is_charged_by_its_usage_and_says_what_it_cost() {
         Some(price / 2),
         "what the upstream bills is known to the operator"
     );
-    assert_eq!(house.posted_at_rest().await, 10_000_000_000 - price);
-    let said: f64 = got.header("trunkline-cost-usd").unwrap().parse().unwrap();
-    assert!((said * 1e9 - price as f64).abs() < 0.5);
+    assert_eq!(harness.posted_at_rest().await, 10_000_000_000 - price);
+    let reply: f64 = got.header("trunkline-cost-usd").unwrap().parse().unwrap();
+    assert!((reply * 1e9 - price as f64).abs() < 0.5);
     assert_eq!(got.header("request-id"), got.header("x-request-id"));
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-1-03
 #[tokio::test]
 async fn a_stream_passes_as_it_came_and_is_charged_before_its_last_word() {
-    let house = TestGateway::new().await;
-    let got = house
+    let harness = TestGateway::new().await;
+    let got = harness
         .chat(&ask_streaming("Tell me more [[tokens:30]]"))
         .await;
     assert_eq!(got.status, 200, "{}", got.text());
@@ -56,9 +56,9 @@ async fn a_stream_passes_as_it_came_and_is_charged_before_its_last_word() {
         "usage was not asked for"
     );
     assert!(got.text().ends_with("data: [DONE]\n\n"));
-    let (outcome, charged, _, estimated) = house.usage(&got.id()).await;
+    let (outcome, charged, _, estimated) = harness.usage(&got.id()).await;
     assert_eq!((outcome.as_str(), estimated), ("complete", false));
-    let served = house.simulator.requests();
+    let served = harness.simulator.requests();
     let truth = served.last().unwrap();
     let price = truth.prompt_tokens as i64 * INPUT + 30 * OUTPUT;
     assert_eq!(charged, price);
@@ -66,55 +66,55 @@ async fn a_stream_passes_as_it_came_and_is_charged_before_its_last_word() {
     let comment = comment
         .lines()
         .find_map(|line| line.strip_prefix(": trunkline-cost-usd="));
-    let said: f64 = comment.unwrap().parse().unwrap();
-    assert!((said * 1e9 - price as f64).abs() < 0.5);
-    house.audit().await;
+    let reply: f64 = comment.unwrap().parse().unwrap();
+    assert!((reply * 1e9 - price as f64).abs() < 0.5);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn usage_in_a_stream_is_sent_on_request_and_carries_the_cost() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut body = ask_streaming("Count [[tokens:7]]");
     body["stream_options"] = json!({ "include_usage": true });
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     let frames = got.frames();
     let last = frames.last().unwrap();
     assert_eq!(last["choices"], json!([]));
     assert_eq!(last["usage"]["completion_tokens"], 7);
-    let (_, charged, _, _) = house.usage(&got.id()).await;
+    let (_, charged, _, _) = harness.usage(&got.id()).await;
     let cost = last["usage"]["cost"].as_f64().unwrap();
     assert!((cost * 1e9 - charged as f64).abs() < 0.5, "{last}");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_model_is_called_by_its_public_name_on_both_sides() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     for stream in [false, true] {
         let mut body = ask("Hello");
         body["model"] = "public-name".into();
         body["stream"] = stream.into();
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         assert_eq!(got.status, 200, "{}", got.text());
         assert!(got.text().contains("public-name") && !got.text().contains("sim-fast"));
     }
-    let models: Vec<String> = house
+    let models: Vec<String> = harness
         .simulator
         .requests()
         .into_iter()
         .map(|s| s.model)
         .collect();
     assert_eq!(models, ["sim-fast", "sim-fast"]);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn tools_structured_output_and_pictures_pass_through() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut tools = ask("What is the weather [[tool:get_weather]]");
     tools["tools"] = json!([{ "type": "function", "function": { "name": "get_weather",
         "parameters": { "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] } } }]);
-    let got = house.chat(&tools).await.json();
+    let got = harness.chat(&tools).await.json();
     assert_eq!(
         got["choices"][0]["message"]["tool_calls"][0]["function"]["name"],
         "get_weather"
@@ -124,7 +124,7 @@ async fn tools_structured_output_and_pictures_pass_through() {
     shaped["response_format"] = json!({ "type": "json_schema", "json_schema": { "name": "person", "strict": true,
         "schema": { "type": "object", "properties": { "name": { "type": "string" }, "age": { "type": "integer" } },
             "required": ["name", "age"], "additionalProperties": false } } });
-    let got = house.chat(&shaped).await.json();
+    let got = harness.chat(&shaped).await.json();
     let content = got["choices"][0]["message"]["content"].as_str().unwrap();
     let person: serde_json::Value = serde_json::from_str(content).unwrap();
     assert!(person["age"].is_i64());
@@ -133,20 +133,20 @@ async fn tools_structured_output_and_pictures_pass_through() {
         { "type": "text", "text": "What is this?" },
         { "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw0KGgo=" } },
     ]);
-    let got = house.chat(&picture).await;
+    let got = harness.chat(&picture).await;
     assert_eq!(got.status, 200, "{}", got.text());
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn cached_input_is_cheaper() {
-    let house = TestGateway::new().await;
-    let got = house
+    let harness = TestGateway::new().await;
+    let got = harness
         .chat(&ask("A long beginning [[cached:3]] [[tokens:5]]"))
         .await;
     let body = got.json();
     let prompt = body["usage"]["prompt_tokens"].as_i64().unwrap();
-    let (_, charged, _, _) = house.usage(&got.id()).await;
+    let (_, charged, _, _) = harness.usage(&got.id()).await;
     assert_eq!(charged, (prompt - 3) * INPUT + 3 * 200 + 5 * OUTPUT);
-    house.audit().await;
+    harness.audit().await;
 }

@@ -53,10 +53,10 @@ pub(crate) fn cost_of(frame: &Sse) -> Option<String> {
 }
 
 /// Whether a frame is the last of a whole answer.
-pub(crate) fn is_terminal(tongue: ClientFormat, frame: &Sse) -> bool {
+pub(crate) fn is_terminal(client_format: ClientFormat, frame: &Sse) -> bool {
     let data = frame.data.as_deref();
     let json = || frame.json().unwrap_or_default();
-    match tongue {
+    match client_format {
         ClientFormat::Chat => data == Some("[DONE]"),
         ClientFormat::Messages => json()["type"] == "message_stop",
         ClientFormat::Responses => matches!(
@@ -68,10 +68,10 @@ pub(crate) fn is_terminal(tongue: ClientFormat, frame: &Sse) -> bool {
 }
 
 /// Whether a frame may leave only behind the charge.
-pub(crate) fn is_ending(tongue: ClientFormat, frame: &Sse) -> bool {
+pub(crate) fn is_ending(client_format: ClientFormat, frame: &Sse) -> bool {
     let json = || frame.json().unwrap_or_default();
-    is_terminal(tongue, frame)
-        || match tongue {
+    is_terminal(client_format, frame)
+        || match client_format {
             ClientFormat::Messages => json()["type"] == "message_delta",
             ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Gemini => false,
         }

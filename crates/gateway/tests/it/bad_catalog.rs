@@ -12,8 +12,8 @@ use trunkline_store::catalog::{self, NewChange};
 use crate::test_gateway::{TestGateway, ask};
 
 /// Writes rows that nobody has checked. Their number.
-async fn spoil(house: &TestGateway, models: &[(String, Option<Value>)], frame: Option<&Value>) -> i64 {
-    let mut tx = house.console.begin().await.unwrap();
+async fn spoil(harness: &TestGateway, models: &[(String, Option<Value>)], frame: Option<&Value>) -> i64 {
+    let mut tx = harness.console.begin().await.unwrap();
     let number = catalog::next_number(&mut tx).await.unwrap();
     let new = NewChange {
         pricing_version: [7; 32],
@@ -24,7 +24,7 @@ async fn spoil(house: &TestGateway, models: &[(String, Option<Value>)], frame: O
     };
     catalog::write(&mut tx, number, &new).await.unwrap();
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
     number
 }
 
@@ -34,8 +34,8 @@ fn entry(groups: &[&str], faces: &Value) -> Option<Value> {
 
 #[tokio::test]
 async fn an_invalid_catalog_is_not_used_and_the_next_valid_one_is() {
-    let house = TestGateway::new().await;
-    let good = house.gateway.catalog();
+    let harness = TestGateway::new().await;
+    let good = harness.gateway.catalog();
     let odd = json!({ "input": 1, "output": 1, "video_minute": 1 });
     let plain = json!({ "input": 1, "output": 1 });
     let two_spoilt = [
@@ -43,20 +43,20 @@ async fn an_invalid_catalog_is_not_used_and_the_next_valid_one_is() {
         ("sim-new".to_owned(), entry(&["nowhere"], &plain)),
         ("unserved".to_owned(), None),
     ];
-    let first = spoil(&house, &two_spoilt, None).await;
+    let first = spoil(&harness, &two_spoilt, None).await;
     let frame = json!({ "groups": {} });
-    let last = spoil(&house, &[], Some(&frame)).await;
+    let last = spoil(&harness, &[], Some(&frame)).await;
     assert!(last > first);
-    assert_eq!(house.gateway.catalog().revision, good.revision);
-    let said = house.metrics().await;
+    assert_eq!(harness.gateway.catalog().revision, good.revision);
+    let reply = harness.metrics().await;
     let own = format!("trunkline_catalog_revision {}\n", good.revision);
     let refused = format!("trunkline_catalog_refused_revision {last}\n");
-    assert!(said.contains(&own) && said.contains(&refused), "{said}");
-    assert_eq!(house.chat(&ask("Hello")).await.status, 200);
+    assert!(reply.contains(&own) && reply.contains(&refused), "{reply}");
+    assert_eq!(harness.chat(&ask("Hello")).await.status, 200);
     // A node that starts now has never seen a good one, and finds it.
-    let node = house.second_node(Arc::new(SystemClock)).await;
+    let node = harness.second_node(Arc::new(SystemClock)).await;
     assert_eq!(node.gateway.catalog().book.version(), good.book.version());
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let signed = ChangeAuthor {
         author: "house",
         note: "good again",
@@ -74,7 +74,7 @@ async fn an_invalid_catalog_is_not_used_and_the_next_valid_one_is() {
     .await;
     let done = tx.finish(done).await.unwrap();
     assert!(done.after.revision > last);
-    for gateway in [&house.gateway, &node.gateway] {
+    for gateway in [&harness.gateway, &node.gateway] {
         gateway.refresh().await.unwrap();
         let shelf = gateway.catalog();
         assert_eq!(shelf.revision, done.after.revision);
@@ -87,11 +87,11 @@ async fn an_invalid_catalog_is_not_used_and_the_next_valid_one_is() {
         assert!(shelf.book.model("unserved").is_some());
         assert!(shelf.book.model("sim-new").is_none());
     }
-    let said = house.metrics().await;
-    assert!(said.contains("trunkline_catalog_refused_revision 0\n"));
+    let reply = harness.metrics().await;
+    assert!(reply.contains("trunkline_catalog_refused_revision 0\n"));
     // And whoever reads it from the beginning reads the same.
     let third =
-        trunkline_gateway::CatalogSnapshot::load(&mut house.data.session().await.unwrap()).await;
+        trunkline_gateway::CatalogSnapshot::load(&mut harness.data.session().await.unwrap()).await;
     assert_eq!(third.unwrap().book.document(), done.after.book.document());
-    house.audit().await;
+    harness.audit().await;
 }

@@ -35,13 +35,13 @@ async fn parrot(answer: String) -> String {
 }
 
 async fn repeat(mut stream: TcpStream, answer: String) {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     let mut piece = [0; 4_096];
     // All of the head and the beginning of the body are enough; the requests here are small.
-    while !heard.windows(4).any(|four| four == b"\r\n\r\n") {
+    while !received.windows(4).any(|four| four == b"\r\n\r\n") {
         match stream.read(&mut piece).await {
             Ok(0) | Err(_) => return,
-            Ok(length) => heard.extend_from_slice(&piece[..length]),
+            Ok(length) => received.extend_from_slice(&piece[..length]),
         }
     }
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -163,14 +163,14 @@ fn faults() -> Vec<Fault> {
 }
 
 /// Asks in both ways and returns all that came back.
-async fn answers(house: &TestGateway) -> String {
+async fn answers(harness: &TestGateway) -> String {
     let mut all = String::new();
     for stream in [false, true] {
         let mut body = ask(&format!("{PROMPT_CANARY} [[tokens:6]]"));
         body["stream"] = stream.into();
         body["model"] = "unserved".into();
-        let path = format!("/v1/chat/completions?key={}", house.key);
-        let sent = house
+        let path = format!("/v1/chat/completions?key={}", harness.key);
+        let sent = harness
             .send(Method::POST, &path, Bytes::from(body.to_string()))
             .await;
         let got = GatewayResponse::read(sent).await;
@@ -197,7 +197,7 @@ fn assert_without(place: &str, text: &str, secrets: &[&str]) {
 async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say() {
     let log = Log::capture();
     let collector = Collector::start().await;
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         settings: Settings {
             whole_wait: Duration::from_millis(400),
             stream_idle: Duration::from_millis(400),
@@ -213,23 +213,23 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
     for fault in faults() {
         // A fresh channel, asked before all others, so that none is left alone for its faults.
         priority -= 1;
-        let wishes = ChannelOptions {
+        let options = ChannelOptions {
             priority,
             extra_headers: &[("x-tenant", HEADER_CANARY)],
             ..ChannelOptions::default()
         };
-        let base = house.simulator.base_url();
+        let base = harness.simulator.base_url();
         let name = format!("fault-{cases}");
-        house.channel_with(&name, &base, &MODELS, wishes).await;
-        house.simulator.plan(Rule {
+        harness.channel_with(&name, &base, &MODELS, options).await;
+        harness.simulator.plan(Rule {
             fault,
             times: None,
             model: None,
             key: None,
             one_in: 1,
         });
-        assert_without("answer", &answers(&house).await, &ours);
-        house.simulator.clear_plans();
+        assert_without("answer", &answers(&harness).await, &ours);
+        harness.simulator.clear_plans();
         cases += 1;
     }
     let proxy_words = format!(
@@ -237,29 +237,29 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
     );
     let proxy = parrot(proxy_words).await.replace("/v1", "");
     let proxy = proxy.replace("http://", &format!("http://user:{PROXY_CANARY}@"));
-    let mut said = sayings(&ours.join("/"));
-    said.extend(ours.map(cut_saying));
-    for said in said {
+    let mut reply = sayings(&ours.join("/"));
+    reply.extend(ours.map(cut_saying));
+    for reply in reply {
         priority -= 2;
-        let base = parrot(said.clone()).await;
+        let base = parrot(reply.clone()).await;
         // Behind the proxy first, which refuses; then straight.
         for (shift, proxy) in [(0, Some(proxy.as_str())), (1, None)] {
-            let wishes = ChannelOptions {
+            let options = ChannelOptions {
                 priority: priority + shift,
                 extra_headers: &[("x-tenant", HEADER_CANARY)],
                 proxy,
                 ..ChannelOptions::default()
             };
             let name = format!("parrot-{cases}-{shift}");
-            house.channel_with(&name, &base, &MODELS, wishes).await;
+            harness.channel_with(&name, &base, &MODELS, options).await;
         }
-        assert_without(&format!("answer to {said}"), &answers(&house).await, &ours);
+        assert_without(&format!("answer to {reply}"), &answers(&harness).await, &ours);
         cases += 1;
     }
-    over_http2(&house).await;
-    house.posted_at_rest().await;
-    house.stop_traces.send_replace(true);
-    let last = house
+    over_http2(&harness).await;
+    harness.posted_at_rest().await;
+    harness.stop_traces.send_replace(true);
+    let last = harness
         .chat_with(&ask("x"), &[("authorization", "Bearer no")])
         .await;
     assert_eq!(last.status, 401);
@@ -269,7 +269,7 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
         HEADER_CANARY,
         PROXY_CANARY,
         PROMPT_CANARY,
-        &house.key,
+        &harness.key,
     ];
     let traces: Vec<u8> = collector.bodies().concat();
     assert!(
@@ -287,20 +287,20 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
         );
     }
     assert_without("log", &log, &everything);
-    assert_without("metrics", &house.metrics().await, &everything);
+    assert_without("metrics", &harness.metrics().await, &everything);
 }
 
 /// One call over HTTP/2, whose library is talkative.
-async fn over_http2(house: &TestGateway) {
+async fn over_http2(harness: &TestGateway) {
     use http_body_util::{BodyExt as _, Full};
     use hyper_util::rt::{TokioExecutor, TokioIo};
-    let stream = TcpStream::connect(house.address).await.unwrap();
+    let stream = TcpStream::connect(harness.address).await.unwrap();
     let shaken = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
     let (mut sender, connection) = shaken.await.unwrap();
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
     tokio::spawn(connection);
-    let request = http::Request::post(format!("http://{}/v1/chat/completions", house.address))
-        .header("authorization", format!("Bearer {}", house.key))
+    let request = http::Request::post(format!("http://{}/v1/chat/completions", harness.address))
+        .header("authorization", format!("Bearer {}", harness.key))
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(ask(PROMPT_CANARY).to_string())))
         .unwrap();

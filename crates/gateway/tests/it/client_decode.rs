@@ -97,40 +97,40 @@ impl Sse {
 
 impl DecodedAnswer {
     /// Reads an answer, streamed or not.
-    pub(crate) fn of(tongue: ClientFormat, got: &GatewayResponse, stream: bool) -> Self {
+    pub(crate) fn of(client_format: ClientFormat, got: &GatewayResponse, stream: bool) -> Self {
         let whole = if stream {
-            gathered(tongue, &Sse::all(&got.text()))
+            gathered(client_format, &Sse::all(&got.text()))
         } else {
             got.json()
         };
-        let mut heard = match tongue {
+        let mut received = match client_format {
             ClientFormat::Chat => chat(&whole),
             ClientFormat::Messages => messages(&whole),
             ClientFormat::Responses => responses(&whole),
             ClientFormat::Gemini => gemini(&whole),
         };
-        let usage = match tongue {
+        let usage = match client_format {
             ClientFormat::Gemini => &whole["usageMetadata"],
             ClientFormat::Chat | ClientFormat::Messages | ClientFormat::Responses => &whole["usage"],
         };
-        heard.cost = usage["cost"].as_f64();
-        heard.cost_details = usage["cost_details"].clone();
-        heard.model = text(
-            &whole[if tongue == ClientFormat::Gemini {
+        received.cost = usage["cost"].as_f64();
+        received.cost_details = usage["cost_details"].clone();
+        received.model = text(
+            &whole[if client_format == ClientFormat::Gemini {
                 "modelVersion"
             } else {
                 "model"
             }],
         );
-        heard.whole = whole;
-        heard
+        received.whole = whole;
+        received
     }
 
     /// Puts the answer behind the request, with a result for each of its calls.
-    pub(crate) fn sent_back(&self, tongue: ClientFormat, mut body: Value) -> Value {
+    pub(crate) fn sent_back(&self, client_format: ClientFormat, mut body: Value) -> Value {
         let result = |call: &Call| format!("{} says 17", call.name);
         let whole = &self.whole;
-        match tongue {
+        match client_format {
             ClientFormat::Chat => {
                 let turns = body["messages"].as_array_mut().unwrap();
                 turns.push(whole["choices"][0]["message"].clone());
@@ -178,8 +178,8 @@ impl DecodedAnswer {
 }
 
 /// The same conversation with another word of its user.
-pub(crate) fn and_says(tongue: ClientFormat, mut body: Value, prompt: &str) -> Value {
-    let (list, turn) = match tongue {
+pub(crate) fn and_says(client_format: ClientFormat, mut body: Value, prompt: &str) -> Value {
+    let (list, turn) = match client_format {
         ClientFormat::Chat | ClientFormat::Messages => {
             ("messages", json!({ "role": "user", "content": prompt }))
         }
@@ -194,10 +194,10 @@ pub(crate) fn and_says(tongue: ClientFormat, mut body: Value, prompt: &str) -> V
 }
 
 /// An error as an interface has it.
-pub(crate) fn wrong(tongue: ClientFormat, body: &Value) -> Wrong {
+pub(crate) fn wrong(client_format: ClientFormat, body: &Value) -> Wrong {
     let error = &body["error"];
     let some = |value: &Value| value.as_str().map(str::to_owned);
-    match tongue {
+    match client_format {
         ClientFormat::Chat | ClientFormat::Responses => Wrong {
             code: text(&error["code"]),
             kind: text(&error["type"]),
@@ -276,7 +276,7 @@ fn messages(whole: &Value) -> DecodedAnswer {
     let usage = &whole["usage"];
     let cached = count(&usage["cache_read_input_tokens"]);
     let written = count(&usage["cache_creation_input_tokens"]);
-    let mut heard = DecodedAnswer {
+    let mut received = DecodedAnswer {
         why: text(&whole["stop_reason"]),
         tokens: Tokens {
             input: count(&usage["input_tokens"]) + cached + written,
@@ -288,9 +288,9 @@ fn messages(whole: &Value) -> DecodedAnswer {
     };
     for block in list(&whole["content"]) {
         match block["type"].as_str().unwrap() {
-            "text" => heard.text.push_str(&text(&block["text"])),
-            "thinking" => heard.thought.push_str(&text(&block["thinking"])),
-            "tool_use" => heard.calls.push(Call {
+            "text" => received.text.push_str(&text(&block["text"])),
+            "thinking" => received.thought.push_str(&text(&block["thinking"])),
+            "tool_use" => received.calls.push(Call {
                 id: text(&block["id"]),
                 name: text(&block["name"]),
                 arguments: block["input"].clone(),
@@ -298,13 +298,13 @@ fn messages(whole: &Value) -> DecodedAnswer {
             _ => {}
         }
     }
-    heard
+    received
 }
 
 pub(crate) fn responses(whole: &Value) -> DecodedAnswer {
     let usage = &whole["usage"];
     let status = text(&whole["status"]);
-    let mut heard = DecodedAnswer {
+    let mut received = DecodedAnswer {
         why: match whole["incomplete_details"]["reason"].as_str() {
             Some(reason) => format!("{status}: {reason}"),
             None => status,
@@ -321,16 +321,16 @@ pub(crate) fn responses(whole: &Value) -> DecodedAnswer {
         match item["type"].as_str().unwrap() {
             "message" => {
                 for part in list(&item["content"]) {
-                    heard.text.push_str(&text(&part["text"]));
-                    heard.refusal.push_str(&text(&part["refusal"]));
+                    received.text.push_str(&text(&part["text"]));
+                    received.refusal.push_str(&text(&part["refusal"]));
                 }
             }
             "reasoning" => {
                 // A summary where it is the vendor's own, the thought itself where somebody shows it.
                 let parts = list(&item["summary"]).iter().chain(list(&item["content"]));
-                heard.thought.extend(parts.map(|part| text(&part["text"])));
+                received.thought.extend(parts.map(|part| text(&part["text"])));
             }
-            "function_call" => heard.calls.push(Call {
+            "function_call" => received.calls.push(Call {
                 id: text(&item["call_id"]),
                 name: text(&item["name"]),
                 arguments: parsed(&item["arguments"]),
@@ -338,7 +338,7 @@ pub(crate) fn responses(whole: &Value) -> DecodedAnswer {
             _ => {}
         }
     }
-    heard
+    received
 }
 
 fn gemini(whole: &Value) -> DecodedAnswer {
@@ -346,7 +346,7 @@ fn gemini(whole: &Value) -> DecodedAnswer {
     let candidate = &whole["candidates"][0];
     let thoughts = count(&usage["thoughtsTokenCount"]);
     let tools = count(&usage["toolUsePromptTokenCount"]);
-    let mut heard = DecodedAnswer {
+    let mut received = DecodedAnswer {
         why: text(&candidate["finishReason"]),
         tokens: Tokens {
             input: count(&usage["promptTokenCount"]) + tools,
@@ -357,20 +357,20 @@ fn gemini(whole: &Value) -> DecodedAnswer {
         ..DecodedAnswer::default()
     };
     for part in list(&candidate["content"]["parts"]) {
-        let said = text(&part["text"]);
+        let reply = text(&part["text"]);
         if part["thought"] == true {
-            heard.thought.push_str(&said);
+            received.thought.push_str(&reply);
         } else {
-            heard.text.push_str(&said);
+            received.text.push_str(&reply);
         }
         let call = &part["functionCall"];
         if call.is_object() {
-            heard.calls.push(Call {
+            received.calls.push(Call {
                 id: text(&call["id"]),
                 name: text(&call["name"]),
                 arguments: call["args"].clone(),
             });
         }
     }
-    heard
+    received
 }

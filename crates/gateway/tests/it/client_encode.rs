@@ -151,16 +151,16 @@ fn set(body: &mut Value, field: &str, value: Value) {
 }
 
 fn chat(model: &str, wanted: &CallParams<'_>) -> Value {
-    let mut said = vec![json!({ "type": "text", "text": wanted.prompt })];
+    let mut reply = vec![json!({ "type": "text", "text": wanted.prompt })];
     if wanted.image {
         let url = format!("data:image/png;base64,{PNG}");
-        said.push(json!({ "type": "image_url", "image_url": { "url": url } }));
+        reply.push(json!({ "type": "image_url", "image_url": { "url": url } }));
     }
     let mut messages = Vec::new();
     if let Some(system) = wanted.system {
         messages.push(json!({ "role": "system", "content": system }));
     }
-    messages.push(json!({ "role": "user", "content": said }));
+    messages.push(json!({ "role": "user", "content": reply }));
     let mut body = json!({ "model": model, "messages": messages });
     if wanted.stream {
         set(&mut body, "stream", json!(true));
@@ -190,13 +190,13 @@ fn chat(model: &str, wanted: &CallParams<'_>) -> Value {
 }
 
 fn messages(model: &str, wanted: &CallParams<'_>) -> Value {
-    let mut said = vec![json!({ "type": "text", "text": wanted.prompt })];
+    let mut reply = vec![json!({ "type": "text", "text": wanted.prompt })];
     if wanted.image {
         let source = json!({ "type": "base64", "media_type": "image/png", "data": PNG });
-        said.push(json!({ "type": "image", "source": source }));
+        reply.push(json!({ "type": "image", "source": source }));
     }
     let most = wanted.most.unwrap_or(THINKING_MOST);
-    let turn = json!({ "role": "user", "content": said });
+    let turn = json!({ "role": "user", "content": reply });
     let mut body = json!({ "model": model, "max_tokens": most, "messages": [turn] });
     if wanted.stream {
         set(&mut body, "stream", json!(true));
@@ -220,12 +220,12 @@ fn messages(model: &str, wanted: &CallParams<'_>) -> Value {
 }
 
 fn responses(model: &str, wanted: &CallParams<'_>) -> Value {
-    let mut said = vec![json!({ "type": "input_text", "text": wanted.prompt })];
+    let mut reply = vec![json!({ "type": "input_text", "text": wanted.prompt })];
     if wanted.image {
         let url = format!("data:image/png;base64,{PNG}");
-        said.push(json!({ "type": "input_image", "image_url": url, "detail": "auto" }));
+        reply.push(json!({ "type": "input_image", "image_url": url, "detail": "auto" }));
     }
-    let turn = json!({ "type": "message", "role": "user", "content": said });
+    let turn = json!({ "type": "message", "role": "user", "content": reply });
     let mut body = json!({ "model": model, "input": [turn], "store": false });
     if wanted.stream {
         set(&mut body, "stream", json!(true));

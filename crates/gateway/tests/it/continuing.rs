@@ -21,11 +21,11 @@ billing_unit = "tokens"
 standard = { input = 2000000, output = 8000000, cache_read = 200000 }
 "#;
 
-async fn house() -> TestGateway {
-    let house = TestGateway::new().await;
-    house.sell(CATALOG).await;
-    let base = house.simulator.base_url();
-    let wishes = || ChannelOptions {
+async fn harness() -> TestGateway {
+    let harness = TestGateway::new().await;
+    harness.sell(CATALOG).await;
+    let base = harness.simulator.base_url();
+    let options = || ChannelOptions {
         provider: Some("simulator_responses"),
         priority: 10,
         ..ChannelOptions::default()
@@ -33,9 +33,9 @@ async fn house() -> TestGateway {
     // Two channels: an id must find its own.
     for name in ["keeper one", "keeper two"] {
         let models = [("sim-keeps", "sim-fast")];
-        house.channel_with(name, &base, &models, wishes()).await;
+        harness.channel_with(name, &base, &models, options()).await;
     }
-    house
+    harness
 }
 
 fn ask(input: &str) -> Value {
@@ -64,66 +64,66 @@ fn id_of(got: &GatewayResponse) -> String {
 
 #[tokio::test]
 async fn a_response_continues_on_its_channel_from_any_node_under_a_public_id() {
-    let house = house().await;
-    let first = house.respond(&ask("Remember seven [[tokens:4]]")).await;
+    let harness = harness().await;
+    let first = harness.respond(&ask("Remember seven [[tokens:4]]")).await;
     let id = id_of(&first);
     assert!(id.starts_with("resp_"), "{id}");
-    let other = house.second_node(Arc::new(SystemClock)).await;
+    let other = harness.second_node(Arc::new(SystemClock)).await;
     let body = Bytes::from(after(&id, "And now? [[tokens:3]]").to_string());
-    let to = (other.address, house.key.as_str());
+    let to = (other.address, harness.key.as_str());
     let path = "/v1/responses";
-    let second = GatewayResponse::read(house.send_as(to, Method::POST, path, body, &[]).await).await;
+    let second = GatewayResponse::read(harness.send_as(to, Method::POST, path, body, &[]).await).await;
     let second_id = id_of(&second);
     assert_ne!(second_id, id);
     assert_eq!(second.json()["previous_response_id"], id.as_str());
     assert_eq!(second.json()["model"], "sim-keeps");
-    let truth = house.simulator.requests();
+    let truth = harness.simulator.requests();
     let sent: Value = serde_json::from_slice(&truth[1].body).unwrap();
     let theirs = sent["previous_response_id"].as_str().unwrap();
     assert!(theirs.starts_with("resp_") && theirs != id, "{theirs}");
     assert!(!first.text().contains(theirs), "the real id stays inside");
     // What is charged is what the upstream read, the response before included.
-    let told = |at: usize| truth[at].told_usage.unwrap();
-    assert!(told(1).0 > told(0).0, "{:?}", (told(0), told(1)));
-    let (_, charged, _, _) = house.usage(&second.id()).await;
-    let due = i64::try_from(told(1).0 * 2_000 + told(1).1 * 8_000).unwrap();
+    let reported = |at: usize| truth[at].told_usage.unwrap();
+    assert!(reported(1).0 > reported(0).0, "{:?}", (reported(0), reported(1)));
+    let (_, charged, _, _) = harness.usage(&second.id()).await;
+    let due = i64::try_from(reported(1).0 * 2_000 + reported(1).1 * 8_000).unwrap();
     assert_eq!(charged, due);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_stored_response_is_read_listed_cancelled_and_deleted_by_its_owner() {
-    let house = house().await;
-    let id = id_of(&house.respond(&ask("Keep this [[tokens:4]]")).await);
+    let harness = harness().await;
+    let id = id_of(&harness.respond(&ask("Keep this [[tokens:4]]")).await);
     let path = format!("/v1/responses/{id}");
-    let read = house.call(Method::GET, &path).await;
+    let read = harness.call(Method::GET, &path).await;
     assert_eq!(id_of(&read), id);
     assert_eq!(read.json()["model"], "sim-keeps");
-    let items = house
+    let items = harness
         .call(Method::GET, &format!("{path}/input_items?limit=5"))
         .await;
     assert_eq!(items.status, 200, "{}", items.text());
     assert_eq!(items.json()["data"][0]["role"], "user");
-    let stop = house.call(Method::POST, &format!("{path}/cancel")).await;
+    let stop = harness.call(Method::POST, &format!("{path}/cancel")).await;
     assert_eq!(
         stop.status,
         400,
         "only one in the background can be stopped: {}",
         stop.text()
     );
-    let wrong = house.call(Method::PUT, &path).await;
+    let wrong = harness.call(Method::PUT, &path).await;
     assert_eq!(wrong.status, 405);
 
-    let stranger = house.make_account_key().await;
-    let to = (house.address, stranger.as_str());
+    let stranger = harness.make_account_key().await;
+    let to = (harness.address, stranger.as_str());
     let asked = Bytes::new();
-    let theirs = GatewayResponse::read(house.send_as(to, Method::GET, &path, asked, &[]).await).await;
+    let theirs = GatewayResponse::read(harness.send_as(to, Method::GET, &path, asked, &[]).await).await;
     assert_eq!(
         (theirs.status.as_u16(), theirs.code().as_str()),
         (404, "not_found")
     );
     let body = Bytes::from(after(&id, "Tell me").to_string());
-    let gone_on = house
+    let gone_on = harness
         .send_as(to, Method::POST, "/v1/responses", body, &[])
         .await;
     let gone_on = GatewayResponse::read(gone_on).await;
@@ -131,18 +131,18 @@ async fn a_stored_response_is_read_listed_cancelled_and_deleted_by_its_owner() {
     assert_eq!(gone_on.code(), "previous_response_not_found");
     assert_eq!(gone_on.json()["error"]["param"], "previous_response_id");
 
-    let gone = house.call(Method::DELETE, &path).await;
+    let gone = harness.call(Method::DELETE, &path).await;
     assert_eq!(gone.status, 200, "{}", gone.text());
     assert_eq!(gone.json()["id"], id.as_str());
     assert_eq!(gone.json()["deleted"], true);
-    assert_eq!(house.call(Method::GET, &path).await.status, 404);
+    assert_eq!(harness.call(Method::GET, &path).await.status, 404);
     for made_up in ["resp_", "resp_0123456789", "nothing"] {
-        let got = house
+        let got = harness
             .call(Method::GET, &format!("/v1/responses/{made_up}"))
             .await;
         assert_eq!(got.status, 404, "{made_up}");
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
@@ -155,13 +155,13 @@ async fn an_id_not_yet_stored_is_retried_internally_whole_and_streamed() {
         ("failed_event", true),
         ("late_failed_event", true),
     ] {
-        let house = house().await;
+        let harness = harness().await;
         let asked = ask("Soon [[tokens:4]] [[fault:not_ready:1]]");
-        let id = id_of(&house.respond(&asked).await);
+        let id = id_of(&harness.respond(&asked).await);
         let mut body = after(&id, &format!("Now? [[tokens:3]] [[not_found:{spelling}]]"));
         body["stream"] = json!(stream);
         let began = Instant::now();
-        let got = house.respond(&body).await;
+        let got = harness.respond(&body).await;
         assert_eq!(got.status, 200, "{spelling}: {}", got.text());
         assert!(began.elapsed() < Duration::from_secs(15), "{spelling}");
         if stream {
@@ -177,32 +177,32 @@ async fn an_id_not_yet_stored_is_retried_internally_whole_and_streamed() {
             );
         }
         assert!(
-            house.simulator.requests().len() > 2,
+            harness.simulator.requests().len() > 2,
             "{spelling}: it was asked again"
         );
-        let (outcome, _, _, _) = house.usage(&got.id()).await;
+        let (outcome, _, _, _) = harness.usage(&got.id()).await;
         assert_eq!(outcome, "complete", "{spelling}");
-        house.audit().await;
+        harness.audit().await;
     }
 }
 
 #[tokio::test]
 async fn what_was_not_kept_cannot_be_continued_and_the_way_out_is_told() {
-    let house = house().await;
+    let harness = harness().await;
     let mut unkept = ask("Forget this [[tokens:3]]");
     unkept["store"] = json!(false);
-    let id = id_of(&house.respond(&unkept).await);
-    let refused = house.respond(&after(&id, "Go on")).await;
+    let id = id_of(&harness.respond(&unkept).await);
+    let refused = harness.respond(&after(&id, "Go on")).await;
     assert_eq!(refused.status, 400);
     assert_eq!(refused.code(), "previous_response_not_found");
     assert!(refused.text().contains("`input`"), "{}", refused.text());
     // The same for a model whose upstream keeps nothing, since it speaks chat completions.
     let mut other = ask("Hello [[tokens:3]]");
     other["model"] = json!("sim-fast");
-    let id = id_of(&house.respond(&other).await);
+    let id = id_of(&harness.respond(&other).await);
     let mut more = after(&id, "Go on");
     more["model"] = json!("sim-fast");
-    let refused = house.respond(&more).await;
+    let refused = harness.respond(&more).await;
     assert_eq!(
         refused.code(),
         "previous_response_not_found",
@@ -210,7 +210,7 @@ async fn what_was_not_kept_cannot_be_continued_and_the_way_out_is_told() {
         refused.text()
     );
     assert_eq!(
-        house
+        harness
             .call(Method::GET, &format!("/v1/responses/{id}"))
             .await
             .status,
@@ -227,35 +227,35 @@ async fn what_was_not_kept_cannot_be_continued_and_the_way_out_is_told() {
     ] {
         let mut body = ask("Hello");
         body[field] = value;
-        let got = house.respond(&body).await;
+        let got = harness.respond(&body).await;
         assert_eq!(got.status, 400, "{field}: {}", got.text());
         assert_eq!(got.code(), "reference_not_supported", "{field}");
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_websocket_to_responses_is_answered_426_so_that_clients_fall_back() {
-    let house = house().await;
+    let harness = harness().await;
     let upgrade = [("upgrade", "websocket"), ("connection", "upgrade")];
-    let answer = house.send_with(Method::GET, "/v1/responses", Bytes::new(), &upgrade);
+    let answer = harness.send_with(Method::GET, "/v1/responses", Bytes::new(), &upgrade);
     let got = GatewayResponse::read(answer.await).await;
     assert_eq!(got.status, 426, "{}", got.text());
     assert_eq!(got.code(), "websocket_not_supported");
-    let plain = house.call(Method::GET, "/v1/responses").await;
+    let plain = harness.call(Method::GET, "/v1/responses").await;
     assert_eq!(plain.status, 405);
 }
 
 #[tokio::test]
 async fn a_key_that_may_not_use_responses_reads_none() {
-    let house = house().await;
-    let id = id_of(&house.respond(&ask("Keep [[tokens:2]]")).await);
+    let harness = harness().await;
+    let id = id_of(&harness.respond(&ask("Keep [[tokens:2]]")).await);
     let only_chat = PolicyFields {
         endpoints: Some(vec!["chat".to_owned()]),
         ..PolicyFields::default()
     };
-    let key = house.make_key(only_chat).await;
+    let key = harness.make_key(only_chat).await;
     let path = format!("/v1/responses/{id}");
-    let answer = house.send_as((house.address, &key), Method::GET, &path, Bytes::new(), &[]);
+    let answer = harness.send_as((harness.address, &key), Method::GET, &path, Bytes::new(), &[]);
     assert_eq!(GatewayResponse::read(answer.await).await.code(), "endpoint_not_allowed");
 }

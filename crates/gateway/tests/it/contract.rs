@@ -23,29 +23,29 @@ fn without(field: &str) -> Value {
     body
 }
 
-async fn refused(house: &TestGateway, body: &Value, param: &str) {
-    let got = house.chat(body).await;
+async fn refused(harness: &TestGateway, body: &Value, param: &str) {
+    let got = harness.chat(body).await;
     assert_eq!(got.status, 400, "{body}: {}", got.text());
     assert_eq!(got.json()["error"]["param"], param, "{body}");
-    assert!(house.simulator.requests().is_empty(), "{body}");
+    assert!(harness.simulator.requests().is_empty(), "{body}");
 }
 
 // covers: G-2.1-01, G-2.1-03, G-2.1-04, G-4.1-01, G-4.1-02, D-7-CHAT-01, D-7-CHAT-03, D-7-CHAT-04
 #[tokio::test]
 async fn model_and_messages_are_required_and_a_message_has_a_role_and_content() {
-    let house = TestGateway::new().await;
-    refused(&house, &without("model"), "model").await;
-    refused(&house, &with("model", json!(7)), "model").await;
-    refused(&house, &without("messages"), "messages").await;
-    refused(&house, &with("messages", json!("Hello")), "messages").await;
+    let harness = TestGateway::new().await;
+    refused(&harness, &without("model"), "model").await;
+    refused(&harness, &with("model", json!(7)), "model").await;
+    refused(&harness, &without("messages"), "messages").await;
+    refused(&harness, &with("messages", json!("Hello")), "messages").await;
     let one = |message: Value| with("messages", json!([message]));
-    let nobody = one(json!({ "content": "Hello" }));
-    refused(&house, &nobody, "messages[0].role").await;
+    let unknown = one(json!({ "content": "Hello" }));
+    refused(&harness, &unknown, "messages[0].role").await;
     for silent in [
         json!({ "role": "user" }),
         json!({ "role": "user", "content": null }),
     ] {
-        refused(&house, &one(silent), "messages[0].content").await;
+        refused(&harness, &one(silent), "messages[0].content").await;
     }
     let call = json!([{ "id": "c1", "type": "function",
         "function": { "name": "look", "arguments": "{}" } }]);
@@ -56,7 +56,7 @@ async fn model_and_messages_are_required_and_a_message_has_a_role_and_content() 
         json!({ "role": "assistant", "tool_calls": call }),
     ] {
         let body = with("messages", json!([asked, acted, result]));
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         assert_eq!(got.status, 200, "{}", got.text());
     }
 }
@@ -64,24 +64,24 @@ async fn model_and_messages_are_required_and_a_message_has_a_role_and_content() 
 // covers: G-2.1-05, G-2.1-06, G-2.1-07, G-2.1-08, G-4-01
 #[tokio::test]
 async fn numbers_are_handed_on_and_other_types_are_refused() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     for (field, wrong) in [
         ("temperature", json!("warm")),
         ("top_p", json!("most")),
         ("max_tokens", json!(1.5)),
         ("stream", json!("yes")),
     ] {
-        refused(&house, &with(field, wrong), field).await;
+        refused(&harness, &with(field, wrong), field).await;
     }
     let mut body = with("temperature", json!(0.25));
     body["top_p"] = json!(0.5);
     body["max_tokens"] = json!(77);
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert_eq!(got.json()["object"], "chat.completion", "no stream");
     body["stream"] = json!(true);
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert!(got.text().ends_with("data: [DONE]\n\n"));
-    for served in house.simulator.requests() {
+    for served in harness.simulator.requests() {
         let seen: Value = serde_json::from_slice(&served.body).unwrap();
         assert_eq!(seen["temperature"], json!(0.25));
         assert_eq!(seen["top_p"], json!(0.5));
@@ -92,7 +92,7 @@ async fn numbers_are_handed_on_and_other_types_are_refused() {
 // covers: G-4.1-04, G-4.1-05, G-4.1-06, G-4.1-07, G-4.1-08, G-4.1-09
 #[tokio::test]
 async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let tool = json!([{ "type": "function", "function": { "name": "look" } }]);
     let asked = |model: &str, effort: Option<&str>, choice: Value| {
         let mut body = ask("Look [[tokens:3]]");
@@ -110,26 +110,26 @@ async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
     let none = Value::Null;
     for effort in [None, Some("high")] {
         let body = asked("sim-picky", effort, none.clone());
-        refused(&house, &body, "reasoning_effort").await;
+        refused(&harness, &body, "reasoning_effort").await;
     }
     for choice in [json!("any"), json!("required"), named.clone()] {
         let body = asked("sim-picky", Some("none"), choice);
-        refused(&house, &body, "tool_choice").await;
+        refused(&harness, &body, "tool_choice").await;
     }
     for choice in [none, json!("auto"), json!("none")] {
         let body = asked("sim-picky", Some("none"), choice);
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         assert_eq!(got.status, 200, "{}", got.text());
     }
     // The same on a model without these rules.
-    let got = house.chat(&asked("sim-reason", Some("high"), named)).await;
+    let got = harness.chat(&asked("sim-reason", Some("high"), named)).await;
     assert_eq!(got.status, 200, "{}", got.text());
 }
 
 // covers: G-4.1-10, G-4.1-11, G-4.1-12, G-4.1-13, G-4.1-14
 #[tokio::test]
 async fn roles_of_role_play_need_a_name_where_the_model_says_so() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let roles = [
         "user_system",
         "group",
@@ -143,64 +143,64 @@ async fn roles_of_role_play_need_a_name_where_the_model_says_so() {
     };
     for role in roles {
         let nameless = json!({ "role": role, "content": "A quiet street" });
-        let got = house.chat(&playing(vec![nameless])).await;
+        let got = harness.chat(&playing(vec![nameless])).await;
         let error = got.json()["error"].clone();
         assert_eq!((got.status.as_u16(), &error["code"]), (400, &json!("2013")));
         assert_eq!(error["charged"], false);
     }
-    assert!(house.simulator.requests().is_empty());
+    assert!(harness.simulator.requests().is_empty());
     let mut all: Vec<Value> = roles
         .iter()
         .map(|role| json!({ "role": role, "name": "Mara", "content": "A quiet street" }))
         .collect();
     all.push(json!({ "role": "user", "content": "Go on" }));
     let body = playing(all.clone());
-    house.chat(&body).await;
+    harness.chat(&body).await;
     // OpenAI's simulator knows no such roles and says so; what it was sent is what counts here.
-    let served = house.simulator.requests();
+    let served = harness.simulator.requests();
     let seen: Value = serde_json::from_slice(&served[0].body).unwrap();
     assert_eq!(seen["messages"], json!(all));
-    assert_eq!(house.posted_at_rest().await, ALL);
+    assert_eq!(harness.posted_at_rest().await, ALL);
 }
 
 // covers: D-7-CHAT-11, D-7-CHAT-12, D-7-CHAT-13
 #[tokio::test]
 async fn error_2013_is_a_400_and_free_wherever_the_upstream_puts_it() {
     for stream in [false, true] {
-        let house = TestGateway::new().await;
-        house.simulator.plan(always(Fault::BaseResp(2013)));
+        let harness = TestGateway::new().await;
+        harness.simulator.plan(always(Fault::BaseResp(2013)));
         let mut body = ask("Hello");
         body["stream"] = stream.into();
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         let error = got.json()["error"].clone();
         assert_eq!((got.status.as_u16(), &error["code"]), (400, &json!("2013")));
         assert_eq!(error["charged"], false);
-        let (outcome, charged, _, _) = house.usage(&got.id()).await;
+        let (outcome, charged, _, _) = harness.usage(&got.id()).await;
         assert_eq!((outcome.as_str(), charged), ("refused", 0));
-        assert_eq!(house.posted_at_rest().await, ALL);
-        house.audit().await;
+        assert_eq!(harness.posted_at_rest().await, ALL);
+        harness.audit().await;
         // Another code of the same shape is the upstream's failure.
-        house.simulator.clear_plans();
-        house.simulator.plan(always(Fault::BaseResp(1000)));
-        assert_eq!(house.chat(&body).await.status, 502);
+        harness.simulator.clear_plans();
+        harness.simulator.plan(always(Fault::BaseResp(1000)));
+        assert_eq!(harness.chat(&body).await.status, 502);
     }
 }
 
 // covers: G-5-01, D-1-21, D-1-22, D-1-23, D-3-08
 #[tokio::test]
 async fn a_key_is_taken_wherever_a_client_puts_it() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let send = async |path: &str, name: &'static str, value: &str| {
         let body = Bytes::from(ask("Hello [[tokens:2]]").to_string());
         // An empty `authorization` stands for none.
         let extra = [("authorization", ""), (name, value)];
-        GatewayResponse::read(house.send_with(Method::POST, path, body, &extra).await).await
+        GatewayResponse::read(harness.send_with(Method::POST, path, body, &extra).await).await
     };
-    let bearer = format!("Bearer {}", house.key);
+    let bearer = format!("Bearer {}", harness.key);
     assert_eq!(send(PATH, "authorization", &bearer).await.status, 200);
-    assert_eq!(send(PATH, "x-api-key", &house.key).await.status, 200);
-    assert_eq!(send(PATH, "x-goog-api-key", &house.key).await.status, 200);
-    let named = format!("{PATH}?alt=sse&key={}", house.key);
+    assert_eq!(send(PATH, "x-api-key", &harness.key).await.status, 200);
+    assert_eq!(send(PATH, "x-goog-api-key", &harness.key).await.status, 200);
+    let named = format!("{PATH}?alt=sse&key={}", harness.key);
     assert_eq!(send(&named, "accept", "*/*").await.status, 200);
     let none = send(PATH, "accept", "*/*").await;
     assert_eq!(
@@ -212,12 +212,12 @@ async fn a_key_is_taken_wherever_a_client_puts_it() {
 // covers: D-1-30, D-1-31, D-1-32, D-1-38, D-1-41
 #[tokio::test]
 async fn every_answer_names_its_call_and_says_what_it_cost() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let page = [("origin", "https://app.example")];
-    let whole = house.chat_with(&ask("Hello [[tokens:4]]"), &page).await;
+    let whole = harness.chat_with(&ask("Hello [[tokens:4]]"), &page).await;
     let streamed = ask_streaming("Hello [[tokens:4]]");
-    let stream = house.chat_with(&streamed, &page).await;
-    let wrong = house.chat_with(&without("model"), &page).await;
+    let stream = harness.chat_with(&streamed, &page).await;
+    let wrong = harness.chat_with(&without("model"), &page).await;
     for got in [&whole, &stream, &wrong] {
         assert!(got.header("x-request-id").is_some());
         assert_eq!(got.header("x-request-id"), got.header("request-id"));
@@ -227,13 +227,13 @@ async fn every_answer_names_its_call_and_says_what_it_cost() {
         }
     }
     let charged = |usd: &str| usd.parse::<trunkline_types::Money>().unwrap().nanos();
-    let said = whole.header("trunkline-cost-usd").unwrap();
-    assert_eq!(charged(&said), house.usage(&whole.id()).await.1);
+    let reply = whole.header("trunkline-cost-usd").unwrap();
+    assert_eq!(charged(&reply), harness.usage(&whole.id()).await.1);
     assert_eq!(stream.header("trunkline-cost-usd"), None);
     let text = stream.text();
     let (_, comment) = text.split_once(": trunkline-cost-usd=").unwrap();
-    let (said, rest) = comment.split_once("\n\n").unwrap();
-    assert_eq!(charged(said), house.usage(&stream.id()).await.1);
+    let (reply, rest) = comment.split_once("\n\n").unwrap();
+    assert_eq!(charged(reply), harness.usage(&stream.id()).await.1);
     assert_eq!(rest, "data: [DONE]\n\n", "ahead of the terminal frame");
     assert_eq!(wrong.header("trunkline-cost-usd"), None);
 }
@@ -241,7 +241,7 @@ async fn every_answer_names_its_call_and_says_what_it_cost() {
 // covers: D-3-36, D-3-37, D-3-38
 #[tokio::test]
 async fn things_stored_elsewhere_are_refused_with_the_way_out() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let file = json!([{ "role": "user",
         "content": [{ "type": "file", "file": { "file_id": "file-1" } }] }]);
     for (field, value) in [
@@ -251,7 +251,7 @@ async fn things_stored_elsewhere_are_refused_with_the_way_out() {
         ("background", json!(true)),
         ("messages", file),
     ] {
-        let got = house.chat(&with(field, value)).await;
+        let got = harness.chat(&with(field, value)).await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (400, "reference_not_supported"),
@@ -260,20 +260,20 @@ async fn things_stored_elsewhere_are_refused_with_the_way_out() {
         let message = got.json()["error"]["message"].as_str().unwrap().to_owned();
         assert!(message.contains("; "), "{field}: {message}");
     }
-    assert!(house.simulator.requests().is_empty());
+    assert!(harness.simulator.requests().is_empty());
 }
 
 // covers: D-3-48, D-3-49, D-3-50
 #[tokio::test]
 async fn an_upstreams_word_about_the_request_keeps_its_status_code_and_text() {
-    let house = TestGateway::new().await;
-    house.simulator.plan(always(Fault::Status(422)));
-    let got = house.chat(&ask("Hello")).await;
+    let harness = TestGateway::new().await;
+    harness.simulator.plan(always(Fault::Status(422)));
+    let got = harness.chat(&ask("Hello")).await;
     assert_eq!(got.status, 422, "{}", got.text());
-    let said = got.json()["error"]["message"].as_str().unwrap().to_owned();
-    assert!(!said.is_empty() && !got.text().contains(CANARY));
+    let reply = got.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(!reply.is_empty() && !got.text().contains(CANARY));
     assert_eq!(got.json()["error"]["charged"], false);
-    assert_eq!(house.posted_at_rest().await, ALL);
+    assert_eq!(harness.posted_at_rest().await, ALL);
 }
 
 // covers: D-3-52, D-3-71, D-3-72, D-3-73, D-3-74
@@ -290,20 +290,20 @@ async fn failover_after_refusal_failure_and_timeout_charges_once() {
             whole_wait: std::time::Duration::from_millis(800),
             ..trunkline_gateway::Settings::default()
         };
-        let house = TestGateway::with(settings, ALL, 0).await;
+        let harness = TestGateway::with(settings, ALL, 0).await;
         let broken = Simulator::start(trunkline_simulator::Settings::default())
             .await
             .unwrap();
         broken.plan(always(fault));
-        house
+        harness
             .channel("broken", &broken.base_url(), 0, &[("sim-fast", "sim-fast")])
             .await;
-        let got = house.chat(&ask("Hello [[tokens:4]]")).await;
+        let got = harness.chat(&ask("Hello [[tokens:4]]")).await;
         assert_eq!(got.status, 200, "{fault:?}: {}", got.text());
-        let charged = house.usage(&got.id()).await.1;
-        assert_eq!(house.posted_at_rest().await, ALL - charged, "{fault:?}");
+        let charged = harness.usage(&got.id()).await.1;
+        assert_eq!(harness.posted_at_rest().await, ALL - charged, "{fault:?}");
         let query = "SELECT jsonb_array_length(attempts::jsonb)::text FROM ledger.usage";
-        assert_eq!(house.db.ask(query).await, ["2"], "{fault:?}");
+        assert_eq!(harness.db.ask(query).await, ["2"], "{fault:?}");
         broken.stop().await;
     }
 }
@@ -343,14 +343,14 @@ async fn a_stale_upstream_connection_costs_no_second_attempt() {
             }
         }
     });
-    let house = TestGateway::new().await;
-    house
+    let harness = TestGateway::new().await;
+    harness
         .channel("closing", &base, 0, &[("unserved", "sim-fast")])
         .await;
     for _ in 0..5 {
         let mut body = ask("Hello");
         body["model"] = "unserved".into();
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         assert_eq!(got.status, 200, "{}", got.text());
     }
     assert_eq!(server.await.unwrap(), 5, "each call was served once");
@@ -379,7 +379,7 @@ async fn errors_have_one_shape_and_a_type_of_the_eight() {
         "retryable",
         "doc_url",
     ];
-    let house = TestGateway::with(trunkline_gateway::Settings::default(), 1_000_000, 0).await;
+    let harness = TestGateway::with(trunkline_gateway::Settings::default(), 1_000_000, 0).await;
     let mut poor = ask("Hello");
     poor["max_tokens"] = 10_000.into();
     let mut unknown = ask("Hello");
@@ -387,17 +387,17 @@ async fn errors_have_one_shape_and_a_type_of_the_eight() {
     let mut nowhere = ask("Hello");
     nowhere["model"] = "unserved".into();
     let all = [
-        house.chat(&poor).await,
-        house.chat(&unknown).await,
-        house.chat(&nowhere).await,
-        house.chat(&without("messages")).await,
-        house
+        harness.chat(&poor).await,
+        harness.chat(&unknown).await,
+        harness.chat(&nowhere).await,
+        harness.chat(&without("messages")).await,
+        harness
             .chat_with(&ask("Hello"), &[("authorization", "Bearer x")])
             .await,
-        house.get("/v1/nothing").await,
-        house.get(PATH).await,
-        house.chat(&ask("[[fault:status:500]]")).await,
-        house.chat(&ask("[[fault:rate_limited]]")).await,
+        harness.get("/v1/nothing").await,
+        harness.get(PATH).await,
+        harness.chat(&ask("[[fault:status:500]]")).await,
+        harness.chat(&ask("[[fault:rate_limited]]")).await,
     ];
     for got in &all {
         let error = got.json()["error"].clone();

@@ -24,9 +24,9 @@ async fn behind(proxies: &[&str]) -> TestGateway {
     .await
 }
 
-async fn key_of(house: &mut TestGateway, networks: &[&str]) {
+async fn key_of(harness: &mut TestGateway, networks: &[&str]) {
     let addresses = networks.iter().map(|text| (*text).to_owned()).collect();
-    house.key = house
+    harness.key = harness
         .make_key(PolicyFields {
             addresses: Some(addresses),
             ..PolicyFields::default()
@@ -37,8 +37,8 @@ async fn key_of(house: &mut TestGateway, networks: &[&str]) {
 // covers: D-1-44, D-1-45
 #[tokio::test]
 async fn an_allow_list_uses_the_address_from_a_trusted_proxy_only() {
-    let mut house = behind(&["127.0.0.0/8"]).await;
-    key_of(&mut house, &["203.0.113.0/24", "2001:db8::/32"]).await;
+    let mut harness = behind(&["127.0.0.0/8"]).await;
+    key_of(&mut harness, &["203.0.113.0/24", "2001:db8::/32"]).await;
     let rows: [(&[(&'static str, &str)], u16); 8] = [
         (&[], 403),
         (&[("x-forwarded-for", "203.0.113.9")], 200),
@@ -50,32 +50,32 @@ async fn an_allow_list_uses_the_address_from_a_trusted_proxy_only() {
         (&[("x-real-ip", "203.0.113.9")], 403),
     ];
     for (headers, status) in rows {
-        let got = house.chat_with(&ask("Hi"), headers).await;
+        let got = harness.chat_with(&ask("Hi"), headers).await;
         assert_eq!(got.status.as_u16(), status, "{headers:?}: {}", got.text());
     }
     // The same words from a peer that is not trusted.
-    let mut house = behind(&["10.0.0.0/8"]).await;
-    key_of(&mut house, &["203.0.113.0/24"]).await;
+    let mut harness = behind(&["10.0.0.0/8"]).await;
+    key_of(&mut harness, &["203.0.113.0/24"]).await;
     for headers in [
         [("x-forwarded-for", "203.0.113.9")],
         [("x-forwarded-for", "203.0.113.9, 10.0.0.1")],
         [("forwarded", "for=203.0.113.9")],
     ] {
-        let got = house.chat_with(&ask("Hi"), &headers).await;
+        let got = harness.chat_with(&ask("Hi"), &headers).await;
         assert_eq!(got.code(), "ip_not_allowed", "{headers:?}");
         assert!(got.text().contains("127.0.0.1"), "its own address is told");
     }
     // A caller cannot pass for the proxy by writing nonsense in front.
-    let mut house = behind(&["127.0.0.0/8"]).await;
-    key_of(&mut house, &["127.0.0.0/8"]).await;
+    let mut harness = behind(&["127.0.0.0/8"]).await;
+    key_of(&mut harness, &["127.0.0.0/8"]).await;
     let forged = [("x-forwarded-for", "garbage, 198.51.100.1")];
-    let got = house.chat_with(&ask("Hi"), &forged).await;
+    let got = harness.chat_with(&ask("Hi"), &forged).await;
     assert_eq!(got.code(), "ip_not_allowed");
 }
 
 #[tokio::test]
 async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let origin = [
         ("origin", "https://app.example"),
         ("access-control-request-method", "POST"),
@@ -86,7 +86,7 @@ async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
         ("authorization", ""),
     ];
     for path in ["/v1/chat/completions", "/v1/models", "/v1/nothing"] {
-        let sent = house
+        let sent = harness
             .send_with(Method::OPTIONS, path, Bytes::new(), &origin)
             .await;
         let got = GatewayResponse::read(sent).await;
@@ -101,8 +101,8 @@ async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
         assert_eq!(got.header("access-control-allow-credentials"), None);
     }
     let page = ("origin", "https://app.example");
-    let good = house.chat_with(&ask("Hi"), &[page]).await;
-    let refused = house
+    let good = harness.chat_with(&ask("Hi"), &[page]).await;
+    let refused = harness
         .chat_with(&ask("Hi"), &[page, ("authorization", "Bearer no")])
         .await;
     for got in [good, refused] {
@@ -116,9 +116,9 @@ async fn browsers_may_ask_from_anywhere_with_a_key_and_read_our_headers() {
 
 #[tokio::test]
 async fn a_program_without_an_origin_gets_no_cross_origin_headers() {
-    let house = TestGateway::new().await;
-    let good = house.chat(&ask("Hi")).await;
-    let refused = house
+    let harness = TestGateway::new().await;
+    let good = harness.chat(&ask("Hi")).await;
+    let refused = harness
         .chat_with(&ask("Hi"), &[("authorization", "Bearer no")])
         .await;
     for got in [good, refused] {
@@ -128,33 +128,33 @@ async fn a_program_without_an_origin_gets_no_cross_origin_headers() {
 }
 
 /// A request whose body is promised and does not come.
-async fn promise(house: &TestGateway, bytes: usize) -> TcpStream {
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+async fn promise(harness: &TestGateway, bytes: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(harness.address).await.unwrap();
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\ncontent-length: {bytes}\r\n\r\n{{",
-        house.key
+        harness.key
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     stream
 }
 
-async fn buffered(house: &TestGateway) -> u64 {
-    let page = house.metrics().await;
+async fn buffered(harness: &TestGateway) -> u64 {
+    let page = harness.metrics().await;
     let line = page
         .lines()
         .find_map(|line| line.strip_prefix("trunkline_buffered_bytes "));
     line.unwrap().parse().unwrap()
 }
 
-async fn until_buffered(house: &TestGateway, bytes: u64) {
+async fn until_buffered(harness: &TestGateway, bytes: u64) {
     for _ in 0..500 {
-        if buffered(house).await == bytes {
+        if buffered(harness).await == bytes {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("{} bytes are buffered, not {bytes}", buffered(house).await);
+    panic!("{} bytes are buffered, not {bytes}", buffered(harness).await);
 }
 
 #[tokio::test]
@@ -165,34 +165,34 @@ async fn one_account_cannot_use_up_the_body_budget_by_content_length() {
         account_share: 4,
         ..Settings::default()
     };
-    let house = TestGateway::with(settings, 10_000_000_000, 0).await;
+    let harness = TestGateway::with(settings, 10_000_000_000, 0).await;
     let mut promises = Vec::new();
     for _ in 0..2 {
-        promises.push(promise(&house, 100_000).await);
+        promises.push(promise(&harness, 100_000).await);
     }
-    until_buffered(&house, 200_000).await;
+    until_buffered(&harness, 200_000).await;
     // The share is 250,000: what stays below it passes, what would go beyond it does not.
-    let small = house.chat(&ask("Hi")).await;
+    let small = harness.chat(&ask("Hi")).await;
     assert_eq!(small.status, 200, "{}", small.text());
-    let mut third = promise(&house, 100_000).await;
-    let mut said = vec![0; 4_096];
-    let length = third.read(&mut said).await.unwrap();
-    let said = String::from_utf8_lossy(&said[..length]).into_owned();
+    let mut third = promise(&harness, 100_000).await;
+    let mut reply = vec![0; 4_096];
+    let length = third.read(&mut reply).await.unwrap();
+    let reply = String::from_utf8_lossy(&reply[..length]).into_owned();
     assert!(
-        said.starts_with("HTTP/1.1 503") && said.contains("overloaded"),
-        "{said}"
+        reply.starts_with("HTTP/1.1 503") && reply.contains("overloaded"),
+        "{reply}"
     );
-    assert!(said.contains("this account has too many calls"), "{said}");
-    until_buffered(&house, 200_000).await;
+    assert!(reply.contains("this account has too many calls"), "{reply}");
+    until_buffered(&harness, 200_000).await;
     // Others still have room.
-    let other = house.make_account_key().await;
+    let other = harness.make_account_key().await;
     let bearer = format!("Bearer {other}");
-    let got = house
+    let got = harness
         .chat_with(&ask("Hi"), &[("authorization", &bearer)])
         .await;
     assert_ne!(got.status, 503, "{}", got.text());
     // Whoever leaves gives back what was promised.
     drop(promises);
-    until_buffered(&house, 0).await;
-    assert_eq!(house.chat(&ask("Hi")).await.status, 200);
+    until_buffered(&harness, 0).await;
+    assert_eq!(harness.chat(&ask("Hi")).await.status, 200);
 }

@@ -43,14 +43,14 @@ pub(crate) struct Engines {
 }
 
 impl Engines {
-    pub(crate) async fn of(wishes: &TestOptions) -> Self {
-        let (limits, bus) = (wishes.limits.clone(), wishes.bus.clone());
+    pub(crate) async fn of(options: &TestOptions) -> Self {
+        let (limits, bus) = (options.limits.clone(), options.bus.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "the one place that reads which engines tests have"
         )]
         let alone = std::env::var("TRUNKLINE_ENGINES").is_ok_and(|word| word == "postgres");
-        let alone = alone || wishes.engines == OtherEngines::None;
+        let alone = alone || options.engines == OtherEngines::None;
         let shared = match !alone && are_local(&limits, &bus) {
             true => Some(Shared::take().await),
             false => None,

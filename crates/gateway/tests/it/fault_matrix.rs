@@ -16,11 +16,11 @@ use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 const ALL: i64 = 10_000_000_000;
 const PATH: &str = "/v1/chat/completions";
 
-fn raw(house: &TestGateway, body: &str) -> String {
+fn raw(harness: &TestGateway, body: &str) -> String {
     format!(
         "POST {PATH} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        house.key,
+        harness.key,
         body.len()
     )
 }
@@ -34,33 +34,33 @@ async fn an_upstream_that_cannot_be_reached_is_502_and_costs_nothing() {
         ("no TLS there", "https://{}/v1"),
     ];
     for (what, base) in cases {
-        let house = TestGateway::new().await;
-        let base = base.replace("{}", &house.simulator.address().to_string());
-        house
+        let harness = TestGateway::new().await;
+        let base = base.replace("{}", &harness.simulator.address().to_string());
+        harness
             .channel("gone", &base, 0, &[("unserved", "sim-fast")])
             .await;
         let mut body = ask("Hello");
         body["model"] = "unserved".into();
-        let got = house.chat(&body).await;
-        let told = (got.status.as_u16(), got.code());
-        assert_eq!(told, (502, "upstream_error".to_owned()), "{what}");
+        let got = harness.chat(&body).await;
+        let reported = (got.status.as_u16(), got.code());
+        assert_eq!(reported, (502, "upstream_error".to_owned()), "{what}");
         assert_eq!(got.json()["error"]["charged"], false);
-        let (outcome, charged, _, _) = house.usage(&got.id()).await;
+        let (outcome, charged, _, _) = harness.usage(&got.id()).await;
         assert_eq!(
             (outcome.as_str(), charged),
             ("upstream_failed", 0),
             "{what}"
         );
-        assert!(house.simulator.requests().is_empty(), "{what}");
-        assert_eq!(house.posted_at_rest().await, ALL);
-        house.audit().await;
+        assert!(harness.simulator.requests().is_empty(), "{what}");
+        assert_eq!(harness.posted_at_rest().await, ALL);
+        harness.audit().await;
     }
 }
 
 // row: C3
 #[tokio::test]
 async fn a_reader_that_stops_reading_times_out_and_pays_for_received_output() {
-    let house = TestGateway::with(
+    let harness = TestGateway::with(
         Settings {
             reader_wait: Duration::from_millis(400),
             ..Settings::default()
@@ -70,8 +70,8 @@ async fn a_reader_that_stops_reading_times_out_and_pays_for_received_output() {
     )
     .await;
     let body = ask_streaming("Go on [[tokens:19000]]").to_string();
-    let mut stalled = TcpStream::connect(house.address).await.unwrap();
-    let wanted = raw(&house, &body);
+    let mut stalled = TcpStream::connect(harness.address).await.unwrap();
+    let wanted = raw(&harness, &body);
     stalled.write_all(wanted.as_bytes()).await.unwrap();
     let mut first = [0_u8; 200];
     stalled.read_exact(&mut first).await.unwrap();
@@ -81,51 +81,51 @@ async fn a_reader_that_stops_reading_times_out_and_pays_for_received_output() {
         .find_map(|line| line.strip_prefix("x-request-id: "))
         .unwrap()
         .to_owned();
-    let left = house.posted_at_rest().await;
-    let (outcome, charged, _, _) = house.usage(&id).await;
+    let left = harness.posted_at_rest().await;
+    let (outcome, charged, _, _) = harness.usage(&id).await;
     assert_eq!(left, ALL - charged);
     assert_eq!(outcome, "client_gone");
     assert!(charged > 0, "{charged}");
-    house.audit().await;
+    harness.audit().await;
 }
 
 // row: C4
 #[tokio::test]
 async fn a_client_that_closes_its_half_after_the_request_is_still_served() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     for body in [
         ask("Hello [[tokens:5]]").to_string(),
         ask_streaming("Hello [[tokens:5]] [[pace:20]]").to_string(),
     ] {
-        let before = house.posted_at_rest().await;
-        let mut client = TcpStream::connect(house.address).await.unwrap();
-        let wanted = raw(&house, &body);
+        let before = harness.posted_at_rest().await;
+        let mut client = TcpStream::connect(harness.address).await.unwrap();
+        let wanted = raw(&harness, &body);
         client.write_all(wanted.as_bytes()).await.unwrap();
         client.shutdown().await.unwrap();
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         assert!(answer.contains("trunkline-cost-usd"), "{answer}");
-        assert!(house.posted_at_rest().await < before);
+        assert!(harness.posted_at_rest().await < before);
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // row: C5
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order_and_charged_once_each() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let bodies: Vec<String> = (1..=3)
         .map(|number| ask(&format!("[[id:p{number}]] [[tokens:{number}]]")).to_string())
         .collect();
-    let mut client = TcpStream::connect(house.address).await.unwrap();
-    let all: String = bodies.iter().map(|body| raw(&house, body)).collect();
+    let mut client = TcpStream::connect(harness.address).await.unwrap();
+    let all: String = bodies.iter().map(|body| raw(&harness, body)).collect();
     client.write_all(all.as_bytes()).await.unwrap();
     client.shutdown().await.unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).await.unwrap();
     assert_eq!(answer.matches("HTTP/1.1 200").count(), 3, "{answer}");
-    let markers: Vec<_> = house
+    let markers: Vec<_> = harness
         .simulator
         .requests()
         .into_iter()
@@ -138,30 +138,30 @@ async fn pipelined_requests_are_answered_in_order_and_charged_once_each() {
         .collect();
     let mut charged = 0;
     for id in ids {
-        charged += house.usage(id).await.1;
+        charged += harness.usage(id).await.1;
     }
-    assert_eq!(house.posted_at_rest().await, ALL - charged);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, ALL - charged);
+    harness.audit().await;
 }
 
 // row: C8
 #[tokio::test]
 async fn a_key_that_is_revoked_during_a_stream_ends_nothing_and_opens_nothing() {
-    let house = TestGateway::new().await;
-    let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
+    let harness = TestGateway::new().await;
+    let id = harness.get("/v1/key").await.json()["id"].as_i64().unwrap();
     let body = ask_streaming("Go on [[tokens:60]] [[pace:20]]").to_string();
-    let mut answer = house.send(Method::POST, PATH, Bytes::from(body)).await;
+    let mut answer = harness.send(Method::POST, PATH, Bytes::from(body)).await;
     answer.piece().await.unwrap().unwrap();
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     keys::revoke(&mut tx, KeyId::new(id)).await.unwrap();
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
-    let refused = house.chat(&ask("Hello")).await;
+    harness.gateway.refresh().await.unwrap();
+    let refused = harness.chat(&ask("Hello")).await;
     assert_eq!(refused.code(), "revoked_api_key");
     let rest = GatewayResponse::read(answer).await;
     assert!(rest.text().ends_with("data: [DONE]\n\n"), "{}", rest.text());
-    let (outcome, charged, _, _) = house.usage(&rest.id()).await;
+    let (outcome, charged, _, _) = harness.usage(&rest.id()).await;
     assert_eq!(outcome, "complete");
-    assert_eq!(house.posted_at_rest().await, ALL - charged);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, ALL - charged);
+    harness.audit().await;
 }

@@ -73,16 +73,16 @@ fn corpus() -> Vec<String> {
 
 #[tokio::test]
 async fn two_hundred_strange_bodies_arrive_as_they_were_sent() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let bodies = corpus();
     assert!(bodies.len() >= 200);
     for body in &bodies {
         assert!(serde_json::from_str::<Value>(body).is_ok(), "{body}");
         let sent = Bytes::copy_from_slice(body.as_bytes());
         // The upstream may refuse what it does not know; what it got is what counts.
-        GatewayResponse::read(house.send(Method::POST, PATH, sent).await).await;
+        GatewayResponse::read(harness.send(Method::POST, PATH, sent).await).await;
     }
-    let served = house.simulator.requests();
+    let served = harness.simulator.requests();
     assert_eq!(served.len(), bodies.len());
     for (body, served) in bodies.iter().zip(&served) {
         assert_eq!(std::str::from_utf8(&served.body).unwrap(), body);
@@ -91,7 +91,7 @@ async fn two_hundred_strange_bodies_arrive_as_they_were_sent() {
 
 #[tokio::test]
 async fn only_the_patched_fields_differ() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let cases = [
         (
             r#"{"stream":true ,"model":"public-name","z":1,"messages":[{"role":"user","content":"hi"}]}"#,
@@ -108,13 +108,13 @@ async fn only_the_patched_fields_differ() {
     ];
     for (sent, _) in cases {
         GatewayResponse::read(
-            house
+            harness
                 .send(Method::POST, PATH, Bytes::from_static(sent.as_bytes()))
                 .await,
         )
         .await;
     }
-    for ((_, wanted), served) in cases.iter().zip(house.simulator.requests()) {
+    for ((_, wanted), served) in cases.iter().zip(harness.simulator.requests()) {
         assert_eq!(std::str::from_utf8(&served.body).unwrap(), *wanted);
     }
 }

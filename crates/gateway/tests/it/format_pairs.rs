@@ -82,38 +82,38 @@ impl FormatPair {
     }
 
     /// Sends it.
-    pub(crate) async fn call(self, house: &TestGateway, body: &Value) -> GatewayResponse {
-        self.call_with(house, body, &[]).await
+    pub(crate) async fn call(self, harness: &TestGateway, body: &Value) -> GatewayResponse {
+        self.call_with(harness, body, &[]).await
     }
 
     pub(crate) async fn call_with(
         self,
-        house: &TestGateway,
+        harness: &TestGateway,
         body: &Value,
         extra: &[(&'static str, &str)],
     ) -> GatewayResponse {
         let named = body.get("model").and_then(Value::as_str);
         let model = named.map_or_else(|| self.model(), str::to_owned);
-        self.call_model(house, &model, body, extra).await
+        self.call_model(harness, &model, body, extra).await
     }
 
     /// Gemini's body does not name its model.
     pub(crate) async fn call_model(
         self,
-        house: &TestGateway,
+        harness: &TestGateway,
         model: &str,
         body: &Value,
         extra: &[(&'static str, &str)],
     ) -> GatewayResponse {
         let path = self.caller.path(model, self.stream);
         let bytes = Bytes::from(body.to_string());
-        GatewayResponse::read(house.send_with(Method::POST, &path, bytes, extra).await).await
+        GatewayResponse::read(harness.send_with(Method::POST, &path, bytes, extra).await).await
     }
 
     /// A request and its answer, which must be a good one.
     pub(crate) async fn ask(
         self,
-        house: &TestGateway,
+        harness: &TestGateway,
         wanted: CallParams<'_>,
     ) -> Result<(GatewayResponse, DecodedAnswer), String> {
         let body = self.body(wanted);
@@ -122,37 +122,37 @@ impl FormatPair {
         } else {
             self.model()
         };
-        self.ask_again(house, &model, &body).await
+        self.ask_again(harness, &model, &body).await
     }
 
     pub(crate) async fn ask_again(
         self,
-        house: &TestGateway,
+        harness: &TestGateway,
         model: &str,
         body: &Value,
     ) -> Result<(GatewayResponse, DecodedAnswer), String> {
-        let got = self.call_model(house, model, body, &[]).await;
+        let got = self.call_model(harness, model, body, &[]).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
         if self.stream
             && let Some(error) = error_inside(&got)
         {
             return Err(format!("an error inside: {error}"));
         }
-        let heard = DecodedAnswer::of(self.caller, &got, self.stream);
-        same("model", heard.model.as_str(), model)?;
-        Ok((got, heard))
+        let received = DecodedAnswer::of(self.caller, &got, self.stream);
+        same("model", received.model.as_str(), model)?;
+        Ok((got, received))
     }
 
     /// What an answer was charged is what the simulator says that it made, in the row, the header or the
     /// comment, and the usage that the caller sees.
     pub(crate) async fn billed(
         self,
-        house: &TestGateway,
-        (got, heard): (&GatewayResponse, &DecodedAnswer),
+        harness: &TestGateway,
+        (got, received): (&GatewayResponse, &DecodedAnswer),
     ) -> Result<(UsageRow, RequestRecord), String> {
-        let truth = last_served(&house.simulator).await?;
-        let row = row_of(house, got).await;
-        let told = &heard.tokens;
+        let truth = last_served(&harness.simulator).await?;
+        let row = row_of(harness, got).await;
+        let reported = &received.tokens;
         same("outcome", row.outcome.as_str(), "complete")?;
         same("endpoint", row.endpoint.as_str(), self.caller.word())?;
         same("estimated", row.estimated, false)?;
@@ -168,14 +168,14 @@ impl FormatPair {
         let output = ["output", "image_output", "audio_output"];
         let billed: u64 = output.iter().map(|face| unit(&row, face)).sum();
         same("output", billed, truth.completion_tokens)?;
-        same("shown input", told.input, truth.prompt_tokens)?;
-        same("shown output", told.output, truth.completion_tokens)?;
-        same("shown cached", told.cached, cached)?;
+        same("shown input", reported.input, truth.prompt_tokens)?;
+        same("shown output", reported.output, truth.completion_tokens)?;
+        same("shown cached", reported.cached, cached)?;
         let charged = charged(&row);
         same("charge", charged, price(&row))?;
-        self.told_cost(got, heard, charged)?;
+        self.told_cost(got, received, charged)?;
         if self.stream {
-            let details = &heard.cost_details;
+            let details = &received.cost_details;
             same("cost details", &details["units"], &row.units)?;
             same("tier", details["tier"].as_str(), row.tier.as_deref())?;
         }
@@ -184,14 +184,14 @@ impl FormatPair {
 
     /// Where the cost is told: a header before a whole answer; a comment before the terminal frame of a
     /// stream, and inside the usage.
-    fn told_cost(self, got: &GatewayResponse, heard: &DecodedAnswer, charged: i64) -> Result<(), String> {
+    fn told_cost(self, got: &GatewayResponse, received: &DecodedAnswer, charged: i64) -> Result<(), String> {
         let header = got.header("trunkline-cost-usd");
         if !self.stream {
-            let told = header.ok_or("no cost in the headers")?;
-            return same("cost in the header", nanos(&told), charged);
+            let reported = header.ok_or("no cost in the headers")?;
+            return same("cost in the header", nanos(&reported), charged);
         }
         same("cost in the header", header, None)?;
-        let inside = heard.cost.ok_or("no cost in the usage")?;
+        let inside = received.cost.ok_or("no cost in the usage")?;
         same("cost in usage", nanos(&format!("{inside:.9}")), charged)?;
         let frames = Sse::all(&got.text());
         if self.caller == ClientFormat::Gemini {
@@ -203,8 +203,8 @@ impl FormatPair {
         }
         let place = frames.iter().position(|frame| cost_of(frame).is_some());
         let place = place.ok_or("no cost in a comment")?;
-        let told = cost_of(&frames[place]).unwrap();
-        same("cost in the comment", nanos(&told), charged)?;
+        let reported = cost_of(&frames[place]).unwrap();
+        same("cost in the comment", nanos(&reported), charged)?;
         let last = frames.len() - 1;
         same("terminal", is_terminal(self.caller, &frames[last]), true)?;
         let early = frames[..place].iter();
@@ -240,35 +240,35 @@ impl CoolDowns {
 }
 
 /// What would be lost of a request on its way, as its quote tells.
-pub(crate) async fn quote(house: &TestGateway, couple: FormatPair, model: &str, body: &Value) -> GatewayResponse {
-    let mut asked = json!({ "endpoint": couple.caller.word(), "body": body });
-    if couple.caller == ClientFormat::Gemini {
+pub(crate) async fn quote(harness: &TestGateway, pair: FormatPair, model: &str, body: &Value) -> GatewayResponse {
+    let mut asked = json!({ "endpoint": pair.caller.word(), "body": body });
+    if pair.caller == ClientFormat::Gemini {
         asked["model"] = json!(model);
-        asked["stream"] = json!(couple.stream);
+        asked["stream"] = json!(pair.stream);
     }
     let bytes = Bytes::from(asked.to_string());
-    GatewayResponse::read(house.send(Method::POST, "/v1/quotes", bytes).await).await
+    GatewayResponse::read(harness.send(Method::POST, "/v1/quotes", bytes).await).await
 }
 
 /// A house that sells such models, and has no channels for them.
-pub(crate) async fn shop(wishes: TestOptions) -> TestGateway {
-    let house = TestGateway::build(wishes).await;
-    house.sell(&catalog()).await;
-    house
+pub(crate) async fn shop(options: TestOptions) -> TestGateway {
+    let harness = TestGateway::build(options).await;
+    harness.sell(&catalog()).await;
+    harness
 }
 
 /// A house with a channel for each format, and models that each of them alone serves.
-pub(crate) async fn house(wishes: TestOptions) -> TestGateway {
-    let house = shop(wishes).await;
-    for tongue in ClientFormat::ALL {
-        channel(&house, tongue.word(), tongue, &house.simulator, 10).await;
+pub(crate) async fn harness(options: TestOptions) -> TestGateway {
+    let harness = shop(options).await;
+    for client_format in ClientFormat::ALL {
+        channel(&harness, client_format.word(), client_format, &harness.simulator, 10).await;
     }
-    house
+    harness
 }
 
 /// A channel to a simulator in one format, for the models that are named after it.
 pub(crate) async fn channel(
-    house: &TestGateway,
+    harness: &TestGateway,
     name: &str,
     speaks: ClientFormat,
     to: &Simulator,
@@ -277,24 +277,24 @@ pub(crate) async fn channel(
     let plain = format!("gemini-to-{speaks}");
     let thinker = format!("gemini-think-{speaks}");
     let models = [(plain.as_str(), "sim-fast"), (&thinker, "sim-reason")];
-    channel_for(house, name, speaks, to, priority, &models).await;
+    channel_for(harness, name, speaks, to, priority, &models).await;
 }
 
 pub(crate) async fn channel_for(
-    house: &TestGateway,
+    harness: &TestGateway,
     name: &str,
     speaks: ClientFormat,
     to: &Simulator,
     priority: i32,
     models: &[(&str, &str)],
 ) {
-    let wishes = ChannelOptions {
+    let options = ChannelOptions {
         provider: Some(provider(speaks)),
         priority,
         ..ChannelOptions::default()
     };
     let base = base(speaks, to);
-    house.channel_with(name, &base, models, wishes).await;
+    harness.channel_with(name, &base, models, options).await;
 }
 
 pub(crate) const fn provider(speaks: ClientFormat) -> &'static str {
@@ -335,15 +335,15 @@ fn catalog() -> String {
 
 /// Does something in every couple, and tells everything that was wrong.
 pub(crate) async fn in_each(
-    house: &TestGateway,
-    couples: Vec<FormatPair>,
+    harness: &TestGateway,
+    pairs: Vec<FormatPair>,
     run: impl AsyncFn(&TestGateway, FormatPair) -> Result<(), String>,
 ) {
     let mut wrong = Vec::new();
-    let count = couples.len();
-    for couple in couples {
-        if let Err(what) = run(house, couple).await {
-            wrong.push(format!("{couple}: {what}"));
+    let count = pairs.len();
+    for pair in pairs {
+        if let Err(what) = run(harness, pair).await {
+            wrong.push(format!("{pair}: {what}"));
         }
     }
     assert!(
@@ -352,8 +352,8 @@ pub(crate) async fn in_each(
         wrong.len(),
         wrong.join("\n")
     );
-    house.posted_at_rest().await;
-    house.audit().await;
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }
 
 /// The simulator's own record of its last answer, once that was handed over.
@@ -368,8 +368,8 @@ pub(crate) async fn last_served(simulator: &Simulator) -> Result<RequestRecord, 
     Err("the simulator's answer was not taken to its end".to_owned())
 }
 
-pub(crate) async fn row_of(house: &TestGateway, got: &GatewayResponse) -> UsageRow {
+pub(crate) async fn row_of(harness: &TestGateway, got: &GatewayResponse) -> UsageRow {
     let id: RequestId = got.id().parse().unwrap();
-    let found = usage::find(&house.data, house.account, id).await.unwrap();
+    let found = usage::find(&harness.data, harness.account, id).await.unwrap();
     found.expect("a call that is over has a row")
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::format_pairs::{FormatPair, house, in_each, quote, same, unit};
+use crate::format_pairs::{FormatPair, harness, in_each, quote, same, unit};
 use crate::test_gateway::TestOptions;
 use crate::client_encode::{TOOLS, ClientFormat, CallParams, Why};
 
@@ -23,21 +23,21 @@ fn words(text: &str) -> usize {
 // covers: G-1-03, G-1-04, G-1-05, G-4-02, G-4-03, D-1-39, D-1-40
 #[tokio::test]
 async fn text_and_a_system_text_pass_between_all_formats() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "Say hello [[tokens:7]]",
             system: Some("You are a lighthouse keeper"),
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
         same(
             "text",
-            heard.text.trim(),
+            received.text.trim(),
             "sim1 sim2 sim3 sim4 sim5 sim6 sim7",
         )?;
-        same("why", heard.why.as_str(), couple.caller.why(Why::End))?;
-        let (_, truth) = couple.billed(house, (&got, &heard)).await?;
+        same("why", received.why.as_str(), pair.caller.why(Why::End))?;
+        let (_, truth) = pair.billed(harness, (&got, &received)).await?;
         same("words", truth.completion_tokens, 7)?;
         let sent = sent(&truth.body);
         same("system", sent.matches("lighthouse keeper").count(), 1)
@@ -47,29 +47,29 @@ async fn text_and_a_system_text_pass_between_all_formats() {
 
 #[tokio::test]
 async fn a_call_of_a_tool_comes_back_and_its_result_is_understood() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "How is the weather? [[tool:get_weather]]",
             tools: true,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        same("why", heard.why.as_str(), couple.caller.why(Why::Tools))?;
-        let names: Vec<&str> = heard.calls.iter().map(|call| call.name.as_str()).collect();
+        let (got, received) = pair.ask(harness, wanted).await?;
+        same("why", received.why.as_str(), pair.caller.why(Why::Tools))?;
+        let names: Vec<&str> = received.calls.iter().map(|call| call.name.as_str()).collect();
         same("calls", names, vec![TOOLS[0]])?;
         same(
             "arguments",
-            &heard.calls[0].arguments,
+            &received.calls[0].arguments,
             &json!({ "city": "sim" }),
         )?;
-        couple.billed(house, (&got, &heard)).await?;
-        let next = heard.sent_back(couple.caller, couple.body(wanted));
-        let (got, heard) = couple.ask_again(house, &couple.model(), &next).await?;
-        same("calls", heard.calls.len(), 0)?;
-        same("words", words(&heard.text) > 0, true)?;
-        same("why", heard.why.as_str(), couple.caller.why(Why::End))?;
-        let (_, truth) = couple.billed(house, (&got, &heard)).await?;
+        pair.billed(harness, (&got, &received)).await?;
+        let next = received.sent_back(pair.caller, pair.body(wanted));
+        let (got, received) = pair.ask_again(harness, &pair.model(), &next).await?;
+        same("calls", received.calls.len(), 0)?;
+        same("words", words(&received.text) > 0, true)?;
+        same("why", received.why.as_str(), pair.caller.why(Why::End))?;
+        let (_, truth) = pair.billed(harness, (&got, &received)).await?;
         let sent = sent(&truth.body);
         same("result", sent.contains("get_weather says 17"), true)
     })
@@ -78,23 +78,23 @@ async fn a_call_of_a_tool_comes_back_and_its_result_is_understood() {
 
 #[tokio::test]
 async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
-        let prompt = format!("Both, please {}", couple.upstream.calls_at_once());
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
+        let prompt = format!("Both, please {}", pair.upstream.calls_at_once());
         let wanted = CallParams {
             prompt: &prompt,
             tools: true,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let names: Vec<&str> = heard.calls.iter().map(|call| call.name.as_str()).collect();
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let names: Vec<&str> = received.calls.iter().map(|call| call.name.as_str()).collect();
         same("calls", names, TOOLS.to_vec())?;
-        same("why", heard.why.as_str(), couple.caller.why(Why::Tools))?;
-        couple.billed(house, (&got, &heard)).await?;
-        let next = heard.sent_back(couple.caller, couple.body(wanted));
-        let (got, heard) = couple.ask_again(house, &couple.model(), &next).await?;
-        same("why", heard.why.as_str(), couple.caller.why(Why::End))?;
-        let (_, truth) = couple.billed(house, (&got, &heard)).await?;
+        same("why", received.why.as_str(), pair.caller.why(Why::Tools))?;
+        pair.billed(harness, (&got, &received)).await?;
+        let next = received.sent_back(pair.caller, pair.body(wanted));
+        let (got, received) = pair.ask_again(harness, &pair.model(), &next).await?;
+        same("why", received.why.as_str(), pair.caller.why(Why::End))?;
+        let (_, truth) = pair.billed(harness, (&got, &received)).await?;
         let sent = sent(&truth.body);
         for name in TOOLS {
             same(name, sent.contains(&format!("{name} says 17")), true)?;
@@ -106,31 +106,31 @@ async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
 
 #[tokio::test]
 async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "Think about it [[reasoning:6]] [[tool:get_weather]]",
             tools: true,
             thinks: true,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let thought = match (couple.caller, couple.upstream) {
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let thought = match (pair.caller, pair.upstream) {
             // Chat has no way to ask that these show what they think.
             (ClientFormat::Chat, ClientFormat::Responses | ClientFormat::Gemini) => "",
             _ => "sim1 sim2 sim3 sim4 sim5 sim6",
         };
-        same("thought", heard.thought.trim(), thought)?;
-        same("thoughts told", heard.tokens.reasoning, 6)?;
-        same("calls", heard.calls.len(), 1)?;
-        couple.billed(house, (&got, &heard)).await?;
-        let next = heard.sent_back(couple.caller, couple.body(wanted));
+        same("thought", received.thought.trim(), thought)?;
+        same("thoughts told", received.tokens.reasoning, 6)?;
+        same("calls", received.calls.len(), 1)?;
+        pair.billed(harness, (&got, &received)).await?;
+        let next = received.sent_back(pair.caller, pair.body(wanted));
         // The simulator looks at its seals and refuses what it did not make.
-        let (got, heard) = couple.ask_again(house, &couple.thinker(), &next).await?;
-        same("calls", heard.calls.len(), 0)?;
-        let (row, truth) = couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask_again(harness, &pair.thinker(), &next).await?;
+        same("calls", received.calls.len(), 0)?;
+        let (row, truth) = pair.billed(harness, (&got, &received)).await?;
         // Nothing of the thought is lost; what else is has no word over there.
-        let quoted = quote(house, couple, &couple.thinker(), &next).await.json();
+        let quoted = quote(harness, pair, &pair.thinker(), &next).await.json();
         let notes = quoted["fields"].as_array().ok_or("no notes")?.iter();
         let lost = notes.filter(|note| note["code"].as_str().is_some_and(is_loss));
         let lost: Vec<&str> = lost.filter_map(|note| note["field"].as_str()).collect();
@@ -143,7 +143,7 @@ async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
         let warned = row.warnings.iter().any(|code| is_loss(code));
         same("warned", warned, !lost.is_empty())?;
         let sent = sent(&truth.body);
-        if let Some(seal) = couple.upstream.seal_field() {
+        if let Some(seal) = pair.upstream.seal_field() {
             same("seal", sent.contains(seal), true).map_err(|what| format!("{what}: {sent}"))?;
         }
         same("mark of ours", sent.contains("tlsig1"), false)
@@ -153,20 +153,20 @@ async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
 
 #[tokio::test]
 async fn a_picture_reaches_every_upstream() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "What is this? [[tokens:4]]",
             image: true,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        same("words", words(&heard.text), 4)?;
-        let (row, truth) = couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        same("words", words(&received.text), 4)?;
+        let (row, truth) = pair.billed(harness, (&got, &received)).await?;
         let sent = sent(&truth.body);
         same("picture", sent.contains(crate::client_encode::PNG), true)?;
         // Google alone tells the tokens of pictures apart.
-        let seen = match couple.upstream {
+        let seen = match pair.upstream {
             ClientFormat::Gemini => 258,
             ClientFormat::Chat | ClientFormat::Messages | ClientFormat::Responses => 0,
         };
@@ -177,19 +177,19 @@ async fn a_picture_reaches_every_upstream() {
 
 #[tokio::test]
 async fn structured_output_keeps_to_the_schema_in_every_pair() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "Answer as JSON",
             schema: true,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let read: Value = serde_json::from_str(&heard.text)
-            .map_err(|error| format!("{error}: {}", heard.text))?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let read: Value = serde_json::from_str(&received.text)
+            .map_err(|error| format!("{error}: {}", received.text))?;
         same("fields", read["answer"].is_string(), true)?;
-        same("why", heard.why.as_str(), couple.caller.why(Why::End))?;
-        couple.billed(house, (&got, &heard)).await?;
+        same("why", received.why.as_str(), pair.caller.why(Why::End))?;
+        pair.billed(harness, (&got, &received)).await?;
         Ok(())
     })
     .await;
@@ -197,17 +197,17 @@ async fn structured_output_keeps_to_the_schema_in_every_pair() {
 
 #[tokio::test]
 async fn an_answer_that_reached_its_length_says_so_in_the_callers_words() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "Go on [[tokens:100]]",
             most: Some(20),
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        same("words", words(&heard.text), 20)?;
-        same("why", heard.why.as_str(), couple.caller.why(Why::Length))?;
-        couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        same("words", words(&received.text), 20)?;
+        same("why", received.why.as_str(), pair.caller.why(Why::Length))?;
+        pair.billed(harness, (&got, &received)).await?;
         Ok(())
     })
     .await;
@@ -215,16 +215,16 @@ async fn an_answer_that_reached_its_length_says_so_in_the_callers_words() {
 
 #[tokio::test]
 async fn an_answer_that_was_withheld_says_so_in_the_callers_words() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
-        let prompt = format!("Something bad {}", couple.upstream.filtered());
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
+        let prompt = format!("Something bad {}", pair.upstream.filtered());
         let wanted = CallParams {
             prompt: &prompt,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        same("why", heard.why.as_str(), couple.caller.why(Why::Filtered))?;
-        couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        same("why", received.why.as_str(), pair.caller.why(Why::Filtered))?;
+        pair.billed(harness, (&got, &received)).await?;
         Ok(())
     })
     .await;
@@ -232,26 +232,26 @@ async fn an_answer_that_was_withheld_says_so_in_the_callers_words() {
 
 #[tokio::test]
 async fn a_model_that_says_no_is_heard_in_every_format() {
-    let house = house(TestOptions::default()).await;
+    let harness = harness(TestOptions::default()).await;
     let openai = [ClientFormat::Chat, ClientFormat::Responses];
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "Something bad [[refusal:3]]",
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let said = format!("{}{}", heard.refusal, heard.text);
-        same("words", words(&said), 3)?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let reply = format!("{}{}", received.refusal, received.text);
+        same("words", words(&reply), 3)?;
         // OpenAI's formats have words for it; the others say it by how they end.
-        if [couple.caller, couple.upstream]
+        if [pair.caller, pair.upstream]
             .iter()
             .all(|it| openai.contains(it))
         {
-            same("refusal", words(&heard.refusal), 3)?;
+            same("refusal", words(&received.refusal), 3)?;
         } else {
-            same("why", heard.why.as_str(), couple.caller.why(Why::Filtered))?;
+            same("why", received.why.as_str(), pair.caller.why(Why::Filtered))?;
         }
-        couple.billed(house, (&got, &heard)).await?;
+        pair.billed(harness, (&got, &received)).await?;
         Ok(())
     })
     .await;

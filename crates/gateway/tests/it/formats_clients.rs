@@ -13,25 +13,25 @@ use trunkline_store::keys;
 use trunkline_testkit::all_at_once;
 use trunkline_types::KeyId;
 
-use crate::format_pairs::{ALL, FormatPair, house, in_each, is_terminal, same};
+use crate::format_pairs::{ALL, FormatPair, harness, in_each, is_terminal, same};
 use crate::client_decode::{Sse, wrong};
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::client_encode::CallParams;
 
 /// A call as it stands on a connection.
-fn raw(house: &TestGateway, couple: FormatPair, prompt: &str) -> String {
-    let body = couple.body(CallParams {
+fn raw(harness: &TestGateway, pair: FormatPair, prompt: &str) -> String {
+    let body = pair.body(CallParams {
         prompt,
         ..CallParams::default()
     });
     let (path, body) = (
-        couple.caller.path(&couple.model(), couple.stream),
+        pair.caller.path(&pair.model(), pair.stream),
         body.to_string(),
     );
     format!(
         "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        house.key,
+        harness.key,
         body.len()
     )
 }
@@ -46,10 +46,10 @@ fn ids(answers: &str) -> Vec<&str> {
 // row: C1
 #[tokio::test]
 async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
-    let house = house(TestOptions::default()).await;
-    let calls = FormatPair::all().into_iter().map(|couple| {
-        let wanted = raw(&house, couple, "Wait [[fault:hang_before_headers]]");
-        let address = house.address;
+    let harness = harness(TestOptions::default()).await;
+    let calls = FormatPair::all().into_iter().map(|pair| {
+        let wanted = raw(&harness, pair, "Wait [[fault:hang_before_headers]]");
+        let address = harness.address;
         async move {
             let mut client = TcpStream::connect(address).await.unwrap();
             client.write_all(wanted.as_bytes()).await.unwrap();
@@ -59,24 +59,24 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
     let clients = all_at_once(calls.collect()).await;
     let count = clients.len();
     for _ in 0..500 {
-        if house.simulator.requests().len() == count {
+        if harness.simulator.requests().len() == count {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(house.simulator.requests().len(), count, "all are asked");
+    assert_eq!(harness.simulator.requests().len(), count, "all are asked");
     drop(clients);
-    assert_eq!(house.posted_at_rest().await, ALL);
+    assert_eq!(harness.posted_at_rest().await, ALL);
     for _ in 0..500 {
-        if house.simulator.requests().iter().all(|it| it.client_left) {
+        if harness.simulator.requests().iter().all(|it| it.client_left) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let truth = house.simulator.requests();
+    let truth = harness.simulator.requests();
     let stopped = truth.iter().filter(|it| it.client_left).count();
     assert_eq!(stopped, count, "every upstream is stopped");
-    house.audit().await;
+    harness.audit().await;
 }
 
 // row: C3
@@ -86,7 +86,7 @@ async fn a_stalled_reader_times_out_and_pays_in_every_format() {
         reader_wait: Duration::from_millis(400),
         ..Settings::default()
     };
-    let house = house(TestOptions {
+    let harness = harness(TestOptions {
         settings,
         paid: 1_000_000_000_000,
         ..TestOptions::default()
@@ -94,21 +94,21 @@ async fn a_stalled_reader_times_out_and_pays_in_every_format() {
     .await;
     // Every caller and every upstream; all pairs would be many megabytes.
     let some = FormatPair::streamed().into_iter().step_by(3).collect();
-    in_each(&house, some, async |house, couple| {
-        let before = house.posted_at_rest().await;
+    in_each(&harness, some, async |harness, pair| {
+        let before = harness.posted_at_rest().await;
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4_096).unwrap();
-        let mut stalled = socket.connect(house.address).await.unwrap();
+        let mut stalled = socket.connect(harness.address).await.unwrap();
         // More than sockets take on their own.
-        let wanted = raw(house, couple, "Go on [[fault:gigantic_body:12000000]]");
+        let wanted = raw(harness, pair, "Go on [[fault:gigantic_body:12000000]]");
         stalled.write_all(wanted.as_bytes()).await.unwrap();
         let mut first = [0_u8; 200];
         stalled.read_exact(&mut first).await.unwrap();
         let head = String::from_utf8_lossy(&first).into_owned();
         same("status", head.starts_with("HTTP/1.1 200"), true)?;
         let id = *ids(&head).first().ok_or("no id in the head")?;
-        let left = house.posted_at_rest().await;
-        let (outcome, charged, _, _) = house.usage(id).await;
+        let left = harness.posted_at_rest().await;
+        let (outcome, charged, _, _) = harness.usage(id).await;
         same("outcome", outcome.as_str(), "client_gone")?;
         same("left", left, before - charged)?;
         same("charged", charged > 0, true)
@@ -119,22 +119,22 @@ async fn a_stalled_reader_times_out_and_pays_in_every_format() {
 // row: C4
 #[tokio::test]
 async fn a_client_that_closes_its_half_is_still_served_in_every_pair() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
-        let before = house.posted_at_rest().await;
-        let mut client = TcpStream::connect(house.address).await.unwrap();
-        let wanted = raw(house, couple, "Hello [[tokens:5]] [[pace:20]]");
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
+        let before = harness.posted_at_rest().await;
+        let mut client = TcpStream::connect(harness.address).await.unwrap();
+        let wanted = raw(harness, pair, "Hello [[tokens:5]] [[pace:20]]");
         client.write_all(wanted.as_bytes()).await.unwrap();
         client.shutdown().await.unwrap();
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();
-        let told = |what: String| format!("{what}: {answer}");
-        same("status", answer.starts_with("HTTP/1.1 200"), true).map_err(told)?;
+        let reported = |what: String| format!("{what}: {answer}");
+        same("status", answer.starts_with("HTTP/1.1 200"), true).map_err(reported)?;
         let id = *ids(&answer).first().ok_or("no id in the head")?;
-        let (outcome, charged, _, _) = house.usage(id).await;
-        same("outcome", outcome.as_str(), "complete").map_err(told)?;
-        same("charged", charged > 0, true).map_err(told)?;
-        same("left", house.posted_at_rest().await, before - charged)
+        let (outcome, charged, _, _) = harness.usage(id).await;
+        same("outcome", outcome.as_str(), "complete").map_err(reported)?;
+        same("charged", charged > 0, true).map_err(reported)?;
+        same("left", harness.posted_at_rest().await, before - charged)
     })
     .await;
 }
@@ -142,30 +142,30 @@ async fn a_client_that_closes_its_half_is_still_served_in_every_pair() {
 // row: C5
 #[tokio::test]
 async fn pipelined_requests_of_all_formats_are_answered_in_order() {
-    let house = house(TestOptions::default()).await;
-    let couples: Vec<FormatPair> = FormatPair::all().into_iter().filter(|it| !it.stream).collect();
+    let harness = harness(TestOptions::default()).await;
+    let pairs: Vec<FormatPair> = FormatPair::all().into_iter().filter(|it| !it.stream).collect();
     let mut all = String::new();
-    for (number, couple) in couples.iter().enumerate() {
+    for (number, pair) in pairs.iter().enumerate() {
         let prompt = format!("[[id:p{number}]] [[tokens:3]]");
-        all.push_str(&raw(&house, *couple, &prompt));
+        all.push_str(&raw(&harness, *pair, &prompt));
     }
-    let mut client = TcpStream::connect(house.address).await.unwrap();
+    let mut client = TcpStream::connect(harness.address).await.unwrap();
     client.write_all(all.as_bytes()).await.unwrap();
     client.shutdown().await.unwrap();
     let mut answers = String::new();
     client.read_to_string(&mut answers).await.unwrap();
     let good = answers.matches("HTTP/1.1 200").count();
-    assert_eq!(good, couples.len(), "{answers}");
-    let truth = house.simulator.requests().into_iter();
+    assert_eq!(good, pairs.len(), "{answers}");
+    let truth = harness.simulator.requests().into_iter();
     let markers: Vec<String> = truth.filter_map(|served| served.marker).collect();
-    let expected = (0..couples.len()).map(|number| format!("p{number}"));
+    let expected = (0..pairs.len()).map(|number| format!("p{number}"));
     assert_eq!(markers, expected.collect::<Vec<String>>());
     let mut charged = 0;
     for id in ids(&answers) {
-        charged += house.usage(id).await.1;
+        charged += harness.usage(id).await.1;
     }
-    assert_eq!(house.posted_at_rest().await, ALL - charged);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, ALL - charged);
+    harness.audit().await;
 }
 
 // row: C6
@@ -175,7 +175,7 @@ async fn invalid_requests_are_refused_in_every_format_before_any_hold() {
         max_body_bytes: 100_000,
         ..Settings::default()
     };
-    let house = house(TestOptions {
+    let harness = harness(TestOptions {
         settings,
         ..TestOptions::default()
     })
@@ -183,7 +183,7 @@ async fn invalid_requests_are_refused_in_every_format_before_any_hold() {
     let own = |it: &FormatPair| it.caller == it.upstream;
     let callers = FormatPair::all().into_iter().filter(own).collect();
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(100_000));
-    in_each(&house, callers, async |house, couple| {
+    in_each(&harness, callers, async |harness, pair| {
         let cases = [
             ("{", "application/json", 400, "invalid_request"),
             ("[]", "application/json", 400, "invalid_request"),
@@ -192,61 +192,61 @@ async fn invalid_requests_are_refused_in_every_format_before_any_hold() {
             (large.as_str(), "application/json", 413, "request_too_large"),
         ];
         for (body, kind, status, code) in cases {
-            let path = couple.caller.path(&couple.model(), couple.stream);
+            let path = pair.caller.path(&pair.model(), pair.stream);
             let bytes = Bytes::copy_from_slice(body.as_bytes());
             let sent = [("content-type", kind)];
-            let got = GatewayResponse::read(house.send_with(Method::POST, &path, bytes, &sent).await).await;
-            let told = |what: String| format!("{what}: {}", got.text());
-            same("status", got.status.as_u16(), status).map_err(told)?;
-            let error = wrong(couple.caller, &got.json());
-            same("code", error.code.as_str(), code).map_err(told)?;
+            let got = GatewayResponse::read(harness.send_with(Method::POST, &path, bytes, &sent).await).await;
+            let reported = |what: String| format!("{what}: {}", got.text());
+            same("status", got.status.as_u16(), status).map_err(reported)?;
+            let error = wrong(pair.caller, &got.json());
+            same("code", error.code.as_str(), code).map_err(reported)?;
         }
-        same("wallets", house.wallets().await, [ALL, 0, 0, 0])
+        same("wallets", harness.wallets().await, [ALL, 0, 0, 0])
     })
     .await;
-    assert!(house.simulator.requests().is_empty());
+    assert!(harness.simulator.requests().is_empty());
 }
 
 // row: C8
 #[tokio::test]
 async fn a_key_revoked_during_streams_of_every_pair_ends_none_and_opens_none() {
-    let house = house(TestOptions::default()).await;
-    let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
-    let send = async |couple: FormatPair, prompt: &str| {
-        let body = couple.body(CallParams {
+    let harness = harness(TestOptions::default()).await;
+    let id = harness.get("/v1/key").await.json()["id"].as_i64().unwrap();
+    let send = async |pair: FormatPair, prompt: &str| {
+        let body = pair.body(CallParams {
             prompt,
             ..CallParams::default()
         });
-        let path = couple.caller.path(&couple.model(), couple.stream);
+        let path = pair.caller.path(&pair.model(), pair.stream);
         let bytes = Bytes::from(body.to_string());
-        house.send(Method::POST, &path, bytes).await
+        harness.send(Method::POST, &path, bytes).await
     };
     let mut streams = Vec::new();
-    for couple in FormatPair::streamed() {
-        let answer = send(couple, "Go on [[tokens:60]] [[pace:60]]").await;
-        assert_eq!(answer.status, 200, "{couple}");
-        streams.push((couple, answer));
+    for pair in FormatPair::streamed() {
+        let answer = send(pair, "Go on [[tokens:60]] [[pace:60]]").await;
+        assert_eq!(answer.status, 200, "{pair}");
+        streams.push((pair, answer));
     }
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     keys::revoke(&mut tx, KeyId::new(id)).await.unwrap();
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
-    for couple in FormatPair::all() {
-        let got = GatewayResponse::read(send(couple, "Hello").await).await;
-        let error = wrong(couple.caller, &got.json());
-        assert_eq!(error.code, "revoked_api_key", "{couple}");
+    harness.gateway.refresh().await.unwrap();
+    for pair in FormatPair::all() {
+        let got = GatewayResponse::read(send(pair, "Hello").await).await;
+        let error = wrong(pair.caller, &got.json());
+        assert_eq!(error.code, "revoked_api_key", "{pair}");
     }
     let mut charged = 0;
-    for (couple, answer) in streams {
+    for (pair, answer) in streams {
         let got = timeout(Duration::from_secs(20), GatewayResponse::read(answer)).await;
         let got = got.expect("the stream ends");
         let frames = Sse::all(&got.text());
         let last = frames.last().unwrap();
-        assert!(is_terminal(couple.caller, last), "{couple}: {}", got.text());
-        let (outcome, paid, _, _) = house.usage(&got.id()).await;
-        assert_eq!(outcome, "complete", "{couple}");
+        assert!(is_terminal(pair.caller, last), "{pair}: {}", got.text());
+        let (outcome, paid, _, _) = harness.usage(&got.id()).await;
+        assert_eq!(outcome, "complete", "{pair}");
         charged += paid;
     }
-    assert_eq!(house.posted_at_rest().await, ALL - charged);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, ALL - charged);
+    harness.audit().await;
 }

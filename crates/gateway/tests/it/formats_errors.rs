@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 
-use crate::format_pairs::{ALL, FormatPair, CoolDowns, error_inside, house, in_each, is_ending, row_of, same};
+use crate::format_pairs::{ALL, FormatPair, CoolDowns, error_inside, harness, in_each, is_ending, row_of, same};
 use crate::client_decode::{Sse, wrong};
 use crate::test_gateway::{CANARY, GatewayResponse, TestGateway, TestOptions};
 use crate::client_encode::{ClientFormat, CallParams};
@@ -22,8 +22,8 @@ struct Row {
     param: Option<&'static str>,
 }
 
-fn ask(couple: FormatPair) -> Value {
-    couple.body(CallParams {
+fn ask(pair: FormatPair) -> Value {
+    pair.body(CallParams {
         prompt: "Hello [[tokens:3]]",
         ..CallParams::default()
     })
@@ -31,30 +31,30 @@ fn ask(couple: FormatPair) -> Value {
 
 fn callers() -> Vec<FormatPair> {
     let all = FormatPair::all().into_iter();
-    all.filter(|couple| couple.caller == couple.upstream)
+    all.filter(|pair| pair.caller == pair.upstream)
         .collect()
 }
 
 /// Whether an answer is this error, in the caller's shape.
-fn is(couple: FormatPair, got: &GatewayResponse, row: &Row) -> Result<(), String> {
+fn is(pair: FormatPair, got: &GatewayResponse, row: &Row) -> Result<(), String> {
     let text = got.text();
-    let told = |what: String| format!("{what}: {text}");
-    same("status", got.status.as_u16(), row.status).map_err(told)?;
-    is_shaped(couple, got, &got.json(), row)?;
+    let reported = |what: String| format!("{what}: {text}");
+    same("status", got.status.as_u16(), row.status).map_err(reported)?;
+    is_shaped(pair, got, &got.json(), row)?;
     same("secret", text.contains(CANARY), false)
 }
 
-fn is_shaped(couple: FormatPair, got: &GatewayResponse, body: &Value, row: &Row) -> Result<(), String> {
-    let error = wrong(couple.caller, body);
-    let told = |what: String| format!("{what}: {body}");
-    same("code", error.code.as_str(), row.code).map_err(told)?;
-    let word = match couple.caller {
+fn is_shaped(pair: FormatPair, got: &GatewayResponse, body: &Value, row: &Row) -> Result<(), String> {
+    let error = wrong(pair.caller, body);
+    let reported = |what: String| format!("{what}: {body}");
+    same("code", error.code.as_str(), row.code).map_err(reported)?;
+    let word = match pair.caller {
         ClientFormat::Chat | ClientFormat::Responses => row.family,
         ClientFormat::Messages => row.words[0],
         ClientFormat::Gemini => row.words[1],
     };
-    same("word", error.kind.as_str(), word).map_err(told)?;
-    same("request_id", error.request_id, got.header("x-request-id")).map_err(told)?;
+    same("word", error.kind.as_str(), word).map_err(reported)?;
+    same("request_id", error.request_id, got.header("x-request-id")).map_err(reported)?;
     same("charged", error.charged.unwrap_or(false), false)?;
     same("message", error.message.is_empty(), false)?;
     let mut names: Vec<&str> = Vec::new();
@@ -65,10 +65,10 @@ fn is_shaped(couple: FormatPair, got: &GatewayResponse, body: &Value, row: &Row)
             .keys()
             .map(String::as_str),
     );
-    let wants: &[&str] = match couple.caller {
+    let wants: &[&str] = match pair.caller {
         ClientFormat::Chat | ClientFormat::Responses => {
             if let Some(param) = row.param {
-                same("param", error.param.as_deref(), Some(param)).map_err(told)?;
+                same("param", error.param.as_deref(), Some(param)).map_err(reported)?;
             }
             &[
                 "message",
@@ -83,34 +83,34 @@ fn is_shaped(couple: FormatPair, got: &GatewayResponse, body: &Value, row: &Row)
         }
         ClientFormat::Messages => &["type", "message", "code"],
         ClientFormat::Gemini => {
-            same("number", &body["error"]["code"], &json!(row.status)).map_err(told)?;
+            same("number", &body["error"]["code"], &json!(row.status)).map_err(reported)?;
             &["code", "message", "status", "details"]
         }
     };
     for name in wants {
-        same(name, names.contains(name), true).map_err(told)?;
+        same(name, names.contains(name), true).map_err(reported)?;
     }
     Ok(())
 }
 
-async fn cost_nothing(house: &TestGateway) -> Result<(), String> {
-    same("left", house.posted_at_rest().await, ALL)
+async fn cost_nothing(harness: &TestGateway) -> Result<(), String> {
+    same("left", harness.posted_at_rest().await, ALL)
 }
 
 // covers: D-3-03, D-3-04, D-7-ERR-04, D-7-ERR-05
 #[tokio::test]
 async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() {
-    let house = house(TestOptions::default()).await;
-    let poor = house.make_account_key().await;
-    in_each(&house, callers(), async |house, couple| {
-        let caller = couple.caller;
-        let body = ask(couple);
+    let harness = harness(TestOptions::default()).await;
+    let poor = harness.make_account_key().await;
+    in_each(&harness, callers(), async |harness, pair| {
+        let caller = pair.caller;
+        let body = ask(pair);
         let post = async |path: String, key: &str, body: &Value| {
             let bytes = Bytes::from(body.to_string());
-            let to = (house.address, key);
-            GatewayResponse::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await
+            let to = (harness.address, key);
+            GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await).await
         };
-        let path = caller.path(&couple.model(), couple.stream);
+        let path = caller.path(&pair.model(), pair.stream);
         let got = post(path.clone(), "sk-tl-nobody", &body).await;
         let row = Row {
             status: 401,
@@ -119,13 +119,13 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             family: "authentication_error",
             param: None,
         };
-        is(couple, &got, &row)?;
+        is(pair, &got, &row)?;
         let mut unknown = body.clone();
         if caller != ClientFormat::Gemini {
             unknown["model"] = json!("gemini-nobody");
         }
-        let path_of_unknown = caller.path("gemini-nobody", couple.stream);
-        let got = post(path_of_unknown, &house.key, &unknown).await;
+        let path_of_unknown = caller.path("gemini-nobody", pair.stream);
+        let got = post(path_of_unknown, &harness.key, &unknown).await;
         let row = Row {
             status: 404,
             code: "model_not_found",
@@ -133,14 +133,14 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             family: "not_found_error",
             param: Some("model"),
         };
-        is(couple, &got, &row)?;
+        is(pair, &got, &row)?;
         let (field, mut bad) = match caller {
             ClientFormat::Chat | ClientFormat::Messages => ("messages", body.clone()),
             ClientFormat::Responses => ("input", body.clone()),
             ClientFormat::Gemini => ("contents", body.clone()),
         };
         bad.as_object_mut().unwrap().remove(field);
-        let got = post(path.clone(), &house.key, &bad).await;
+        let got = post(path.clone(), &harness.key, &bad).await;
         let row = Row {
             status: 400,
             code: "invalid_request",
@@ -148,12 +148,12 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             family: "invalid_request_error",
             param: Some(field),
         };
-        is(couple, &got, &row)?;
+        is(pair, &got, &row)?;
         let twice = body
             .to_string()
             .replacen('{', "{\"stream\":false,\"stream\":false,", 1);
         let bytes = Bytes::from(twice);
-        let got = GatewayResponse::read(house.send(Method::POST, &path, bytes).await).await;
+        let got = GatewayResponse::read(harness.send(Method::POST, &path, bytes).await).await;
         same("twice", got.status.as_u16(), 400)?;
         let got = post(path.clone(), &poor, &body).await;
         let row = Row {
@@ -163,7 +163,7 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             family: "insufficient_quota",
             param: None,
         };
-        is(couple, &got, &row)?;
+        is(pair, &got, &row)?;
         let error = &got.json()["error"];
         for extra in ["required_usd", "available_usd", "reserved_usd"] {
             same(extra, error[extra].is_string(), true)?;
@@ -173,8 +173,8 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             routeless["model"] = json!("gemini-to-many");
         }
         let got = post(
-            caller.path("gemini-to-many", couple.stream),
-            &house.key,
+            caller.path("gemini-to-many", pair.stream),
+            &harness.key,
             &routeless,
         )
         .await;
@@ -185,31 +185,31 @@ async fn a_refusal_before_an_upstream_is_asked_has_the_shape_of_its_interface() 
             family: "upstream_error",
             param: None,
         };
-        is(couple, &got, &row)?;
-        same("asked", house.simulator.requests().len(), 0)?;
-        cost_nothing(house).await
+        is(pair, &got, &row)?;
+        same("asked", harness.simulator.requests().len(), 0)?;
+        cost_nothing(harness).await
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_forbidden_endpoint_or_model_is_refused_in_the_callers_format() {
-    let house = house(TestOptions::default()).await;
+    let harness = harness(TestOptions::default()).await;
     let rules = |endpoint: bool| PolicyFields {
         endpoints: endpoint.then(|| vec!["images".to_owned()]),
         models: (!endpoint).then(|| vec!["sim-fast".to_owned()]),
         ..PolicyFields::default()
     };
     let keys = [
-        (house.make_key(rules(true)).await, "endpoint_not_allowed"),
-        (house.make_key(rules(false)).await, "model_not_allowed"),
+        (harness.make_key(rules(true)).await, "endpoint_not_allowed"),
+        (harness.make_key(rules(false)).await, "model_not_allowed"),
     ];
-    in_each(&house, callers(), async |house, couple| {
+    in_each(&harness, callers(), async |harness, pair| {
         for (key, code) in &keys {
-            let path = couple.caller.path(&couple.model(), couple.stream);
-            let bytes = Bytes::from(ask(couple).to_string());
-            let to = (house.address, key.as_str());
-            let got = GatewayResponse::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+            let path = pair.caller.path(&pair.model(), pair.stream);
+            let bytes = Bytes::from(ask(pair).to_string());
+            let to = (harness.address, key.as_str());
+            let got = GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await).await;
             let row = Row {
                 status: 403,
                 code,
@@ -217,9 +217,9 @@ async fn a_forbidden_endpoint_or_model_is_refused_in_the_callers_format() {
                 family: "permission_error",
                 param: None,
             };
-            is(couple, &got, &row)?;
+            is(pair, &got, &row)?;
         }
-        cost_nothing(house).await
+        cost_nothing(harness).await
     })
     .await;
 }
@@ -227,7 +227,7 @@ async fn a_forbidden_endpoint_or_model_is_refused_in_the_callers_format() {
 #[tokio::test]
 async fn upstream_errors_are_reported_in_the_callers_format_and_are_free() {
     let rests = CoolDowns::new();
-    let house = house(TestOptions {
+    let harness = harness(TestOptions {
         clock: rests.clock(),
         ..TestOptions::default()
     })
@@ -239,7 +239,7 @@ async fn upstream_errors_are_reported_in_the_callers_format_and_are_free() {
         family: "upstream_error",
         param: None,
     };
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         for (fault, row) in [
             (
                 "rate_limited:7",
@@ -265,13 +265,13 @@ async fn upstream_errors_are_reported_in_the_callers_format_and_are_free() {
             ),
         ] {
             let prompt = format!("Hello [[fault:{fault}]]");
-            let body = couple.body(CallParams {
+            let body = pair.body(CallParams {
                 prompt: &prompt,
                 ..CallParams::default()
             });
-            let got = couple.call_model(house, &couple.model(), &body, &[]).await;
-            is(couple, &got, &row).map_err(|what| format!("{fault}: {what}"))?;
-            let usage = row_of(house, &got).await;
+            let got = pair.call_model(harness, &pair.model(), &body, &[]).await;
+            is(pair, &got, &row).map_err(|what| format!("{fault}: {what}"))?;
+            let usage = row_of(harness, &got).await;
             same("outcome", usage.outcome.as_str(), "upstream_failed")?;
             if row.status == 429 {
                 let seconds = got.header("retry-after").ok_or("no retry-after")?;
@@ -280,23 +280,23 @@ async fn upstream_errors_are_reported_in_the_callers_format_and_are_free() {
             // A channel that failed rests for a while.
             rests.rest();
         }
-        cost_nothing(house).await
+        cost_nothing(harness).await
     })
     .await;
 }
 
 #[tokio::test]
 async fn what_an_upstream_says_about_the_request_goes_back_in_the_callers_shape() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
-        let body = couple.body(CallParams {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
+        let body = pair.body(CallParams {
             prompt: "Hello [[fault:status:400]]",
             ..CallParams::default()
         });
-        let got = couple.call_model(house, &couple.model(), &body, &[]).await;
+        let got = pair.call_model(harness, &pair.model(), &body, &[]).await;
         same("status", got.status.as_u16(), 400).map_err(|it| format!("{it}: {}", got.text()))?;
-        let error = wrong(couple.caller, &got.json());
-        let word = match couple.caller {
+        let error = wrong(pair.caller, &got.json());
+        let word = match pair.caller {
             ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Messages => "invalid_request_error",
             ClientFormat::Gemini => "INVALID_ARGUMENT",
         };
@@ -304,23 +304,23 @@ async fn what_an_upstream_says_about_the_request_goes_back_in_the_callers_shape(
         same("request_id", error.request_id, got.header("x-request-id"))?;
         same("charged", error.charged.unwrap_or(false), false)?;
         same("words", error.message.is_empty(), false)?;
-        let usage = row_of(house, &got).await;
+        let usage = row_of(harness, &got).await;
         same("outcome", usage.outcome.as_str(), "refused")?;
-        cost_nothing(house).await
+        cost_nothing(harness).await
     })
     .await;
 }
 
 #[tokio::test]
 async fn an_error_in_mid_stream_is_the_formats_own_event_and_the_end() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::streamed(), async |house, couple| {
-        let before = house.posted_at_rest().await;
-        let body = couple.body(CallParams {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::streamed(), async |harness, pair| {
+        let before = harness.posted_at_rest().await;
+        let body = pair.body(CallParams {
             prompt: "Hello [[tokens:20]] [[fault:error_frame_mid_stream:9]]",
             ..CallParams::default()
         });
-        let got = couple.call_model(house, &couple.model(), &body, &[]).await;
+        let got = pair.call_model(harness, &pair.model(), &body, &[]).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
         let error = error_inside(&got).ok_or("no error inside")?;
         let row = Row {
@@ -330,22 +330,22 @@ async fn an_error_in_mid_stream_is_the_formats_own_event_and_the_end() {
             family: "upstream_error",
             param: None,
         };
-        is_shaped(couple, &got, &error, &row)?;
+        is_shaped(pair, &got, &error, &row)?;
         let frames = Sse::all(&got.text());
         let last = frames.last().unwrap();
-        match couple.caller {
+        match pair.caller {
             ClientFormat::Chat | ClientFormat::Gemini => same("event", last.event.as_deref(), None)?,
             ClientFormat::Messages => same("event", last.event.as_deref(), Some("error"))?,
             // Codex looks for this one; the SDKs stop at the `error` before it.
             ClientFormat::Responses => same("event", last.event.as_deref(), Some("response.failed"))?,
         }
-        let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
+        let ends = frames.iter().filter(|it| is_ending(pair.caller, it));
         same("endings", ends.count(), 0)?;
-        let usage = row_of(house, &got).await;
+        let usage = row_of(harness, &got).await;
         same("outcome", usage.outcome.as_str(), "upstream_failed")?;
-        same("left", house.posted_at_rest().await, before)?;
+        same("left", harness.posted_at_rest().await, before)?;
         // One good call, or the channel would rest after a few bad ones.
-        let after = couple.call(house, &ask(couple)).await;
+        let after = pair.call(harness, &ask(pair)).await;
         same("after", after.status.as_u16(), 200)
     })
     .await;

@@ -1,6 +1,6 @@
 //! Every kind of token that an upstream tells apart is billed at its own face's price, whoever asks.
 
-use crate::format_pairs::{FormatPair, house, in_each, same, unit};
+use crate::format_pairs::{FormatPair, harness, in_each, same, unit};
 use crate::test_gateway::TestOptions;
 use crate::client_encode::{ClientFormat, CallParams};
 
@@ -11,37 +11,37 @@ fn long(directives: &str) -> String {
 
 fn of(upstream: ClientFormat) -> Vec<FormatPair> {
     let all = FormatPair::all().into_iter();
-    all.filter(|couple| couple.upstream == upstream).collect()
+    all.filter(|pair| pair.upstream == upstream).collect()
 }
 
 #[tokio::test]
 async fn tokens_read_from_a_cache_have_their_own_price() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let prompt = long("[[tokens:5]] [[cached:20]]");
         let wanted = CallParams {
             prompt: &prompt,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let (row, _) = pair.billed(harness, (&got, &received)).await?;
         same("cache_read", unit(&row, "cache_read"), 20)?;
-        same("shown cached", heard.tokens.cached, 20)
+        same("shown cached", received.tokens.cached, 20)
     })
     .await;
 }
 
 #[tokio::test]
 async fn cache_writes_have_one_price_for_five_minutes_and_one_for_an_hour() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, of(ClientFormat::Messages), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, of(ClientFormat::Messages), async |harness, pair| {
         let prompt = long("[[tokens:5]] [[cached:10]] [[written_5m:7]] [[written_1h:3]]");
         let wanted = CallParams {
             prompt: &prompt,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let (row, _) = pair.billed(harness, (&got, &received)).await?;
         same("cache_read", unit(&row, "cache_read"), 10)?;
         same("cache_write", unit(&row, "cache_write"), 7)?;
         same("cache_write_1h", unit(&row, "cache_write_1h"), 3)
@@ -51,15 +51,15 @@ async fn cache_writes_have_one_price_for_five_minutes_and_one_for_an_hour() {
 
 #[tokio::test]
 async fn cache_writes_of_the_responses_format_are_billed_as_such() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, of(ClientFormat::Responses), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, of(ClientFormat::Responses), async |harness, pair| {
         let prompt = long("[[tokens:5]] [[cached:10]] [[cache_write:7]]");
         let wanted = CallParams {
             prompt: &prompt,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let (row, truth) = couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let (row, truth) = pair.billed(harness, (&got, &received)).await?;
         same("cache_write", unit(&row, "cache_write"), 7)?;
         same("input", unit(&row, "input"), truth.prompt_tokens - 17)
     })
@@ -68,26 +68,26 @@ async fn cache_writes_of_the_responses_format_are_billed_as_such() {
 
 #[tokio::test]
 async fn thoughts_are_output_and_shown_apart() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "Think [[tokens:5]] [[reasoning:9]]",
             thinks: true,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let (row, _) = pair.billed(harness, (&got, &received)).await?;
         same("output", unit(&row, "output"), 14)?;
-        same("shown output", heard.tokens.output, 14)?;
-        same("shown thoughts", heard.tokens.reasoning, 9)
+        same("shown output", received.tokens.output, 14)?;
+        same("shown thoughts", received.tokens.reasoning, 9)
     })
     .await;
 }
 
 #[tokio::test]
 async fn sound_and_pictures_that_google_tells_apart_have_their_own_prices() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, of(ClientFormat::Gemini), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, of(ClientFormat::Gemini), async |harness, pair| {
         let details = "[[prompt_detail:IMAGE:258]] [[prompt_detail:AUDIO:32]] \
                        [[answer_detail:IMAGE:6]] [[answer_detail:AUDIO:4]] [[tool_prompt:7]]";
         let prompt = long(&format!("[[tokens:5]] {details}"));
@@ -95,8 +95,8 @@ async fn sound_and_pictures_that_google_tells_apart_have_their_own_prices() {
             prompt: &prompt,
             ..CallParams::default()
         };
-        let (got, heard) = couple.ask(house, wanted).await?;
-        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        let (got, received) = pair.ask(harness, wanted).await?;
+        let (row, _) = pair.billed(harness, (&got, &received)).await?;
         for (face, tokens) in [
             ("image_input", 258),
             ("audio_input", 32),

@@ -5,13 +5,13 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::format_pairs::{FormatPair, house, in_each, last_served, same};
+use crate::format_pairs::{FormatPair, harness, in_each, last_served, same};
 use crate::client_decode::wrong;
 use crate::test_gateway::{CANARY, GatewayResponse, TestGateway, TestOptions};
 use crate::client_encode::{ClientFormat, CallParams};
 
-fn ask(couple: FormatPair) -> Value {
-    couple.body(CallParams {
+fn ask(pair: FormatPair) -> Value {
+    pair.body(CallParams {
         prompt: "Hello [[tokens:2]]",
         ..CallParams::default()
     })
@@ -23,7 +23,7 @@ fn whole() -> Vec<FormatPair> {
 
 #[tokio::test]
 async fn versions_and_betas_go_on_in_their_own_format_alone() {
-    let house = house(TestOptions::default()).await;
+    let harness = harness(TestOptions::default()).await;
     let flags = [
         ("anthropic-version", "2024-01-02"),
         ("anthropic-beta", "one-2025-01-01,two-2025-02-02"),
@@ -31,17 +31,17 @@ async fn versions_and_betas_go_on_in_their_own_format_alone() {
         ("x-goog-api-client", "genai-py/1.0"),
         ("cookie", "a=b"),
     ];
-    in_each(&house, FormatPair::all(), async |house, couple| {
-        let got = couple.call_with(house, &ask(couple), &flags).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
+        let got = pair.call_with(harness, &ask(pair), &flags).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
-        let truth = last_served(&house.simulator).await?;
+        let truth = last_served(&harness.simulator).await?;
         let header = |name: &str| {
             let mut all = truth.headers.iter();
             all.find(|(key, _)| key == name)
                 .map(|(_, value)| value.as_str())
         };
-        let own = couple.caller == ClientFormat::Messages && couple.upstream == ClientFormat::Messages;
-        let version = match (own, couple.upstream) {
+        let own = pair.caller == ClientFormat::Messages && pair.upstream == ClientFormat::Messages;
+        let version = match (own, pair.upstream) {
             (true, _) => Some("2024-01-02"),
             (false, ClientFormat::Messages) => Some("2023-06-01"),
             (false, ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Gemini) => None,
@@ -64,27 +64,27 @@ async fn versions_and_betas_go_on_in_their_own_format_alone() {
 // covers: D-1-22, D-1-23
 #[tokio::test]
 async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
-    let house = house(TestOptions::default()).await;
+    let harness = harness(TestOptions::default()).await;
     let own = whole();
     let own = own.into_iter().filter(|it| it.caller == it.upstream);
-    in_each(&house, own.collect(), async |house, couple| {
+    in_each(&harness, own.collect(), async |harness, pair| {
         let send = async |path: &str, name: &'static str, value: &str| {
-            let bytes = Bytes::from(ask(couple).to_string());
+            let bytes = Bytes::from(ask(pair).to_string());
             // An empty `authorization` stands for none.
             let extra = [("authorization", ""), (name, value)];
-            GatewayResponse::read(house.send_with(Method::POST, path, bytes, &extra).await).await
+            GatewayResponse::read(harness.send_with(Method::POST, path, bytes, &extra).await).await
         };
-        let path = couple.caller.path(&couple.model(), false);
-        let bearer = format!("Bearer {}", house.key);
+        let path = pair.caller.path(&pair.model(), false);
+        let bearer = format!("Bearer {}", harness.key);
         for (name, value) in [
             ("authorization", bearer.as_str()),
-            ("x-api-key", &house.key),
-            ("x-goog-api-key", &house.key),
+            ("x-api-key", &harness.key),
+            ("x-goog-api-key", &harness.key),
         ] {
             let got = send(&path, name, value).await;
             same(name, got.status.as_u16(), 200)?;
         }
-        let named = format!("{path}?key={}", house.key);
+        let named = format!("{path}?key={}", harness.key);
         same(
             "?key=",
             send(&named, "accept", "*/*").await.status.as_u16(),
@@ -92,12 +92,12 @@ async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
         )?;
         let none = send(&path, "accept", "*/*").await;
         same("none", none.status.as_u16(), 401)?;
-        let error = wrong(couple.caller, &none.json());
+        let error = wrong(pair.caller, &none.json());
         same("code", error.code.as_str(), "invalid_api_key")?;
         // Of several, `Authorization` counts.
-        let bytes = Bytes::from(ask(couple).to_string());
+        let bytes = Bytes::from(ask(pair).to_string());
         let both = [("x-api-key", "sk-tl-other")];
-        let got = GatewayResponse::read(house.send_with(Method::POST, &path, bytes, &both).await).await;
+        let got = GatewayResponse::read(harness.send_with(Method::POST, &path, bytes, &both).await).await;
         same("several", got.status.as_u16(), 200)
     })
     .await;
@@ -105,14 +105,14 @@ async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
 
 #[tokio::test]
 async fn every_answer_of_every_format_names_its_call_twice() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
-        let good = couple.call(house, &ask(couple)).await;
-        let mut body = ask(couple);
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
+        let good = pair.call(harness, &ask(pair)).await;
+        let mut body = ask(pair);
         body["messages"] = json!(7);
         body["input"] = json!(7);
         body["contents"] = json!(7);
-        let bad = couple.call(house, &body).await;
+        let bad = pair.call(harness, &body).await;
         same("bad", bad.status.as_u16(), 400)?;
         for got in [&good, &bad] {
             let id = got.header("x-request-id").ok_or("no x-request-id")?;
@@ -120,7 +120,7 @@ async fn every_answer_of_every_format_names_its_call_twice() {
             same("begins", id.starts_with("req_"), true)?;
         }
         let kind = good.header("content-type").unwrap_or_default();
-        let wanted = if couple.stream {
+        let wanted = if pair.stream {
             "text/event-stream; charset=utf-8"
         } else {
             "application/json"
@@ -145,19 +145,19 @@ billing_unit = "tokens"
 standard = { input = 2000000, output = 8000000 }
 "#;
 
-async fn post(house: &TestGateway, path: &str, body: &Value) -> GatewayResponse {
+async fn post(harness: &TestGateway, path: &str, body: &Value) -> GatewayResponse {
     let bytes = Bytes::from(body.to_string());
-    GatewayResponse::read(house.send(Method::POST, path, bytes).await).await
+    GatewayResponse::read(harness.send(Method::POST, path, bytes).await).await
 }
 
 // covers: G-1-07, G-1-08, D-7-CHAT-14
 #[tokio::test]
 async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
-    let house = house(TestOptions::default()).await;
-    house.sell(DOORS).await;
-    let base = house.simulator.base_url();
+    let harness = harness(TestOptions::default()).await;
+    harness.sell(DOORS).await;
+    let base = harness.simulator.base_url();
     let models = [("gemini-without", "sim-fast"), ("other-with", "sim-fast")];
-    house.channel("doors", &base, 0, &models).await;
+    harness.channel("doors", &base, 0, &models).await;
     let wanted = CallParams {
         prompt: "Hello [[tokens:2]]",
         ..CallParams::default()
@@ -170,25 +170,25 @@ async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
         ("other-with", vec![ClientFormat::Chat]),
         ("gemini-to-chat", ClientFormat::ALL.to_vec()),
     ] {
-        for tongue in ClientFormat::ALL {
-            let body = tongue.body(model, &wanted);
-            let got = post(&house, &tongue.path(model, false), &body).await;
-            if open.contains(&tongue) {
-                assert_eq!(got.status, 200, "{model} {tongue}: {}", got.text());
+        for client_format in ClientFormat::ALL {
+            let body = client_format.body(model, &wanted);
+            let got = post(&harness, &client_format.path(model, false), &body).await;
+            if open.contains(&client_format) {
+                assert_eq!(got.status, 200, "{model} {client_format}: {}", got.text());
                 continue;
             }
-            assert_eq!(got.status, 400, "{model} {tongue}: {}", got.text());
-            let error = wrong(tongue, &got.json());
-            assert_eq!(error.code, "endpoint_not_supported", "{model} {tongue}");
+            assert_eq!(got.status, 400, "{model} {client_format}: {}", got.text());
+            let error = wrong(client_format, &got.json());
+            assert_eq!(error.code, "endpoint_not_supported", "{model} {client_format}");
         }
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-4-23, D-4-24, G-4-04, G-9-02
 #[tokio::test]
 async fn geminis_verbs_are_served_under_both_versions_as_events_and_as_an_array() {
-    let house = house(TestOptions::default()).await;
+    let harness = harness(TestOptions::default()).await;
     let wanted = CallParams {
         prompt: "Hello [[tokens:6]]",
         ..CallParams::default()
@@ -198,12 +198,12 @@ async fn geminis_verbs_are_served_under_both_versions_as_events_and_as_an_array(
         let body = ClientFormat::Gemini.body(&model, &wanted);
         for version in ["v1beta", "v1"] {
             let path = format!("/{version}/models/{model}");
-            let whole = post(&house, &format!("{path}:generateContent"), &body).await;
+            let whole = post(&harness, &format!("{path}:generateContent"), &body).await;
             assert_eq!(whole.status, 200, "{upstream}: {}", whole.text());
             let stream = format!("{path}:streamGenerateContent");
-            let events = post(&house, &format!("{stream}?alt=sse"), &body).await;
+            let events = post(&harness, &format!("{stream}?alt=sse"), &body).await;
             assert!(events.text().starts_with("data: {"), "{}", events.text());
-            let array = post(&house, &stream, &body).await;
+            let array = post(&harness, &stream, &body).await;
             assert_eq!(array.status, 200, "{upstream}: {}", array.text());
             let kind = array.header("content-type").unwrap();
             assert!(kind.starts_with("application/json"), "{upstream}: {kind}");
@@ -218,15 +218,15 @@ async fn geminis_verbs_are_served_under_both_versions_as_events_and_as_an_array(
             assert!(last["usageMetadata"]["cost"].is_number(), "{last}");
         }
     }
-    house.posted_at_rest().await;
-    house.audit().await;
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }
 
 // covers: G-2.1-03, G-4.1-02, D-7-CHAT-01, D-7-CHAT-02
 #[tokio::test]
 async fn the_conversation_stands_in_the_formats_own_field_and_must_be_there() {
-    let house = house(TestOptions::default()).await;
-    for (tongue, field) in [
+    let harness = harness(TestOptions::default()).await;
+    for (client_format, field) in [
         (ClientFormat::Chat, "messages"),
         (ClientFormat::Messages, "messages"),
         (ClientFormat::Responses, "input"),
@@ -237,25 +237,25 @@ async fn the_conversation_stands_in_the_formats_own_field_and_must_be_there() {
             prompt: "Hello",
             ..CallParams::default()
         };
-        let whole = tongue.body(model, &wanted);
+        let whole = client_format.body(model, &wanted);
         let mut without = whole.clone();
-        let told = without.as_object_mut().unwrap().remove(field).unwrap();
+        let reported = without.as_object_mut().unwrap().remove(field).unwrap();
         let mut elsewhere = without.clone();
         let other = if field == "messages" {
             "input"
         } else {
             "messages"
         };
-        elsewhere[other] = told;
+        elsewhere[other] = reported;
         for body in [without, elsewhere] {
-            let got = post(&house, &tongue.path(model, false), &body).await;
-            assert_eq!(got.status, 400, "{tongue}: {}", got.text());
-            let error = wrong(tongue, &got.json());
+            let got = post(&harness, &client_format.path(model, false), &body).await;
+            assert_eq!(got.status, 400, "{client_format}: {}", got.text());
+            let error = wrong(client_format, &got.json());
             assert!(error.message.contains(&format!("`{field}`")), "{error:?}");
-            if tongue != ClientFormat::Messages {
-                assert_eq!(error.param.as_deref(), Some(field), "{tongue}");
+            if client_format != ClientFormat::Messages {
+                assert_eq!(error.param.as_deref(), Some(field), "{client_format}");
             }
         }
     }
-    assert!(house.simulator.requests().is_empty());
+    assert!(harness.simulator.requests().is_empty());
 }

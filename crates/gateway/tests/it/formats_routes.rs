@@ -9,7 +9,7 @@ use trunkline_simulator::{Fault, Simulator};
 use trunkline_store::channels::{self, ChannelState};
 
 use crate::format_pairs::{
-    FormatPair, channel_for, charged, house, in_each, last_served, nanos, price, quote, row_of, same,
+    FormatPair, channel_for, charged, harness, in_each, last_served, nanos, price, quote, row_of, same,
 };
 use crate::client_decode::{DecodedAnswer, and_says, wrong};
 use crate::test_gateway::{TestGateway, TestOptions};
@@ -25,28 +25,28 @@ async fn simulator() -> Simulator {
 }
 
 /// A request for a model that several channels serve.
-fn asking(couple: FormatPair, model: &str, wanted: CallParams<'_>) -> Value {
-    let stream = couple.stream;
-    couple.caller.body(model, &CallParams { stream, ..wanted })
+fn asking(pair: FormatPair, model: &str, wanted: CallParams<'_>) -> Value {
+    let stream = pair.stream;
+    pair.caller.body(model, &CallParams { stream, ..wanted })
 }
 
 /// Takes channels away again, however a try with them went.
-async fn without(house: &TestGateway, names: &[String], tried: Result<(), String>) -> Result<(), String> {
+async fn without(harness: &TestGateway, names: &[String], tried: Result<(), String>) -> Result<(), String> {
     for name in names {
-        drain(house, name).await;
+        drain(harness, name).await;
     }
     tried
 }
 
-async fn drain(house: &TestGateway, name: &str) {
-    let mut tx = house.console.begin().await.unwrap();
+async fn drain(harness: &TestGateway, name: &str) {
+    let mut tx = harness.console.begin().await.unwrap();
     let Some(found) = channels::find(&mut tx, name).await.unwrap() else {
         return;
     };
     let state = ChannelState::Draining;
     channels::set_state(&mut tx, found.id, state).await.unwrap();
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
 }
 
 // covers: D-7-CHAT-15
@@ -64,52 +64,52 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
             whole_wait: Duration::from_millis(1_500),
             ..Settings::default()
         };
-        let house = house(TestOptions {
+        let harness = harness(TestOptions {
             settings,
             ..TestOptions::default()
         })
         .await;
-        let mut couples = FormatPair::all();
-        couples.retain(|couple| couple.caller != couple.upstream);
+        let mut pairs = FormatPair::all();
+        pairs.retain(|pair| pair.caller != pair.upstream);
         // A stream waits for its first byte as long as the provider's file says; a whole answer less here.
-        couples.retain(|couple| !(couple.stream && fault == Fault::HangBeforeHeaders));
-        in_each(&house, couples, async |house, couple| {
+        pairs.retain(|pair| !(pair.stream && fault == Fault::HangBeforeHeaders));
+        in_each(&harness, pairs, async |harness, pair| {
             // First the caller's own format fails over to another, then the other way round.
             for (first, second) in [
-                (couple.caller, couple.upstream),
-                (couple.upstream, couple.caller),
+                (pair.caller, pair.upstream),
+                (pair.upstream, pair.caller),
             ] {
                 let (bad, good) = (simulator().await, simulator().await);
                 bad.plan(always(fault));
                 let names = [
-                    format!("bad {couple} {first}"),
-                    format!("good {couple} {first}"),
+                    format!("bad {pair} {first}"),
+                    format!("good {pair} {first}"),
                 ];
-                channel_for(house, &names[0], first, &bad, 0, &MODELS).await;
-                channel_for(house, &names[1], second, &good, 10, &MODELS).await;
+                channel_for(harness, &names[0], first, &bad, 0, &MODELS).await;
+                channel_for(harness, &names[1], second, &good, 10, &MODELS).await;
                 let tried = async {
-                    let before = house.posted_at_rest().await;
+                    let before = harness.posted_at_rest().await;
                     let body = asking(
-                        couple,
+                        pair,
                         MANY,
                         CallParams {
                             prompt: "Hello [[tokens:4]]",
                             ..CallParams::default()
                         },
                     );
-                    let (got, heard) = couple.ask_again(house, MANY, &body).await?;
-                    same("words", heard.text.split_whitespace().count(), 4)?;
-                    let row = row_of(house, &got).await;
+                    let (got, received) = pair.ask_again(harness, MANY, &body).await?;
+                    same("words", received.text.split_whitespace().count(), 4)?;
+                    let row = row_of(harness, &got).await;
                     let truth = last_served(&good).await?;
                     same("asked first", bad.requests().len(), 1)?;
                     same("asked then", good.requests().len(), 1)?;
-                    same("shown output", heard.tokens.output, truth.completion_tokens)?;
+                    same("shown output", received.tokens.output, truth.completion_tokens)?;
                     same("charge", charged(&row), price(&row))?;
-                    let left = house.posted_at_rest().await;
+                    let left = harness.posted_at_rest().await;
                     same("one charge", left, before - charged(&row))?;
                     Ok(())
                 };
-                without(house, &names, tried.await).await?;
+                without(harness, &names, tried.await).await?;
             }
             Ok(())
         })
@@ -119,19 +119,19 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
 
 #[tokio::test]
 async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
-    let house = house(TestOptions::default()).await;
+    let harness = harness(TestOptions::default()).await;
     let own: Vec<FormatPair> = FormatPair::all().into_iter().filter(|it| !it.stream).collect();
-    in_each(&house, own, async |house, couple| {
+    in_each(&harness, own, async |harness, pair| {
         let (one, two) = (simulator().await, simulator().await);
-        let names = [format!("one {couple}"), format!("two {couple}")];
-        channel_for(house, &names[0], couple.upstream, &one, 0, &MODELS).await;
-        channel_for(house, &names[1], couple.upstream, &two, 0, &MODELS).await;
+        let names = [format!("one {pair}"), format!("two {pair}")];
+        channel_for(harness, &names[0], pair.upstream, &one, 0, &MODELS).await;
+        channel_for(harness, &names[1], pair.upstream, &two, 0, &MODELS).await;
         let tried = async {
             for number in 0..12 {
                 let before = (one.requests().len(), two.requests().len());
                 let prompt = format!("Talk {number} about ships [[tokens:3]]");
                 let mut body = asking(
-                    couple,
+                    pair,
                     MANY,
                     CallParams {
                         prompt: &prompt,
@@ -139,9 +139,9 @@ async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
                     },
                 );
                 for turn in 0..3 {
-                    let (_, heard) = couple.ask_again(house, MANY, &body).await?;
-                    body = heard.sent_back(couple.caller, body);
-                    body = and_says(couple.caller, body, &format!("And then? {turn}"));
+                    let (_, received) = pair.ask_again(harness, MANY, &body).await?;
+                    body = received.sent_back(pair.caller, body);
+                    body = and_says(pair.caller, body, &format!("And then? {turn}"));
                 }
                 let went = (
                     one.requests().len() - before.0,
@@ -154,20 +154,20 @@ async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
             same("spread", spread, true)?;
             Ok(())
         };
-        without(house, &names, tried.await).await
+        without(harness, &names, tried.await).await
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_reasoning_block_is_sticky_and_dropped_elsewhere_with_a_warning() {
-    let house = house(TestOptions::default()).await;
-    let mut couples = FormatPair::all();
-    couples.retain(|couple| couple.upstream != ClientFormat::Chat);
-    in_each(&house, couples, async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    let mut pairs = FormatPair::all();
+    pairs.retain(|pair| pair.upstream != ClientFormat::Chat);
+    in_each(&harness, pairs, async |harness, pair| {
         let (one, two) = (simulator().await, simulator().await);
-        let names = [format!("one {couple}"), format!("two {couple}")];
-        channel_for(house, &names[0], couple.upstream, &one, 10, &MODELS).await;
+        let names = [format!("one {pair}"), format!("two {pair}")];
+        channel_for(harness, &names[0], pair.upstream, &one, 10, &MODELS).await;
         let tried = async {
             let wanted = CallParams {
                 prompt: "Think about it [[reasoning:6]] [[tool:get_weather]]",
@@ -175,25 +175,25 @@ async fn a_reasoning_block_is_sticky_and_dropped_elsewhere_with_a_warning() {
                 thinks: true,
                 ..CallParams::default()
             };
-            let body = asking(couple, THINKER, wanted);
-            let (_, heard) = couple.ask_again(house, THINKER, &body).await?;
-            let next = heard.sent_back(couple.caller, body);
+            let body = asking(pair, THINKER, wanted);
+            let (_, received) = pair.ask_again(harness, THINKER, &body).await?;
+            let next = received.sent_back(pair.caller, body);
             // A channel that would be asked first, were there no thoughts of another.
-            channel_for(house, &names[1], couple.upstream, &two, 0, &MODELS).await;
-            let (got, _) = couple.ask_again(house, THINKER, &next).await?;
+            channel_for(harness, &names[1], pair.upstream, &two, 0, &MODELS).await;
+            let (got, _) = pair.ask_again(harness, THINKER, &next).await?;
             same(
                 "asked at home",
                 (one.requests().len(), two.requests().len()),
                 (2, 0),
             )?;
-            let row = row_of(house, &got).await;
+            let row = row_of(harness, &got).await;
             let dropped = row
                 .warnings
                 .iter()
                 .any(|code| code == "translation_dropped");
             same("warned", dropped, false)?;
-            drain(house, &names[0]).await;
-            let (got, _) = couple.ask_again(house, THINKER, &next).await?;
+            drain(harness, &names[0]).await;
+            let (got, _) = pair.ask_again(harness, THINKER, &next).await?;
             same("asked elsewhere", two.requests().len(), 1)?;
             let sent = String::from_utf8(two.requests()[0].body.to_vec()).unwrap();
             same("mark", sent.contains("tlsig1"), false)?;
@@ -201,13 +201,13 @@ async fn a_reasoning_block_is_sticky_and_dropped_elsewhere_with_a_warning() {
             same("warned", warnings.contains("translation_dropped"), true)
                 .map_err(|what| format!("{what}: {warnings:?}"))?;
             let strict = [("trunkline-strict", "true")];
-            let got = couple.call_model(house, THINKER, &next, &strict).await;
+            let got = pair.call_model(harness, THINKER, &next, &strict).await;
             same("strict", got.status.as_u16(), 400)
                 .map_err(|it| format!("{it}: {}", got.text()))?;
             same("asked", two.requests().len(), 1)?;
             Ok(())
         };
-        without(house, &names, tried.await).await
+        without(harness, &names, tried.await).await
     })
     .await;
 }
@@ -217,8 +217,8 @@ fn lost(warnings: &[String]) -> bool {
 }
 
 /// A field of the caller's format that an upstream of another has no word for.
-fn unspeakable(couple: FormatPair) -> (&'static str, Value) {
-    match (couple.caller, couple.upstream) {
+fn unspeakable(pair: FormatPair) -> (&'static str, Value) {
+    match (pair.caller, pair.upstream) {
         (ClientFormat::Chat, _) => ("logit_bias", json!({ "50256": -100 })),
         (ClientFormat::Messages, ClientFormat::Gemini) => ("inference_geo", json!("global")),
         (ClientFormat::Messages, _) => ("top_k", json!(5)),
@@ -232,19 +232,19 @@ fn unspeakable(couple: FormatPair) -> (&'static str, Value) {
 
 #[tokio::test]
 async fn untranslatable_fields_warn_and_are_refused_by_name_in_strict_mode() {
-    let house = house(TestOptions::default()).await;
-    let mut couples = FormatPair::all();
-    couples.retain(|couple| couple.caller != couple.upstream);
-    in_each(&house, couples, async |house, couple| {
-        let (field, value) = unspeakable(couple);
-        let mut body = couple.body(CallParams {
+    let harness = harness(TestOptions::default()).await;
+    let mut pairs = FormatPair::all();
+    pairs.retain(|pair| pair.caller != pair.upstream);
+    in_each(&harness, pairs, async |harness, pair| {
+        let (field, value) = unspeakable(pair);
+        let mut body = pair.body(CallParams {
             prompt: "Hello [[tokens:3]]",
             most: Some(50),
             ..CallParams::default()
         });
         body[field] = value;
-        let model = couple.model();
-        let got = couple.call_model(house, &model, &body, &[]).await;
+        let model = pair.model();
+        let got = pair.call_model(harness, &model, &body, &[]).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
         let warnings = got.header("trunkline-warnings").unwrap_or_default();
         same(
@@ -253,61 +253,61 @@ async fn untranslatable_fields_warn_and_are_refused_by_name_in_strict_mode() {
             true,
         )
         .map_err(|what| format!("{what}: {warnings:?}"))?;
-        let row = row_of(house, &got).await;
+        let row = row_of(harness, &got).await;
         same("row", lost(&row.warnings), true)?;
-        let quoted = quote(house, couple, &model, &body).await.json();
+        let quoted = quote(harness, pair, &model, &body).await.json();
         let noted = quoted["fields"].as_array().into_iter().flatten();
         let noted = noted.filter(|note| note["field"] == field);
         same("noted", noted.count(), 1).map_err(|what| format!("{what}: {quoted:#}"))?;
-        let asked = house.simulator.requests().len();
-        let before = house.posted_at_rest().await;
+        let asked = harness.simulator.requests().len();
+        let before = harness.posted_at_rest().await;
         let strict = [("trunkline-strict", "true")];
-        let got = couple.call_model(house, &model, &body, &strict).await;
-        let told = |what: String| format!("{what}: {}", got.text());
-        same("status", got.status.as_u16(), 400).map_err(told)?;
-        let error = wrong(couple.caller, &got.json());
-        same("code", error.code.as_str(), "translation_dropped").map_err(told)?;
-        match couple.caller {
+        let got = pair.call_model(harness, &model, &body, &strict).await;
+        let reported = |what: String| format!("{what}: {}", got.text());
+        same("status", got.status.as_u16(), 400).map_err(reported)?;
+        let error = wrong(pair.caller, &got.json());
+        same("code", error.code.as_str(), "translation_dropped").map_err(reported)?;
+        match pair.caller {
             ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Gemini => {
-                same("param", error.param.as_deref(), Some(field)).map_err(told)?;
+                same("param", error.param.as_deref(), Some(field)).map_err(reported)?;
             }
             ClientFormat::Messages => {
-                same("field", error.message.contains(&format!("`{field}`")), true).map_err(told)?;
+                same("field", error.message.contains(&format!("`{field}`")), true).map_err(reported)?;
             }
         }
-        same("asked", house.simulator.requests().len(), asked)?;
-        same("left", house.posted_at_rest().await, before)
+        same("asked", harness.simulator.requests().len(), asked)?;
+        same("left", harness.posted_at_rest().await, before)
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_charge_lies_within_the_quote_of_its_call_in_every_pair() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
-        let body = couple.body(CallParams {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
+        let body = pair.body(CallParams {
             prompt: "Tell me about the harbour [[tokens:9]]",
             system: Some("Be brief"),
             tools: true,
             most: Some(300),
             ..CallParams::default()
         });
-        let model = couple.model();
-        let before = house.posted_at_rest().await;
-        let quoted = quote(house, couple, &model, &body).await;
+        let model = pair.model();
+        let before = harness.posted_at_rest().await;
+        let quoted = quote(harness, pair, &model, &body).await;
         same("status", quoted.status.as_u16(), 200)
             .map_err(|it| format!("{it}: {}", quoted.text()))?;
         let quoted = quoted.json();
-        same("free", house.posted_at_rest().await, before)?;
+        same("free", harness.posted_at_rest().await, before)?;
         let lines = quoted["lines"].as_array().ok_or("no lines")?;
         same("lines", lines.len() >= 2, true)?;
         same("codes", quoted["warnings"].is_array(), true)?;
         let id = quoted["id"].as_str().ok_or("no id")?;
         let locked = [("trunkline-quote", id)];
-        let got = couple.call_model(house, &model, &body, &locked).await;
+        let got = pair.call_model(harness, &model, &body, &locked).await;
         same("status", got.status.as_u16(), 200).map_err(|it| format!("{it}: {}", got.text()))?;
-        let heard = DecodedAnswer::of(couple.caller, &got, couple.stream);
-        let (row, _) = couple.billed(house, (&got, &heard)).await?;
+        let received = DecodedAnswer::of(pair.caller, &got, pair.stream);
+        let (row, _) = pair.billed(harness, (&got, &received)).await?;
         let (least, most) = (&quoted["minimum_usd"], &quoted["maximum_usd"]);
         let usd = |value: &Value| nanos(value.as_str().unwrap());
         let bounds = usd(least)..=usd(most);
@@ -315,7 +315,7 @@ async fn a_charge_lies_within_the_quote_of_its_call_in_every_pair() {
             .map_err(|what| format!("{what}: {} {quoted:#}", charged(&row)))?;
         let mut other = body.clone();
         other["stop"] = json!("no");
-        let got = couple.call_model(house, &model, &other, &locked).await;
+        let got = pair.call_model(harness, &model, &other, &locked).await;
         same("another body", got.status.as_u16(), 409)
     })
     .await;

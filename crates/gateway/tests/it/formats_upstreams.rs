@@ -9,15 +9,15 @@ use trunkline_store::PolicyFields;
 use trunkline_types::RequestId;
 
 use crate::format_pairs::{
-    FormatPair, CoolDowns, base, charged, error_inside, house, in_each, is_ending, provider, row_of, same,
+    FormatPair, CoolDowns, base, charged, error_inside, harness, in_each, is_ending, provider, row_of, same,
     shop,
 };
 use crate::client_decode::{Sse, wrong};
 use crate::test_gateway::{ChannelOptions, GatewayResponse, TestOptions, account};
 use crate::client_encode::{ClientFormat, CallParams};
 
-fn asking(couple: FormatPair, prompt: &str) -> serde_json::Value {
-    couple.body(CallParams {
+fn asking(pair: FormatPair, prompt: &str) -> serde_json::Value {
+    pair.body(CallParams {
         prompt,
         ..CallParams::default()
     })
@@ -32,41 +32,41 @@ async fn an_upstream_that_cannot_be_reached_is_502_in_every_pair() {
         ("no TLS there", "https://{}"),
     ] {
         let rests = CoolDowns::new();
-        let house = shop(TestOptions {
+        let harness = shop(TestOptions {
             clock: rests.clock(),
             ..TestOptions::default()
         })
         .await;
-        let own = format!("http://{}", house.simulator.address());
-        let place = house.simulator.address().to_string();
+        let own = format!("http://{}", harness.simulator.address());
+        let place = harness.simulator.address().to_string();
         let other = wrong_address.replace("{}", &place);
         for speaks in ClientFormat::ALL {
-            let address = base(speaks, &house.simulator).replace(&own, &other);
+            let address = base(speaks, &harness.simulator).replace(&own, &other);
             let model = format!("gemini-to-{speaks}");
-            let wishes = ChannelOptions {
+            let options = ChannelOptions {
                 provider: Some(provider(speaks)),
                 ..ChannelOptions::default()
             };
             let models = [(model.as_str(), "sim-fast")];
-            house
-                .channel_with(speaks.word(), &address, &models, wishes)
+            harness
+                .channel_with(speaks.word(), &address, &models, options)
                 .await;
         }
-        in_each(&house, FormatPair::all(), async |house, couple| {
+        in_each(&harness, FormatPair::all(), async |harness, pair| {
             rests.rest();
-            let before = house.posted_at_rest().await;
-            let got = couple.call(house, &asking(couple, "Hello")).await;
-            let told = |wrong: String| format!("{what}: {wrong}: {}", got.text());
-            same("status", got.status.as_u16(), 502).map_err(told)?;
-            let error = wrong(couple.caller, &got.json());
-            same("code", error.code.as_str(), "upstream_error").map_err(told)?;
-            same("charged", error.charged.unwrap_or(false), false).map_err(told)?;
-            let row = row_of(house, &got).await;
-            same("outcome", row.outcome.as_str(), "upstream_failed").map_err(told)?;
-            same("left", house.posted_at_rest().await, before)
+            let before = harness.posted_at_rest().await;
+            let got = pair.call(harness, &asking(pair, "Hello")).await;
+            let reported = |wrong: String| format!("{what}: {wrong}: {}", got.text());
+            same("status", got.status.as_u16(), 502).map_err(reported)?;
+            let error = wrong(pair.caller, &got.json());
+            same("code", error.code.as_str(), "upstream_error").map_err(reported)?;
+            same("charged", error.charged.unwrap_or(false), false).map_err(reported)?;
+            let row = row_of(harness, &got).await;
+            same("outcome", row.outcome.as_str(), "upstream_failed").map_err(reported)?;
+            same("left", harness.posted_at_rest().await, before)
         })
         .await;
-        assert!(house.simulator.requests().is_empty(), "{what}");
+        assert!(harness.simulator.requests().is_empty(), "{what}");
     }
 }
 
@@ -78,38 +78,38 @@ async fn an_answer_without_measure_is_cut_off_and_costs_nothing_in_every_pair() 
         max_answer_bytes: 1_000_000,
         ..Settings::default()
     };
-    let house = house(TestOptions {
+    let harness = harness(TestOptions {
         settings,
         clock: rests.clock(),
         ..TestOptions::default()
     })
     .await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
         rests.rest();
-        let before = house.posted_at_rest().await;
-        let fault = if couple.stream {
+        let before = harness.posted_at_rest().await;
+        let fault = if pair.stream {
             "gigantic_frame:9000000"
         } else {
             "gigantic_body:9000000"
         };
         let prompt = format!("Hello [[fault:{fault}]]");
-        let got = couple.call(house, &asking(couple, &prompt)).await;
+        let got = pair.call(harness, &asking(pair, &prompt)).await;
         let cut: String = got.text().chars().take(2_000).collect();
-        let told = |wrong: String| format!("{wrong}: {cut}");
+        let reported = |wrong: String| format!("{wrong}: {cut}");
         let error = if got.status == 200 {
             let frames = Sse::all(&got.text());
-            let ends = frames.iter().filter(|it| is_ending(couple.caller, it));
-            same("endings", ends.count(), 0).map_err(told)?;
-            error_inside(&got).ok_or_else(|| told("no error inside".to_owned()))?
+            let ends = frames.iter().filter(|it| is_ending(pair.caller, it));
+            same("endings", ends.count(), 0).map_err(reported)?;
+            error_inside(&got).ok_or_else(|| reported("no error inside".to_owned()))?
         } else {
-            same("status", got.status.as_u16(), 502).map_err(told)?;
+            same("status", got.status.as_u16(), 502).map_err(reported)?;
             got.json()
         };
-        same("whole", got.status == 200 && !couple.stream, false).map_err(told)?;
-        let error = wrong(couple.caller, &error);
-        same("code", error.code.as_str(), "upstream_error").map_err(told)?;
-        same("charged", error.charged.unwrap_or(false), false).map_err(told)?;
-        same("left", house.posted_at_rest().await, before).map_err(told)
+        same("whole", got.status == 200 && !pair.stream, false).map_err(reported)?;
+        let error = wrong(pair.caller, &error);
+        same("code", error.code.as_str(), "upstream_error").map_err(reported)?;
+        same("charged", error.charged.unwrap_or(false), false).map_err(reported)?;
+        same("left", harness.posted_at_rest().await, before).map_err(reported)
     })
     .await;
 }
@@ -118,30 +118,30 @@ async fn an_answer_without_measure_is_cut_off_and_costs_nothing_in_every_pair() 
 #[tokio::test]
 async fn false_usage_is_charged_up_to_the_balance_in_every_pair() {
     const WALLET: i64 = 3_000_000;
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::all(), async |house, couple| {
-        let poor = account(&house.console, WALLET, 0).await;
-        let key = house.key_of(poor, PolicyFields::default()).await;
-        let body = couple.body(CallParams {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::all(), async |harness, pair| {
+        let poor = account(&harness.console, WALLET, 0).await;
+        let key = harness.key_of(poor, PolicyFields::default()).await;
+        let body = pair.body(CallParams {
             prompt: "Hi [[tokens:10]] [[fault:lying_usage:1000000]]",
             most: Some(20),
             ..CallParams::default()
         });
-        let path = couple.caller.path(&couple.model(), couple.stream);
-        let to = (house.address, key.as_str());
+        let path = pair.caller.path(&pair.model(), pair.stream);
+        let to = (harness.address, key.as_str());
         let bytes = Bytes::from(body.to_string());
-        let got = GatewayResponse::read(house.send_as(to, Method::POST, &path, bytes, &[]).await).await;
-        let told = |wrong: String| format!("{wrong}: {}", got.text());
-        same("status", got.status.as_u16(), 200).map_err(told)?;
-        if couple.stream {
-            same("error", error_inside(&got), None).map_err(told)?;
+        let got = GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+        let reported = |wrong: String| format!("{wrong}: {}", got.text());
+        same("status", got.status.as_u16(), 200).map_err(reported)?;
+        if pair.stream {
+            same("error", error_inside(&got), None).map_err(reported)?;
         }
         let request: RequestId = got.id().parse().unwrap();
-        let row = usage::find(&house.data, poor, request).await.unwrap();
-        let row = row.ok_or_else(|| told("no row".to_owned()))?;
-        same("outcome", row.outcome.as_str(), "complete").map_err(told)?;
+        let row = usage::find(&harness.data, poor, request).await.unwrap();
+        let row = row.ok_or_else(|| reported("no row".to_owned()))?;
+        same("outcome", row.outcome.as_str(), "complete").map_err(reported)?;
         let paid = charged(&row);
-        same("paid", paid > 0 && paid <= WALLET, true).map_err(|it| told(format!("{it} {paid}")))
+        same("paid", paid > 0 && paid <= WALLET, true).map_err(|it| reported(format!("{it} {paid}")))
     })
     .await;
 }

@@ -19,55 +19,55 @@ fn impatient() -> Settings {
     }
 }
 
-async fn connect(house: &TestGateway) -> TcpStream {
-    TcpStream::connect(house.address).await.unwrap()
+async fn connect(harness: &TestGateway) -> TcpStream {
+    TcpStream::connect(harness.address).await.unwrap()
 }
 
 /// Everything the other side says until it closes.
 async fn all(stream: &mut TcpStream) -> String {
-    let mut said = Vec::new();
-    let read = tokio::time::timeout(LONGEST, stream.read_to_end(&mut said)).await;
+    let mut reply = Vec::new();
+    let read = tokio::time::timeout(LONGEST, stream.read_to_end(&mut reply)).await;
     // A reset is a way to close, too.
     drop(read.expect("the connection is closed in time"));
-    String::from_utf8_lossy(&said).into_owned()
+    String::from_utf8_lossy(&reply).into_owned()
 }
 
-async fn still_serves(house: &TestGateway) {
-    let got = house.chat(&ask("Hello [[tokens:3]]")).await;
+async fn still_serves(harness: &TestGateway) {
+    let got = harness.chat(&ask("Hello [[tokens:3]]")).await;
     assert_eq!(got.status, 200, "{}", got.text());
 }
 
 #[tokio::test]
 async fn a_head_that_never_ends_is_not_waited_for() {
-    let house = TestGateway::with(impatient(), 10_000_000_000, 0).await;
-    let mut stream = connect(&house).await;
+    let harness = TestGateway::with(impatient(), 10_000_000_000, 0).await;
+    let mut stream = connect(&harness).await;
     let began = Instant::now();
     let half = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-slow: ";
     stream.write_all(half).await.unwrap();
-    let said = all(&mut stream).await;
+    let reply = all(&mut stream).await;
     assert!(
-        said.is_empty() || said.starts_with("HTTP/1.1 408"),
-        "{said}"
+        reply.is_empty() || reply.starts_with("HTTP/1.1 408"),
+        "{reply}"
     );
     assert!(began.elapsed() < Duration::from_secs(3));
-    still_serves(&house).await;
+    still_serves(&harness).await;
 }
 
 #[tokio::test]
 async fn a_body_that_never_ends_is_not_waited_for() {
-    let house = TestGateway::with(impatient(), 10_000_000_000, 0).await;
-    let mut stream = connect(&house).await;
+    let harness = TestGateway::with(impatient(), 10_000_000_000, 0).await;
+    let mut stream = connect(&harness).await;
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\ncontent-length: 1000\r\nconnection: close\r\n\r\n{{\"mo",
-        house.key
+        harness.key
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    let said = all(&mut stream).await;
-    assert!(said.starts_with("HTTP/1.1 408"), "{said}");
-    assert!(said.contains("request_timeout") && said.contains("\"charged\":false"));
-    assert_eq!(house.wallets().await, [10_000_000_000, 0, 0, 0]);
-    still_serves(&house).await;
+    let reply = all(&mut stream).await;
+    assert!(reply.starts_with("HTTP/1.1 408"), "{reply}");
+    assert!(reply.contains("request_timeout") && reply.contains("\"charged\":false"));
+    assert_eq!(harness.wallets().await, [10_000_000_000, 0, 0, 0]);
+    still_serves(&harness).await;
 }
 
 #[tokio::test]
@@ -79,81 +79,81 @@ async fn announced_bodies_reserve_their_bytes_before_they_arrive() {
         body_wait: Duration::from_secs(5),
         ..Settings::default()
     };
-    let house = TestGateway::with(settings, 10_000_000_000, 0).await;
+    let harness = TestGateway::with(settings, 10_000_000_000, 0).await;
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\n",
-        house.key
+        harness.key
     );
     let mut waiting = Vec::new();
     for length in ["content-length: 1000", "transfer-encoding: chunked"] {
         for _ in 0..5 {
-            let mut stream = connect(&house).await;
+            let mut stream = connect(&harness).await;
             let promise = format!("{head}{length}\r\n\r\n");
             stream.write_all(promise.as_bytes()).await.unwrap();
             waiting.push(stream);
         }
     }
-    while house.gateway.calls_in_flight() < 10 {
+    while harness.gateway.calls_in_flight() < 10 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let got = house.chat(&ask("Hello")).await;
+    let got = harness.chat(&ask("Hello")).await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (503, "overloaded")
     );
     drop(waiting);
-    while house.gateway.calls_in_flight() > 0 {
+    while harness.gateway.calls_in_flight() > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    still_serves(&house).await;
+    still_serves(&harness).await;
 }
 
 #[tokio::test]
 async fn two_lengths_of_one_body_smuggle_nothing() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let smuggled = "GET /v1/balance HTTP/1.1\r\nhost: x\r\n\r\n";
     for order in [
         "content-length: 4\r\ntransfer-encoding: chunked",
         "transfer-encoding: chunked\r\ncontent-length: 4",
     ] {
-        let mut stream = connect(&house).await;
+        let mut stream = connect(&harness).await;
         let request = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\n{order}\r\nconnection: close\r\n\r\n{:x}\r\n{smuggled}\r\n0\r\n\r\n",
-            house.key,
+            harness.key,
             smuggled.len()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        let said = all(&mut stream).await;
-        assert_eq!(said.matches("HTTP/1.1").count(), 1, "{said}");
-        assert!(said.starts_with("HTTP/1.1 400"), "{said}");
-        assert!(!said.contains("paid_usd"));
+        let reply = all(&mut stream).await;
+        assert_eq!(reply.matches("HTTP/1.1").count(), 1, "{reply}");
+        assert!(reply.starts_with("HTTP/1.1 400"), "{reply}");
+        assert!(!reply.contains("paid_usd"));
     }
-    let mut stream = connect(&house).await;
+    let mut stream = connect(&harness).await;
     let twice = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nabcde";
     stream.write_all(twice.as_bytes()).await.unwrap();
     assert!(all(&mut stream).await.starts_with("HTTP/1.1 400"));
-    still_serves(&house).await;
+    still_serves(&harness).await;
 }
 
 #[tokio::test]
 async fn heads_without_measure_are_refused() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let many: String = (0..500).map(|n| format!("x-h{n}: 1\r\n")).collect();
     let long = format!("x-long: {}\r\n", "a".repeat(200_000));
     for bomb in [many, long] {
-        let mut stream = connect(&house).await;
+        let mut stream = connect(&harness).await;
         let request = format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{bomb}\r\n");
         // The other side may close while we still write.
         drop(stream.write_all(request.as_bytes()).await);
-        let said = all(&mut stream).await;
+        let reply = all(&mut stream).await;
         assert!(
-            said.is_empty() || said.starts_with("HTTP/1.1 431"),
-            "{said}"
+            reply.is_empty() || reply.starts_with("HTTP/1.1 431"),
+            "{reply}"
         );
     }
-    still_serves(&house).await;
+    still_serves(&harness).await;
 }
 
 /// One frame of HTTP/2.
@@ -168,8 +168,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_rapid_reset_attack_closes_its_own_connection_only() {
-    let house = TestGateway::new().await;
-    let mut stream = connect(&house).await;
+    let harness = TestGateway::new().await;
+    let mut stream = connect(&harness).await;
     let mut flood = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     flood.extend(frame(4, 0, 0, &[]));
     // :method GET, :scheme http, :path /, and :authority as a literal, from the static table.
@@ -185,26 +185,26 @@ async fn a_rapid_reset_attack_closes_its_own_connection_only() {
         while matches!(stream.read(&mut bytes).await, Ok(read) if read > 0) {}
     });
     assert!(closed.await.is_ok(), "the flood's connection is closed");
-    still_serves(&house).await;
+    still_serves(&harness).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_stalled_reader_does_not_slow_ninety_nine_others() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let body = ask_streaming("Go on [[tokens:20000]]").to_string();
     let request = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        house.key,
+        harness.key,
         body.len()
     );
-    let mut stalled = connect(&house).await;
+    let mut stalled = connect(&harness).await;
     stalled.write_all(request.as_bytes()).await.unwrap();
     let mut first = [0_u8; 16];
     stalled.read_exact(&mut first).await.unwrap();
     let began = Instant::now();
     let quick = ask_streaming("Quick [[tokens:20]]");
-    let others = (0..99).map(|_| house.chat(&quick));
+    let others = (0..99).map(|_| harness.chat(&quick));
     let answers = all_at_once(others.collect()).await;
     assert!(
         answers
@@ -217,6 +217,6 @@ async fn one_stalled_reader_does_not_slow_ninety_nine_others() {
         began.elapsed()
     );
     drop(stalled);
-    house.posted_at_rest().await;
-    house.audit().await;
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }

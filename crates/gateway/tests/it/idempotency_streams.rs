@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use http::Method;
 
-use crate::format_pairs::{FormatPair, house, in_each, is_terminal, row_of, same};
+use crate::format_pairs::{FormatPair, harness, in_each, is_terminal, row_of, same};
 use crate::client_decode::Sse;
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::assertions::charged;
@@ -21,12 +21,12 @@ fn ends(bytes: &[u8]) -> usize {
 }
 
 /// Reads so many frames of a stream and leaves.
-async fn cut(house: &TestGateway, couple: FormatPair, body: &Bytes, (key, after): (&str, usize)) -> Vec<u8> {
-    let path = couple.caller.path(&couple.model(), true);
+async fn cut(harness: &TestGateway, pair: FormatPair, body: &Bytes, (key, after): (&str, usize)) -> Vec<u8> {
+    let path = pair.caller.path(&pair.model(), true);
     let named = [(KEY, key)];
-    let sent = house.send_with(Method::POST, &path, body.clone(), &named);
+    let sent = harness.send_with(Method::POST, &path, body.clone(), &named);
     let mut answer = sent.await;
-    assert_eq!(answer.status, 200, "{couple}");
+    assert_eq!(answer.status, 200, "{pair}");
     let mut seen = Vec::new();
     while ends(&seen) < after {
         match answer.piece().await.unwrap() {
@@ -37,18 +37,18 @@ async fn cut(house: &TestGateway, couple: FormatPair, body: &Bytes, (key, after)
     seen
 }
 
-async fn again(house: &TestGateway, couple: FormatPair, body: &Bytes, key: &str) -> GatewayResponse {
-    let path = couple.caller.path(&couple.model(), true);
+async fn again(harness: &TestGateway, pair: FormatPair, body: &Bytes, key: &str) -> GatewayResponse {
+    let path = pair.caller.path(&pair.model(), true);
     let named = [(KEY, key)];
-    let sent = house.send_with(Method::POST, &path, body.clone(), &named);
+    let sent = harness.send_with(Method::POST, &path, body.clone(), &named);
     GatewayResponse::read(sent.await).await
 }
 
 /// Gemini's stream as one list is another shape of the same words, and another answer.
 #[tokio::test]
 async fn a_stream_as_a_list_is_given_again_as_that_list() {
-    let house = house(TestOptions::default()).await;
-    let couple = FormatPair {
+    let harness = harness(TestOptions::default()).await;
+    let pair = FormatPair {
         caller: ClientFormat::Gemini,
         upstream: ClientFormat::Chat,
         stream: true,
@@ -57,47 +57,47 @@ async fn a_stream_as_a_list_is_given_again_as_that_list() {
         prompt: "Say hello [[tokens:5]]",
         ..CallParams::default()
     };
-    let body = Bytes::from(couple.body(wanted).to_string());
-    let path = format!("/v1beta/models/{}:streamGenerateContent", couple.model());
+    let body = Bytes::from(pair.body(wanted).to_string());
+    let path = format!("/v1beta/models/{}:streamGenerateContent", pair.model());
     let key = [(KEY, "k")];
     let call = async || {
-        let sent = house.send_with(Method::POST, &path, body.clone(), &key);
+        let sent = harness.send_with(Method::POST, &path, body.clone(), &key);
         GatewayResponse::read(sent.await).await
     };
     let first = call().await;
     assert!(first.json().as_array().unwrap().len() > 2);
-    let again = call().await;
-    assert_eq!(again.header("idempotent-replayed").as_deref(), Some("true"));
-    assert_eq!(again.body, first.body);
-    let events = self::again(&house, couple, &body, "k").await;
+    let repeated = call().await;
+    assert_eq!(repeated.header("idempotent-replayed").as_deref(), Some("true"));
+    assert_eq!(repeated.body, first.body);
+    let events = self::again(&harness, pair, &body, "k").await;
     assert_eq!(events.status, 409, "{}", events.text());
-    house.posted_at_rest().await;
-    house.audit().await;
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
-    let house = house(TestOptions::default()).await;
-    in_each(&house, FormatPair::streamed(), async |house, couple| {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::streamed(), async |harness, pair| {
         let wanted = CallParams {
             prompt: "Say hello [[tokens:5]] [[pace:8]]",
             ..CallParams::default()
         };
-        let body = Bytes::from(couple.body(wanted).to_string());
+        let body = Bytes::from(pair.body(wanted).to_string());
         // How many frames there are, and what they are.
-        let key = format!("{couple} whole");
-        let whole = again(house, couple, &body, &key).await;
+        let key = format!("{pair} whole");
+        let whole = again(harness, pair, &body, &key).await;
         let frames = ends(&whole.body).min(MOST_FRAMES);
         same("frames", frames > 4, true)?;
         let (calls, before) = (
-            house.simulator.requests().len(),
-            house.posted_at_rest().await,
+            harness.simulator.requests().len(),
+            harness.posted_at_rest().await,
         );
         let tried = (1..=frames).map(async |after| {
-            let key = format!("{couple} {after}");
-            let seen = cut(house, couple, &body, (&key, after)).await;
-            let got = again(house, couple, &body, &key).await;
-            let twice = again(house, couple, &body, &key).await;
+            let key = format!("{pair} {after}");
+            let seen = cut(harness, pair, &body, (&key, after)).await;
+            let got = again(harness, pair, &body, &key).await;
+            let twice = again(harness, pair, &body, &key).await;
             same("status", got.status.as_u16(), 200)?;
             let is_replayed = got.header("idempotent-replayed");
             same("replayed", is_replayed.as_deref(), Some("true"))?;
@@ -105,8 +105,8 @@ async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
             same("is the same twice", got.body == twice.body, true)?;
             let frames = Sse::all(&got.text());
             let last = frames.last().ok_or("no frames")?;
-            same("ends", is_terminal(couple.caller, last), true)?;
-            let row = row_of(house, &got).await;
+            same("ends", is_terminal(pair.caller, last), true)?;
+            let row = row_of(harness, &got).await;
             same("outcome", row.outcome.as_str(), "complete")?;
             Ok::<i64, String>(charged(&row))
         });
@@ -114,8 +114,8 @@ async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
         for tried in join_all(tried).await {
             spent += tried?;
         }
-        same("charged", before - house.posted_at_rest().await, spent)?;
-        same("calls", house.simulator.requests().len() - calls, frames)
+        same("charged", before - harness.posted_at_rest().await, spent)?;
+        same("calls", harness.simulator.requests().len() - calls, frames)
     })
     .await;
 }

@@ -36,21 +36,21 @@ fn may(requests: Option<i64>, tokens: Option<i64>, at_once: Option<i64>) -> Poli
     }
 }
 
-async fn post(house: &TestGateway, key: &str, path: &str, body: &Value) -> UpstreamResponse {
+async fn post(harness: &TestGateway, key: &str, path: &str, body: &Value) -> UpstreamResponse {
     let body = Bytes::from(body.to_string());
-    house
-        .send_as((house.address, key), Method::POST, path, body, &[])
+    harness
+        .send_as((harness.address, key), Method::POST, path, body, &[])
         .await
 }
 
-async fn chat(house: &TestGateway, key: &str) -> GatewayResponse {
-    GatewayResponse::read(post(house, key, CHAT, &ask("hello")).await).await
+async fn chat(harness: &TestGateway, key: &str) -> GatewayResponse {
+    GatewayResponse::read(post(harness, key, CHAT, &ask("hello")).await).await
 }
 
-async fn read(house: &TestGateway, key: &str, path: &str) -> GatewayResponse {
-    let sender = (house.address, key);
+async fn read(harness: &TestGateway, key: &str, path: &str) -> GatewayResponse {
+    let sender = (harness.address, key);
     GatewayResponse::read(
-        house
+        harness
             .send_as(sender, Method::GET, path, Bytes::new(), &[])
             .await,
     )
@@ -58,10 +58,10 @@ async fn read(house: &TestGateway, key: &str, path: &str) -> GatewayResponse {
 }
 
 /// How many of so many calls are not refused for a limit.
-async fn served(house: &TestGateway, key: &str, tries: usize) -> usize {
+async fn served(harness: &TestGateway, key: &str, tries: usize) -> usize {
     let mut served = 0;
     for _ in 0..tries {
-        served += usize::from(chat(house, key).await.status == 200);
+        served += usize::from(chat(harness, key).await.status == 200);
     }
     served
 }
@@ -94,43 +94,43 @@ async fn usual(settings: Settings, paid: i64) -> TestGateway {
 async fn the_601st_request_in_a_minute_is_refused() {
     const CALLERS: usize = 24;
     // Without money a call is refused after its limits: cheap, and counted all the same.
-    let house = std::sync::Arc::new(usual(Settings::default(), 0).await);
+    let harness = std::sync::Arc::new(usual(Settings::default(), 0).await);
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
-        let house = std::sync::Arc::clone(&house);
+        let harness = std::sync::Arc::clone(&harness);
         callers.spawn(async move {
             let mut counted = Vec::new();
             for _ in 0..600 / CALLERS {
-                counted.push(chat(&house, &house.key).await.status.as_u16());
+                counted.push(chat(&harness, &harness.key).await.status.as_u16());
             }
             counted
         });
     }
     let counted = callers.join_all().await.concat();
     assert_eq!(counted, vec![402; 600], "none of these is over the limit");
-    let got = chat(&house, &house.key).await;
+    let got = chat(&harness, &harness.key).await;
     is_limited(&got, "this API key may send 600 requests a minute");
     // Another key of the same account has its own.
-    let other = house.make_key(PolicyFields::default()).await;
-    assert_eq!(chat(&house, &other).await.status, 402);
+    let other = harness.make_key(PolicyFields::default()).await;
+    assert_eq!(chat(&harness, &other).await.status, 402);
 }
 
 // covers: D-5-02
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_65th_concurrent_call_is_refused_until_a_caller_leaves() {
-    let house = usual(Settings::default(), 10_000_000_000_000).await;
+    let harness = usual(Settings::default(), 10_000_000_000_000).await;
     let mut open = Vec::new();
     for _ in 0..64 {
-        let answer = post(&house, &house.key, CHAT, &ask_streaming(HANGS)).await;
+        let answer = post(&harness, &harness.key, CHAT, &ask_streaming(HANGS)).await;
         assert_eq!(answer.status, 200);
         open.push(answer);
     }
-    let got = chat(&house, &house.key).await;
+    let got = chat(&harness, &harness.key).await;
     is_limited(&got, "this API key may have 64 calls at once");
     assert_eq!(got.header("retry-after").as_deref(), Some("1"));
     drop(open.pop());
     for _ in 0..1_000 {
-        let got = chat(&house, &house.key).await;
+        let got = chat(&harness, &harness.key).await;
         if got.status == 200 {
             return;
         }
@@ -149,24 +149,24 @@ async fn the_operator_sets_what_keys_may_do() {
         },
         ..Settings::default()
     };
-    let house = usual(settings, 10_000_000_000).await;
-    assert_eq!(served(&house, &house.key, 5).await, 3);
-    let got = chat(&house, &house.key).await;
+    let harness = usual(settings, 10_000_000_000).await;
+    assert_eq!(served(&harness, &harness.key, 5).await, 3);
+    let got = chat(&harness, &harness.key).await;
     is_limited(&got, "3 requests a minute");
-    let other = house.make_key(PolicyFields::default()).await;
-    let held = post(&house, &other, CHAT, &ask_streaming(HANGS)).await;
-    is_limited(&chat(&house, &other).await, "1 calls at once");
+    let other = harness.make_key(PolicyFields::default()).await;
+    let held = post(&harness, &other, CHAT, &ask_streaming(HANGS)).await;
+    is_limited(&chat(&harness, &other).await, "1 calls at once");
     drop(held);
 }
 
 // covers: D-1-34, D-1-35
 #[tokio::test]
 async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
-    let house = TestGateway::new().await;
-    let key = house.make_key(may(Some(3), Some(100_000), None)).await;
+    let harness = TestGateway::new().await;
+    let key = harness.make_key(may(Some(3), Some(100_000), None)).await;
     let mut before = None;
     for left in (0..3).rev() {
-        let got = chat(&house, &key).await;
+        let got = chat(&harness, &key).await;
         assert_eq!(got.status, 200);
         let number = |name: &str| -> u64 { got.header(name).unwrap().parse().unwrap() };
         assert_eq!(number("x-ratelimit-limit-requests"), 3);
@@ -186,11 +186,11 @@ async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
         let reset = got.header("x-ratelimit-reset-requests").unwrap();
         assert!(reset == "1m0s" || reset.ends_with('s'), "{reset}");
     }
-    let paid = house.posted_at_rest().await;
+    let paid = harness.posted_at_rest().await;
     let page = [("origin", "https://app.example")];
     let body = Bytes::from(ask("hello").to_string());
-    let sender = (house.address, key.as_str());
-    let sent = house.send_as(sender, Method::POST, CHAT, body, &page).await;
+    let sender = (harness.address, key.as_str());
+    let sent = harness.send_as(sender, Method::POST, CHAT, body, &page).await;
     let got = GatewayResponse::read(sent).await;
     is_limited(&got, "this API key may send 3 requests a minute");
     assert_eq!(got.header("x-ratelimit-remaining-requests").unwrap(), "0");
@@ -204,36 +204,36 @@ async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
     }
     assert_eq!(got.json()["error"]["type"], "rate_limit_error");
     assert_eq!(got.json()["error"]["charged"], json!(false));
-    assert_eq!(house.posted_at_rest().await, paid);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, paid);
+    harness.audit().await;
 }
 
 // covers: D-1-36
 #[tokio::test]
 async fn every_format_is_refused_in_its_own_shape() {
-    let house = format_pairs::house(TestOptions::default()).await;
-    let key = house.make_key(may(Some(1), Some(50_000), None)).await;
+    let harness = format_pairs::harness(TestOptions::default()).await;
+    let key = harness.make_key(may(Some(1), Some(50_000), None)).await;
     let hello = json!({
         "model": "sim-fast", "max_tokens": 5, "messages": [{ "role": "user", "content": "hello" }],
     });
-    let got = GatewayResponse::read(post(&house, &key, "/v1/messages", &hello).await).await;
+    let got = GatewayResponse::read(post(&harness, &key, "/v1/messages", &hello).await).await;
     assert_eq!(got.status, 200, "{}", got.text());
-    let told = |got: &GatewayResponse, what: &str| got.header(&format!("anthropic-ratelimit-{what}"));
-    assert_eq!(told(&got, "requests-remaining").as_deref(), Some("0"));
-    assert_eq!(told(&got, "tokens-limit").as_deref(), Some("50000"));
-    let got = GatewayResponse::read(post(&house, &key, "/v1/messages", &hello).await).await;
+    let reported = |got: &GatewayResponse, what: &str| got.header(&format!("anthropic-ratelimit-{what}"));
+    assert_eq!(reported(&got, "requests-remaining").as_deref(), Some("0"));
+    assert_eq!(reported(&got, "tokens-limit").as_deref(), Some("50000"));
+    let got = GatewayResponse::read(post(&harness, &key, "/v1/messages", &hello).await).await;
     assert_eq!(got.status, 429);
     let body = got.json();
     assert_eq!(body["error"]["type"], "rate_limit_error", "{body}");
     assert_eq!(body["error"]["code"], "rate_limit_exceeded", "{body}");
-    assert_eq!(told(&got, "requests-limit").as_deref(), Some("1"));
-    assert_eq!(told(&got, "requests-remaining").as_deref(), Some("0"));
-    let reset: jiff::Timestamp = told(&got, "requests-reset").unwrap().parse().unwrap();
+    assert_eq!(reported(&got, "requests-limit").as_deref(), Some("1"));
+    assert_eq!(reported(&got, "requests-remaining").as_deref(), Some("0"));
+    let reset: jiff::Timestamp = reported(&got, "requests-reset").unwrap().parse().unwrap();
     assert!(reset.as_second() > 1_700_000_000);
     assert!(got.header("retry-after").is_some());
     let gemini = json!({ "contents": [{ "parts": [{ "text": "hello" }] }] });
     let path = "/v1beta/models/gemini-to-gemini:generateContent";
-    let got = GatewayResponse::read(post(&house, &key, path, &gemini).await).await;
+    let got = GatewayResponse::read(post(&harness, &key, path, &gemini).await).await;
     assert_eq!(got.status, 429);
     let body = got.json();
     assert_eq!(body["error"]["status"], "RESOURCE_EXHAUSTED", "{body}");
@@ -242,22 +242,22 @@ async fn every_format_is_refused_in_its_own_shape() {
         "{body}"
     );
     assert!(
-        told(&got, "requests-limit").is_none(),
+        reported(&got, "requests-limit").is_none(),
         "Anthropic's are Anthropic's"
     );
 }
 
 #[tokio::test]
 async fn tokens_are_counted_by_the_minute_and_by_what_was_really_used() {
-    let house = TestGateway::new().await;
-    let key = house.make_key(may(None, Some(40), None)).await;
+    let harness = TestGateway::new().await;
+    let key = harness.make_key(may(None, Some(40), None)).await;
     // A long answer uses the window up, although the question was short.
     let mut long = ask("[[tokens:200]] hello");
     long["max_tokens"] = 200.into();
-    let got = GatewayResponse::read(post(&house, &key, CHAT, &long).await).await;
+    let got = GatewayResponse::read(post(&harness, &key, CHAT, &long).await).await;
     assert_eq!(got.status, 200, "{}", got.text());
     assert!(got.json()["usage"]["total_tokens"].as_u64().unwrap() > 40);
-    let got = chat(&house, &key).await;
+    let got = chat(&harness, &key).await;
     is_limited(&got, "this API key may use 40 tokens a minute");
     assert_eq!(got.header("x-ratelimit-remaining-tokens").unwrap(), "0");
 }
@@ -274,32 +274,32 @@ async fn questions_about_tasks_and_calls_do_not_starve_each_other() {
         },
         ..Settings::default()
     };
-    let house = usual(settings, 10_000_000_000).await;
-    assert_eq!(served(&house, &house.key, 4).await, 2);
+    let harness = usual(settings, 10_000_000_000).await;
+    assert_eq!(served(&harness, &harness.key, 4).await, 2);
     for path in ["/v1/videos", "/v1/videos?limit=1", "/v1/videos"] {
-        assert_eq!(house.get(path).await.status, 200, "{path}");
+        assert_eq!(harness.get(path).await.status, 200, "{path}");
     }
-    let gone = house
+    let gone = harness
         .get(&format!("/v1/video/generations/task_{}", "0".repeat(32)))
         .await;
     assert_eq!(gone.status, 404);
-    let got = house.get("/v1/videos").await;
+    let got = harness.get("/v1/videos").await;
     is_limited(&got, "this API key may ask for tasks 4 times a minute");
     // Other questions have their own too.
     for path in ["/v1/models", "/v1/balance", "/v1/key"] {
-        assert_eq!(house.get(path).await.status, 200, "{path}");
+        assert_eq!(harness.get(path).await.status, 200, "{path}");
     }
     is_limited(
-        &house.get("/v1/models").await,
+        &harness.get("/v1/models").await,
         "this API key may ask 3 times a minute",
     );
-    let other = house.make_key(PolicyFields::default()).await;
+    let other = harness.make_key(PolicyFields::default()).await;
     for _ in 0..4 {
-        assert_eq!(read(&house, &other, "/v1/videos").await.status, 200);
+        assert_eq!(read(&harness, &other, "/v1/videos").await.status, 200);
     }
-    assert_eq!(read(&house, &other, "/v1/videos").await.status, 429);
+    assert_eq!(read(&harness, &other, "/v1/videos").await.status, 429);
     assert_eq!(
-        chat(&house, &other).await.status,
+        chat(&harness, &other).await.status,
         200,
         "many polls refuse no call"
     );
@@ -307,59 +307,59 @@ async fn questions_about_tasks_and_calls_do_not_starve_each_other() {
 
 /// A key, perhaps below another.
 async fn below(
-    house: &TestGateway,
+    harness: &TestGateway,
     parent: Option<KeyId>,
     fields: PolicyFields,
 ) -> (Option<KeyId>, String) {
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let new = NewKey {
-        account: house.account,
+        account: harness.account,
         parent,
         name: "below",
         policy: Policy::new(fields).unwrap(),
     };
     let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
-    let registered = ledger_accounts::register_key(&mut tx, house.account, made.key.id, parent);
+    let registered = ledger_accounts::register_key(&mut tx, harness.account, made.key.id, parent);
     assert!(registered.await.unwrap());
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
     (Some(made.key.id), made.plain.reveal().to_owned())
 }
 
 #[tokio::test]
 async fn making_keys_makes_no_limits() {
-    let house = TestGateway::new().await;
-    let (parent, top) = below(&house, None, may(Some(5), None, Some(2))).await;
-    let (child, first) = below(&house, parent, may(None, None, None)).await;
-    let (_, second) = below(&house, child, may(Some(2), None, None)).await;
-    assert_eq!(served(&house, &second, 4).await, 2, "its own");
-    assert_eq!(served(&house, &first, 2).await, 2);
+    let harness = TestGateway::new().await;
+    let (parent, top) = below(&harness, None, may(Some(5), None, Some(2))).await;
+    let (child, first) = below(&harness, parent, may(None, None, None)).await;
+    let (_, second) = below(&harness, child, may(Some(2), None, None)).await;
+    assert_eq!(served(&harness, &second, 4).await, 2, "its own");
+    assert_eq!(served(&harness, &first, 2).await, 2);
     assert_eq!(
-        chat(&house, &top).await.status,
+        chat(&harness, &top).await.status,
         200,
         "the fifth of all three"
     );
-    is_limited(&chat(&house, &first).await, "5 requests a minute");
+    is_limited(&chat(&harness, &first).await, "5 requests a minute");
     is_limited(
-        &chat(&house, &top).await,
+        &chat(&harness, &top).await,
         "this API key may send 5 requests a minute",
     );
 }
 
 #[tokio::test]
 async fn calls_at_once_below_a_key_are_its_own_too() {
-    let house = TestGateway::new().await;
-    let (parent, top) = below(&house, None, may(None, None, Some(2))).await;
-    let (_, child) = below(&house, parent, may(None, None, None)).await;
-    let held = post(&house, &child, CHAT, &ask_streaming(HANGS)).await;
-    let more = post(&house, &top, CHAT, &ask_streaming(HANGS)).await;
+    let harness = TestGateway::new().await;
+    let (parent, top) = below(&harness, None, may(None, None, Some(2))).await;
+    let (_, child) = below(&harness, parent, may(None, None, None)).await;
+    let held = post(&harness, &child, CHAT, &ask_streaming(HANGS)).await;
+    let more = post(&harness, &top, CHAT, &ask_streaming(HANGS)).await;
     assert_eq!((held.status.as_u16(), more.status.as_u16()), (200, 200));
-    is_limited(&chat(&house, &child).await, "2 calls at once");
+    is_limited(&chat(&harness, &child).await, "2 calls at once");
 }
 
 #[tokio::test]
 async fn an_account_and_its_models_have_limits_over_all_keys() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let rates = |requests| Rates {
         requests_per_minute: Some(requests),
         ..Rates::default()
@@ -370,111 +370,111 @@ async fn an_account_and_its_models_have_limits_over_all_keys() {
         name: name.to_owned(),
         rates: rates(requests),
     };
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     limits::set(&mut tx, &model(None, "sim-fast", 1))
         .await
         .unwrap();
-    let own = model(Some(house.account), "sim-fast", 3);
+    let own = model(Some(harness.account), "sim-fast", 3);
     limits::set(&mut tx, &own).await.unwrap();
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
-    let other = house.make_key(PolicyFields::default()).await;
-    assert_eq!(served(&house, &house.key, 2).await, 2);
-    assert_eq!(served(&house, &other, 4).await, 1, "the third of both keys");
+    harness.gateway.refresh().await.unwrap();
+    let other = harness.make_key(PolicyFields::default()).await;
+    assert_eq!(served(&harness, &harness.key, 2).await, 2);
+    assert_eq!(served(&harness, &other, 4).await, 1, "the third of both keys");
     is_limited(
-        &chat(&house, &other).await,
+        &chat(&harness, &other).await,
         "this account with model \"sim-fast\"",
     );
     // Another model is not concerned.
     let mut picky = ask("hello");
     picky["model"] = "public-name".into();
-    assert_eq!(house.chat(&picky).await.status, 200);
-    let mut tx = house.console.begin().await.unwrap();
+    assert_eq!(harness.chat(&picky).await.status, 200);
+    let mut tx = harness.console.begin().await.unwrap();
     let scope = (Scope::Model, "sim-fast");
     assert!(
-        limits::remove(&mut tx, Some(house.account), scope)
+        limits::remove(&mut tx, Some(harness.account), scope)
             .await
             .unwrap()
     );
     assert!(limits::remove(&mut tx, None, scope).await.unwrap());
     assert!(!limits::remove(&mut tx, None, scope).await.unwrap());
     assert!(
-        limits::set_account(&mut tx, house.account, rates(2))
+        limits::set_account(&mut tx, harness.account, rates(2))
             .await
             .unwrap()
     );
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
-    assert_eq!(served(&house, &house.key, 1).await, 1);
-    assert_eq!(served(&house, &other, 2).await, 1);
+    harness.gateway.refresh().await.unwrap();
+    assert_eq!(served(&harness, &harness.key, 1).await, 1);
+    assert_eq!(served(&harness, &other, 2).await, 1);
     is_limited(
-        &chat(&house, &house.key).await,
+        &chat(&harness, &harness.key).await,
         "this account may send 2 requests a minute",
     );
-    let mut session = house.data.session().await.unwrap();
-    let account = accounts::find(&mut session, house.account).await.unwrap();
+    let mut session = harness.data.session().await.unwrap();
+    let account = accounts::find(&mut session, harness.account).await.unwrap();
     assert_eq!(account.unwrap().rates, rates(2));
     drop(session);
-    house.audit().await;
+    harness.audit().await;
 }
 
 /// A house whose only channel to a vendor of videos has limits.
 async fn narrow(requests: Option<i64>, at_once: Option<i64>) -> TestGateway {
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         settings: quick(),
         paid: MONEY,
         ..TestOptions::default()
     })
     .await;
-    let house = Box::pin(furnished(house)).await;
-    let base = format!("http://{}/api/v1", house.simulator.address());
+    let harness = Box::pin(furnished(harness)).await;
+    let base = format!("http://{}/api/v1", harness.simulator.address());
     // The one that furnishes the house is out of use.
     let asked = "SELECT id::text FROM app.channel WHERE name = 'dashscope_native'";
-    let id = ChannelId::new(house.db.ask(asked).await[0].parse().unwrap());
-    let mut tx = house.console.begin().await.unwrap();
+    let id = ChannelId::new(harness.db.ask(asked).await[0].parse().unwrap());
+    let mut tx = harness.console.begin().await.unwrap();
     let off = channels::set_state(&mut tx, id, ChannelState::Off).await;
     assert!(tx.finish(off).await.unwrap());
-    let wishes = ChannelOptions {
+    let options = ChannelOptions {
         provider: Some("dashscope_native"),
         requests_per_minute: requests,
         concurrent_calls: at_once,
         ..ChannelOptions::default()
     };
     let models = [("wan2.7-t2v", "wan2.7-t2v")];
-    house.channel_with("narrow", &base, &models, wishes).await;
-    house
+    harness.channel_with("narrow", &base, &models, options).await;
+    harness
 }
 
 #[tokio::test]
 async fn a_video_waits_for_a_channel_that_may_be_asked() {
-    let house = narrow(Some(1), None).await;
-    let first = made(&house, &cat("[[id:first]]")).await;
-    let second = made(&house, &cat("[[id:second]]")).await;
-    assert_eq!(ended(&house, &first).await["status"], "completed");
-    work(&house).await;
+    let harness = narrow(Some(1), None).await;
+    let first = made(&harness, &cat("[[id:first]]")).await;
+    let second = made(&harness, &cat("[[id:second]]")).await;
+    assert_eq!(ended(&harness, &first).await["status"], "completed");
+    work(&harness).await;
     assert_eq!(
-        column(&house, &second, "state").await,
+        column(&harness, &second, "state").await,
         "accepted",
         "it waits"
     );
-    let [_, held, _, _] = house.wallets().await;
+    let [_, held, _, _] = harness.wallets().await;
     assert!(held > 0, "with its money held");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_channel_has_no_more_videos_under_way_than_it_takes() {
-    let house = narrow(None, Some(1)).await;
-    let first = made(&house, &cat("[[id:first]]")).await;
-    let second = made(&house, &cat("[[id:second]]")).await;
-    assert_eq!(column(&house, &first, "state").await, "submitted");
+    let harness = narrow(None, Some(1)).await;
+    let first = made(&harness, &cat("[[id:first]]")).await;
+    let second = made(&harness, &cat("[[id:second]]")).await;
+    assert_eq!(column(&harness, &first, "state").await, "submitted");
     assert_eq!(
-        column(&house, &second, "state").await,
+        column(&harness, &second, "state").await,
         "accepted",
         "it waits"
     );
-    assert_eq!(ended(&house, &first).await["status"], "completed");
-    assert_eq!(ended(&house, &second).await["status"], "completed");
-    house.posted_at_rest().await;
-    house.audit().await;
+    assert_eq!(ended(&harness, &first).await["status"], "completed");
+    assert_eq!(ended(&harness, &second).await["status"], "completed");
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }

@@ -46,7 +46,7 @@ async fn becomes(limits: &Limits, mode: Mode) {
 
 /// Two gateways on one database and one Redis.
 struct TwoGateways {
-    house: TestGateway,
+    harness: TestGateway,
     second: Node,
     _stops: [watch::Sender<bool>; 2],
     _redis: Redis,
@@ -60,15 +60,15 @@ impl TwoGateways {
         let (second, other_stop) = counters(redis.url(), "n2", patient).await;
         first.set_nodes(2);
         second.set_nodes(2);
-        let house = TestGateway::build(TestOptions {
+        let harness = TestGateway::build(TestOptions {
             limits: first,
             ..TestOptions::default()
         })
         .await;
         let clock = Arc::new(SystemClock);
-        let second = house.second_node_counting(clock, second).await;
+        let second = harness.second_node_counting(clock, second).await;
         Self {
-            house,
+            harness,
             second,
             _stops: [stop, other_stop],
             _redis: redis,
@@ -76,7 +76,7 @@ impl TwoGateways {
     }
 
     async fn refresh(&self) {
-        self.house.gateway.refresh().await.unwrap();
+        self.harness.gateway.refresh().await.unwrap();
         self.second.gateway.refresh().await.unwrap();
     }
 
@@ -86,9 +86,9 @@ impl TwoGateways {
         key: &str,
         body: &Value,
     ) -> trunkline_upstream::UpstreamResponse {
-        let address = [self.house.address, self.second.address][which];
+        let address = [self.harness.address, self.second.address][which];
         let body = Bytes::from(body.to_string());
-        self.house
+        self.harness
             .send_as((address, key), Method::POST, CHAT, body, &[])
             .await
     }
@@ -102,7 +102,7 @@ async fn two_gateways_give_one_key_its_limit_once() {
         concurrent_calls: Some(3),
         ..PolicyFields::default()
     };
-    let key = two.house.make_key(fields).await;
+    let key = two.harness.make_key(fields).await;
     two.refresh().await;
     let mut served = 0;
     for turn in 0..16 {
@@ -114,7 +114,7 @@ async fn two_gateways_give_one_key_its_limit_once() {
     }
     assert_eq!(served, 10);
     let other = two
-        .house
+        .harness
         .make_key(PolicyFields {
             concurrent_calls: Some(3),
             ..PolicyFields::default()
@@ -129,15 +129,15 @@ async fn two_gateways_give_one_key_its_limit_once() {
         }
     }
     assert_eq!(held.len(), 3, "calls at once are exact over both");
-    two.house.audit().await;
+    two.harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
     let two = TwoGateways::start().await;
-    let house = &two.house;
-    let base = house.simulator.base_url();
-    let wishes = |requests, at_once| ChannelOptions {
+    let harness = &two.harness;
+    let base = harness.simulator.base_url();
+    let options = |requests, at_once| ChannelOptions {
         priority: 0,
         requests_per_minute: requests,
         concurrent_calls: at_once,
@@ -145,38 +145,38 @@ async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
     };
     // Before the house's own, which has no limits.
     let models = [("sim-fast", "sim-fast")];
-    house
-        .channel_with("narrow", &base, &models, wishes(Some(4), None))
+    harness
+        .channel_with("narrow", &base, &models, options(Some(4), None))
         .await;
     two.refresh().await;
     for turn in 0..10 {
-        let got = GatewayResponse::read(two.chat(turn % 2, &house.key, &ask("hello")).await).await;
+        let got = GatewayResponse::read(two.chat(turn % 2, &harness.key, &ask("hello")).await).await;
         assert_eq!(got.status, 200, "another channel serves: {}", got.text());
     }
     let asked = "SELECT count(*)::text FROM ledger.usage AS u, app.channel AS c
         WHERE c.name = 'narrow' AND u.attempts @> jsonb_build_array(jsonb_build_object('channel', c.id))";
-    assert_eq!(house.db.ask(asked).await, ["4"]);
+    assert_eq!(harness.db.ask(asked).await, ["4"]);
     // A model that only a full channel serves.
     let only = [("sim-reason", "sim-reason")];
-    let first = house
+    let first = harness
         .db
         .ask("SELECT id::text FROM app.channel WHERE name = 'first'")
         .await;
     let first = ChannelId::new(first[0].parse().unwrap());
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let off = channels::set_state(&mut tx, first, ChannelState::Off).await;
     assert!(tx.finish(off).await.unwrap());
-    house
-        .channel_with("alone", &base, &only, wishes(None, Some(1)))
+    harness
+        .channel_with("alone", &base, &only, options(None, Some(1)))
         .await;
     two.refresh().await;
     let mut slow = ask_streaming(HANGS);
     slow["model"] = "sim-reason".into();
-    let held = two.chat(0, &house.key, &slow).await;
+    let held = two.chat(0, &harness.key, &slow).await;
     assert_eq!(held.status, 200);
     let mut quick = ask("hello");
     quick["model"] = "sim-reason".into();
-    let got = GatewayResponse::read(two.chat(1, &house.key, &quick).await).await;
+    let got = GatewayResponse::read(two.chat(1, &harness.key, &quick).await).await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (429, "upstream_rate_limited")
@@ -184,7 +184,7 @@ async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
     assert_eq!(got.header("retry-after").as_deref(), Some("1"));
     drop(held);
     for _ in 0..500 {
-        let got = GatewayResponse::read(two.chat(1, &house.key, &quick).await).await;
+        let got = GatewayResponse::read(two.chat(1, &harness.key, &quick).await).await;
         if got.status == 200 {
             return;
         }
@@ -200,14 +200,14 @@ async fn without_redis_calls_go_on_within_the_share_and_the_metrics_say_so() {
     let quick = Duration::from_millis(500);
     let (limits, _stop) = counters(redis.url_through(&wire), "n1", quick).await;
     limits.set_nodes(3);
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         limits: limits.clone(),
         ..TestOptions::default()
     })
     .await;
     let in_mode = async |mode: &str| {
         let line = format!("trunkline_limits_mode{{mode=\"{mode}\"}} 1");
-        let page = house.metrics().await;
+        let page = harness.metrics().await;
         assert!(page.contains(&line), "{page}");
     };
     let limited = || PolicyFields {
@@ -219,33 +219,33 @@ async fn without_redis_calls_go_on_within_the_share_and_the_metrics_say_so() {
         let mut served = 0;
         for _ in 0..12 {
             let body = Bytes::from(ask("hello").to_string());
-            let sender = (house.address, key);
-            let got = house.send_as(sender, Method::POST, CHAT, body, &[]).await;
+            let sender = (harness.address, key);
+            let got = harness.send_as(sender, Method::POST, CHAT, body, &[]).await;
             let status = got.status.as_u16();
             assert!([200, 429].contains(&status), "{status}");
             served += usize::from(status == 200);
         }
         served
     };
-    let key = house.make_key(limited()).await;
+    let key = harness.make_key(limited()).await;
     wire.delay(Duration::from_secs(2));
     assert_eq!(served(&key).await, 3, "a third");
     in_mode("fallback").await;
     wire.pass();
     becomes(&limits, Mode::Shared).await;
     in_mode("redis").await;
-    let key = house.make_key(limited()).await;
+    let key = harness.make_key(limited()).await;
     redis.kill_9();
     assert_eq!(served(&key).await, 3);
     in_mode("fallback").await;
     redis.restart();
     becomes(&limits, Mode::Shared).await;
-    let key = house.make_key(limited()).await;
+    let key = harness.make_key(limited()).await;
     assert_eq!(served(&key).await, 9);
     redis.flush();
     assert_eq!(served(&key).await, 0, "this node knows what it gave out");
     let errors = "trunkline_limits_redis_errors_total 0\n";
-    assert!(!house.metrics().await.contains(errors));
-    house.posted_at_rest().await;
-    house.audit().await;
+    assert!(!harness.metrics().await.contains(errors));
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }

@@ -27,14 +27,14 @@ standard = { per_call = 1 }
 "#;
 const LLAMA: &str = "meta/llama-3.1:70b";
 
-async fn house() -> TestGateway {
-    let house = Box::pin(TestGateway::new()).await;
-    house.sell(MORE).await;
-    house
+async fn harness() -> TestGateway {
+    let harness = Box::pin(TestGateway::new()).await;
+    harness.sell(MORE).await;
+    harness
 }
 
-async fn get_with(house: &TestGateway, path: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
-    let sent = house
+async fn get_with(harness: &TestGateway, path: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
+    let sent = harness
         .send_with(Method::GET, path, Bytes::new(), extra)
         .await;
     GatewayResponse::read(sent).await
@@ -58,8 +58,8 @@ const ALL: [&str; 6] = [
 // covers: D-4-16, D-4-17, D-4-18, D-4-19, D-4-20
 #[tokio::test]
 async fn the_headers_of_a_client_choose_the_shape_of_the_list() {
-    let house = house().await;
-    let openai = house.get("/v1/models").await.json();
+    let harness = harness().await;
+    let openai = harness.get("/v1/models").await.json();
     assert_eq!(openai["object"], "list");
     assert_eq!(
         names(&openai["data"], "id"),
@@ -72,7 +72,7 @@ async fn the_headers_of_a_client_choose_the_shape_of_the_list() {
             "display_name": LLAMA, "supported_endpoint_types": ["openai", "gemini"] })
     );
     let theirs = [("anthropic-version", "2023-06-01")];
-    let anthropic = get_with(&house, "/v1/models", &theirs).await.json();
+    let anthropic = get_with(&harness, "/v1/models", &theirs).await.json();
     assert_eq!(names(&anthropic["data"], "id"), ALL);
     assert_eq!(
         anthropic["data"][0],
@@ -86,7 +86,7 @@ async fn the_headers_of_a_client_choose_the_shape_of_the_list() {
         ),
         (&json!(false), &json!(LLAMA), &json!("unserved"))
     );
-    let gemini = house.get("/v1beta/models").await.json();
+    let gemini = harness.get("/v1beta/models").await.json();
     let own: Vec<String> = ALL.iter().map(|name| format!("models/{name}")).collect();
     assert_eq!(names(&gemini["models"], "name"), own);
     assert!(gemini["nextPageToken"].is_null());
@@ -96,24 +96,24 @@ async fn the_headers_of_a_client_choose_the_shape_of_the_list() {
             "description": "Open weights.", "inputTokenLimit": 131_072, "outputTokenLimit": 4_096,
             "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"] })
     );
-    let key = house.key.clone();
-    let by_header = get_with(&house, "/v1/models", &[("x-goog-api-key", &key)]).await;
+    let key = harness.key.clone();
+    let by_header = get_with(&harness, "/v1/models", &[("x-goog-api-key", &key)]).await;
     assert_eq!(by_header.json(), gemini);
-    let by_address = house.get(&format!("/v1beta/models?key={key}")).await;
+    let by_address = harness.get(&format!("/v1beta/models?key={key}")).await;
     assert_eq!(by_address.json(), gemini);
 }
 
 // covers: D-4-17
 #[tokio::test]
 async fn one_model_is_found_by_its_name_with_slashes_written_either_way() {
-    let house = house().await;
+    let harness = harness().await;
     let theirs = [("anthropic-version", "2023-06-01")];
     for path in ["meta/llama-3.1:70b", "meta%2Fllama-3.1%3A70b"] {
-        let openai = house.get(&format!("/v1/models/{path}")).await.json();
+        let openai = harness.get(&format!("/v1/models/{path}")).await.json();
         assert_eq!(openai["id"], LLAMA);
-        let anthropic = get_with(&house, &format!("/v1/models/{path}"), &theirs).await;
+        let anthropic = get_with(&harness, &format!("/v1/models/{path}"), &theirs).await;
         assert_eq!(anthropic.json()["type"], "model");
-        let gemini = house.get(&format!("/v1beta/models/{path}")).await.json();
+        let gemini = harness.get(&format!("/v1beta/models/{path}")).await.json();
         assert_eq!(gemini["name"], format!("models/{LLAMA}"));
     }
     for unknown in [
@@ -126,7 +126,7 @@ async fn one_model_is_found_by_its_name_with_slashes_written_either_way() {
         "sim-fast%00",
     ] {
         for version in ["v1", "v1beta"] {
-            let got = house.get(&format!("/{version}/models/{unknown}")).await;
+            let got = harness.get(&format!("/{version}/models/{unknown}")).await;
             assert_eq!(got.status, 404, "{unknown}");
             // Each in the shape of its interface.
             let error = &got.json()["error"];
@@ -141,10 +141,10 @@ async fn one_model_is_found_by_its_name_with_slashes_written_either_way() {
 
 #[tokio::test]
 async fn pages_go_through_all_models_once_in_either_direction() {
-    let house = house().await;
+    let harness = harness().await;
     let theirs = [("anthropic-version", "2023-06-01")];
     let page = async |query: String| {
-        let got = get_with(&house, &format!("/v1/models?{query}"), &theirs).await;
+        let got = get_with(&harness, &format!("/v1/models?{query}"), &theirs).await;
         assert_eq!(got.status, 200, "{}", got.text());
         got.json()
     };
@@ -171,7 +171,7 @@ async fn pages_go_through_all_models_once_in_either_direction() {
     let (mut seen, mut token) = (Vec::new(), String::new());
     loop {
         let path = format!("/v1beta/models?pageSize=4&pageToken={token}");
-        let one = house.get(&path).await.json();
+        let one = harness.get(&path).await.json();
         seen.extend(names(&one["models"], "baseModelId"));
         match one["nextPageToken"].as_str() {
             Some(next) => token = next.to_owned(),
@@ -180,7 +180,7 @@ async fn pages_go_through_all_models_once_in_either_direction() {
     }
     assert_eq!(seen, ALL);
     for wrong in ["limit=0", "limit=1001", "limit=many", "limit=-1"] {
-        let got = get_with(&house, &format!("/v1/models?{wrong}"), &theirs).await;
+        let got = get_with(&harness, &format!("/v1/models?{wrong}"), &theirs).await;
         assert_eq!(
             (got.status.as_u16(), &got.json()["error"]["param"]),
             (400, &json!("limit"))
@@ -190,42 +190,42 @@ async fn pages_go_through_all_models_once_in_either_direction() {
 
 #[tokio::test]
 async fn a_key_sees_what_it_may_use_and_no_more() {
-    let mut house = house().await;
-    let shown = async |house: &TestGateway| names(&house.get("/v1/models").await.json()["data"], "id");
-    house.key = house
+    let mut harness = harness().await;
+    let shown = async |harness: &TestGateway| names(&harness.get("/v1/models").await.json()["data"], "id");
+    harness.key = harness
         .make_key(PolicyFields {
             group: KeyGroup::Named("vip".to_owned()),
             ..PolicyFields::default()
         })
         .await;
-    assert_eq!(shown(&house).await, ["sim-fast", "vip-only"]);
-    house.key = house
+    assert_eq!(shown(&harness).await, ["sim-fast", "vip-only"]);
+    harness.key = harness
         .make_key(PolicyFields {
             models: Some(vec!["sim-fast".to_owned(), "vip-only".to_owned()]),
             ..PolicyFields::default()
         })
         .await;
-    assert_eq!(shown(&house).await, ["sim-fast"], "and its group sells");
-    assert_eq!(house.get("/v1/models/sim-picky").await.status, 404);
-    let got = house
+    assert_eq!(shown(&harness).await, ["sim-fast"], "and its group sells");
+    assert_eq!(harness.get("/v1/models/sim-picky").await.status, 404);
+    let got = harness
         .chat(&json!({ "model": "sim-picky", "messages": [] }))
         .await;
     assert_eq!(got.status, 400, "{}", got.text());
-    "sk-tl-nobody".clone_into(&mut house.key);
-    assert_eq!(house.get("/v1/models").await.status, 401);
+    "sk-tl-nobody".clone_into(&mut harness.key);
+    assert_eq!(harness.get("/v1/models").await.status, 401);
 }
 
 // covers: D-3-32, D-4-21
 #[tokio::test]
 async fn a_model_without_an_endpoint_cannot_be_called() {
-    let house = house().await;
+    let harness = harness().await;
     let mut body = ask("Hello");
     body["model"] = "tune".into();
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (400, "endpoint_not_supported")
     );
     assert_eq!(got.json()["error"]["param"], "model");
-    assert_eq!(house.posted_at_rest().await, 10_000_000_000);
+    assert_eq!(harness.posted_at_rest().await, 10_000_000_000);
 }

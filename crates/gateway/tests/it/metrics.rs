@@ -92,7 +92,7 @@ fn check_histograms(samples: &BTreeMap<String, f64>) -> usize {
 #[tokio::test]
 async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
     let collector = Collector::start().await;
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         traces: Some((collector.url.clone(), 1_000)),
         ..TestOptions::default()
     })
@@ -108,29 +108,29 @@ async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
         });
     }
     let models = [("sim-fast", "sim-fast")];
-    house
+    harness
         .channel("broken", &broken.base_url(), 0, &models)
         .await;
-    let before = parse(&house.metrics().await);
+    let before = parse(&harness.metrics().await);
     assert_eq!(before["trunkline_ready"], 1.0);
     assert_eq!(
         before["trunkline_credentials{channel=\"broken\",state=\"usable\"}"],
         1.0
     );
     for tokens in [5, 7] {
-        let got = house.chat(&ask(&format!("Hi [[tokens:{tokens}]]"))).await;
+        let got = harness.chat(&ask(&format!("Hi [[tokens:{tokens}]]"))).await;
         assert_eq!(got.status, 200);
     }
-    let streamed = house.chat(&ask_streaming("Hi [[tokens:9]]")).await;
+    let streamed = harness.chat(&ask_streaming("Hi [[tokens:9]]")).await;
     assert_eq!(streamed.status, 200);
     let mut unknown = ask("Hi");
     unknown["model"] = "made-up-by-a-caller".into();
-    assert_eq!(house.chat(&unknown).await.status, 404);
+    assert_eq!(harness.chat(&unknown).await.status, 404);
     let mut hot = ask("Hi");
     hot["temperature"] = 9.into();
-    assert_eq!(house.chat(&hot).await.status, 400);
-    let posted = house.posted_at_rest().await;
-    let page = house.metrics().await;
+    assert_eq!(harness.chat(&hot).await.status, 400);
+    let posted = harness.posted_at_rest().await;
+    let page = harness.metrics().await;
     let after = parse(&page);
     assert!(check_histograms(&after) >= 4);
     let moved = |name: &str| after[name] - before.get(name).unwrap_or(&0.0);
@@ -189,7 +189,7 @@ async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
     assert!(moved("trunkline_ledger_operations_total") >= 8.0);
     assert!(after["trunkline_database_connections_max"] >= 1.0);
     assert!(after.contains_key("trunkline_spans_exported_total"));
-    for never in ["made-up-by-a-caller", CANARY, &house.key] {
+    for never in ["made-up-by-a-caller", CANARY, &harness.key] {
         assert!(!page.contains(never), "{never}");
     }
     broken.stop().await;
@@ -197,7 +197,7 @@ async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
 
 #[tokio::test]
 async fn metrics_show_a_failing_channel_as_skipped_and_a_limit_as_cool_down() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     for (fault, times) in [
         (Fault::Status(500), 5),
         (
@@ -207,7 +207,7 @@ async fn metrics_show_a_failing_channel_as_skipped_and_a_limit_as_cool_down() {
             1,
         ),
     ] {
-        house.simulator.plan(Rule {
+        harness.simulator.plan(Rule {
             fault,
             times: Some(times),
             model: None,
@@ -216,22 +216,22 @@ async fn metrics_show_a_failing_channel_as_skipped_and_a_limit_as_cool_down() {
         });
     }
     for _ in 0..5 {
-        assert_eq!(house.chat(&ask("Hi")).await.status, 502);
+        assert_eq!(harness.chat(&ask("Hi")).await.status, 502);
     }
-    let page = parse(&house.metrics().await);
+    let page = parse(&harness.metrics().await);
     assert_eq!(page["trunkline_channel_left_alone{channel=\"first\"}"], 1.0);
     assert_eq!(page["trunkline_channel_faults{channel=\"first\"}"], 5.0);
     let mut other = ask("Hi");
     other["model"] = "public-name".into();
-    assert_eq!(house.chat(&other).await.status, 429);
-    let page = parse(&house.metrics().await);
+    assert_eq!(harness.chat(&other).await.status, 429);
+    let page = parse(&harness.metrics().await);
     let resting = "trunkline_credentials{channel=\"renamed\",state=\"resting\"}";
     assert_eq!(page[resting], 1.0);
 }
 
 #[tokio::test]
 async fn metrics_are_on_the_admin_listener_and_nowhere_else() {
-    let house = TestGateway::new().await;
-    assert_eq!(house.get("/metrics").await.status, 404);
-    assert!(house.metrics().await.contains("trunkline_ready 1"));
+    let harness = TestGateway::new().await;
+    assert_eq!(harness.get("/metrics").await.status, 404);
+    assert!(harness.metrics().await.contains("trunkline_ready 1"));
 }

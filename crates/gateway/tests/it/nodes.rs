@@ -124,11 +124,11 @@ impl TestGateway {
         });
         gateway.refresh().await.unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let door = BoundListener::bind(any, EdgeSettings::default())
+        let bound = BoundListener::bind(any, EdgeSettings::default())
             .await
             .unwrap();
-        let address = door.address().unwrap();
-        let edge = door.open(gateway.clone());
+        let address = bound.address().unwrap();
+        let edge = bound.open(gateway.clone());
         let (stop, stopped) = watch::channel(false);
         let events = trunkline_gateway::run_event_hub(gateway.clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]

@@ -76,22 +76,22 @@ async fn no_charge_is_outside_its_quote_and_an_exact_quote_is_the_charge() {
     println!("seed {seed}: {SEED}={seed} runs the same again");
     let began = SystemClock.now().seconds();
     let hands = ManualClock::at(began);
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         paid: MONEY,
         clock: Arc::new(hands.clone()),
         ..TestOptions::default()
     })
     .await;
-    house.two_weeks_ahead().await;
+    harness.two_weeks_ahead().await;
     let mut dice = Dice::new(seed);
     let models: Vec<Model> = (0..MODELS).map(|place| dice.model(place)).collect();
-    let payers = open(&house, &models).await;
-    let house = Arc::new(house);
+    let payers = open(&harness, &models).await;
+    let harness = Arc::new(harness);
     let (mut counts, clock) = (Counts::default(), Instant::now());
     let mut done = 0;
     while done < pairs {
         // Nobody else keeps this node's keys fresh.
-        house.gateway.refresh().await.unwrap();
+        harness.gateway.refresh().await.unwrap();
         hands.put(began + dice.below(TWO_WEEKS) as i64);
         let mut running = JoinSet::new();
         for _ in 0..AT_ONCE.min(pairs - done) {
@@ -99,9 +99,9 @@ async fn no_charge_is_outside_its_quote_and_an_exact_quote_is_the_charge() {
             let may = |payer: &&Payer| payer.group.is_none_or(|own| model.groups.contains(&own));
             let may: Vec<&Payer> = payers.iter().filter(may).collect();
             let payer = may[dice.below(may.len() as u64) as usize].clone();
-            let wish = dice.wish(&model);
+            let case = dice.case(&model);
             let locks = dice.percent(50);
-            running.spawn(pair(Arc::clone(&house), model, payer, wish, locks));
+            running.spawn(pair(Arc::clone(&harness), model, payer, case, locks));
         }
         for counted in running.join_all().await {
             counts.add(&counted);
@@ -111,7 +111,7 @@ async fn no_charge_is_outside_its_quote_and_an_exact_quote_is_the_charge() {
     let seconds = clock.elapsed().as_secs();
     println!("{pairs} pairs in {seconds} s from seed {seed}: {counts:?}");
     assert!(counts.charged > counts.refused && counts.exact > 0 && counts.refused > 0);
-    house.audit().await;
+    harness.audit().await;
     let quoted_and_called = 2 * (counts.charged + counts.refused);
     println!("figures: requests={quoted_and_called}");
 }
@@ -128,7 +128,7 @@ impl Counts {
 
 /// Sells the models and opens an account that has paid in and one that has not, each with a key for
 /// every group.
-async fn open(house: &TestGateway, models: &[Model]) -> Vec<Payer> {
+async fn open(harness: &TestGateway, models: &[Model]) -> Vec<Payer> {
     let groups: BTreeMap<&str, Value> = GROUPS
         .iter()
         .map(|(name, rate)| (*name, json!({ "rate": rate })))
@@ -140,16 +140,16 @@ async fn open(house: &TestGateway, models: &[Model]) -> Vec<Payer> {
     let document =
         json!({ "groups": groups, "auto_groups": ["third", "odd", "default"], "models": entries });
     let document = Document::from_json(&document.to_string()).unwrap();
-    house.sell_document(document).await;
+    harness.sell_document(document).await;
     let names: Vec<(&str, &str)> = models
         .iter()
         .map(|model| (model.name.as_str(), model.name.as_str()))
         .collect();
-    let base = house.simulator.base_url();
-    house.channel("pairs", &base, 10, &names).await;
-    let trial = account(&house.console, 0, MONEY).await;
+    let base = harness.simulator.base_url();
+    harness.channel("pairs", &base, 10, &names).await;
+    let trial = account(&harness.console, 0, MONEY).await;
     let mut payers = Vec::new();
-    for (account, topped_up) in [(house.account, true), (trial, false)] {
+    for (account, topped_up) in [(harness.account, true), (trial, false)] {
         for group in GROUPS.iter().map(|(name, _)| Some(*name)).chain([None]) {
             let wanted = group.map_or(KeyGroup::Auto, |name| KeyGroup::Named(name.to_owned()));
             let fields = PolicyFields {
@@ -157,7 +157,7 @@ async fn open(house: &TestGateway, models: &[Model]) -> Vec<Payer> {
                 ..PolicyFields::default()
             };
             payers.push(Payer {
-                key: house.key_of(account, fields).await,
+                key: harness.key_of(account, fields).await,
                 account,
                 topped_up,
                 group,
@@ -173,50 +173,50 @@ fn cut(text: &str) -> String {
 }
 
 /// One quote and its call.
-async fn pair(house: Arc<TestGateway>, model: Model, payer: Payer, wish: RandomRequest, locks: bool) -> Counts {
-    let to = (house.address, payer.key.as_str());
-    let ask = format!("{{\"endpoint\":\"chat\",\"body\":{}}}", wish.body);
-    let quote = post(&house, to, "/v1/quotes", &ask, &[]).await;
-    assert_eq!(quote.status, 200, "{}\n{}", quote.text(), cut(&wish.body));
+async fn pair(harness: Arc<TestGateway>, model: Model, payer: Payer, case: RandomRequest, locks: bool) -> Counts {
+    let to = (harness.address, payer.key.as_str());
+    let ask = format!("{{\"endpoint\":\"chat\",\"body\":{}}}", case.body);
+    let quote = post(&harness, to, "/v1/quotes", &ask, &[]).await;
+    assert_eq!(quote.status, 200, "{}\n{}", quote.text(), cut(&case.body));
     let quote = quote.json();
     check_lines(&quote);
     let id = quote["id"].as_str().unwrap();
     let lock = [("trunkline-quote", id)];
     let extra: &[(&'static str, &str)] = if locks { &lock } else { &[] };
-    let called = post(&house, to, "/v1/chat/completions", &wish.body, extra).await;
+    let called = post(&harness, to, "/v1/chat/completions", &case.body, extra).await;
     let mut counts = Counts::default();
-    if !wish.is_taken {
+    if !case.is_taken {
         assert_eq!(called.status, 400, "{}", called.text());
         let warnings = quote["warnings"].to_string();
         assert!(warnings.contains("unknown_field"), "{warnings}");
-        let row = row(&house, payer.account, &called).await;
+        let row = row(&harness, payer.account, &called).await;
         assert_eq!(row.paid.nanos() + row.trial.nanos(), 0, "{row:?}");
         counts.refused = 1;
         return counts;
     }
-    assert_eq!(called.status, 200, "{}\n{}", called.text(), cut(&wish.body));
-    let row = row(&house, payer.account, &called).await;
+    assert_eq!(called.status, 200, "{}\n{}", called.text(), cut(&case.body));
+    let row = row(&harness, payer.account, &called).await;
     let charged = row.paid.nanos() + row.trial.nanos();
-    let told = format!("{quote:#}\n{row:?}\n{}\n{}", model.entry, cut(&wish.body));
-    assert_eq!(row.outcome, "complete", "{told}");
-    assert_eq!(row.price_version, quote["pricing_version"], "{told}");
-    assert_eq!(row.group, quote["group"], "{told}");
+    let reported = format!("{quote:#}\n{row:?}\n{}\n{}", model.entry, cut(&case.body));
+    assert_eq!(row.outcome, "complete", "{reported}");
+    assert_eq!(row.price_version, quote["pricing_version"], "{reported}");
+    assert_eq!(row.group, quote["group"], "{reported}");
     let amount = |name: &str| nanos(&quote[name]);
-    assert!(charged <= amount("maximum_usd"), "{charged}: {told}");
-    assert!(charged >= amount("minimum_usd"), "{charged}: {told}");
+    assert!(charged <= amount("maximum_usd"), "{charged}: {reported}");
+    assert!(charged >= amount("minimum_usd"), "{charged}: {reported}");
     let likely = amount("minimum_usd")..=amount("maximum_usd");
-    assert!(likely.contains(&amount("expected_usd")), "{told}");
+    assert!(likely.contains(&amount("expected_usd")), "{reported}");
     assert!(
         amount("reserved_usd") <= amount("maximum_usd") || quote["exact"] == true,
-        "{told}"
+        "{reported}"
     );
     if quote["exact"] == true {
-        assert_eq!(amount("price_usd"), charged, "{told}");
-        assert_eq!(likely, charged..=charged, "{told}");
-        assert_eq!(row.tier.as_deref(), quote["tier"].as_str(), "{told}");
+        assert_eq!(amount("price_usd"), charged, "{reported}");
+        assert_eq!(likely, charged..=charged, "{reported}");
+        assert_eq!(row.tier.as_deref(), quote["tier"].as_str(), "{reported}");
         counts.exact = 1;
     }
-    assert_eq!(charged, by_hand(&model, &payer, &row), "{told}");
+    assert_eq!(charged, by_hand(&model, &payer, &row), "{reported}");
     counts.charged = 1;
     counts.locked = u64::from(locks);
     counts.free = u64::from(charged == 0);
@@ -224,19 +224,19 @@ async fn pair(house: Arc<TestGateway>, model: Model, payer: Payer, wish: RandomR
 }
 
 async fn post(
-    house: &TestGateway,
+    harness: &TestGateway,
     to: (SocketAddr, &str),
     path: &str,
     body: &str,
     extra: &[(&'static str, &str)],
 ) -> GatewayResponse {
     let body = Bytes::copy_from_slice(body.as_bytes());
-    GatewayResponse::read(house.send_as(to, Method::POST, path, body, extra).await).await
+    GatewayResponse::read(harness.send_as(to, Method::POST, path, body, extra).await).await
 }
 
-async fn row(house: &TestGateway, account: AccountId, called: &GatewayResponse) -> UsageRow {
+async fn row(harness: &TestGateway, account: AccountId, called: &GatewayResponse) -> UsageRow {
     let id: RequestId = called.id().parse().unwrap();
-    let found = usage::find(&house.data, account, id).await.unwrap();
+    let found = usage::find(&harness.data, account, id).await.unwrap();
     found.expect("a call that is over has a row")
 }
 

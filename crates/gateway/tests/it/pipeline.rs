@@ -9,7 +9,7 @@ use crate::response::GatewayResponse;
 use crate::test_gateway::{TestGateway, ask, ask_streaming};
 use crate::log::Log;
 use crate::generation::form::{Form, wav};
-use crate::videos::{make, quick, studio};
+use crate::videos::{make, quick, generation};
 
 /// Both parts of the pipeline.
 fn whole() -> Vec<&'static str> {
@@ -44,36 +44,36 @@ async fn check(log: &Log, got: &GatewayResponse, expected: &[&str]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conversation_takes_every_step_of_the_pipeline() {
     let log = Log::capture();
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     for body in [ask("hello"), ask_streaming("hello")] {
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         check(&log, &got, &whole()).await;
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn images_speech_and_transcripts_take_every_step_of_the_pipeline() {
     let log = Log::capture();
-    let house = TestGateway::studio().await;
-    let got = house.draw("brush", "a cat", json!({})).await;
+    let harness = TestGateway::generation().await;
+    let got = harness.draw("brush", "a cat", json!({})).await;
     check(&log, &got, &whole()).await;
-    let got = house.say("voice", "Hello.", json!({})).await;
+    let got = harness.say("voice", "Hello.", json!({})).await;
     check(&log, &got, &whole()).await;
     let form = Form::default().text("model", "ears");
     let form = form.file("file", "talk.wav", "audio/wav", &wav(16_000));
-    let got = form.send(&house, "/v1/audio/transcriptions").await;
+    let got = form.send(&harness, "/v1/audio/transcriptions").await;
     check(&log, &got, &whole()).await;
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn social_data_takes_every_step_and_each_page_is_an_execution() {
     let log = Log::capture();
-    let house = TestGateway::of_social().await;
-    let got = house.look("wechat_channels/search", "keyword=tea").await;
+    let harness = TestGateway::of_social().await;
+    let got = harness.look("wechat_channels/search", "keyword=tea").await;
     check(&log, &got, &whole()).await;
-    let got = house
+    let got = harness
         .look("kuaishou/search/pages", "keyword=a&max_pages=2")
         .await;
     let pages: Vec<Value> = got
@@ -95,20 +95,20 @@ async fn social_data_takes_every_step_and_each_page_is_an_execution() {
     for id in ids {
         assert_eq!(steps(&log, id).await, page);
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_video_takes_every_step_until_its_vendor_took_it() {
     let log = Log::capture();
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let body = json!({ "model": "wan2.7-t2v", "prompt": "a cat" });
-    let got = make(&house, &body).await;
+    let got = make(&harness, &body).await;
     // What is relayed and metered is the verdict, which a worker settles.
     let expected = whole().into_iter();
     let expected: Vec<&str> = expected
         .filter(|step| !["relay", "meter"].contains(step))
         .collect();
     check(&log, &got, &expected).await;
-    house.audit().await;
+    harness.audit().await;
 }

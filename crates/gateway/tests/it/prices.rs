@@ -69,13 +69,13 @@ const NAMES: [&str; 5] = [
     "sim-columns",
 ];
 
-async fn house(wishes: TestOptions) -> TestGateway {
-    let house = Box::pin(TestGateway::build(wishes)).await;
-    house.sell(TIERS).await;
-    let base = house.simulator.base_url();
+async fn harness(options: TestOptions) -> TestGateway {
+    let harness = Box::pin(TestGateway::build(options)).await;
+    harness.sell(TIERS).await;
+    let base = harness.simulator.base_url();
     let models = NAMES.map(|name| (name, name));
-    house.channel("tiers", &base, 10, &models).await;
-    house
+    harness.channel("tiers", &base, 10, &models).await;
+    harness
 }
 
 fn ask(model: &str, prompt: &str) -> Value {
@@ -83,10 +83,10 @@ fn ask(model: &str, prompt: &str) -> Value {
 }
 
 /// What a call was charged, and under which tier.
-async fn charged(house: &TestGateway, got: &GatewayResponse) -> (i64, String) {
+async fn charged(harness: &TestGateway, got: &GatewayResponse) -> (i64, String) {
     assert_eq!(got.status, 200, "{}", got.text());
-    let usage = house.get(&format!("/v1/usage/{}", got.id())).await.json();
-    let (_, nanos, _, _) = house.usage(&got.id()).await;
+    let usage = harness.get(&format!("/v1/usage/{}", got.id())).await.json();
+    let (_, nanos, _, _) = harness.usage(&got.id()).await;
     (nanos, usage["tier"].as_str().unwrap().to_owned())
 }
 
@@ -99,7 +99,7 @@ fn prompt_of(tokens: usize) -> String {
 // covers: G-2.6-80, G-2.6-82
 #[tokio::test]
 async fn a_context_at_the_threshold_pays_the_lower_tier_and_above_the_higher() {
-    let house = house(TestOptions {
+    let harness = harness(TestOptions {
         paid: 0,
         trial: 10_000_000_000,
         ..TestOptions::default()
@@ -110,22 +110,22 @@ async fn a_context_at_the_threshold_pays_the_lower_tier_and_above_the_higher() {
         (100, 1_000, 2_000, "standard"),
         (101, 3_000, 5_000, "long"),
     ] {
-        let got = house.chat(&ask("sim-long", &prompt_of(tokens))).await;
+        let got = harness.chat(&ask("sim-long", &prompt_of(tokens))).await;
         assert_eq!(got.json()["usage"]["prompt_tokens"], tokens);
         let price = tokens as i64 * input + 10 * output;
-        assert_eq!(charged(&house, &got).await, (price, tier.to_owned()));
+        assert_eq!(charged(&harness, &got).await, (price, tier.to_owned()));
     }
     // What is read from a cache is context all the same.
     let cached = prompt_of(101).replace("xxxxxxxxxxxxx", "[[cached:90]]");
-    let got = house.chat(&ask("sim-long", &cached)).await;
-    assert_eq!(charged(&house, &got).await.1, "long");
-    house.audit().await;
+    let got = harness.chat(&ask("sim-long", &cached)).await;
+    assert_eq!(charged(&harness, &got).await.1, "long");
+    harness.audit().await;
 }
 
 // covers: G-2.6-83
 #[tokio::test]
 async fn a_field_named_by_a_tier_sets_the_price_and_its_default_is_sent() {
-    let house = house(TestOptions::default()).await;
+    let harness = harness(TestOptions::default()).await;
     let mut body = ask("sim-tiers", &prompt_of(20));
     for (word, input, output, tier, sent) in [
         (None, 1_000, 2_000, "standard", "default"),
@@ -136,10 +136,10 @@ async fn a_field_named_by_a_tier_sets_the_price_and_its_default_is_sent() {
         if let Some(word) = word {
             body["service_tier"] = word.into();
         }
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         let price = 20 * input + 10 * output;
-        assert_eq!(charged(&house, &got).await, (price, tier.to_owned()));
-        let served = house.simulator.requests().pop().unwrap();
+        assert_eq!(charged(&harness, &got).await, (price, tier.to_owned()));
+        let served = harness.simulator.requests().pop().unwrap();
         let seen: Value = serde_json::from_slice(&served.body).unwrap();
         assert_eq!(
             seen["service_tier"], sent,
@@ -147,13 +147,13 @@ async fn a_field_named_by_a_tier_sets_the_price_and_its_default_is_sent() {
         );
     }
     body["service_tier"] = "flex".into();
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert_eq!(got.status, 400, "a tier that is not sold has no price");
     assert_eq!(got.json()["error"]["param"], "service_tier");
     body["service_tier"] = "priority".into();
     body["model"] = "sim-long".into();
-    assert_eq!(house.chat(&body).await.status, 400, "nor on another model");
-    house.audit().await;
+    assert_eq!(harness.chat(&body).await.status, 400, "nor on another model");
+    harness.audit().await;
 }
 
 // covers: G-2.6-84
@@ -163,12 +163,12 @@ async fn an_hourly_price_window_is_charged_by_the_clock_of_its_zone() {
     let days = SystemClock.now().seconds() / (24 * 3_600);
     let monday = (days + 7 - (days + 3) % 7) * 24 * 3_600;
     let hands = ManualClock::at(monday);
-    let house = house(TestOptions {
+    let harness = harness(TestOptions {
         clock: Arc::new(hands.clone()),
         ..TestOptions::default()
     })
     .await;
-    house.two_weeks_ahead().await;
+    harness.two_weeks_ahead().await;
     let (night, day) = ((20 * 1_000 + 10 * 2_000), (20 * 4_000 + 10 * 6_000));
     let hour = 3_600;
     for (after, price) in [
@@ -187,38 +187,38 @@ async fn an_hourly_price_window_is_charged_by_the_clock_of_its_zone() {
         ((7 * 24 + 1) * hour + 1_800, day),
     ] {
         hands.put(monday + after);
-        let got = house.chat(&ask("sim-clock", &prompt_of(20))).await;
-        assert_eq!(charged(&house, &got).await.0, price, "{after}");
+        let got = harness.chat(&ask("sim-clock", &prompt_of(20))).await;
+        assert_eq!(charged(&harness, &got).await.0, price, "{after}");
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-2.6-49, G-2.6-51
 #[tokio::test]
 async fn tokens_are_charged_one_by_one_and_a_call_once_however_long() {
-    let house = house(TestOptions::default()).await;
+    let harness = harness(TestOptions::default()).await;
     for tokens in [1, 2, 400] {
         let prompt = format!("Say [[tokens:{tokens}]]");
-        let got = house.chat(&crate::test_gateway::ask(&prompt)).await;
+        let got = harness.chat(&crate::test_gateway::ask(&prompt)).await;
         let prompt = got.json()["usage"]["prompt_tokens"].as_i64().unwrap();
         let price = prompt * crate::test_gateway::INPUT + tokens * crate::test_gateway::OUTPUT;
-        assert_eq!(charged(&house, &got).await.0, price);
+        assert_eq!(charged(&harness, &got).await.0, price);
     }
     for (tokens, stream) in [(1, false), (900, false), (900, true)] {
         let mut body = ask("sim-call", &format!("Say [[tokens:{tokens}]]"));
         body["stream"] = stream.into();
-        let got = house.chat(&body).await;
-        assert_eq!(charged(&house, &got).await.0, 20_000_000);
-        let usage = house.get(&format!("/v1/usage/{}", got.id())).await.json();
+        let got = harness.chat(&body).await;
+        assert_eq!(charged(&harness, &got).await.0, 20_000_000);
+        let usage = harness.get(&format!("/v1/usage/{}", got.id())).await.json();
         assert_eq!(usage["units"], json!({ "per_call": 1 }));
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-2-16, D-2-17, D-2-18
 #[tokio::test]
 async fn the_first_top_up_moves_an_account_to_the_paid_column() {
-    let house = house(TestOptions {
+    let harness = harness(TestOptions {
         paid: 0,
         trial: 10_000_000_000,
         ..TestOptions::default()
@@ -226,14 +226,14 @@ async fn the_first_top_up_moves_an_account_to_the_paid_column() {
     .await;
     let body = ask("sim-columns", &prompt_of(20));
     let plain = ask("sim-tiers", &prompt_of(20));
-    let quoted = house.quote(&body).await.json();
+    let quoted = harness.quote(&body).await.json();
     assert_eq!(quoted["prices"], "standard");
-    let first = house.chat(&body).await;
-    assert_eq!(charged(&house, &first).await.0, 20 * 4_000 + 10 * 8_000);
-    let mut tx = house.console.begin().await.unwrap();
+    let first = harness.chat(&body).await;
+    assert_eq!(charged(&harness, &first).await.0, 20 * 4_000 + 10 * 8_000);
+    let mut tx = harness.console.begin().await.unwrap();
     let top_up = TopUp {
         request: RequestId::new(SystemClock.now(), random_bytes()),
-        account: house.account,
+        account: harness.account,
         wallet: Wallet::Paid,
         amount: Money::from_nanos(1_000_000_000),
         provider: "test".to_owned(),
@@ -241,25 +241,25 @@ async fn the_first_top_up_moves_an_account_to_the_paid_column() {
     };
     accounts::top_up(&mut tx, &top_up).await.unwrap();
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
-    assert_eq!(house.quote(&body).await.json()["prices"], "paid");
-    let second = house.chat(&body).await;
-    assert_eq!(charged(&house, &second).await.0, 20 * 3_000 + 10 * 6_000);
-    let got = house.chat(&plain).await;
+    harness.gateway.refresh().await.unwrap();
+    assert_eq!(harness.quote(&body).await.json()["prices"], "paid");
+    let second = harness.chat(&body).await;
+    assert_eq!(charged(&harness, &second).await.0, 20 * 3_000 + 10 * 6_000);
+    let got = harness.chat(&plain).await;
     let same = 20 * 1_000 + 10 * 2_000;
     assert_eq!(
-        charged(&house, &got).await.0,
+        charged(&harness, &got).await.0,
         same,
         "no column of its own: the standard one"
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-2-25, D-2-27, D-2-28, D-2-29, D-2-30, D-2-31
 #[tokio::test]
 async fn a_group_has_its_own_price_and_auto_takes_the_first_that_sells() {
-    let mut house = house(TestOptions::default()).await;
-    house
+    let mut harness = harness(TestOptions::default()).await;
+    harness
         .sell(
             r#"
 auto_groups = ["odd", "third", "default"]
@@ -280,21 +280,21 @@ standard = { input = 1000000, output = 2000000 }
 "#,
         )
         .await;
-    let base = house.simulator.base_url();
+    let base = harness.simulator.base_url();
     let models = ["sim-both", "sim-second"].map(|name| (name, name));
-    house.channel("groups", &base, 10, &models).await;
+    harness.channel("groups", &base, 10, &models).await;
     let (both, second) = (
         ask("sim-both", &prompt_of(20)),
         ask("sim-second", &prompt_of(20)),
     );
-    let refused = house.chat(&both).await;
+    let refused = harness.chat(&both).await;
     assert_eq!(
         (refused.status.as_u16(), refused.code().as_str()),
         (403, "model_not_allowed"),
         "sold in other groups alone"
     );
-    let key = async |house: &TestGateway, group| {
-        house
+    let key = async |harness: &TestGateway, group| {
+        harness
             .make_key(PolicyFields {
                 group,
                 ..PolicyFields::default()
@@ -310,31 +310,31 @@ standard = { input = 1000000, output = 2000000 }
         (KeyGroup::Auto, &both, dear, "odd"),
         (KeyGroup::Auto, &second, thirds, "third"),
     ] {
-        house.key = key(&house, group).await;
-        let got = house.chat(body).await;
-        assert_eq!(charged(&house, &got).await.0, price);
+        harness.key = key(&harness, group).await;
+        let got = harness.chat(body).await;
+        assert_eq!(charged(&harness, &got).await.0, price);
         let id: RequestId = got.id().parse().unwrap();
-        let row = usage::find(&house.data, house.account, id).await.unwrap();
+        let row = usage::find(&harness.data, harness.account, id).await.unwrap();
         assert_eq!(row.unwrap().group, used);
-        let told = house.get(&format!("/v1/usage/{}", got.id())).await.json();
-        assert_eq!(told["group"], used);
+        let reported = harness.get(&format!("/v1/usage/{}", got.id())).await.json();
+        assert_eq!(reported["group"], used);
     }
     let fields = PolicyFields {
         group: KeyGroup::Named("strangers".to_owned()),
         ..PolicyFields::default()
     };
     let new = NewKey {
-        account: house.account,
+        account: harness.account,
         parent: None,
         name: "key",
         policy: Policy::new(fields).unwrap(),
     };
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let refused = keys::create(&mut tx, &new, &random_bytes()).await;
     assert!(matches!(
         refused,
         Err(CreateKeyError::GroupNotAllowed { .. })
     ));
     tx.rollback().await.unwrap();
-    house.audit().await;
+    harness.audit().await;
 }

@@ -25,17 +25,17 @@ const MODEL: &str = "unserved";
 #[tokio::test]
 async fn every_recorded_provider_answer_is_parsed_and_billed_correctly() {
     let providers = Providers::builtin().unwrap();
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let (mut wrong, mut played) = (Vec::new(), 0);
     for name in providers.names() {
         let provider = providers.get(name).unwrap();
         if provider.speaks(Format::OpenaiChat) {
-            played += run_all(&house, provider, &folder().join(name), &mut wrong).await;
+            played += run_all(&harness, provider, &folder().join(name), &mut wrong).await;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(played > 0);
-    house.audit().await;
+    harness.audit().await;
 }
 
 /// The provider of `docs/adding/provider.md` stands in no list and no code.
@@ -51,25 +51,25 @@ async fn a_provider_is_added_by_one_file_and_one_folder() {
     let [name] = added[..] else {
         panic!("the page's example is one provider, not {added:?}");
     };
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         providers: example.clone(),
         ..TestOptions::default()
     });
-    let house = house.await;
+    let harness = harness.await;
     let provider = providers.get(name).unwrap();
     let mut wrong = Vec::new();
-    let played = run_all(&house, provider, &example.join(name), &mut wrong).await;
+    let played = run_all(&harness, provider, &example.join(name), &mut wrong).await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(played >= RequiredCase::ALL.len());
     let missing = folder().join(name);
-    assert_eq!(run_all(&house, provider, &missing, &mut wrong).await, 0);
+    assert_eq!(run_all(&harness, provider, &missing, &mut wrong).await, 0);
     assert_eq!(wrong, [format!("there is no folder {}", missing.display())]);
-    house.audit().await;
+    harness.audit().await;
 }
 
 /// Runs every case of a provider's folder, and returns how many there are.
 async fn run_all(
-    house: &TestGateway,
+    harness: &TestGateway,
     provider: &Provider,
     folder: &Path,
     wrong: &mut Vec<String>,
@@ -82,7 +82,7 @@ async fn run_all(
         }
     };
     for case in &cases {
-        if let Err(what) = run(house, provider, case).await {
+        if let Err(what) = run(harness, provider, case).await {
             wrong.push(format!("{}/{}: {what}", provider.name, case.name));
         }
     }
@@ -105,41 +105,41 @@ fn every_folder_belongs_to_a_provider_that_speaks_chat_completions() {
 }
 
 /// Plays one case through a channel that nobody else uses.
-async fn run(house: &TestGateway, provider: &Provider, case: &Case) -> Result<(), String> {
+async fn run(harness: &TestGateway, provider: &Provider, case: &Case) -> Result<(), String> {
     let player = RecordedUpstream::new().await;
     let channel = format!("{}-{}", provider.name, case.name);
-    let wishes = ChannelOptions {
+    let options = ChannelOptions {
         provider: Some(&provider.name),
         ..ChannelOptions::default()
     };
     let base = format!("http://{}/base", player.address());
     let models = [(MODEL, "theirs")];
-    house.channel_with(&channel, &base, &models, wishes).await;
-    let before = house.posted_at_rest().await;
+    harness.channel_with(&channel, &base, &models, options).await;
+    let before = harness.posted_at_rest().await;
     let body = json!({
         "model": MODEL,
         "messages": [{ "role": "user", "content": "Say hello." }],
         "max_completion_tokens": CAP,
         "stream": case.expected.stream,
     });
-    let both = async { tokio::join!(player.play(case), house.chat(&body)) };
+    let both = async { tokio::join!(player.play(case), harness.chat(&body)) };
     let (asked, got) = timeout(LONGEST, both).await.map_err(|_| "nobody asked")?;
-    let row = usage::find(&house.data, house.account, got.id().parse().unwrap());
+    let row = usage::find(&harness.data, harness.account, got.id().parse().unwrap());
     let row = row.await.unwrap().expect("the call is over");
-    let spent = before - house.posted_at_rest().await;
-    take_away(house, &channel).await;
+    let spent = before - harness.posted_at_rest().await;
+    take_away(harness, &channel).await;
     was_asked_well(provider, case, &asked)?;
     was_seen(case, &got)?;
     was_billed(case, &row, spent)
 }
 
-async fn take_away(house: &TestGateway, channel: &str) {
-    let mut tx = house.console.begin().await.unwrap();
+async fn take_away(harness: &TestGateway, channel: &str) {
+    let mut tx = harness.console.begin().await.unwrap();
     let found = channels::find(&mut tx, channel).await.unwrap().unwrap();
     let state = ChannelState::Draining;
     assert!(channels::set_state(&mut tx, found.id, state).await.unwrap());
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
 }
 
 /// The vendor got its own credential and only fields it takes.
@@ -195,11 +195,11 @@ fn was_seen(case: &Case, got: &GatewayResponse) -> Result<(), String> {
     same("code", code, expected.code.as_deref())?;
     if expected.code.is_some() {
         same("charged", &last["error"]["charged"], &json!(false))?;
-        let said = last["error"]["message"].as_str().unwrap();
+        let reply = last["error"]["message"].as_str().unwrap();
         let words = expected.message.as_deref().unwrap_or_default();
-        return match said.contains(words) {
+        return match reply.contains(words) {
             true => Ok(()),
-            false => Err(format!("message is {said:?}, without {words:?}")),
+            false => Err(format!("message is {reply:?}, without {words:?}")),
         };
     }
     let (mut text, mut finish) = (String::new(), None);

@@ -25,9 +25,9 @@ billing_unit = "tokens"
 standard = { input = 4000000, output = 16000000, cache_read = 400000 }
 "#;
 
-async fn call_with(house: &TestGateway, quote: &Value, body: &Value) -> GatewayResponse {
+async fn call_with(harness: &TestGateway, quote: &Value, body: &Value) -> GatewayResponse {
     let id = quote["id"].as_str().unwrap();
-    house.chat_with(body, &[("trunkline-quote", id)]).await
+    harness.chat_with(body, &[("trunkline-quote", id)]).await
 }
 
 fn refused(got: &GatewayResponse) -> (u16, String) {
@@ -37,9 +37,9 @@ fn refused(got: &GatewayResponse) -> (u16, String) {
 // covers: G-2.6-10
 #[tokio::test]
 async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut body = ask("Hello [[tokens:5]]");
-    let quote = house.quote(&body).await;
+    let quote = harness.quote(&body).await;
     assert_eq!(quote.status, 200, "{}", quote.text());
     let quote = quote.json();
     assert_eq!(quote["object"], "quote");
@@ -58,20 +58,20 @@ async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
         json!({ "max_completion_tokens": "20000" })
     );
     assert_eq!(quote["warnings"], json!(["max_tokens_defaulted"]));
-    let shelf = house.gateway.catalog();
+    let shelf = harness.gateway.catalog();
     let view = View {
         book: &shelf.book,
         group: "default",
     };
-    let record = view.record("sim-fast", house.gateway.routes("sim-fast"));
+    let record = view.record("sim-fast", harness.gateway.routes("sim-fast"));
     let record = serde_json::to_value(record.unwrap()).unwrap();
     let specs: Value = serde_json::from_str(record["specs"].as_str().unwrap()).unwrap();
     assert_eq!(specs["max_output_tokens"], 20_000);
     body["max_tokens"] = 7.into();
-    let quote = house.quote(&body).await.json();
+    let quote = harness.quote(&body).await.json();
     assert_eq!(nanos(&quote["maximum_usd"]), input * INPUT + 7 * OUTPUT);
     // A stream holds a first tranche, and may cost its whole length.
-    let quote = house
+    let quote = harness
         .quote(&ask_streaming("Hello [[tokens:5]]"))
         .await
         .json();
@@ -80,37 +80,37 @@ async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
         nanos(&quote["reserved_usd"]),
         input * INPUT + 4_096 * OUTPUT
     );
-    assert!(house.simulator.requests().is_empty());
-    assert_eq!(house.wallets().await, [10_000_000_000, 0, 0, 0]);
+    assert!(harness.simulator.requests().is_empty());
+    assert_eq!(harness.wallets().await, [10_000_000_000, 0, 0, 0]);
 }
 
 #[tokio::test]
 async fn a_stream_of_a_model_without_a_known_limit_cannot_exceed_its_quote() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut body = ask_streaming("Go on [[tokens:9000]]");
     // The record says how long answers become: that is the vendor's limit, and nothing is written.
-    assert_eq!(house.quote(&body).await.json()["warnings"], json!([]));
-    let got = house.chat(&body).await;
+    assert_eq!(harness.quote(&body).await.json()["warnings"], json!([]));
+    let got = harness.chat(&body).await;
     assert!(got.header("trunkline-warnings").is_none());
     body["model"] = "sim-reason".into();
-    let quote = house.quote(&body).await.json();
+    let quote = harness.quote(&body).await.json();
     assert_eq!(quote["warnings"], json!(["max_tokens_defaulted"]));
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert_eq!(got.status, 200, "{}", got.text());
     let sent: Value =
-        serde_json::from_slice(&house.simulator.requests().last().unwrap().body).unwrap();
+        serde_json::from_slice(&harness.simulator.requests().last().unwrap().body).unwrap();
     assert_eq!(sent["max_completion_tokens"], 8_192);
-    let (_, charged, _, _) = house.usage(&got.id()).await;
+    let (_, charged, _, _) = harness.usage(&got.id()).await;
     assert!(
         charged <= nanos(&quote["maximum_usd"]),
         "{charged} {quote:#}"
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn the_least_of_a_quote_counts_what_is_said_and_not_what_surrounds_it() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let image = format!("data:image/png;base64,{}", "iVBORw0K".repeat(40_000));
     let mut body = ask("");
     body["messages"][0]["content"] = json!([
@@ -118,16 +118,16 @@ async fn the_least_of_a_quote_counts_what_is_said_and_not_what_surrounds_it() {
         { "type": "image_url", "image_url": { "url": image } },
     ]);
     body["metadata"] = json!({ "note": "x".repeat(9_000) });
-    let quote = house.quote(&body).await.json();
-    let got = house.chat(&body).await;
+    let quote = harness.quote(&body).await.json();
+    let got = harness.chat(&body).await;
     assert_eq!(got.status, 200, "{}", got.text());
-    let (_, charged, _, _) = house.usage(&got.id()).await;
+    let (_, charged, _, _) = harness.usage(&got.id()).await;
     assert!(
         charged >= nanos(&quote["minimum_usd"]),
         "{charged} {quote:#}"
     );
     // A long text is worth something, whatever a tokenizer makes of it.
-    let long = house.quote(&ask(&"word ".repeat(2_560))).await.json();
+    let long = harness.quote(&ask(&"word ".repeat(2_560))).await.json();
     assert_eq!(
         nanos(&long["minimum_usd"]),
         100 * 200,
@@ -140,36 +140,36 @@ async fn the_least_of_a_quote_counts_what_is_said_and_not_what_surrounds_it() {
 async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() {
     let began = SystemClock.now().seconds();
     let hands = ManualClock::at(began);
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         clock: Arc::new(hands.clone()),
         ..TestOptions::default()
     })
     .await;
     let body = ask("Hello [[tokens:5]]");
-    let quote = house.quote(&body).await.json();
+    let quote = harness.quote(&body).await.json();
     assert_eq!(quote["expires_at"], began + 600);
-    let old = house.gateway.catalog().book.version().to_string();
-    house.sell(DEARER).await;
-    let node = house.second_node(Arc::new(hands.clone())).await;
+    let old = harness.gateway.catalog().book.version().to_string();
+    harness.sell(DEARER).await;
+    let node = harness.second_node(Arc::new(hands.clone())).await;
     let price = |got: &GatewayResponse, input: i64, output: i64| {
         got.json()["usage"]["prompt_tokens"].as_i64().unwrap() * input + 5 * output
     };
     hands.put(began + 599);
-    let dearer = house.chat(&body).await;
-    let (_, charged, _, _) = house.usage(&dearer.id()).await;
+    let dearer = harness.chat(&body).await;
+    let (_, charged, _, _) = harness.usage(&dearer.id()).await;
     assert_eq!(charged, price(&dearer, 2 * INPUT, 2 * OUTPUT));
-    let kept = call_with(&house, &quote, &body).await;
+    let kept = call_with(&harness, &quote, &body).await;
     assert_eq!(kept.status, 200, "{}", kept.text());
-    let (_, charged, _, _) = house.usage(&kept.id()).await;
+    let (_, charged, _, _) = harness.usage(&kept.id()).await;
     assert_eq!(charged, price(&kept, INPUT, OUTPUT));
-    let usage = house.get(&format!("/v1/usage/{}", kept.id())).await.json();
+    let usage = harness.get(&format!("/v1/usage/{}", kept.id())).await.json();
     assert_eq!(usage["pricing_version"], old);
     // The order of keys and the spaces of a body are the client's own matter.
     let id = quote["id"].as_str().unwrap();
     let other = r#"{ "messages": [{ "content": "Hello [[tokens:5]]", "role": "user" }], "model": "sim-fast" }"#;
-    let there = house
+    let there = harness
         .send_as(
-            (node.address, &house.key),
+            (node.address, &harness.key),
             Method::POST,
             "/v1/chat/completions",
             Bytes::from(other),
@@ -178,28 +178,28 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
         .await;
     let there = GatewayResponse::read(there).await;
     assert_eq!(there.status, 200, "{}", there.text());
-    let (_, charged, _, _) = house.usage(&there.id()).await;
+    let (_, charged, _, _) = harness.usage(&there.id()).await;
     assert_eq!(charged, price(&there, INPUT, OUTPUT), "the other node");
-    let served = house.simulator.requests().len();
+    let served = harness.simulator.requests().len();
     hands.put(began + 601);
-    let got = call_with(&house, &quote, &body).await;
+    let got = call_with(&harness, &quote, &body).await;
     assert_eq!(refused(&got), (409, "quote_expired".to_owned()));
-    assert_eq!(house.simulator.requests().len(), served, "nothing was sent");
-    house.audit().await;
+    assert_eq!(harness.simulator.requests().len(), served, "nothing was sent");
+    harness.audit().await;
 }
 
 // covers: D-7-MON-08
 #[tokio::test]
 async fn a_quote_holds_for_its_exact_body_and_account_only() {
-    let mut house = TestGateway::new().await;
+    let mut harness = TestGateway::new().await;
     let body = ask("Hello [[tokens:5]]");
-    let quote = house.quote(&body).await.json();
+    let quote = harness.quote(&body).await.json();
     let mut others = [body.clone(), body.clone(), body.clone()];
     others[0]["max_tokens"] = 9.into();
     others[1]["messages"][0]["content"] = "Hello [[tokens:6]]".into();
     others[2]["stream"] = true.into();
     for other in &others {
-        let got = call_with(&house, &quote, other).await;
+        let got = call_with(&harness, &quote, other).await;
         assert_eq!(refused(&got), (409, "quote_mismatch".to_owned()));
     }
     let id = quote["id"].as_str().unwrap();
@@ -211,30 +211,30 @@ async fn a_quote_holds_for_its_exact_body_and_account_only() {
         "tlq_".to_owned(),
         "nonsense".to_owned(),
     ] {
-        let got = house.chat_with(&body, &[("trunkline-quote", &wrong)]).await;
+        let got = harness.chat_with(&body, &[("trunkline-quote", &wrong)]).await;
         assert_eq!(refused(&got), (409, "quote_mismatch".to_owned()), "{wrong}");
     }
-    let own = std::mem::take(&mut house.key);
-    house.key = house.make_account_key().await;
-    let got = call_with(&house, &quote, &body).await;
+    let own = std::mem::take(&mut harness.key);
+    harness.key = harness.make_account_key().await;
+    let got = call_with(&harness, &quote, &body).await;
     assert_eq!(refused(&got), (409, "quote_mismatch".to_owned()));
-    house.key = own;
-    assert!(house.simulator.requests().is_empty(), "nothing was sent");
-    assert_eq!(house.posted_at_rest().await, 10_000_000_000);
-    let got = call_with(&house, &quote, &body).await;
+    harness.key = own;
+    assert!(harness.simulator.requests().is_empty(), "nothing was sent");
+    assert_eq!(harness.posted_at_rest().await, 10_000_000_000);
+    let got = call_with(&harness, &quote, &body).await;
     assert_eq!(got.status, 200, "and it is still good for its own");
 }
 
 // covers: D-1-27, D-1-33, G-2.1-12, G-2.1-14, D-7-CHAT-08, D-7-CHAT-09
 #[tokio::test]
 async fn a_quote_names_the_fate_of_every_field_and_a_strict_one_refuses_traps() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut body = ask("Hello");
     body["reasoning_effort"] = "high".into();
     body["previous_response_id"] = "resp_1".into();
     body["maxtokens"] = 5.into();
     body["user"] = "ada".into();
-    let quote = house.quote(&body).await.json();
+    let quote = harness.quote(&body).await.json();
     let fate = |name: &str| {
         let fields = quote["fields"].as_array().unwrap();
         let found: Vec<&Value> = fields.iter().filter(|one| one["field"] == name).collect();
@@ -266,28 +266,28 @@ async fn a_quote_names_the_fate_of_every_field_and_a_strict_one_refuses_traps() 
     for trap in ["reasoning_effort", "previous_response_id", "maxtokens"] {
         let mut one = ask("Hello");
         one[trap] = body[trap].clone();
-        assert_eq!(house.quote(&one).await.status, 200);
-        let got = house.quote_with(&one, &strict).await;
+        assert_eq!(harness.quote(&one).await.status, 200);
+        let got = harness.quote_with(&one, &strict).await;
         assert_eq!(
             (got.status.as_u16(), &got.json()["error"]["param"]),
             (400, &json!(trap))
         );
-        let called = house.chat_with(&one, &strict).await;
+        let called = harness.chat_with(&one, &strict).await;
         assert_eq!(
             (called.status, called.code()),
             (got.status, got.code()),
             "as the call does"
         );
     }
-    assert_eq!(house.quote_with(&ask("Hello"), &strict).await.status, 200);
-    assert!(house.simulator.requests().is_empty());
+    assert_eq!(harness.quote_with(&ask("Hello"), &strict).await.status, 200);
+    assert!(harness.simulator.requests().is_empty());
 }
 
 #[tokio::test]
 async fn what_cannot_be_called_cannot_be_quoted() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let quote = async |text: String| {
-        let sent = house.send(Method::POST, "/v1/quotes", Bytes::from(text));
+        let sent = harness.send(Method::POST, "/v1/quotes", Bytes::from(text));
         let got = GatewayResponse::read(sent.await).await;
         (got.status.as_u16(), got.code())
     };
@@ -318,25 +318,25 @@ async fn what_cannot_be_called_cannot_be_quoted() {
         quote(of("vip-only")).await,
         (403, "model_not_allowed".to_owned())
     );
-    let got = house.get("/v1/quotes").await;
+    let got = harness.get("/v1/quotes").await;
     assert_eq!(got.status, 405);
 }
 
 // covers: D-1-37
 #[tokio::test]
 async fn a_model_that_goes_away_says_when() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let ends = DEARER.replace(
         "created = 1700000000",
         "created = 1700000000\ndeprecated_on = \"2026-12-01\"\nsunset_on = \"2027-03-01\"",
     );
-    let got = house.chat(&ask("Hello")).await;
+    let got = harness.chat(&ask("Hello")).await;
     assert!(got.header("deprecation").is_none() && got.header("sunset").is_none());
-    house.sell(&ends).await;
+    harness.sell(&ends).await;
     for stream in [false, true] {
         let mut body = ask("Hello");
         body["stream"] = stream.into();
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         assert_eq!(got.header("deprecation").as_deref(), Some("@1796083200"));
         assert_eq!(
             got.header("sunset").as_deref(),
@@ -359,34 +359,34 @@ fn health_of(gateway: &Services, model: &str) -> Value {
 // covers: G-2.6-85, G-2.6-86, G-2.6-87, G-2.6-88, G-2.6-89
 #[tokio::test]
 async fn the_health_of_a_route_follows_failures_seen_by_all_nodes() {
-    let house = TestGateway::new().await;
-    let node = house.second_node(Arc::new(SystemClock)).await;
-    assert_eq!(health_of(&house.gateway, "sim-fast"), Value::Null);
+    let harness = TestGateway::new().await;
+    let node = harness.second_node(Arc::new(SystemClock)).await;
+    assert_eq!(health_of(&harness.gateway, "sim-fast"), Value::Null);
     let there = async |prompt: &str| {
         let body = Bytes::from(ask(prompt).to_string());
-        let to = (node.address, house.key.as_str());
+        let to = (node.address, harness.key.as_str());
         let path = "/v1/chat/completions";
-        GatewayResponse::read(house.send_as(to, Method::POST, path, body, &[]).await)
+        GatewayResponse::read(harness.send_as(to, Method::POST, path, body, &[]).await)
             .await
             .status
             .as_u16()
     };
     for _ in 0..3 {
-        assert_eq!(house.chat(&ask("Hello")).await.status, 200);
+        assert_eq!(harness.chat(&ask("Hello")).await.status, 200);
     }
     assert_eq!(there("Hello [[fault:status:500]]").await, 502);
     // What a caller does wrong says nothing about a route.
     let mut wrong = ask("Hello");
     wrong["temperature"] = 9.into();
-    assert_eq!(house.chat(&wrong).await.status, 400);
+    assert_eq!(harness.chat(&wrong).await.status, 400);
     let exchange = async || {
-        house.posted_at_rest().await;
-        for gateway in [&house.gateway, &node.gateway, &house.gateway] {
+        harness.posted_at_rest().await;
+        for gateway in [&harness.gateway, &node.gateway, &harness.gateway] {
             gateway.exchange_health().await.unwrap();
         }
     };
     exchange().await;
-    let first = health_of(&house.gateway, "sim-fast");
+    let first = health_of(&harness.gateway, "sim-fast");
     assert!(first.is_object());
     assert_eq!(first["window_hours"], 24);
     assert_eq!(first["sample_size"], 4, "{first}");
@@ -405,11 +405,11 @@ async fn the_health_of_a_route_follows_failures_seen_by_all_nodes() {
 
 #[tokio::test]
 async fn openai_reasoning_models_get_max_completion_tokens_as_quoted() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut body = ask("Hello [[tokens:50]]");
     body["model"] = json!("sim-reason");
     body["max_tokens"] = json!(20);
-    let quote = house.quote(&body).await.json();
+    let quote = harness.quote(&body).await.json();
     let fields = quote["fields"].as_array().unwrap();
     let cap = fields.iter().find(|field| field["field"] == "max_tokens");
     assert_eq!(
@@ -425,10 +425,10 @@ async fn openai_reasoning_models_get_max_completion_tokens_as_quoted() {
     // strict mode has nothing to refuse.
     let strict = [("trunkline-strict", "true")];
     for extra in [&[][..], &strict[..]] {
-        let got = house.chat_with(&body, extra).await;
+        let got = harness.chat_with(&body, extra).await;
         assert_eq!(got.status, 200, "{}", got.text());
         assert_eq!(got.json()["usage"]["completion_tokens"], 20);
         assert_eq!(got.header("trunkline-warnings"), None);
     }
-    house.audit().await;
+    harness.audit().await;
 }

@@ -214,7 +214,7 @@ impl Dice {
     }
 
     /// A request to a model.
-    pub(crate) fn wish(&mut self, model: &Model) -> RandomRequest {
+    pub(crate) fn case(&mut self, model: &Model) -> RandomRequest {
         let mut body = Map::new();
         body.insert("model".to_owned(), json!(model.name));
         let mut set = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));

@@ -25,30 +25,30 @@ fn is(status: u16, code: &str) -> (u16, String) {
 // covers: D-3-11, D-3-12
 #[tokio::test]
 async fn expired_and_revoked_keys_are_told_apart() {
-    let mut house = TestGateway::new().await;
+    let mut harness = TestGateway::new().await;
     let soon = trunkline_db::SystemClock.now().plus_seconds(2);
-    house.key = house
+    harness.key = harness
         .make_key(PolicyFields {
             expires_at: Some(soon),
             ..PolicyFields::default()
         })
         .await;
-    assert_eq!(house.chat(&ask("Hello")).await.status, 200);
+    assert_eq!(harness.chat(&ask("Hello")).await.status, 200);
     tokio::time::sleep(Duration::from_millis(2_200)).await;
     assert_eq!(
-        code(&house.chat(&ask("Hello")).await),
+        code(&harness.chat(&ask("Hello")).await),
         is(401, "expired_api_key")
     );
-    house.key = house.make_key(PolicyFields::default()).await;
-    let id = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
-    let mut tx = house.console.begin().await.unwrap();
+    harness.key = harness.make_key(PolicyFields::default()).await;
+    let id = harness.get("/v1/key").await.json()["id"].as_i64().unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     keys::revoke(&mut tx, trunkline_types::KeyId::new(id))
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
     assert_eq!(
-        code(&house.chat(&ask("Hello")).await),
+        code(&harness.chat(&ask("Hello")).await),
         is(401, "revoked_api_key")
     );
 }
@@ -56,49 +56,49 @@ async fn expired_and_revoked_keys_are_told_apart() {
 // covers: D-3-18
 #[tokio::test]
 async fn a_budget_of_the_account_refuses_what_would_pass_it() {
-    let house = TestGateway::new().await;
-    let mut tx = house.console.begin().await.unwrap();
+    let harness = TestGateway::new().await;
+    let mut tx = harness.console.begin().await.unwrap();
     let limit = Some(Money::from_nanos(1_000_000));
-    let set = accounts::set_budget(&mut tx, house.account, None, Period::Daily, "UTC", limit);
+    let set = accounts::set_budget(&mut tx, harness.account, None, Period::Daily, "UTC", limit);
     assert!(set.await.unwrap());
     tx.commit().await.unwrap();
     let mut body = ask("Hello");
     body["max_tokens"] = 10_000.into();
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert_eq!(code(&got), is(402, "budget_exceeded"));
     assert_eq!(got.json()["error"]["available_usd"], "0.001");
-    assert!(house.simulator.requests().is_empty());
-    house.audit().await;
+    assert!(harness.simulator.requests().is_empty());
+    harness.audit().await;
 }
 
 // covers: D-1-27, D-1-33, D-7-CHAT-06, D-7-CHAT-07, D-7-CHAT-08, D-7-CHAT-09, D-7-CHAT-10, D-7-CHAT-19, G-2.1-10, G-2.1-12, G-2.1-14
 #[tokio::test]
 async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut body = ask("Hello");
     body["max_tokens"] = 9.into();
     body["reasoning_effort"] = "high".into();
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert_eq!(got.status, 200, "{}", got.text());
     let warnings = got.header("trunkline-warnings").unwrap();
     assert_eq!(warnings, "1;codes=reasoning_effort_ignored");
     let strict = [("trunkline-strict", "true")];
-    let got = house.chat_with(&body, &strict).await;
+    let got = harness.chat_with(&body, &strict).await;
     assert_eq!(code(&got), is(400, "reasoning_effort_ignored"));
     assert_eq!(got.json()["error"]["param"], "reasoning_effort");
     let mut earlier = ask("Hello");
     earlier["previous_response_id"] = "resp_1".into();
-    let got = house.chat(&earlier).await;
+    let got = harness.chat(&earlier).await;
     assert_eq!(
         got.header("trunkline-warnings").as_deref(),
         Some("2;codes=previous_response_id_ignored,max_tokens_defaulted")
     );
-    let got = house.chat_with(&earlier, &strict).await;
+    let got = harness.chat_with(&earlier, &strict).await;
     assert_eq!(got.json()["error"]["param"], "previous_response_id");
     let mut nothing = ask("Hello");
     nothing["max_tokens"] = 9.into();
     nothing["previous_response_id"] = serde_json::Value::Null;
-    let got = house.chat_with(&nothing, &strict).await;
+    let got = harness.chat_with(&nothing, &strict).await;
     assert_eq!(
         got.status,
         200,
@@ -106,7 +106,7 @@ async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named(
         got.text()
     );
     assert_eq!(got.header("trunkline-warnings"), None);
-    for served in house.simulator.requests() {
+    for served in harness.simulator.requests() {
         let text = String::from_utf8(served.body.to_vec()).unwrap();
         assert!(!text.contains("reasoning_effort") && !text.contains("previous_response_id"));
     }
@@ -114,17 +114,17 @@ async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named(
     body.as_object_mut().unwrap().remove("max_tokens");
     for effort in ["low", "medium", "high"] {
         body["reasoning_effort"] = effort.into();
-        let got = house.chat(&body).await;
+        let got = harness.chat(&body).await;
         assert_eq!(got.status, 200, "{}", got.text());
-        let served = house.simulator.requests().pop().unwrap();
+        let served = harness.simulator.requests().pop().unwrap();
         let sent: serde_json::Value = serde_json::from_slice(&served.body).unwrap();
         assert_eq!(sent["reasoning_effort"], effort);
     }
     body["reasoning_effort"] = "enormous".into();
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert_eq!(code(&got), is(400, "invalid_request"));
     assert_eq!(got.json()["error"]["param"], "reasoning_effort");
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-3-54, D-3-55
@@ -135,52 +135,52 @@ async fn too_many_calls_are_refused_and_one_account_cannot_block_others() {
         account_share: 5,
         ..Settings::default()
     };
-    let house = TestGateway::with(settings, 10_000_000_000, 0).await;
+    let harness = TestGateway::with(settings, 10_000_000_000, 0).await;
     let body = || Bytes::from(ask_streaming("Wait [[tokens:400]] [[pace:20]]").to_string());
-    let first = house.send(Method::POST, PATH, body()).await;
-    let second = house.send(Method::POST, PATH, body()).await;
+    let first = harness.send(Method::POST, PATH, body()).await;
+    let second = harness.send(Method::POST, PATH, body()).await;
     assert_eq!((first.status.as_u16(), second.status.as_u16()), (200, 200));
-    let third = GatewayResponse::read(house.send(Method::POST, PATH, body()).await).await;
+    let third = GatewayResponse::read(harness.send(Method::POST, PATH, body()).await).await;
     assert_eq!(code(&third), is(503, "overloaded"));
     assert!(third.header("retry-after").is_some());
     drop((first, second));
-    house.posted_at_rest().await;
+    harness.posted_at_rest().await;
     assert_eq!(
-        house.chat(&ask("Hello")).await.status,
+        harness.chat(&ask("Hello")).await.status,
         200,
         "room is given back"
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-3-53
 #[tokio::test]
 async fn a_model_without_a_channel_has_no_route() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut body = ask("Hello");
     body["model"] = "unserved".into();
     assert_eq!(
-        code(&house.chat(&body).await),
+        code(&harness.chat(&body).await),
         is(503, "no_available_route")
     );
-    assert_eq!(house.posted_at_rest().await, 10_000_000_000);
+    assert_eq!(harness.posted_at_rest().await, 10_000_000_000);
 }
 
 // covers: D-3-77, D-3-79
 #[tokio::test]
 async fn caller_errors_spare_the_channel_and_a_429_cools_its_credential() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut wrong = ask("Hello");
     wrong["temperature"] = 9.into();
     for _ in 0..12 {
-        assert_eq!(house.chat(&wrong).await.status, 400);
+        assert_eq!(harness.chat(&wrong).await.status, 400);
     }
     assert_eq!(
-        house.chat(&ask("Hello")).await.status,
+        harness.chat(&ask("Hello")).await.status,
         200,
         "the channel stays"
     );
-    house.simulator.plan(Rule {
+    harness.simulator.plan(Rule {
         fault: Fault::RateLimited {
             retry_after_secs: 2,
         },
@@ -190,15 +190,15 @@ async fn caller_errors_spare_the_channel_and_a_429_cools_its_credential() {
         one_in: 1,
     });
     assert_eq!(
-        code(&house.chat(&ask("Hello")).await),
+        code(&harness.chat(&ask("Hello")).await),
         is(429, "upstream_rate_limited")
     );
-    let seen = house.simulator.requests().len();
-    assert_eq!(house.chat(&ask("Hello")).await.status, 503);
-    assert_eq!(house.simulator.requests().len(), seen, "it is left alone");
+    let seen = harness.simulator.requests().len();
+    assert_eq!(harness.chat(&ask("Hello")).await.status, 503);
+    assert_eq!(harness.simulator.requests().len(), seen, "it is left alone");
     tokio::time::sleep(Duration::from_millis(2_200)).await;
     assert_eq!(
-        house.chat(&ask("Hello")).await.status,
+        harness.chat(&ask("Hello")).await.status,
         200,
         "and used again"
     );
@@ -207,9 +207,9 @@ async fn caller_errors_spare_the_channel_and_a_429_cools_its_credential() {
 // covers: D-3-56, D-3-57, D-3-58
 #[tokio::test]
 async fn a_database_outage_is_503_within_a_second_and_recovery_is_immediate() {
-    let house = TestGateway::through_a_wire().await;
-    let wire = house.wire.as_ref().unwrap();
-    assert_eq!(house.chat(&ask("Hello")).await.status, 200);
+    let harness = TestGateway::through_a_wire().await;
+    let wire = harness.wire.as_ref().unwrap();
+    assert_eq!(harness.chat(&ask("Hello")).await.status, 200);
     for hole in [false, true] {
         if hole {
             wire.black_hole();
@@ -218,7 +218,7 @@ async fn a_database_outage_is_503_within_a_second_and_recovery_is_immediate() {
         }
         for _ in 0..3 {
             let began = std::time::Instant::now();
-            let got = house.chat(&ask("Hello")).await;
+            let got = harness.chat(&ask("Hello")).await;
             assert_eq!(code(&got), is(503, "temporarily_unavailable"));
             assert!(got.header("retry-after").is_some());
             assert!(
@@ -229,12 +229,12 @@ async fn a_database_outage_is_503_within_a_second_and_recovery_is_immediate() {
         }
         wire.pass();
         let mut tries = 0;
-        while house.chat(&ask("Hello")).await.status != 200 {
+        while harness.chat(&ask("Hello")).await.status != 200 {
             tries += 1;
             assert!(tries < 100, "it comes back without a restart");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
-    house.posted_at_rest().await;
-    house.audit().await;
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }

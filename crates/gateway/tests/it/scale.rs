@@ -181,18 +181,18 @@ async fn ten_thousand_models_are_built_loaded_and_found_as_ten_are() {
     let (whole, change, whole_kb) = built();
     println!("built from documents {whole:?}, one price on top {change:?}");
     println!("memory {whole_kb} kB");
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let raw = entries(MANY);
     let bytes: usize = raw.values().map(|entry| entry.to_string().len()).sum();
     let began = Instant::now();
-    house.sell_document(document(&raw)).await;
+    harness.sell_document(document(&raw)).await;
     println!(
         "published and followed, {} kB of JSON: {:?}",
         bytes / 1_024,
         began.elapsed()
     );
     let began = Instant::now();
-    let shelf = CatalogSnapshot::load(&mut house.data.session().await.unwrap())
+    let shelf = CatalogSnapshot::load(&mut harness.data.session().await.unwrap())
         .await
         .unwrap();
     println!(
@@ -200,7 +200,7 @@ async fn ten_thousand_models_are_built_loaded_and_found_as_ten_are() {
         shelf.book.count(),
         began.elapsed()
     );
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let signed = ChangeAuthor {
         author: "scale",
         note: "",
@@ -214,7 +214,7 @@ async fn ten_thousand_models_are_built_loaded_and_found_as_ten_are() {
     tx.finish(done).await.unwrap();
     println!("one price published: {:?}", began.elapsed());
     let began = Instant::now();
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
     println!("and followed by a node: {:?}", began.elapsed());
     let figures = lookups();
     let (_, first_found, first_priced) = figures[0];

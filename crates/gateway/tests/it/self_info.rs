@@ -4,8 +4,8 @@ use crate::test_gateway::{TestGateway, ask};
 
 #[tokio::test]
 async fn models_balance_key_and_usage_are_told() {
-    let house = TestGateway::new().await;
-    let models = house.get("/v1/models").await.json();
+    let harness = TestGateway::new().await;
+    let models = harness.get("/v1/models").await.json();
     let ids: Vec<&str> = models["data"]
         .as_array()
         .unwrap()
@@ -23,23 +23,23 @@ async fn models_balance_key_and_usage_are_told() {
         ],
         "what is sold in another group is not shown"
     );
-    let model = house.get("/v1/models/sim-fast").await.json();
+    let model = harness.get("/v1/models/sim-fast").await.json();
     assert_eq!(
         (model["object"].as_str(), model["owned_by"].as_str()),
         (Some("model"), Some("simulator"))
     );
-    let got = house.get("/v1/models/vip-only").await;
+    let got = harness.get("/v1/models/vip-only").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (404, "model_not_found")
     );
-    let balance = house.get("/v1/balance").await.json();
+    let balance = harness.get("/v1/balance").await.json();
     assert_eq!(balance["paid_usd"], "10");
-    let key = house.get("/v1/key").await.json();
+    let key = harness.get("/v1/key").await.json();
     assert_eq!(key["group"], "default");
-    assert!(!key.to_string().contains(&house.key));
-    let call = house.chat(&ask("Hello [[tokens:6]]")).await;
-    let usage = house.get(&format!("/v1/usage/{}", call.id())).await.json();
+    assert!(!key.to_string().contains(&harness.key));
+    let call = harness.chat(&ask("Hello [[tokens:6]]")).await;
+    let usage = harness.get(&format!("/v1/usage/{}", call.id())).await.json();
     assert_eq!(usage["outcome"], "complete");
     assert_eq!(
         usage["cost_usd"].as_str(),
@@ -48,7 +48,7 @@ async fn models_balance_key_and_usage_are_told() {
     assert_eq!(usage["units"]["output"], 6);
     let strange = "req_01a1dd5f69597064adf9220cb6e27345";
     for id in [strange, "nonsense"] {
-        let got = house.get(&format!("/v1/usage/{id}")).await;
+        let got = harness.get(&format!("/v1/usage/{id}")).await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (404, "not_found")

@@ -8,9 +8,9 @@ use crate::client_decode::{Sse, count, list, responses, text};
 use crate::client_encode::ClientFormat;
 
 /// A stream in the shape of a whole answer.
-pub(crate) fn gathered(tongue: ClientFormat, frames: &[Sse]) -> Value {
+pub(crate) fn gathered(client_format: ClientFormat, frames: &[Sse]) -> Value {
     let data: Vec<Value> = frames.iter().filter_map(Sse::json).collect();
-    match tongue {
+    match client_format {
         ClientFormat::Chat => gathered_chat(&data),
         ClientFormat::Messages => gathered_messages(&data),
         ClientFormat::Responses => gathered_responses(&data),
@@ -109,17 +109,17 @@ fn gathered_messages(data: &[Value]) -> Value {
 }
 
 fn gathered_responses(data: &[Value]) -> Value {
-    let (mut said, mut last) = (String::new(), Value::Null);
+    let (mut reply, mut last) = (String::new(), Value::Null);
     for (number, event) in data.iter().enumerate() {
         assert_eq!(event["sequence_number"], number, "{event}");
         match event["type"].as_str().unwrap() {
-            "response.output_text.delta" => said.push_str(&text(&event["delta"])),
+            "response.output_text.delta" => reply.push_str(&text(&event["delta"])),
             "response.completed" | "response.incomplete" => last = event["response"].clone(),
             _ => {}
         }
     }
-    let heard = responses(&last);
-    assert_eq!(heard.text, said, "the last event repeats what was said");
+    let received = responses(&last);
+    assert_eq!(received.text, reply, "the last event repeats what was said");
     last
 }
 

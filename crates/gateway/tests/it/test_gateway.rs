@@ -74,32 +74,32 @@ impl TestGateway {
 
     /// With settings and money in the wallets, in nano-USD.
     pub(crate) async fn with(settings: Settings, paid: i64, trial: i64) -> Self {
-        let wishes = TestOptions {
+        let options = TestOptions {
             settings,
             paid,
             trial,
             ..TestOptions::default()
         };
-        Self::build(wishes).await
+        Self::build(options).await
     }
 
     /// The gateway's own way to the database goes through a line that can be broken.
     pub(crate) async fn through_a_wire() -> Self {
-        let wishes = TestOptions {
+        let options = TestOptions {
             breakable: true,
             ..TestOptions::default()
         };
-        Self::build(wishes).await
+        Self::build(options).await
     }
 
     /// In a box: whoever waits for a house would carry its whole scaffold.
-    pub(crate) async fn build(wishes: TestOptions) -> Self {
-        Box::pin(Self::built(wishes)).await
+    pub(crate) async fn build(options: TestOptions) -> Self {
+        Box::pin(Self::built(options)).await
     }
 
-    async fn built(wishes: TestOptions) -> Self {
+    async fn built(options: TestOptions) -> Self {
         let db = Db::fresh().await;
-        let wire = wishes.breakable.then(|| db.wire());
+        let wire = options.breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
         let data = data_pool(&db, wire.as_ref()).await;
         let simulator = Simulator::start(SimulatorSettings::default()).await;
@@ -111,39 +111,39 @@ impl TestGateway {
         let (ledger, tasks) = opened.await.unwrap();
         let client = Client::new(Duration::from_secs(2)).unwrap();
         let (stop_traces, traces_stopped) = watch::channel(false);
-        let traces = wishes.traces.clone();
+        let traces = options.traces.clone();
         let telemetry = traces.map(|to| trace_to(to, client.clone(), traces_stopped));
         let files = tempfile::tempdir().unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let door = BoundListener::bind(any, wishes.edge.clone()).await.unwrap();
-        let address = door.address().unwrap();
-        let engines = Engines::of(&wishes).await;
+        let bound = BoundListener::bind(any, options.edge.clone()).await.unwrap();
+        let address = bound.address().unwrap();
+        let engines = Engines::of(&options).await;
         let gateway = Services::new(ServicesConfig {
-            settings: wishes.settings_at(address),
+            settings: options.settings_at(address),
             ledger,
             data: data.clone(),
-            providers: Providers::with_folder(&wishes.providers).unwrap(),
+            providers: Providers::with_folder(&options.providers).unwrap(),
             keyring: keyring(),
             client: client.clone(),
-            fetcher: wishes.fetcher.clone().unwrap_or_else(fetcher),
+            fetcher: options.fetcher.clone().unwrap_or_else(fetcher),
             media: media(files.path()).await,
             limits: engines.limits.clone(),
             bus: engines.bus.clone(),
             cells: Cells::builtin().unwrap(),
-            clock: wishes.clock,
+            clock: options.clock,
             random: Arc::new(SystemRandom),
             telemetry,
         });
-        let edge = door.open(gateway.clone());
+        let edge = bound.open(gateway.clone());
         let (stop, stopped) = watch::channel(false);
         let listener = TcpListener::bind(any).await.unwrap();
         let admin = listener.local_addr().unwrap();
-        let desk = Admin::new(gateway.clone(), listener).serve(stopped.clone());
+        let admin_api = Admin::new(gateway.clone(), listener).serve(stopped.clone());
         let events = trunkline_gateway::run_event_hub(gateway.clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
-        tokio::spawn(async { tokio::join!(edge.serve(stopped), desk, events) });
-        let account = account(&console, wishes.paid, wishes.trial).await;
-        let mut house = Self {
+        tokio::spawn(async { tokio::join!(edge.serve(stopped), admin_api, events) });
+        let account = account(&console, options.paid, options.trial).await;
+        let mut harness = Self {
             db,
             data,
             console,
@@ -163,9 +163,9 @@ impl TestGateway {
             _tasks: tasks,
             engines,
         };
-        house.key = house.make_key(PolicyFields::default()).await;
-        house.stock().await;
-        house
+        harness.key = harness.make_key(PolicyFields::default()).await;
+        harness.stock().await;
+        harness
     }
 
     /// What it sells, and channels that serve that.
@@ -233,11 +233,11 @@ impl TestGateway {
         priority: i32,
         models: &[(&str, &str)],
     ) {
-        let wishes = ChannelOptions {
+        let options = ChannelOptions {
             priority,
             ..ChannelOptions::default()
         };
-        self.channel_with(name, base, models, wishes).await;
+        self.channel_with(name, base, models, options).await;
     }
 
     pub(crate) async fn channel_with(
@@ -245,7 +245,7 @@ impl TestGateway {
         name: &str,
         base: &str,
         models: &[(&str, &str)],
-        wishes: ChannelOptions<'_>,
+        options: ChannelOptions<'_>,
     ) {
         let own = |(public, theirs): &(&str, &str)| ((*public).to_owned(), (*theirs).to_owned());
         let models: BTreeMap<String, String> = models.iter().map(own).collect();
@@ -257,8 +257,8 @@ impl TestGateway {
             sealed.unwrap()
         };
         let sealed = seal(&credential_context(name, "main"), CANARY);
-        let proxy = wishes.proxy.map(|text| seal(&proxy_context(name), text));
-        let extra_headers = wishes.extra_headers.iter().map(own).collect();
+        let proxy = options.proxy.map(|text| seal(&proxy_context(name), text));
+        let extra_headers = options.extra_headers.iter().map(own).collect();
         let cost = json!({
             "currency": "USD",
             "rate": { "numerator": 1, "denominator": 1, "as_of": "2026-11-15" },
@@ -266,17 +266,17 @@ impl TestGateway {
         });
         let new = NewChannel {
             name,
-            provider: wishes.provider.unwrap_or("simulator"),
+            provider: options.provider.unwrap_or("simulator"),
             base_url: Some(base),
-            priority: wishes.priority,
+            priority: options.priority,
             weight: 1,
             region: None,
             models: &models,
             groups: &[],
             extra_headers: &extra_headers,
             proxy: proxy.as_deref(),
-            requests_per_minute: wishes.requests_per_minute,
-            concurrent_calls: wishes.concurrent_calls,
+            requests_per_minute: options.requests_per_minute,
+            concurrent_calls: options.concurrent_calls,
             cost: Some(&cost),
             credentials: &[NewCredential {
                 label: "main",

@@ -69,14 +69,14 @@ async fn ask(address: std::net::SocketAddr, trusted: &[u8], protocol: &[u8]) -> 
     }
     let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(request).await.unwrap();
-    let mut said = Vec::new();
-    drop(stream.read_to_end(&mut said).await);
-    Some(String::from_utf8(said).unwrap())
+    let mut reply = Vec::new();
+    drop(stream.read_to_end(&mut reply).await);
+    Some(String::from_utf8(reply).unwrap())
 }
 
 #[tokio::test]
 async fn tls_is_served_from_files_and_reloads_a_renewed_certificate() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let folder = tempfile::tempdir().unwrap();
     let files = make(folder.path());
     let settings = EdgeSettings {
@@ -84,9 +84,9 @@ async fn tls_is_served_from_files_and_reloads_a_renewed_certificate() {
         ..EdgeSettings::default()
     };
     let any = "127.0.0.1:0".parse().unwrap();
-    let door = BoundListener::bind(any, settings).await.unwrap();
-    let address = door.address().unwrap();
-    let edge = door.open(house.gateway.clone());
+    let bound = BoundListener::bind(any, settings).await.unwrap();
+    let address = bound.address().unwrap();
+    let edge = bound.open(harness.gateway.clone());
     let (stop, stopped) = watch::channel(false);
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
     tokio::spawn(edge.serve(stopped));

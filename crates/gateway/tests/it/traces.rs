@@ -12,17 +12,17 @@ use crate::upstreams::always;
 
 async fn traced(per_thousand: u64) -> (TestGateway, Collector) {
     let collector = Collector::start().await;
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         traces: Some((collector.url.clone(), per_thousand)),
         ..TestOptions::default()
     })
     .await;
-    (house, collector)
+    (harness, collector)
 }
 
 /// A number of the admin listener.
-async fn metric(house: &TestGateway, name: &str) -> u64 {
-    let page = house.metrics().await;
+async fn metric(harness: &TestGateway, name: &str) -> u64 {
+    let page = harness.metrics().await;
     let line = page
         .lines()
         .find_map(|line| line.strip_prefix(name))
@@ -32,12 +32,12 @@ async fn metric(house: &TestGateway, name: &str) -> u64 {
 
 #[tokio::test]
 async fn a_whole_call_is_one_server_span_with_one_client_span_below_it() {
-    let (house, collector) = traced(1_000).await;
+    let (harness, collector) = traced(1_000).await;
     let mut body = ask("Hello [[tokens:5]]");
     body["model"] = "public-name".into();
-    let got = house.chat(&body).await;
+    let got = harness.chat(&body).await;
     assert_eq!(got.status, 200, "{}", got.text());
-    let (_, charged, _, _) = house.usage(&got.id()).await;
+    let (_, charged, _, _) = harness.usage(&got.id()).await;
     let spans = collector.of_call(&got.id()).await;
     let [call, attempt] = spans.as_slice() else {
         panic!("{spans:#?}");
@@ -76,13 +76,13 @@ async fn a_whole_call_is_one_server_span_with_one_client_span_below_it() {
 
 #[tokio::test]
 async fn a_streamed_call_tells_when_it_began_and_covers_all_of_its_answer() {
-    let (house, collector) = traced(1_000).await;
-    house.simulator.plan(always(Fault::SlowDrip { millis: 30 }));
+    let (harness, collector) = traced(1_000).await;
+    harness.simulator.plan(always(Fault::SlowDrip { millis: 30 }));
     let began = Instant::now();
-    let got = house.chat(&ask_streaming("Tell me [[tokens:12]]")).await;
+    let got = harness.chat(&ask_streaming("Tell me [[tokens:12]]")).await;
     let took = began.elapsed();
     assert!(got.text().ends_with("data: [DONE]\n\n"));
-    let (_, charged, _, _) = house.usage(&got.id()).await;
+    let (_, charged, _, _) = harness.usage(&got.id()).await;
     let spans = collector.of_call(&got.id()).await;
     let [call, attempt] = spans.as_slice() else {
         panic!("{spans:#?}");
@@ -103,17 +103,17 @@ async fn a_streamed_call_tells_when_it_began_and_covers_all_of_its_answer() {
 
 #[tokio::test]
 async fn a_failover_shows_both_attempts_in_their_order() {
-    let (house, collector) = traced(1_000).await;
+    let (harness, collector) = traced(1_000).await;
     let broken = Simulator::start(Default::default()).await.unwrap();
     broken.plan(always(Fault::Status(503)));
     let models = [("sim-fast", "sim-fast")];
-    house
+    harness
         .channel("broken", &broken.base_url(), 0, &models)
         .await;
-    house
+    harness
         .channel("nobody", "http://127.0.0.1:9/v1", 1, &models)
         .await;
-    let got = house.chat(&ask("Hello")).await;
+    let got = harness.chat(&ask("Hello")).await;
     assert_eq!(got.status, 200);
     let spans = collector.of_call(&got.id()).await;
     let [call, first, second, third] = spans.as_slice() else {
@@ -142,20 +142,20 @@ async fn a_failover_shows_both_attempts_in_their_order() {
 
 #[tokio::test]
 async fn refusals_and_failures_are_told_by_words_of_a_closed_list() {
-    let (house, collector) = traced(1_000).await;
-    let stranger = house
+    let (harness, collector) = traced(1_000).await;
+    let stranger = harness
         .chat_with(&ask("Hi"), &[("authorization", "Bearer nonsense")])
         .await;
     let mut unknown = ask("Hi");
     unknown["model"] = "made-up-by-a-caller".into();
-    let unknown = house.chat(&unknown).await;
+    let unknown = harness.chat(&unknown).await;
     let mut hot = ask("Hi");
     hot["temperature"] = 9.into();
-    let hot = house.chat(&hot).await;
-    house
+    let hot = harness.chat(&hot).await;
+    harness
         .simulator
         .plan(always(Fault::CloseMidStream { after_frames: 2 }));
-    let broken = house.chat(&ask_streaming("Hi [[tokens:9]]")).await;
+    let broken = harness.chat(&ask_streaming("Hi [[tokens:9]]")).await;
     assert_eq!(broken.status, 200);
     let rows = [
         (&stranger, "invalid_api_key", Some(401), None, 0, false),
@@ -202,19 +202,19 @@ async fn refusals_and_failures_are_told_by_words_of_a_closed_list() {
 
 #[tokio::test]
 async fn the_caller_s_trace_goes_on_and_never_reaches_an_upstream() {
-    let (house, collector) = traced(1_000).await;
+    let (harness, collector) = traced(1_000).await;
     let theirs = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
-    let got = house
+    let got = harness
         .chat_with(&ask("Hi"), &[("traceparent", theirs)])
         .await;
     let spans = collector.of_call(&got.id()).await;
     assert_eq!(spans[0].trace_id[..2], [0x0a, 0xf7]);
     assert_eq!(spans[0].parent_span_id[..2], [0xb7, 0xad]);
     assert_eq!(spans[1].trace_id, spans[0].trace_id);
-    let seen = format!("{:?}", house.simulator.requests());
+    let seen = format!("{:?}", harness.simulator.requests());
     assert!(!seen.contains("0af7651916cd43dd8448eb211c80319c"));
     let wrong = "00-00000000000000000000000000000000-b7ad6b7169203331-01";
-    let got = house.chat_with(&ask("Hi"), &[("traceparent", wrong)]).await;
+    let got = harness.chat_with(&ask("Hi"), &[("traceparent", wrong)]).await;
     let spans = collector.of_call(&got.id()).await;
     assert!(spans[0].parent_span_id.is_empty());
     let trace: String = spans[0]
@@ -232,44 +232,44 @@ async fn the_caller_s_trace_goes_on_and_never_reaches_an_upstream() {
 
 #[tokio::test]
 async fn a_ratio_of_calls_is_traced_and_none_if_it_is_zero() {
-    let (house, collector) = traced(500).await;
+    let (harness, collector) = traced(500).await;
     for _ in 0..100 {
-        house
+        harness
             .chat_with(&ask("Hi"), &[("authorization", "Bearer no")])
             .await;
     }
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let spans = collector.spans().len();
     assert!((20..=80).contains(&spans), "{spans} of 100");
-    let (house, collector) = traced(0).await;
-    assert_eq!(house.chat(&ask("Hi")).await.status, 200);
+    let (harness, collector) = traced(0).await;
+    assert_eq!(harness.chat(&ask("Hi")).await.status, 200);
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert!(collector.bodies().is_empty());
 }
 
 #[tokio::test]
 async fn an_absent_or_silent_collector_delays_no_call_and_drops_are_counted() {
-    let (house, collector) = traced(1_000).await;
+    let (harness, collector) = traced(1_000).await;
     collector.status.store(SILENT, Ordering::SeqCst);
     let began = Instant::now();
-    assert_eq!(house.chat(&ask("Hi")).await.status, 200);
+    assert_eq!(harness.chat(&ask("Hi")).await.status, 200);
     assert!(began.elapsed() < Duration::from_secs(2));
     // More than the queue and one batch hold.
     let stranger = [("authorization", "Bearer no")];
     for _ in 0..2_800 {
-        house.chat_with(&ask("Hi"), &stranger).await;
+        harness.chat_with(&ask("Hi"), &stranger).await;
     }
     let dropped = metric(
-        &house,
+        &harness,
         "trunkline_spans_dropped_total{reason=\"queue_full\"}",
     )
     .await;
     assert!((100..=800).contains(&dropped), "{dropped}");
-    assert_eq!(house.chat(&ask("Hi")).await.status, 200);
-    assert_eq!(metric(&house, "trunkline_spans_exported_total ").await, 0);
+    assert_eq!(harness.chat(&ask("Hi")).await.status, 200);
+    assert_eq!(metric(&harness, "trunkline_spans_exported_total ").await, 0);
     // It comes back, and so do traces.
     collector.status.store(200, Ordering::SeqCst);
-    while metric(&house, "trunkline_spans_exported_total ").await < 2_000 {
+    while metric(&harness, "trunkline_spans_exported_total ").await < 2_000 {
         assert!(began.elapsed() < Duration::from_secs(60));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -289,10 +289,10 @@ async fn an_absent_or_silent_collector_delays_no_call_and_drops_are_counted() {
 
 #[tokio::test]
 async fn what_waits_when_the_node_stops_is_handed_over_within_a_bound() {
-    let (house, collector) = traced(1_000).await;
-    let got = house.chat(&ask("Hi")).await;
-    house.posted_at_rest().await;
-    house.stop_traces.send_replace(true);
+    let (harness, collector) = traced(1_000).await;
+    let got = harness.chat(&ask("Hi")).await;
+    harness.posted_at_rest().await;
+    harness.stop_traces.send_replace(true);
     let began = Instant::now();
     let spans = collector.of_call(&got.id()).await;
     assert_eq!(spans.len(), 2);
@@ -300,14 +300,14 @@ async fn what_waits_when_the_node_stops_is_handed_over_within_a_bound() {
         began.elapsed() < Duration::from_millis(900),
         "not by the usual wait"
     );
-    let (house, collector) = traced(1_000).await;
+    let (harness, collector) = traced(1_000).await;
     collector.status.store(SILENT, Ordering::SeqCst);
-    house.chat(&ask("Hi")).await;
-    house.posted_at_rest().await;
-    house.stop_traces.send_replace(true);
+    harness.chat(&ask("Hi")).await;
+    harness.posted_at_rest().await;
+    harness.stop_traces.send_replace(true);
     let began = Instant::now();
     while metric(
-        &house,
+        &harness,
         "trunkline_spans_dropped_total{reason=\"not_taken\"}",
     )
     .await

@@ -72,8 +72,8 @@ impl TestGateway {
 }
 
 /// Sums of the usage rows and refunds of an account, from the tables themselves.
-async fn of_ledger(house: &TestGateway) -> (i64, i64, i64) {
-    let account = house.account.number();
+async fn of_ledger(harness: &TestGateway) -> (i64, i64, i64) {
+    let account = harness.account.number();
     let query = format!(
         "SELECT count(*)::text FROM ledger.usage WHERE account_id = {account}
          UNION ALL
@@ -82,7 +82,7 @@ async fn of_ledger(house: &TestGateway) -> (i64, i64, i64) {
          SELECT COALESCE(sum(amount), 0)::text FROM ledger.transfer
          WHERE account_id = {account} AND kind = 'refund'"
     );
-    let rows = house.db.ask(&query).await;
+    let rows = harness.db.ask(&query).await;
     let number = |place: usize| rows[place].parse().unwrap();
     (number(0), number(1), number(2))
 }
@@ -105,19 +105,19 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
 
 #[tokio::test]
 async fn sums_in_json_and_csv_are_those_of_the_ledger_for_every_grouping() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let (child_id, child) = {
-        let own = house.get("/v1/key").await.json()["id"].as_i64().unwrap();
-        house
+        let own = harness.get("/v1/key").await.json()["id"].as_i64().unwrap();
+        harness
             .key_below(Some(KeyId::new(own)), PolicyFields::default())
             .await
     };
-    let (one, refunded) = house.spend_as(&house.key, "sim-fast").await;
-    let (two, _) = house.spend_as(&house.key, "public-name").await;
-    let (three, _) = house.spend_as(&child, "sim-fast").await;
-    house.posted_at_rest().await;
-    house.give_back(&refunded).await;
-    let booked = of_ledger(&house).await;
+    let (one, refunded) = harness.spend_as(&harness.key, "sim-fast").await;
+    let (two, _) = harness.spend_as(&harness.key, "public-name").await;
+    let (three, _) = harness.spend_as(&child, "sim-fast").await;
+    harness.posted_at_rest().await;
+    harness.give_back(&refunded).await;
+    let booked = of_ledger(&harness).await;
     assert_eq!(booked, (3, one + two + three, one));
 
     for (query, lines) in [
@@ -128,7 +128,7 @@ async fn sums_in_json_and_csv_are_those_of_the_ledger_for_every_grouping() {
         ("?group_by=group,endpoint", 1),
         ("?group_by=day,model,key,group,endpoint", 3),
     ] {
-        let report = house.usage_as(&house.key, query).await.json();
+        let report = harness.usage_as(&harness.key, query).await.json();
         assert_eq!(totals(&report), booked, "{query}: {report}");
         let data = report["data"].as_array().unwrap();
         assert_eq!(data.len(), lines, "{query}: {report}");
@@ -137,8 +137,8 @@ async fn sums_in_json_and_csv_are_those_of_the_ledger_for_every_grouping() {
         assert_eq!(report["timezone"], "UTC");
 
         let joint = if query.is_empty() { "?" } else { "&" };
-        let file = house
-            .usage_as(&house.key, &format!("{query}{joint}format=csv"))
+        let file = harness
+            .usage_as(&harness.key, &format!("{query}{joint}format=csv"))
             .await;
         assert_eq!(
             file.header("content-type").as_deref(),
@@ -157,36 +157,36 @@ async fn sums_in_json_and_csv_are_those_of_the_ledger_for_every_grouping() {
             (booked.1, booked.2)
         );
     }
-    let by_key = house
-        .usage_as(&house.key, "?group_by=key&model=sim-fast")
+    let by_key = harness
+        .usage_as(&harness.key, "?group_by=key&model=sim-fast")
         .await
         .json();
     let line = by_key["data"].as_array().unwrap().iter();
     let line = line.clone().find(|line| line["key"] == child_id.number());
     assert_eq!(nanos(&line.unwrap()["charged_usd"]), three);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_key_sees_its_own_and_its_descendants_usage_only() {
-    let house = TestGateway::new().await;
-    let (parent_id, parent) = house.key_below(None, PolicyFields::default()).await;
-    let (child_id, child) = house
+    let harness = TestGateway::new().await;
+    let (parent_id, parent) = harness.key_below(None, PolicyFields::default()).await;
+    let (child_id, child) = harness
         .key_below(Some(parent_id), PolicyFields::default())
         .await;
-    let (_, grandchild) = house
+    let (_, grandchild) = harness
         .key_below(Some(child_id), PolicyFields::default())
         .await;
-    let stranger = account(&house.console, 10_000_000_000, 0).await;
-    let foreign = house.key_of(stranger, PolicyFields::default()).await;
+    let stranger = account(&harness.console, 10_000_000_000, 0).await;
+    let foreign = harness.key_of(stranger, PolicyFields::default()).await;
     let mut costs = Vec::new();
     for key in [&parent, &child, &grandchild, &foreign] {
-        costs.push(house.spend_as(key, "sim-fast").await.0);
+        costs.push(harness.spend_as(key, "sim-fast").await.0);
     }
-    house.posted_at_rest().await;
+    harness.posted_at_rest().await;
     let seen = async |key: &str, query: &str| {
-        let report = house.usage_as(key, query).await.json();
-        let single = house.usage_as(key, &format!("{query}&detail=calls")).await;
+        let report = harness.usage_as(key, query).await.json();
+        let single = harness.usage_as(key, &format!("{query}&detail=calls")).await;
         let calls = single.text().lines().count();
         let (sums, charged, _) = totals(&report);
         assert_eq!(i64::try_from(calls).unwrap(), sums, "{query}");
@@ -194,22 +194,22 @@ async fn a_key_sees_its_own_and_its_descendants_usage_only() {
     };
     let all = costs[0] + costs[1] + costs[2];
     assert_eq!(seen(&parent, "?limit=9").await, all, "the account's");
-    assert_eq!(seen(&house.key, "?limit=9").await, all, "another of it");
+    assert_eq!(seen(&harness.key, "?limit=9").await, all, "another of it");
     assert_eq!(seen(&child, "?limit=9").await, costs[1] + costs[2]);
     assert_eq!(seen(&grandchild, "?limit=9").await, costs[2]);
     assert_eq!(seen(&foreign, "?limit=9").await, costs[3]);
     let of_parent = format!("?key={parent_id}");
-    assert_eq!(seen(&house.key, &of_parent).await, costs[0]);
+    assert_eq!(seen(&harness.key, &of_parent).await, costs[0]);
     assert_eq!(seen(&child, &of_parent).await, 0, "its parent's is hidden");
     assert_eq!(seen(&foreign, &of_parent).await, 0);
-    assert_eq!(seen(&house.key, "?model=public-name").await, 0);
+    assert_eq!(seen(&harness.key, "?model=public-name").await, 0);
 
     let closed = PolicyFields {
         endpoints: Some(vec!["chat".to_owned()]),
         ..PolicyFields::default()
     };
-    let (_, closed) = house.key_below(None, closed).await;
-    let got = house.usage_as(&closed, "").await;
+    let (_, closed) = harness.key_below(None, closed).await;
+    let got = harness.usage_as(&closed, "").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (403, "endpoint_not_allowed")
@@ -218,23 +218,23 @@ async fn a_key_sees_its_own_and_its_descendants_usage_only() {
         endpoints: Some(vec!["usage".to_owned()]),
         ..PolicyFields::default()
     };
-    let (_, open) = house.key_below(None, open).await;
-    assert_eq!(house.usage_as(&open, "").await.status, 200);
+    let (_, open) = harness.key_below(None, open).await;
+    assert_eq!(harness.usage_as(&open, "").await.status, 200);
 }
 
 #[tokio::test]
 async fn pages_of_sums_and_calls_follow_each_other_without_gap_or_repeat() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut made = Vec::new();
     for model in ["sim-fast", "public-name", "sim-reason", "sim-fast"] {
-        made.push(house.spend_as(&house.key, model).await.1);
+        made.push(harness.spend_as(&harness.key, model).await.1);
     }
-    house.posted_at_rest().await;
+    harness.posted_at_rest().await;
     let mut models = Vec::new();
     let mut after = String::new();
     loop {
         let query = format!("?group_by=model&limit=1{after}");
-        let page = house.usage_as(&house.key, &query).await.json();
+        let page = harness.usage_as(&harness.key, &query).await.json();
         assert_eq!(page["totals"]["calls"], 4, "of all pages");
         models.push(page["data"][0]["model"].as_str().unwrap().to_owned());
         let Some(next) = page["next"].as_str() else {
@@ -251,7 +251,7 @@ async fn pages_of_sums_and_calls_follow_each_other_without_gap_or_repeat() {
             .last()
             .map_or(String::new(), |id| format!("&after={id}"));
         let query = format!("?detail=calls&limit=3{after}");
-        let got = house.usage_as(&house.key, &query).await;
+        let got = harness.usage_as(&harness.key, &query).await;
         assert_eq!(
             got.header("content-type").as_deref(),
             Some("application/x-ndjson")
@@ -272,8 +272,8 @@ async fn pages_of_sums_and_calls_follow_each_other_without_gap_or_repeat() {
     }
     made.reverse();
     assert_eq!(ids, made, "newest first");
-    let file = house
-        .usage_as(&house.key, "?detail=calls&format=csv")
+    let file = harness
+        .usage_as(&harness.key, "?detail=calls&format=csv")
         .await
         .text();
     assert!(file.starts_with("request_id,opened_at,"), "{file}");
@@ -284,7 +284,7 @@ async fn pages_of_sums_and_calls_follow_each_other_without_gap_or_repeat() {
 
 #[tokio::test]
 async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     for (query, param) in [
         ("?from=2026-11-31", "from"),
         ("?from=2026-11-02&to=2026-11-01", "from"),
@@ -293,13 +293,13 @@ async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
         ("?days=3", "days"),
         ("?limit=0", "limit"),
     ] {
-        let got = house.usage_as(&house.key, query).await;
+        let got = harness.usage_as(&harness.key, query).await;
         let body = got.json();
         assert_eq!(got.status, 400, "{query}: {body}");
         assert_eq!(body["error"]["param"], param, "{query}");
     }
-    let most = house
-        .usage_as(&house.key, "?from=2025-09-28&to=2026-11-01")
+    let most = harness
+        .usage_as(&harness.key, "?from=2025-09-28&to=2026-11-01")
         .await;
     assert_eq!(most.status, 200, "400 days");
     let body = most.json();
@@ -308,12 +308,12 @@ async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
         (&json!("2025-09-28"), &json!("2026-11-01"), &json!([]))
     );
     let accept = [("accept", "text/csv")];
-    let file = house.usage_with(&house.key, "", &accept).await.text();
+    let file = harness.usage_with(&harness.key, "", &accept).await.text();
     assert_eq!(
         file,
         "day,calls,failed_calls,input_units,output_units,call_units,second_units,charged_usd,paid_usd,trial_usd,refunded_usd\r\n"
     );
-    let wrong = house
+    let wrong = harness
         .usage_with("sk-tl-nobody", "?key=sk-tl-nobody", &[])
         .await;
     assert_eq!(wrong.status, 401);
@@ -323,7 +323,7 @@ async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
         (Method::HEAD, "/v1/usage?format=csv"),
         (Method::HEAD, "/v1/usage?detail=calls"),
     ] {
-        let got = GatewayResponse::read(house.send(method, path, Bytes::new()).await).await;
+        let got = GatewayResponse::read(harness.send(method, path, Bytes::new()).await).await;
         assert_eq!(
             (got.status.as_u16(), got.text().as_str()),
             (200, ""),
@@ -335,25 +335,25 @@ async fn what_is_asked_for_wrongly_is_named_and_costs_nothing() {
 // covers: D-1-42
 #[tokio::test]
 async fn after_a_stream_only_its_account_can_read_cost_and_warnings() {
-    let house = TestGateway::with(Settings::default(), 0, 1_000_000).await;
+    let harness = TestGateway::with(Settings::default(), 0, 1_000_000).await;
     let mut body = ask_streaming("Hello [[tokens:5]]");
     body["reasoning_effort"] = "low".into();
-    let call = house.chat(&body).await;
+    let call = harness.chat(&body).await;
     assert_eq!(call.status, 200, "{}", call.text());
-    house.posted_at_rest().await;
-    let (_, charged, _, _) = house.usage(&call.id()).await;
+    harness.posted_at_rest().await;
+    let (_, charged, _, _) = harness.usage(&call.id()).await;
     assert!(charged > 0);
     let path = format!("/v1/usage/{}", call.id());
-    let told = house.get(&path).await.json();
-    assert_eq!(nanos(&told["cost_usd"]), charged);
-    let warnings = told["warnings"].as_array().unwrap();
+    let reported = harness.get(&path).await.json();
+    assert_eq!(nanos(&reported["cost_usd"]), charged);
+    let warnings = reported["warnings"].as_array().unwrap();
     assert!(
         warnings.contains(&json!("reasoning_effort_ignored")),
         "{warnings:?}"
     );
-    let stranger = house.make_account_key().await;
-    let got = house.send_as(
-        (house.address, &stranger),
+    let stranger = harness.make_account_key().await;
+    let got = harness.send_as(
+        (harness.address, &stranger),
         Method::GET,
         &path,
         Bytes::new(),
@@ -364,9 +364,9 @@ async fn after_a_stream_only_its_account_can_read_cost_and_warnings() {
 
 #[tokio::test]
 async fn a_file_of_many_lines_comes_whole_and_one_of_too_many_is_refused() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let fill = async |first: i64, last: i64| {
-        let account = house.account.number();
+        let account = harness.account.number();
         let query = format!(
             "WITH filled AS (
                  INSERT INTO ledger.usage_day (account_id, day, key_id, model, endpoint, group_name, calls, paid)
@@ -376,17 +376,17 @@ async fn a_file_of_many_lines_comes_whole_and_one_of_too_many_is_refused() {
                  RETURNING 1)
              SELECT count(*)::text FROM filled"
         );
-        let filled = house.db.ask(&query).await;
+        let filled = harness.db.ask(&query).await;
         assert_eq!(filled, [(last - first + 1).to_string()]);
     };
     fill(1, 12_000).await;
-    let today = house.usage_as(&house.key, "").await.json()["to"].clone();
+    let today = harness.usage_as(&harness.key, "").await.json()["to"].clone();
     let today = trunkline_ledger::usage_report::UtcDay::parse(today.as_str().unwrap()).unwrap();
     let query = format!(
         "?from={}&to={today}&group_by=day,model&format=csv",
         today.earlier(399)
     );
-    let text = house.usage_as(&house.key, &query).await.text();
+    let text = harness.usage_as(&harness.key, &query).await.text();
     let rows = rows(&text);
     assert_eq!(rows.len(), 12_001);
     let mut names: Vec<&str> = rows[1..].iter().map(|row| row[1]).collect();
@@ -395,7 +395,7 @@ async fn a_file_of_many_lines_comes_whole_and_one_of_too_many_is_refused() {
     names.dedup();
     assert_eq!(names.len(), 12_000, "each once");
     fill(12_001, 100_001).await;
-    let got = house.usage_as(&house.key, &query).await;
+    let got = harness.usage_as(&harness.key, &query).await;
     assert_eq!(got.status, 400);
     assert!(got.text().contains("100000 at most"), "{}", got.text());
 }

@@ -32,8 +32,8 @@ pub(crate) fn quick() -> Settings {
 }
 
 /// A house that sells the starter's videos, each served by its vendor's simulator.
-pub(crate) async fn studio(settings: Settings) -> TestGateway {
-    studio_with(TestOptions {
+pub(crate) async fn generation(settings: Settings) -> TestGateway {
+    generation_with(TestOptions {
         settings,
         paid: MONEY,
         ..TestOptions::default()
@@ -41,12 +41,12 @@ pub(crate) async fn studio(settings: Settings) -> TestGateway {
     .await
 }
 
-pub(crate) async fn studio_with(wishes: TestOptions) -> TestGateway {
-    furnished(TestGateway::build(wishes).await).await
+pub(crate) async fn generation_with(options: TestOptions) -> TestGateway {
+    furnished(TestGateway::build(options).await).await
 }
 
 /// Makes a studio of a house.
-pub(crate) async fn furnished(house: TestGateway) -> TestGateway {
+pub(crate) async fn furnished(harness: TestGateway) -> TestGateway {
     let mut starter = starter().unwrap();
     starter
         .models
@@ -79,28 +79,28 @@ pub(crate) async fn furnished(house: TestGateway) -> TestGateway {
         };
         by_vendor.entry(vendor).or_default().push(name.clone());
     }
-    house.sell_document(starter).await;
+    harness.sell_document(starter).await;
     for ((provider, path), models) in &by_vendor {
-        let base = format!("http://{}{path}", house.simulator.address());
+        let base = format!("http://{}{path}", harness.simulator.address());
         let models: Vec<(&str, &str)> = models.iter().map(|name| (&**name, &**name)).collect();
-        let wishes = ChannelOptions {
+        let options = ChannelOptions {
             provider: Some(provider),
             // Behind a channel that a test adds.
             priority: 1,
             ..ChannelOptions::default()
         };
-        house.channel_with(provider, &base, &models, wishes).await;
+        harness.channel_with(provider, &base, &models, options).await;
     }
-    house
+    harness
 }
 
 /// Does what is due until nothing is for a while.
-pub(crate) async fn work(house: &TestGateway) {
+pub(crate) async fn work(harness: &TestGateway) {
     let mut idle = 0;
     while idle < 8 {
         let mut taken = 0;
         for job in VideoJob::ALL {
-            taken += trunkline_gateway::claim_video_jobs(&house.gateway, job)
+            taken += trunkline_gateway::claim_video_jobs(&harness.gateway, job)
                 .await
                 .unwrap();
         }
@@ -110,14 +110,14 @@ pub(crate) async fn work(house: &TestGateway) {
 }
 
 /// Works until a task has ended, and shows it.
-pub(crate) async fn ended(house: &TestGateway, id: &str) -> Value {
+pub(crate) async fn ended(harness: &TestGateway, id: &str) -> Value {
     for _ in 0..600 {
         for job in VideoJob::ALL {
-            trunkline_gateway::claim_video_jobs(&house.gateway, job)
+            trunkline_gateway::claim_video_jobs(&harness.gateway, job)
                 .await
                 .unwrap();
         }
-        let shown = house.get(&format!("/v1/videos/{id}")).await.json();
+        let shown = harness.get(&format!("/v1/videos/{id}")).await.json();
         if matches!(shown["status"].as_str(), Some("completed" | "failed")) {
             return shown;
         }
@@ -126,14 +126,14 @@ pub(crate) async fn ended(house: &TestGateway, id: &str) -> Value {
     panic!("{id} never ended");
 }
 
-pub(crate) async fn make(house: &TestGateway, body: &Value) -> GatewayResponse {
-    make_with(house, body, &[]).await
+pub(crate) async fn make(harness: &TestGateway, body: &Value) -> GatewayResponse {
+    make_with(harness, body, &[]).await
 }
 
-pub(crate) async fn make_with(house: &TestGateway, body: &Value, extra: &[(&'static str, &str)]) -> GatewayResponse {
+pub(crate) async fn make_with(harness: &TestGateway, body: &Value, extra: &[(&'static str, &str)]) -> GatewayResponse {
     let body = Bytes::from(body.to_string());
     GatewayResponse::read(
-        house
+        harness
             .send_with(Method::POST, "/v1/videos", body, extra)
             .await,
     )
@@ -141,8 +141,8 @@ pub(crate) async fn make_with(house: &TestGateway, body: &Value, extra: &[(&'sta
 }
 
 /// What was spent of the house's money.
-pub(crate) async fn spent(house: &TestGateway) -> i64 {
-    let [paid, held, _, _] = house.wallets().await;
+pub(crate) async fn spent(harness: &TestGateway) -> i64 {
+    let [paid, held, _, _] = harness.wallets().await;
     assert_eq!(held, 0, "nothing is held any more");
     MONEY - paid
 }
@@ -155,69 +155,69 @@ fn text_video() -> Value {
 }
 
 /// A video of a cat with a wish.
-pub(crate) fn cat(wish: &str) -> Value {
-    json!({ "model": "wan2.7-t2v", "prompt": format!("a cat {wish}") })
+pub(crate) fn cat(case: &str) -> Value {
+    json!({ "model": "wan2.7-t2v", "prompt": format!("a cat {case}") })
 }
 
 /// Makes a task, and says its name.
-pub(crate) async fn made(house: &TestGateway, body: &Value) -> String {
-    let got = make(house, body).await;
+pub(crate) async fn made(harness: &TestGateway, body: &Value) -> String {
+    let got = make(harness, body).await;
     assert_eq!(got.status, 200, "{body}: {}", got.text());
     got.json()["id"].as_str().unwrap().to_owned()
 }
 
 /// A task as it is shown now.
-pub(crate) async fn shown(house: &TestGateway, id: &str) -> Value {
-    house.get(&format!("/v1/videos/{id}")).await.json()
+pub(crate) async fn shown(harness: &TestGateway, id: &str) -> Value {
+    harness.get(&format!("/v1/videos/{id}")).await.json()
 }
 
 /// Works until a task is at a status.
-pub(crate) async fn until(house: &TestGateway, id: &str, status: &str) -> Value {
+pub(crate) async fn until(harness: &TestGateway, id: &str, status: &str) -> Value {
     for _ in 0..600 {
-        let task = shown(house, id).await;
+        let task = shown(harness, id).await;
         if task["status"] == status {
             return task;
         }
         for job in VideoJob::ALL {
-            trunkline_gateway::claim_video_jobs(&house.gateway, job)
+            trunkline_gateway::claim_video_jobs(&harness.gateway, job)
                 .await
                 .unwrap();
         }
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
-    panic!("{id} was never {status}: {}", shown(house, id).await);
+    panic!("{id} was never {status}: {}", shown(harness, id).await);
 }
 
 /// One value of a task's row.
-pub(crate) async fn column(house: &TestGateway, id: &str, what: &str) -> String {
+pub(crate) async fn column(harness: &TestGateway, id: &str, what: &str) -> String {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!("SELECT ({what})::text FROM app.video_task WHERE id = '{uuid}'");
-    house.db.ask(&query).await.swap_remove(0)
+    harness.db.ask(&query).await.swap_remove(0)
 }
 
 /// What was moved for a task, in nano-USD.
-pub(crate) async fn moved(house: &TestGateway, id: &str, kind: &str) -> i64 {
+pub(crate) async fn moved(harness: &TestGateway, id: &str, kind: &str) -> i64 {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!(
         "SELECT COALESCE(sum(amount), 0)::text FROM ledger.transfer
          WHERE request_id = '{uuid}' AND kind = '{kind}'"
     );
-    house.db.ask(&query).await[0].parse().unwrap()
+    harness.db.ask(&query).await[0].parse().unwrap()
 }
 
 /// Why a task was written off, if it was.
-pub(crate) async fn written_off(house: &TestGateway, id: &str) -> Vec<String> {
+pub(crate) async fn written_off(harness: &TestGateway, id: &str) -> Vec<String> {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!("SELECT reason FROM ledger.write_off WHERE request_id = '{uuid}'");
-    house.db.ask(&query).await
+    harness.db.ask(&query).await
 }
 
 // covers: G-2.2-01, G-2.2-02, G-2.2-03, G-2.2-04, G-2.2-05, G-2.2-06, G-2.2-07, G-2.2-08, G-2.2-09
 // covers: G-2.2-10, G-2.2-11, G-2.2-12, G-3.1-01, G-3.1-03, G-3.1-04, G-3.1-05, G-4.2-18
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_video_is_made_charged_once_and_fetched_by_a_signed_link() {
-    let house = studio(quick()).await;
-    let made = make(&house, &text_video()).await;
+    let harness = generation(quick()).await;
+    let made = make(&harness, &text_video()).await;
     assert_eq!(made.status, 200, "{}", made.text());
     assert_eq!(made.header("trunkline-cost-usd").as_deref(), Some("0.5"));
     let created = made.json();
@@ -229,18 +229,18 @@ async fn a_video_is_made_charged_once_and_fetched_by_a_signed_link() {
     assert_eq!(created["metadata"].get("url"), None);
     let id = created["id"].as_str().unwrap();
     assert!(id.starts_with("task_") && id.len() == 37, "{id}");
-    let done = ended(&house, id).await;
+    let done = ended(&harness, id).await;
     assert_eq!(done["status"], "completed", "{done}");
     assert_eq!(done["progress"], json!(100));
     let url = done["metadata"]["url"].as_str().unwrap();
     assert!(url.contains("Expires="), "{url}");
     let path = url.strip_prefix("http://127.0.0.1:8080").unwrap();
-    let file = house.get(path).await;
+    let file = harness.get(path).await;
     assert_eq!(file.status, 200);
     assert!(file.body.len() > 100);
-    work(&house).await;
+    work(&harness).await;
     let part = [("range", "bytes=4-7")];
-    let kept = house
+    let kept = harness
         .send_with(Method::GET, path, Bytes::new(), &part)
         .await;
     let kept = GatewayResponse::read(kept).await;
@@ -248,20 +248,20 @@ async fn a_video_is_made_charged_once_and_fetched_by_a_signed_link() {
         (kept.status.as_u16(), kept.text()),
         (206, "ftyp".to_owned())
     );
-    let altered = house.get(&path.replace("Expires=1", "Expires=2")).await;
+    let altered = harness.get(&path.replace("Expires=1", "Expires=2")).await;
     assert_eq!(altered.status, 403);
-    assert_eq!(house.simulator.video_jobs().len(), 1);
-    assert_eq!(spent(&house).await, 500_000_000);
-    house.audit().await;
+    assert_eq!(harness.simulator.video_jobs().len(), 1);
+    assert_eq!(spent(&harness).await, 500_000_000);
+    harness.audit().await;
 }
 
 // covers: G-2.2-13, G-2.2-14, G-3.1-06, G-3.1-07, G-3.1-08, G-3.1-09, G-7-02
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_video_that_fails_is_refunded_in_the_words_of_its_upstream() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let body = json!({ "model": "wan2.7-t2v", "prompt": "a cat [[job:fail:InvalidParameter]]" });
-    let made = make(&house, &body).await.json();
-    let done = ended(&house, made["id"].as_str().unwrap()).await;
+    let made = make(&harness, &body).await.json();
+    let done = ended(&harness, made["id"].as_str().unwrap()).await;
     assert_eq!(done["status"], "failed", "{done}");
     assert_eq!(done["error"]["code"], "InvalidParameter");
     assert_eq!(
@@ -269,26 +269,26 @@ async fn a_video_that_fails_is_refunded_in_the_words_of_its_upstream() {
         "the prompt asked for InvalidParameter"
     );
     assert_eq!(done["metadata"].get("url"), None);
-    assert_eq!(spent(&house).await, 0);
-    house.audit().await;
+    assert_eq!(spent(&harness).await, 0);
+    harness.audit().await;
 }
 
 // covers: G-3.1-11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_is_not_accepted_creates_no_task_and_costs_nothing() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let refused = [
         json!({ "model": "wan2.7-t2v" }),
         json!({ "model": "wan2.7-t2v", "prompt": "a cat", "size": "1280x720" }),
         json!({ "model": "wan2.7-t2v", "prompt": "a cat [[job:refuse:InvalidParameter]]" }),
     ];
     for body in refused {
-        let got = make(&house, &body).await;
+        let got = make(&harness, &body).await;
         assert_eq!(got.status, 400, "{body}: {}", got.text());
         assert_eq!(got.json()["error"]["charged"], json!(false));
     }
-    let listed = house.get("/v1/videos").await.json();
+    let listed = harness.get("/v1/videos").await.json();
     assert_eq!(listed["data"], json!([]));
-    assert_eq!(spent(&house).await, 0);
-    house.audit().await;
+    assert_eq!(spent(&harness).await, 0);
+    harness.audit().await;
 }

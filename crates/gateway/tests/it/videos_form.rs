@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::test_gateway::{GatewayResponse, TestGateway};
-use crate::videos::{ended, quick, spent, studio};
+use crate::videos::{ended, quick, spent, generation};
 
 const BOUNDARY: &str = "----formdata-openai-0123456789";
 /// As much of a picture as anybody looks at here.
@@ -26,13 +26,13 @@ fn file(name: &str, bytes: &[u8]) -> Vec<u8> {
     [head.as_bytes(), bytes, b"\r\n"].concat()
 }
 
-async fn send(house: &TestGateway, parts: &[Vec<u8>], extra: &[(&'static str, &str)]) -> GatewayResponse {
+async fn send(harness: &TestGateway, parts: &[Vec<u8>], extra: &[(&'static str, &str)]) -> GatewayResponse {
     let mut body = parts.concat();
     body.extend(format!("--{BOUNDARY}--\r\n").bytes());
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
     let mut headers = vec![("content-type", kind.as_str())];
     headers.extend(extra);
-    let sent = house.send_with(Method::POST, "/v1/videos", Bytes::from(body), &headers);
+    let sent = harness.send_with(Method::POST, "/v1/videos", Bytes::from(body), &headers);
     GatewayResponse::read(sent.await).await
 }
 
@@ -65,7 +65,7 @@ fn holds(folder: &std::path::Path, bytes: &[u8]) -> bool {
 // covers: D-4-07, D-7-VID-28, D-7-VID-29
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_uploaded_file_goes_on_as_data_or_as_our_link_to_it() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let as_data = format!("data:image/png;base64,{}", STANDARD.encode(PNG));
     let models = [
         ("happyhorse-1.1-i2v", "input_reference", vec![], 700_000_000),
@@ -91,15 +91,15 @@ async fn an_uploaded_file_goes_on_as_data_or_as_our_link_to_it() {
             file(name, PNG),
         ];
         parts.extend(more);
-        let got = send(&house, &parts, &[]).await;
+        let got = send(&harness, &parts, &[]).await;
         assert_eq!(got.status, 200, "{model}: {}", got.text());
-        let job = house.simulator.video_jobs().pop().unwrap();
+        let job = harness.simulator.video_jobs().pop().unwrap();
         let mut found = Vec::new();
         links(&job.body, &mut found);
         if name == "image" {
             assert_eq!(found.len(), 1, "{}", job.body);
             let path = found[0].strip_prefix("http://127.0.0.1:8080").unwrap();
-            let sent = house.send_as((house.address, ""), Method::GET, path, Bytes::new(), &[]);
+            let sent = harness.send_as((harness.address, ""), Method::GET, path, Bytes::new(), &[]);
             let kept = GatewayResponse::read(sent.await).await;
             assert_eq!((kept.status.as_u16(), kept.body.as_ref()), (200, PNG));
             assert_eq!(kept.header("content-type").as_deref(), Some("image/png"));
@@ -108,17 +108,17 @@ async fn an_uploaded_file_goes_on_as_data_or_as_our_link_to_it() {
             assert!(job.body.to_string().contains(&as_data), "{}", job.body);
         }
         let id = got.json()["id"].as_str().unwrap().to_owned();
-        assert_eq!(ended(&house, &id).await["status"], "completed");
+        assert_eq!(ended(&harness, &id).await["status"], "completed");
         sum += price;
     }
-    assert!(holds(house.files.path(), PNG));
-    assert_eq!(spent(&house).await, sum);
-    house.audit().await;
+    assert!(holds(harness.files.path(), PNG));
+    assert_eq!(spent(&harness).await, sum);
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_form_sent_again_is_known_by_the_content_of_its_file() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let parts = |bytes: &[u8]| {
         [
             field("prompt", "x"),
@@ -127,24 +127,24 @@ async fn a_form_sent_again_is_known_by_the_content_of_its_file() {
         ]
     };
     let key = [("idempotency-key", "k-1")];
-    let first = send(&house, &parts(PNG), &key).await.json();
-    let again = send(&house, &parts(PNG), &key).await;
-    assert_eq!(again.json()["id"], first["id"]);
-    assert_eq!(again.header("idempotent-replayed").as_deref(), Some("true"));
-    let other = send(&house, &parts(b"another picture"), &key).await;
+    let first = send(&harness, &parts(PNG), &key).await.json();
+    let repeated = send(&harness, &parts(PNG), &key).await;
+    assert_eq!(repeated.json()["id"], first["id"]);
+    assert_eq!(repeated.header("idempotent-replayed").as_deref(), Some("true"));
+    let other = send(&harness, &parts(b"another picture"), &key).await;
     assert_eq!(
         (other.status.as_u16(), other.code().as_str()),
         (409, "idempotency_conflict")
     );
-    let retry = send(&house, &parts(PNG), &[("x-stainless-retry-count", "1")]).await;
+    let retry = send(&harness, &parts(PNG), &[("x-stainless-retry-count", "1")]).await;
     assert_eq!(retry.json()["id"], first["id"]);
-    assert_eq!(house.simulator.video_jobs().len(), 1);
-    assert_eq!(spent(&house).await, 500_000_000);
+    assert_eq!(harness.simulator.video_jobs().len(), 1);
+    assert_eq!(spent(&harness).await, 500_000_000);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fields_of_a_form_are_those_of_the_json_and_a_broken_form_is_refused() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let metadata = json!({ "resolution": "480p", "generate_audio": false }).to_string();
     let images = json!(["https://example.com/a.png", "https://example.com/b.png"]).to_string();
     let parts = [
@@ -154,15 +154,15 @@ async fn fields_of_a_form_are_those_of_the_json_and_a_broken_form_is_refused() {
         field("metadata", &metadata),
         field("images", &images),
     ];
-    let got = send(&house, &parts, &[]).await;
+    let got = send(&harness, &parts, &[]).await;
     assert_eq!(got.status, 200, "{}", got.text());
-    let job = house.simulator.video_jobs().pop().unwrap();
+    let job = harness.simulator.video_jobs().pop().unwrap();
     assert_eq!((job.seconds, &job.body["resolution"]), (6, &json!("480p")));
     assert_eq!(job.body["generate_audio"], false);
     let images = job.body["content"].as_array().unwrap().iter();
     let images = images.filter(|part| part["type"] == "image_url");
     assert_eq!(images.count(), 2);
-    let before = spent(&house).await;
+    let before = spent(&harness).await;
     let twice = [
         field("prompt", "x"),
         field("prompt", "y"),
@@ -175,19 +175,19 @@ async fn fields_of_a_form_are_those_of_the_json_and_a_broken_form_is_refused() {
     ];
     let no_model = [field("prompt", "x")];
     for wrong in [&twice[..], &not_json, &no_model] {
-        let got = send(&house, wrong, &[]).await;
+        let got = send(&harness, wrong, &[]).await;
         assert_eq!(got.status, 400, "{}", got.text());
     }
     let kind = [("content-type", "multipart/form-data; boundary=x")];
     let cut =
         Bytes::from_static(b"--x\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\nno end");
     let got = GatewayResponse::read(
-        house
+        harness
             .send_with(Method::POST, "/v1/videos", cut, &kind)
             .await,
     )
     .await;
     assert_eq!(got.status, 400, "{}", got.text());
-    assert_eq!(spent(&house).await, before);
-    assert_eq!(house.simulator.video_jobs().len(), 1);
+    assert_eq!(spent(&harness).await, before);
+    assert_eq!(harness.simulator.video_jobs().len(), 1);
 }

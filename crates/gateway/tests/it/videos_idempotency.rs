@@ -10,7 +10,7 @@ use trunkline_db::SystemClock;
 use trunkline_store::PolicyFields;
 
 use crate::test_gateway::GatewayResponse;
-use crate::videos::{CAT, cat, ended, make_with, moved, quick, spent, studio, work};
+use crate::videos::{CAT, cat, ended, make_with, moved, quick, spent, generation, work};
 
 const KEY: &str = "idempotency-key";
 const RETRIES: &str = "x-stainless-retry-count";
@@ -23,66 +23,66 @@ fn id(got: &GatewayResponse) -> String {
 // covers: D-3-39, D-3-40
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_key_and_body_is_the_same_task_and_another_body_is_refused() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let key = [(KEY, "k-1")];
-    let first = make_with(&house, &cat(""), &key).await;
+    let first = make_with(&harness, &cat(""), &key).await;
     assert_eq!(first.header("idempotent-replayed"), None);
-    let again = make_with(&house, &cat(""), &key).await;
-    assert_eq!(id(&again), id(&first));
-    assert_eq!(again.header("idempotent-replayed").as_deref(), Some("true"));
+    let repeated = make_with(&harness, &cat(""), &key).await;
+    assert_eq!(id(&repeated), id(&first));
+    assert_eq!(repeated.header("idempotent-replayed").as_deref(), Some("true"));
     let older = "/v1/video/generations";
     let body = Bytes::from(cat("").to_string());
-    let older = GatewayResponse::read(house.send_with(Method::POST, older, body, &key).await).await;
+    let older = GatewayResponse::read(harness.send_with(Method::POST, older, body, &key).await).await;
     assert_eq!(id(&older), id(&first), "both paths are one");
-    let other = make_with(&house, &cat("other"), &key).await;
+    let other = make_with(&harness, &cat("other"), &key).await;
     assert_eq!(
         (other.status.as_u16(), other.code().as_str()),
         (409, "idempotency_conflict")
     );
     assert_eq!(other.header("x-should-retry").as_deref(), Some("false"));
-    assert_eq!(ended(&house, &id(&first)).await["status"], "completed");
-    let late = make_with(&house, &cat(""), &key).await;
+    assert_eq!(ended(&harness, &id(&first)).await["status"], "completed");
+    let late = make_with(&harness, &cat(""), &key).await;
     assert_eq!(late.body, first.body, "the answer that was given");
     assert_eq!(late.id(), first.id());
-    assert_eq!(house.simulator.video_jobs().len(), 1);
-    assert_eq!(spent(&house).await, CAT);
+    assert_eq!(harness.simulator.video_jobs().len(), 1);
+    assert_eq!(spent(&harness).await, CAT);
     for wrong in ["", &"x".repeat(256)] {
         assert_eq!(
-            make_with(&house, &cat(""), &[(KEY, wrong)]).await.status,
+            make_with(&harness, &cat(""), &[(KEY, wrong)]).await.status,
             400
         );
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_at_once_with_one_key_are_one_job() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     for round in 0..3 {
         let name = format!("k-{round}");
         let (key, body) = ([(KEY, name.as_str())], cat(&name));
-        let all = join_all((0..12).map(|_| make_with(&house, &body, &key))).await;
+        let all = join_all((0..12).map(|_| make_with(&harness, &body, &key))).await;
         let first = id(&all[0]);
         assert!(all.iter().all(|got| id(got) == first));
         let replayed = all
             .iter()
             .filter(|got| got.header("idempotent-replayed").is_some());
         assert_eq!(replayed.count(), 11);
-        assert_eq!(moved(&house, &first, "charge").await, CAT);
+        assert_eq!(moved(&harness, &first, "charge").await, CAT);
     }
-    work(&house).await;
-    assert_eq!(house.simulator.video_jobs().len(), 3);
-    assert_eq!(spent(&house).await, 3 * CAT);
-    house.audit().await;
+    work(&harness).await;
+    assert_eq!(harness.simulator.video_jobs().len(), 3);
+    assert_eq!(spent(&harness).await, 3 * CAT);
+    harness.audit().await;
 }
 
 /// As many of each library are let in as come.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_duplicates_on_three_nodes_are_one_job_and_one_charge() {
-    let house = studio(quick()).await;
-    let second = house.node("n2", Arc::new(SystemClock), quick()).await;
-    let third = house.node("n3", Arc::new(SystemClock), quick()).await;
-    let many = house
+    let harness = generation(quick()).await;
+    let second = harness.node("n2", Arc::new(SystemClock), quick()).await;
+    let third = harness.node("n3", Arc::new(SystemClock), quick()).await;
+    let many = harness
         .make_key(PolicyFields {
             concurrent_calls: Some(1_000),
             ..PolicyFields::default()
@@ -90,12 +90,12 @@ async fn a_hundred_duplicates_on_three_nodes_are_one_job_and_one_charge() {
         .await;
     second.gateway.refresh().await.unwrap();
     third.gateway.refresh().await.unwrap();
-    let nodes = [house.address, second.address, third.address];
+    let nodes = [harness.address, second.address, third.address];
     let key = [(KEY, "k-1")];
     let body = Bytes::from(cat("").to_string());
     let one = async |at: usize| loop {
         let sent = (nodes[at % 3], many.as_str());
-        let got = house.send_as(sent, Method::POST, "/v1/videos", body.clone(), &key);
+        let got = harness.send_as(sent, Method::POST, "/v1/videos", body.clone(), &key);
         let got = GatewayResponse::read(got.await).await;
         // A disk that stands still is not what is tried here.
         if got.status != 503 {
@@ -110,51 +110,51 @@ async fn a_hundred_duplicates_on_three_nodes_are_one_job_and_one_charge() {
         .iter()
         .filter(|got| got.header("idempotent-replayed").is_none());
     assert_eq!(fresh.count(), 1);
-    assert_eq!(ended(&house, &first).await["status"], "completed");
-    assert_eq!(house.simulator.video_jobs().len(), 1);
-    assert_eq!(spent(&house).await, CAT);
-    house.audit().await;
+    assert_eq!(ended(&harness, &first).await["status"], "completed");
+    assert_eq!(harness.simulator.video_jobs().len(), 1);
+    assert_eq!(spent(&harness).await, CAT);
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_request_frees_its_key() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let key = [(KEY, "k-1")];
-    let refused = make_with(&house, &cat("[[job:refuse:InvalidParameter]]"), &key).await;
+    let refused = make_with(&harness, &cat("[[job:refuse:InvalidParameter]]"), &key).await;
     assert_eq!(
         (refused.status.as_u16(), refused.code().as_str()),
         (400, "InvalidParameter")
     );
-    let taken = make_with(&house, &cat("better"), &key).await;
+    let taken = make_with(&harness, &cat("better"), &key).await;
     assert_eq!(taken.header("idempotent-replayed"), None);
-    assert_eq!(ended(&house, &id(&taken)).await["status"], "completed");
-    assert_eq!(spent(&house).await, CAT);
-    house.audit().await;
+    assert_eq!(ended(&harness, &id(&taken)).await["status"], "completed");
+    assert_eq!(spent(&harness).await, CAT);
+    harness.audit().await;
 }
 
 // covers: D-4-50
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_library_that_tries_again_joins_its_first_request_for_two_minutes() {
-    let house = studio(quick()).await;
-    let first = id(&make_with(&house, &cat(""), &[(RETRIES, "0")]).await);
+    let harness = generation(quick()).await;
+    let first = id(&make_with(&harness, &cat(""), &[(RETRIES, "0")]).await);
     let retry = [(RETRIES, "1")];
-    let again = make_with(&house, &cat(""), &retry).await;
-    assert_eq!(id(&again), first);
-    assert_eq!(again.json()["status"], "queued");
-    assert_eq!(again.json()["progress"], 0);
-    assert_ne!(id(&make_with(&house, &cat("another"), &retry).await), first);
-    let fresh = id(&make_with(&house, &cat(""), &[(RETRIES, "0")]).await);
+    let repeated = make_with(&harness, &cat(""), &retry).await;
+    assert_eq!(id(&repeated), first);
+    assert_eq!(repeated.json()["status"], "queued");
+    assert_eq!(repeated.json()["progress"], 0);
+    assert_ne!(id(&make_with(&harness, &cat("another"), &retry).await), first);
+    let fresh = id(&make_with(&harness, &cat(""), &[(RETRIES, "0")]).await);
     assert_ne!(fresh, first, "without a retry it is another video");
     assert_eq!(
-        id(&make_with(&house, &cat(""), &[(RETRIES, "2")]).await),
+        id(&make_with(&harness, &cat(""), &[(RETRIES, "2")]).await),
         fresh
     );
-    assert_eq!(house.simulator.video_jobs().len(), 3);
-    let rich = crate::test_gateway::account(&house.console, 10 * CAT, 0).await;
-    let rich = house.key_of(rich, PolicyFields::default()).await;
+    assert_eq!(harness.simulator.video_jobs().len(), 3);
+    let rich = crate::test_gateway::account(&harness.console, 10 * CAT, 0).await;
+    let rich = harness.key_of(rich, PolicyFields::default()).await;
     let body = Bytes::from(cat("").to_string());
-    let sent = house.send_as(
-        (house.address, &rich),
+    let sent = harness.send_as(
+        (harness.address, &rich),
         Method::POST,
         "/v1/videos",
         body,
@@ -165,9 +165,9 @@ async fn a_library_that_tries_again_joins_its_first_request_for_two_minutes() {
         ![first, fresh.clone()].contains(&id(&theirs)),
         "another account's is another"
     );
-    house.db.shift_clock(121).await;
-    let late = id(&make_with(&house, &cat(""), &retry).await);
+    harness.db.shift_clock(121).await;
+    let late = id(&make_with(&harness, &cat(""), &retry).await);
     assert_ne!(late, fresh);
-    assert_eq!(spent(&house).await, 4 * CAT);
-    house.audit_but_for_the_clock().await;
+    assert_eq!(spent(&harness).await, 4 * CAT);
+    harness.audit_but_for_the_clock().await;
 }

@@ -14,7 +14,7 @@ use trunkline_gateway::VideoJob;
 use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::nodes::nanos;
 use crate::videos::{
-    CAT, column, ended, made, make, make_with, moved, quick, shown, spent, studio,
+    CAT, column, ended, made, make, make_with, moved, quick, shown, spent, generation,
 };
 
 /// Nobody lets us in there.
@@ -22,8 +22,8 @@ const PRIVATE: &str = "http://10.0.0.1";
 const STRICT: [(&str, &str); 1] = [("trunkline-strict", "true")];
 const PNG: &str = "https://example.com/a.png";
 
-fn clip(house: &TestGateway, name: &str) -> String {
-    format!("http://{}/_media/{name}", house.simulator.address())
+fn clip(harness: &TestGateway, name: &str) -> String {
+    format!("http://{}/_media/{name}", harness.simulator.address())
 }
 
 fn reference(url: &str) -> Value {
@@ -36,9 +36,9 @@ fn content(model: &str, url: &str) -> Value {
     json!({ "model": model, "prompt": "x", "metadata": { "content": [part] } })
 }
 
-async fn quoted(house: &TestGateway, body: &Value) -> Value {
+async fn quoted(harness: &TestGateway, body: &Value) -> Value {
     let ask = json!({ "endpoint": "videos", "body": body }).to_string();
-    let sent = house.send(Method::POST, "/v1/quotes", Bytes::from(ask));
+    let sent = harness.send(Method::POST, "/v1/quotes", Bytes::from(ask));
     let got = GatewayResponse::read(sent.await).await;
     assert_eq!(got.status, 200, "{}", got.text());
     got.json()
@@ -47,14 +47,14 @@ async fn quoted(house: &TestGateway, body: &Value) -> Value {
 // covers: D-6-M-01, D-6-M-02, D-6-M-04, D-7-VID-10
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn media_that_can_be_measured_have_an_exact_price() {
-    let house = studio(quick()).await;
-    let seven = clip(&house, "clip-7s.mp4");
+    let harness = generation(quick()).await;
+    let seven = clip(&harness, "clip-7s.mp4");
     let edit = json!({ "model": "wan2.7-videoedit", "video_url": seven });
     let native = json!({ "model": "MiniMax-H3", "prompt": "x", "video_url": seven, "duration": 4 });
     let many = json!({ "model": "MiniMax-H3", "prompt": "x", "duration": 4, "images": [PNG, PNG, PNG, PNG, PNG, PNG, PNG] });
     let cases = [
         (reference(&seven), 1_200_000_000),
-        (reference(&clip(&house, "clip-3s.mov")), 800_000_000),
+        (reference(&clip(&harness, "clip-3s.mov")), 800_000_000),
         (edit, 493_850_000),
         (content("doubao-seedance-2-5-260628", &seven), 2_592_000_000),
         (native, 880_000_000),
@@ -62,20 +62,20 @@ async fn media_that_can_be_measured_have_an_exact_price() {
     ];
     let mut sum = 0;
     for (body, price) in cases {
-        let quote = quoted(&house, &body).await;
+        let quote = quoted(&harness, &body).await;
         assert_eq!(
             (&quote["exact"], nanos(&quote["price_usd"])),
             (&json!(true), price),
             "{body}"
         );
-        let id = made(&house, &body).await;
-        assert_eq!(moved(&house, &id, "charge").await, price, "{body}");
-        assert_eq!(ended(&house, &id).await["status"], "completed");
-        assert_eq!(moved(&house, &id, "settlement_adjustment").await, 0);
+        let id = made(&harness, &body).await;
+        assert_eq!(moved(&harness, &id, "charge").await, price, "{body}");
+        assert_eq!(ended(&harness, &id).await["status"], "completed");
+        assert_eq!(moved(&harness, &id, "settlement_adjustment").await, 0);
         sum += price;
     }
-    assert_eq!(spent(&house).await, sum);
-    house.audit().await;
+    assert_eq!(spent(&harness).await, sum);
+    harness.audit().await;
 }
 
 /// A server that knows no parts and sends a film whose end never comes, at a pace; how much it has sent.
@@ -113,16 +113,16 @@ async fn endless(pause: Duration, piece: usize) -> (String, Arc<AtomicU64>) {
 // covers: D-6-M-03
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_or_large_file_is_abandoned_after_10_seconds_or_64_megabytes() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let (slow, _) = endless(Duration::from_millis(100), 100).await;
     let began = std::time::Instant::now();
-    let quote = quoted(&house, &reference(&slow)).await;
+    let quote = quoted(&harness, &reference(&slow)).await;
     let took = began.elapsed().as_secs_f64();
     assert_eq!(quote["exact"], json!(false), "{quote}");
     assert!((9.0..16.0).contains(&took), "{took}");
     let (large, sent) = endless(Duration::ZERO, 1_000_000).await;
     let began = std::time::Instant::now();
-    let quote = quoted(&house, &reference(&large)).await;
+    let quote = quoted(&harness, &reference(&large)).await;
     assert_eq!(quote["exact"], json!(false), "{quote}");
     let megabytes = sent.load(Ordering::Relaxed) / 1_000_000;
     // Beside what was read, some lies in the buffers between us. A slow machine gives up by the clock.
@@ -136,7 +136,7 @@ async fn a_slow_or_large_file_is_abandoned_after_10_seconds_or_64_megabytes() {
 // covers: D-2-65, D-2-66, D-2-67, D-6-M-05
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unmeasurable_media_reserve_the_maximum_and_refund_the_difference() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     // One vendor reads the length from the name, another from the query.
     let seven = format!("{PRIVATE}/clip-7s.mp4?ms=7000");
     let edit = json!({ "model": "wan2.7-videoedit", "video_url": seven });
@@ -161,21 +161,21 @@ async fn unmeasurable_media_reserve_the_maximum_and_refund_the_difference() {
     ];
     let mut sum = 0;
     for (body, most, price) in cases {
-        let quote = quoted(&house, &body).await;
+        let quote = quoted(&harness, &body).await;
         assert_eq!(
             (&quote["exact"], &quote["price_usd"]),
             (&json!(false), &Value::Null)
         );
         assert_eq!(nanos(&quote["maximum_usd"]), most, "{body}");
-        let id = made(&house, &body).await;
-        assert_eq!(moved(&house, &id, "charge").await, most, "{body}");
-        while column(&house, &id, "state").await != "completed" {
-            trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Poll)
+        let id = made(&harness, &body).await;
+        assert_eq!(moved(&harness, &id, "charge").await, most, "{body}");
+        while column(&harness, &id, "state").await != "completed" {
+            trunkline_gateway::claim_video_jobs(&harness.gateway, VideoJob::Poll)
                 .await
                 .unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let adjusted = moved(&house, &id, "settlement_adjustment").await;
+        let adjusted = moved(&harness, &id, "settlement_adjustment").await;
         assert_eq!(adjusted, most - price, "{body}");
         if adjusted > 0 {
             let uuid = id.strip_prefix("task_").unwrap();
@@ -184,57 +184,57 @@ async fn unmeasurable_media_reserve_the_maximum_and_refund_the_difference() {
                  JOIN ledger.transfer AS r ON r.request_id = t.id
                  WHERE t.id = '{uuid}' AND r.kind = 'settlement_adjustment'"
             );
-            assert_eq!(house.db.ask(&query).await, ["true"], "one transaction");
+            assert_eq!(harness.db.ask(&query).await, ["true"], "one transaction");
         }
         sum += price;
     }
-    assert_eq!(spent(&house).await, sum);
-    house.audit().await;
+    assert_eq!(spent(&harness).await, sum);
+    harness.audit().await;
 }
 
 // covers: D-2-66
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bound_that_fails_comes_back_whole() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let body = json!({ "model": "wan2.7-r2v", "prompt": "x [[job:fail:InternalError]]",
         "video_url": format!("{PRIVATE}/clip-7s.mp4") });
-    let id = made(&house, &body).await;
-    assert_eq!(ended(&house, &id).await["status"], "failed");
-    assert_eq!(moved(&house, &id, "refund").await, 3_500_000_000);
-    assert_eq!(moved(&house, &id, "settlement_adjustment").await, 0);
-    assert_eq!(spent(&house).await, 0);
-    house.audit().await;
+    let id = made(&harness, &body).await;
+    assert_eq!(ended(&harness, &id).await["status"], "failed");
+    assert_eq!(moved(&harness, &id, "refund").await, 3_500_000_000);
+    assert_eq!(moved(&harness, &id, "settlement_adjustment").await, 0);
+    assert_eq!(spent(&harness).await, 0);
+    harness.audit().await;
 }
 
 // covers: D-6-M-06
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strict_mode_refuses_what_cannot_be_measured_and_takes_what_can() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     for url in [
         format!("{PRIVATE}/clip-7s.mp4"),
-        clip(&house, "nothing.mp4"),
+        clip(&harness, "nothing.mp4"),
     ] {
-        let refused = make_with(&house, &reference(&url), &STRICT).await;
+        let refused = make_with(&harness, &reference(&url), &STRICT).await;
         assert_eq!(
             (refused.status.as_u16(), refused.code().as_str()),
             (400, "unpriceable"),
             "{url}"
         );
     }
-    assert_eq!(spent(&house).await, 0);
-    let measured = reference(&clip(&house, "clip-7s.mp4"));
+    assert_eq!(spent(&harness).await, 0);
+    let measured = reference(&clip(&harness, "clip-7s.mp4"));
     let body = json!({ "model": "wan2.7-r2v", "prompt": "x", "video_url": measured["video_url"],
         "size": "1280*720", "duration": 5 });
-    let taken = make_with(&house, &body, &STRICT).await;
+    let taken = make_with(&harness, &body, &STRICT).await;
     assert_eq!(taken.status, 200, "{}", taken.text());
-    assert_eq!(spent(&house).await, 1_200_000_000);
-    house.audit().await;
+    assert_eq!(spent(&harness).await, 1_200_000_000);
+    harness.audit().await;
 }
 
 // covers: D-6-A-12
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strict_mode_refuses_every_trap_that_is_only_named_without_it() {
-    let house = studio(quick()).await;
+    let harness = generation(quick()).await;
     let page = include_str!("../../../../docs/errors.md");
     let traps = [
         ("wan2.7-t2v", json!({ "size": "1000*1000" }), "size_folded"),
@@ -281,17 +281,17 @@ async fn strict_mode_refuses_every_trap_that_is_only_named_without_it() {
         let mut body = fields.clone();
         body["model"] = json!(model);
         body["prompt"] = json!("x");
-        let refused = make_with(&house, &body, &STRICT).await;
+        let refused = make_with(&harness, &body, &STRICT).await;
         assert_eq!(
             (refused.status.as_u16(), refused.code().as_str()),
             (400, code),
             "{body}"
         );
-        assert_eq!(house.simulator.video_jobs().len(), made, "{body}");
-        let taken = make(&house, &body).await;
+        assert_eq!(harness.simulator.video_jobs().len(), made, "{body}");
+        let taken = make(&harness, &body).await;
         assert_eq!(taken.status, 200, "{body}: {}", taken.text());
-        let told = taken.header("trunkline-warnings").unwrap();
-        assert!(told.contains(code), "{told}");
+        let reported = taken.header("trunkline-warnings").unwrap();
+        assert!(reported.contains(code), "{reported}");
         let warnings = &taken.json()["metadata"]["warnings"];
         let mut notes = warnings.as_array().unwrap().iter();
         assert!(notes.any(|note| note["code"] == code), "{warnings}");
@@ -300,13 +300,13 @@ async fn strict_mode_refuses_every_trap_that_is_only_named_without_it() {
             "{code} is not explained"
         );
         made += 1;
-        assert_eq!(house.simulator.video_jobs().len(), made);
+        assert_eq!(harness.simulator.video_jobs().len(), made);
     }
     let plain = json!({ "model": "wan2.7-t2v", "prompt": "x", "size": "1280*720", "duration": 5 });
-    let before = spent(&house).await;
-    let taken = make_with(&house, &plain, &STRICT).await;
+    let before = spent(&harness).await;
+    let taken = make_with(&harness, &plain, &STRICT).await;
     assert_eq!(taken.status, 200, "{}", taken.text());
-    assert_eq!(spent(&house).await - before, CAT);
+    assert_eq!(spent(&harness).await - before, CAT);
     let id = taken.json()["id"].as_str().unwrap().to_owned();
-    assert_eq!(shown(&house, &id).await["metadata"].get("warnings"), None);
+    assert_eq!(shown(&harness, &id).await["metadata"].get("warnings"), None);
 }

@@ -17,7 +17,7 @@ use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::nodes::nanos;
 use crate::pairs::number;
 use crate::random::Dice;
-use crate::videos::{MONEY, make, moved, quick, studio_with};
+use crate::videos::{MONEY, make, moved, quick, generation_with};
 
 /// How many, and from where.
 const CASES: &str = "TRUNKLINE_VIDEOS";
@@ -34,8 +34,8 @@ struct Clips {
 }
 
 impl Clips {
-    fn of(house: &TestGateway) -> Self {
-        let host = house.simulator.address();
+    fn of(harness: &TestGateway) -> Self {
+        let host = harness.simulator.address();
         let named = |host: String| {
             let all = LENGTHS.iter();
             all.map(move |seconds| format!("http://{host}/_media/clip-{seconds}s.mp4"))
@@ -177,9 +177,9 @@ fn add_media(
 }
 
 /// The bill of what a simulator was sent, from that alone.
-fn billed(house: &TestGateway, entry: &Entry, measured: &KnownMedia) -> (BillableUnits, u64) {
-    let job = house.simulator.video_jobs().pop().unwrap();
-    let truth = house.simulator.requests();
+fn billed(harness: &TestGateway, entry: &Entry, measured: &KnownMedia) -> (BillableUnits, u64) {
+    let job = harness.simulator.video_jobs().pop().unwrap();
+    let truth = harness.simulator.requests();
     let mut posts = truth.iter().rev().filter(|served| !served.body.is_empty());
     let path = posts.next().unwrap().path.clone();
     let door = [
@@ -224,7 +224,7 @@ fn priced(book: &Book, model: &str, bill: &BillableUnits) -> i64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() {
     // Enough for the long form.
-    let house = studio_with(TestOptions {
+    let harness = generation_with(TestOptions {
         settings: quick(),
         paid: 1_000 * MONEY,
         ..TestOptions::default()
@@ -237,7 +237,7 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         .iter()
         .filter(|(_, entry)| entry.specs.video_family.is_some())
         .collect();
-    let clips = Clips::of(&house);
+    let clips = Clips::of(&harness);
     let measured = clips.measured();
     let (cases, seed) = (number(CASES, USUAL_CASES), number(SEED, USUAL_SEED));
     println!("{cases} cases from {SEED}={seed}");
@@ -249,12 +249,12 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         let family = entry.specs.video_family.as_deref().unwrap();
         let body = request(&mut dice, model, family, &clips);
         let ask = json!({ "endpoint": "videos", "body": body }).to_string();
-        let quoted = house
+        let quoted = harness
             .send(Method::POST, "/v1/quotes", Bytes::from(ask))
             .await;
         let quoted = GatewayResponse::read(quoted).await;
-        let before = house.simulator.video_jobs().len();
-        let got = make(&house, &body).await;
+        let before = harness.simulator.video_jobs().len();
+        let got = make(&harness, &body).await;
         sent += 2;
         if quoted.status != 200 {
             assert_eq!(
@@ -262,7 +262,7 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
                 (quoted.status, quoted.code()),
                 "{body}"
             );
-            assert_eq!(house.simulator.video_jobs().len(), before, "{body}");
+            assert_eq!(harness.simulator.video_jobs().len(), before, "{body}");
             continue;
         }
         assert_eq!(
@@ -276,13 +276,13 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         let parts: i64 = lines.map(|line| nanos(&line["amount_usd"])).sum();
         assert_eq!(parts, nanos(&quoted["maximum_usd"]), "{body}: {quoted:#}");
         let id = got.json()["id"].as_str().unwrap().to_owned();
-        let charge = moved(&house, &id, "charge").await;
+        let charge = moved(&harness, &id, "charge").await;
         assert_eq!(charge, nanos(&quoted["maximum_usd"]), "{body}");
         assert_eq!(
             json!(got.header("trunkline-cost-usd")),
             quoted["maximum_usd"]
         );
-        let (bill, seconds) = billed(&house, entry, &measured);
+        let (bill, seconds) = billed(&harness, entry, &measured);
         assert_eq!(charge, priced(&book, model, &bill), "{body}: {bill:?}");
         assert_eq!(quoted["exact"], bill.exact, "{body}");
         if bill.exact {
@@ -292,7 +292,7 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         }
         charged += charge;
         *taken.entry(model).or_default() += 1;
-        trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Poll)
+        trunkline_gateway::claim_video_jobs(&harness.gateway, VideoJob::Poll)
             .await
             .unwrap();
     }
@@ -303,6 +303,6 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         "every model is sold at least once: {taken:?}"
     );
     assert!(bounds > 0);
-    house.audit().await;
+    harness.audit().await;
     println!("figures: requests={sent}");
 }

@@ -28,22 +28,22 @@ fn patient() -> Settings {
 
 /// A studio whose lines to the database and to one vendor can be broken.
 async fn torn() -> (TestGateway, FaultProxy) {
-    let wishes = TestOptions {
+    let options = TestOptions {
         settings: patient(),
         paid: MONEY,
         breakable: true,
         ..TestOptions::default()
     };
-    let house = Box::pin(furnished(TestGateway::build(wishes).await)).await;
-    let road = FaultProxy::to_anything(house.simulator.address());
+    let harness = Box::pin(furnished(TestGateway::build(options).await)).await;
+    let road = FaultProxy::to_anything(harness.simulator.address());
     let base = format!("http://127.0.0.1:{}/api/v1", road.port());
-    let wishes = ChannelOptions {
+    let options = ChannelOptions {
         provider: Some("dashscope_native"),
         ..ChannelOptions::default()
     };
     let models = [("wan2.7-t2v", "wan2.7-t2v")];
-    house.channel_with("torn", &base, &models, wishes).await;
-    (house, road)
+    harness.channel_with("torn", &base, &models, options).await;
+    (harness, road)
 }
 
 fn body(words: &str) -> Value {
@@ -51,9 +51,9 @@ fn body(words: &str) -> Value {
 }
 
 /// Waits until the upstream was asked.
-async fn asked(house: &TestGateway, marker: &str) {
+async fn asked(harness: &TestGateway, marker: &str) {
     let is_asked = || {
-        let truth = house.simulator.requests();
+        let truth = harness.simulator.requests();
         truth
             .iter()
             .any(|one| one.marker.as_deref() == Some(marker))
@@ -69,47 +69,47 @@ async fn asked(house: &TestGateway, marker: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_told_of_after_its_task_has_ended_is_a_loss_and_no_charge() {
-    let (house, road) = torn().await;
+    let (harness, road) = torn().await;
     road.delay(Duration::from_secs(3));
     let asks = body("[[id:late]]");
     let meanwhile = async {
-        asked(&house, "late").await;
-        house.db.shift_clock(2 * DAY).await;
+        asked(&harness, "late").await;
+        harness.db.shift_clock(2 * DAY).await;
         let failed = "SELECT id::text FROM app.video_task WHERE state = 'failed'";
         for _ in 0..TRIES {
-            if !house.db.ask(failed).await.is_empty() {
+            if !harness.db.ask(failed).await.is_empty() {
                 return;
             }
-            trunkline_gateway::claim_video_jobs(&house.gateway, VideoJob::Submit)
+            trunkline_gateway::claim_video_jobs(&harness.gateway, VideoJob::Submit)
                 .await
                 .unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         panic!("the task never failed");
     };
-    let (made, ()) = tokio::join!(make(&house, &asks), meanwhile);
+    let (made, ()) = tokio::join!(make(&harness, &asks), meanwhile);
     assert_eq!(made.status, 200, "{}", made.text());
     let losses = "SELECT reason FROM ledger.write_off ORDER BY reason";
-    let losses = house.db.ask(losses).await;
+    let losses = harness.db.ask(losses).await;
     assert_eq!(losses, ["late_result", "unknown_outcome"]);
-    assert_eq!(house.simulator.video_jobs().len(), 1);
-    assert_eq!(spent(&house).await, 0);
+    assert_eq!(harness.simulator.video_jobs().len(), 1);
+    assert_eq!(spent(&harness).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_reported_although_the_rollbacks_answer_was_lost() {
-    let (house, road) = torn().await;
+    let (harness, road) = torn().await;
     road.delay(Duration::from_secs(1));
     let asks = body("[[id:refused]] [[job:refuse:InvalidParameter]]");
     let meanwhile = async {
-        asked(&house, "refused").await;
-        house.wire.as_ref().unwrap().cut_after_commit();
+        asked(&harness, "refused").await;
+        harness.wire.as_ref().unwrap().cut_after_commit();
     };
-    let (made, ()) = tokio::join!(make(&house, &asks), meanwhile);
+    let (made, ()) = tokio::join!(make(&harness, &asks), meanwhile);
     assert_eq!(made.status, 400, "{}", made.text());
     assert_eq!(made.json()["error"]["charged"], json!(false));
-    let tasks = house.db.ask("SELECT id::text FROM app.video_task").await;
+    let tasks = harness.db.ask("SELECT id::text FROM app.video_task").await;
     assert!(tasks.is_empty(), "{tasks:?}");
-    assert_eq!(spent(&house).await, 0);
-    house.audit().await;
+    assert_eq!(spent(&harness).await, 0);
+    harness.audit().await;
 }

@@ -30,9 +30,9 @@ fn with(webhooks: WebhookSettings) -> TestOptions {
 }
 
 /// Something happens, and the first try of it does not succeed.
-async fn fails(house: &TestGateway, made: &crate::webhooks_receiver::CreatedWebhook) -> serde_json::Value {
-    happens(house, Topic::BalanceLow, json!({})).await;
-    let list = until(house, made, |list| list[0]["last_error"].is_string()).await;
+async fn fails(harness: &TestGateway, made: &crate::webhooks_receiver::CreatedWebhook) -> serde_json::Value {
+    happens(harness, Topic::BalanceLow, json!({})).await;
+    let list = until(harness, made, |list| list[0]["last_error"].is_string()).await;
     assert_eq!(
         (&list[0]["state"], &list[0]["tries"]),
         (&json!("waiting"), &json!(1))
@@ -42,63 +42,63 @@ async fn fails(house: &TestGateway, made: &crate::webhooks_receiver::CreatedWebh
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_that_leads_elsewhere_is_not_followed() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let (receiver, victim) = (Receiver::start().await, Receiver::start().await);
-    let made = hook(&house, &receiver).await;
+    let made = hook(&harness, &receiver).await;
     for status in [301, 302, 303, 307, 308] {
         let to = victim.url("/admin");
         receiver.behave(ReceiverBehaviour::Status(status, vec![("location", to)]));
-        let told = fails(&house, &made).await;
+        let reported = fails(&harness, &made).await;
         assert_eq!(
-            (&told["last_error"], &told["last_status"]),
+            (&reported["last_error"], &reported["last_status"]),
             (&json!("redirect"), &json!(status))
         );
     }
-    assert_eq!(receiver.heard().len(), 5);
-    assert!(victim.heard().is_empty());
+    assert_eq!(receiver.received().len(), 5);
+    assert!(victim.received().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_a_gigabyte_of_thanks_is_read_to_its_bound_and_counts_as_thanks() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let receiver = Receiver::start().await;
-    let made = hook(&house, &receiver).await;
+    let made = hook(&harness, &receiver).await;
     receiver.behave(ReceiverBehaviour::Flood);
-    happens(&house, Topic::BalanceLow, json!({})).await;
-    until(&house, &made, all("delivered")).await;
+    happens(&harness, Topic::BalanceLow, json!({})).await;
+    until(&harness, &made, all("delivered")).await;
     let taken = receiver.flooded.load(Ordering::SeqCst);
     assert!(
         taken < FLOOD / 10,
         "what the sockets hold, and no more: {taken}"
     );
-    assert_eq!(receiver.heard().len(), 1);
+    assert_eq!(receiver.received().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_that_hangs_up_is_absent_or_untrusted_is_retried_later() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let receiver = Receiver::start().await;
-    let made = hook(&house, &receiver).await;
+    let made = hook(&harness, &receiver).await;
     receiver.behave(ReceiverBehaviour::Close);
-    assert_eq!(fails(&house, &made).await["last_error"], "closed");
+    assert_eq!(fails(&harness, &made).await["last_error"], "closed");
 
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", nobody.local_addr().unwrap());
-    drop(nobody);
-    let away = make(&house, &json!({ "url": url })).await;
+    let unknown = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", unknown.local_addr().unwrap());
+    drop(unknown);
+    let away = make(&harness, &json!({ "url": url })).await;
     let unsure = json!({ "url": format!("https://{}/", receiver.address) });
-    let unsure = make(&house, &unsure).await;
-    assert_eq!(fails(&house, &away).await["last_error"], "unreachable");
-    let told = until(&house, &unsure, |list| list[0]["last_error"].is_string()).await;
-    assert_eq!(told[0]["last_error"], "tls");
-    assert_eq!(told[0]["last_status"], json!(null));
+    let unsure = make(&harness, &unsure).await;
+    assert_eq!(fails(&harness, &away).await["last_error"], "unreachable");
+    let reported = until(&harness, &unsure, |list| list[0]["last_error"].is_string()).await;
+    assert_eq!(reported[0]["last_error"], "tls");
+    assert_eq!(reported[0]["last_status"], json!(null));
     // Of all that nothing came over the line that should have been secured.
-    assert!(receiver.heard().iter().all(|one| one.path == "/hook"));
+    assert!(receiver.received().iter().all(|one| one.path == "/hook"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hanging_receiver_delays_no_other_and_times_out() {
-    let house = TestGateway::build(with(WebhookSettings {
+    let harness = TestGateway::build(with(WebhookSettings {
         at_once: 4,
         per_webhook: 2,
         wait: Duration::from_secs(20),
@@ -108,55 +108,55 @@ async fn a_hanging_receiver_delays_no_other_and_times_out() {
     .await;
     let (hanging, healthy) = (Receiver::start().await, Receiver::start().await);
     hanging.behave(ReceiverBehaviour::Hang);
-    let hung = hook(&house, &hanging).await;
+    let hung = hook(&harness, &hanging).await;
     for _ in 0..10 {
-        happens(&house, Topic::BalanceLow, json!({})).await;
+        happens(&harness, Topic::BalanceLow, json!({})).await;
     }
     let began = Instant::now();
-    let well = hook(&house, &healthy).await;
-    happens(&house, Topic::BalanceLow, json!({})).await;
-    until(&house, &well, all("delivered")).await;
+    let well = hook(&harness, &healthy).await;
+    happens(&harness, Topic::BalanceLow, json!({})).await;
+    until(&harness, &well, all("delivered")).await;
     assert!(
         began.elapsed() < Duration::from_secs(20),
         "{:?}",
         began.elapsed()
     );
-    assert_eq!(hanging.heard().len(), 2, "as many as one webhook may have");
-    let told = until(&house, &hung, |list| {
+    assert_eq!(hanging.received().len(), 2, "as many as one webhook may have");
+    let reported = until(&harness, &hung, |list| {
         list.iter().any(|one| one["last_error"] == "timeout")
     });
-    told.await;
+    reported.await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_that_answers_410_is_paused_and_resumed_with_the_backlog() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let receiver = Receiver::start().await;
-    let made = hook(&house, &receiver).await;
+    let made = hook(&harness, &receiver).await;
     receiver.answer(410);
-    let first = happens(&house, Topic::BalanceLow, json!({})).await;
-    counted(&house, "paused", 1).await;
-    let shown = house.get(&made.path).await.json();
+    let first = happens(&harness, Topic::BalanceLow, json!({})).await;
+    counted(&harness, "paused", 1).await;
+    let shown = harness.get(&made.path).await.json();
     assert_eq!(
         (&shown["state"], &shown["paused_reason"]),
         (&json!("paused"), &json!("gone"))
     );
     receiver.answer(200);
-    let second = happens(&house, Topic::BalanceLow, json!({})).await;
+    let second = happens(&harness, Topic::BalanceLow, json!({})).await;
     for _ in 0..10 {
-        work(&house.gateway).await;
+        work(&harness.gateway).await;
     }
-    assert_eq!(receiver.heard().len(), 1, "nothing is sent to who is gone");
+    assert_eq!(receiver.received().len(), 1, "nothing is sent to who is gone");
     let replay = format!("{}/deliveries/{first}/replay", made.path);
-    let refused = post(&house, &replay, &json!({})).await;
+    let refused = post(&harness, &replay, &json!({})).await;
     assert_eq!(
         (refused.status.as_u16(), refused.code().as_str()),
         (400, "webhook_paused")
     );
-    let resumed = act(&house, &format!("{}/resume", made.path)).await;
+    let resumed = act(&harness, &format!("{}/resume", made.path)).await;
     assert_eq!(resumed["state"], "active");
-    until(&house, &made, all("delivered")).await;
-    let mut ids: Vec<String> = receiver.heard()[1..].iter().map(|one| one.id()).collect();
+    until(&harness, &made, all("delivered")).await;
+    let mut ids: Vec<String> = receiver.received()[1..].iter().map(|one| one.id()).collect();
     ids.sort();
     let mut expected = [first.to_string(), second.to_string()];
     expected.sort();
@@ -199,9 +199,9 @@ async fn house_of(turns: &[&str]) -> TestGateway {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_leads_inside_is_refused_when_it_is_given() {
     for inside in ["10.0.0.1", "127.0.0.2", "169.254.169.254", "::1"] {
-        let house = house_of(&[inside]).await;
+        let harness = house_of(&[inside]).await;
         let ask = json!({ "url": "http://hooks.example/" });
-        let got = post(&house, "/v1/webhooks", &ask).await;
+        let got = post(&harness, "/v1/webhooks", &ask).await;
         assert_eq!(got.status, 400, "{inside}: {}", got.text());
         assert!(!got.text().contains(inside), "{}", got.text());
     }
@@ -209,13 +209,13 @@ async fn a_name_that_leads_inside_is_refused_when_it_is_given() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_turns_inside_later_is_not_reached() {
-    let house = house_of(&["127.0.0.1", "127.0.0.2"]).await;
+    let harness = house_of(&["127.0.0.1", "127.0.0.2"]).await;
     let victim = TcpListener::bind("127.0.0.2:0").await.unwrap();
     let port = victim.local_addr().unwrap().port();
     let url = format!("http://hooks.example:{port}/");
-    let made = make(&house, &json!({ "url": url })).await;
-    assert_eq!(fails(&house, &made).await["last_error"], "not_public");
+    let made = make(&harness, &json!({ "url": url })).await;
+    assert_eq!(fails(&harness, &made).await["last_error"], "not_public");
     let knock = tokio::time::timeout(Duration::from_millis(300), victim.accept());
     assert!(knock.await.is_err(), "nobody knocked");
-    assert_eq!(deliveries(&house, &made).await.len(), 1);
+    assert_eq!(deliveries(&harness, &made).await.len(), 1);
 }

@@ -57,8 +57,8 @@ pub(crate) struct ReceivedMessage {
 #[derive(Clone)]
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
-    heard: Arc<Mutex<Vec<ReceivedMessage>>>,
-    manner: Arc<Mutex<ReceiverBehaviour>>,
+    received: Arc<Mutex<Vec<ReceivedMessage>>>,
+    behaviour: Arc<Mutex<ReceiverBehaviour>>,
     /// Bytes of floods that anybody took.
     pub(crate) flooded: Arc<AtomicU64>,
 }
@@ -70,8 +70,8 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let receiver = Self {
             address: listener.local_addr().unwrap(),
-            heard: Arc::default(),
-            manner: Arc::new(Mutex::new(ReceiverBehaviour::Status(200, Vec::new()))),
+            received: Arc::default(),
+            behaviour: Arc::new(Mutex::new(ReceiverBehaviour::Status(200, Vec::new()))),
             flooded: Arc::default(),
         };
         let serving = receiver.clone();
@@ -93,31 +93,31 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) fn behave(&self, manner: ReceiverBehaviour) {
-        *self.manner.lock().unwrap() = manner;
+    pub(crate) fn behave(&self, behaviour: ReceiverBehaviour) {
+        *self.behaviour.lock().unwrap() = behaviour;
     }
 
     pub(crate) fn answer(&self, status: u16) {
         self.behave(ReceiverBehaviour::Status(status, Vec::new()));
     }
 
-    pub(crate) fn heard(&self) -> Vec<ReceivedMessage> {
-        self.heard.lock().unwrap().clone()
+    pub(crate) fn received(&self) -> Vec<ReceivedMessage> {
+        self.received.lock().unwrap().clone()
     }
 
     async fn take(&self, request: Request<Incoming>) -> Result<Answer, io::Error> {
         assert_eq!(request.method(), Method::POST);
         let (head, body) = request.into_parts();
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-        self.heard.lock().unwrap().push(ReceivedMessage {
+        self.received.lock().unwrap().push(ReceivedMessage {
             path: head.uri.path().to_owned(),
             headers: head.headers,
             body,
         });
-        let manner = self.manner.lock().unwrap().clone();
+        let behaviour = self.behaviour.lock().unwrap().clone();
         let text =
             |text: &'static str| Full::new(Bytes::from(text)).map_err(|never| match never {});
-        match manner {
+        match behaviour {
             ReceiverBehaviour::Status(status, headers) => {
                 let mut answer = Response::new(text("thanks").boxed_unsync());
                 *answer.status_mut() = status.try_into().unwrap();
@@ -195,20 +195,20 @@ pub(crate) struct CreatedWebhook {
     pub(crate) secret: String,
 }
 
-pub(crate) async fn post(house: &TestGateway, path: &str, body: &Value) -> GatewayResponse {
+pub(crate) async fn post(harness: &TestGateway, path: &str, body: &Value) -> GatewayResponse {
     let body = Bytes::from(body.to_string());
-    GatewayResponse::read(house.send(Method::POST, path, body).await).await
+    GatewayResponse::read(harness.send(Method::POST, path, body).await).await
 }
 
 /// Does without a body what a path says.
-pub(crate) async fn act(house: &TestGateway, path: &str) -> Value {
-    let got = GatewayResponse::read(house.send(Method::POST, path, Bytes::new()).await).await;
+pub(crate) async fn act(harness: &TestGateway, path: &str) -> Value {
+    let got = GatewayResponse::read(harness.send(Method::POST, path, Bytes::new()).await).await;
     assert_eq!(got.status, 200, "{path}: {}", got.text());
     got.json()
 }
 
-pub(crate) async fn make(house: &TestGateway, body: &Value) -> CreatedWebhook {
-    let got = post(house, "/v1/webhooks", body).await;
+pub(crate) async fn make(harness: &TestGateway, body: &Value) -> CreatedWebhook {
+    let got = post(harness, "/v1/webhooks", body).await;
     assert_eq!(got.status, 201, "{}", got.text());
     let made = got.json();
     CreatedWebhook {
@@ -217,18 +217,18 @@ pub(crate) async fn make(house: &TestGateway, body: &Value) -> CreatedWebhook {
     }
 }
 
-pub(crate) async fn hook(house: &TestGateway, receiver: &Receiver) -> CreatedWebhook {
-    make(house, &json!({ "url": receiver.url("/hook") })).await
+pub(crate) async fn hook(harness: &TestGateway, receiver: &Receiver) -> CreatedWebhook {
+    make(harness, &json!({ "url": receiver.url("/hook") })).await
 }
 
 /// Something happens to the house's account.
-pub(crate) async fn happens(house: &TestGateway, topic: Topic, body: Value) -> Uuid {
+pub(crate) async fn happens(harness: &TestGateway, topic: Topic, body: Value) -> Uuid {
     let id = uuid_v7(SystemClock.now(), random_bytes());
     append(
-        house,
+        harness,
         NewEvent {
             id,
-            account: house.account,
+            account: harness.account,
             topic,
             task: None,
             body,
@@ -239,10 +239,10 @@ pub(crate) async fn happens(house: &TestGateway, topic: Topic, body: Value) -> U
 }
 
 /// Something happens to everybody.
-pub(crate) async fn happens_to_all(house: &TestGateway, topic: Topic) -> Uuid {
+pub(crate) async fn happens_to_all(harness: &TestGateway, topic: Topic) -> Uuid {
     let id = uuid_v7(SystemClock.now(), random_bytes());
     append(
-        house,
+        harness,
         NewEvent {
             id,
             account: AccountId::new(0),
@@ -255,8 +255,8 @@ pub(crate) async fn happens_to_all(house: &TestGateway, topic: Topic) -> Uuid {
     id
 }
 
-pub(crate) async fn append(house: &TestGateway, event: NewEvent) {
-    let mut tx = house.data.begin().await.unwrap();
+pub(crate) async fn append(harness: &TestGateway, event: NewEvent) {
+    let mut tx = harness.data.begin().await.unwrap();
     events::append(&mut tx, &[event]).await.unwrap();
     tx.commit().await.unwrap();
 }
@@ -269,8 +269,8 @@ pub(crate) async fn work(gateway: &Arc<Services>) {
 }
 
 /// The deliveries of a webhook, newest first.
-pub(crate) async fn deliveries(house: &TestGateway, made: &CreatedWebhook) -> Vec<Value> {
-    let list = house
+pub(crate) async fn deliveries(harness: &TestGateway, made: &CreatedWebhook) -> Vec<Value> {
+    let list = harness
         .get(&format!("{}/deliveries?limit=100", made.path))
         .await;
     assert_eq!(list.status, 200, "{}", list.text());
@@ -279,34 +279,34 @@ pub(crate) async fn deliveries(house: &TestGateway, made: &CreatedWebhook) -> Ve
 
 /// Works until its deliveries are so.
 pub(crate) async fn until(
-    house: &TestGateway,
+    harness: &TestGateway,
     made: &CreatedWebhook,
     are_so: impl Fn(&[Value]) -> bool,
 ) -> Vec<Value> {
     for _ in 0..1_500 {
-        work(&house.gateway).await;
-        let list = deliveries(house, made).await;
+        work(&harness.gateway).await;
+        let list = deliveries(harness, made).await;
         if are_so(&list) {
             return list;
         }
     }
-    panic!("never: {:#?}", deliveries(house, made).await);
+    panic!("never: {:#?}", deliveries(harness, made).await);
 }
 
 /// Works until so many messages came to this.
-pub(crate) async fn counted(house: &TestGateway, outcome: &str, least: u64) {
+pub(crate) async fn counted(harness: &TestGateway, outcome: &str, least: u64) {
     let name = format!("trunkline_webhook_messages_total{{outcome=\"{outcome}\"}} ");
     let count = |page: &str| -> u64 {
         let line = page.lines().find_map(|line| line.strip_prefix(&name));
         line.map_or(0, |count| count.parse().unwrap())
     };
     for _ in 0..1_500 {
-        if count(&house.metrics().await) >= least {
+        if count(&harness.metrics().await) >= least {
             return;
         }
-        work(&house.gateway).await;
+        work(&harness.gateway).await;
     }
-    panic!("never {least} {outcome}: {}", house.metrics().await);
+    panic!("never {least} {outcome}: {}", harness.metrics().await);
 }
 
 pub(crate) fn all(state: &'static str) -> impl Fn(&[Value]) -> bool {

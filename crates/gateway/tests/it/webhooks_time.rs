@@ -23,14 +23,14 @@ fn wait_of(delivery: &Value) -> i64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failed_deliveries_are_retried_with_backoff_and_the_same_id() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let receiver = Receiver::start().await;
-    let made = hook(&house, &receiver).await;
+    let made = hook(&harness, &receiver).await;
     receiver.answer(500);
-    let event = happens(&house, Topic::BalanceLow, json!({})).await;
+    let event = happens(&harness, Topic::BalanceLow, json!({})).await;
     for (tries, seconds) in (1..).zip(WAITS.iter().take(4)) {
-        counted(&house, "put_off", tries).await;
-        let list = deliveries(&house, &made).await;
+        counted(&harness, "put_off", tries).await;
+        let list = deliveries(&harness, &made).await;
         assert_eq!(
             (&list[0]["tries"], &list[0]["last_status"]),
             (&json!(tries), &json!(500))
@@ -41,57 +41,57 @@ async fn failed_deliveries_are_retried_with_backoff_and_the_same_id() {
             "{tries}: {wait}"
         );
         for _ in 0..5 {
-            work(&house.gateway).await;
+            work(&harness.gateway).await;
         }
         assert_eq!(
-            receiver.heard().len(),
+            receiver.received().len(),
             usize::try_from(tries).unwrap(),
             "not before its time"
         );
-        house.db.shift_clock(wait + 1).await;
+        harness.db.shift_clock(wait + 1).await;
     }
     let asked = vec![("retry-after", "40000".to_owned())];
     receiver.behave(ReceiverBehaviour::Status(503, asked));
-    counted(&house, "put_off", 5).await;
-    let wait = wait_of(&deliveries(&house, &made).await[0]);
+    counted(&harness, "put_off", 5).await;
+    let wait = wait_of(&deliveries(&harness, &made).await[0]);
     assert_eq!(wait, 40_000, "the receiver knows best, within bounds");
-    let shown = house.get(&made.path).await.json();
+    let shown = harness.get(&made.path).await.json();
     assert!(shown["failing_since"].is_i64());
     receiver.answer(204);
-    house.db.shift_clock(wait + 1).await;
-    let list = until(&house, &made, all("delivered")).await;
+    harness.db.shift_clock(wait + 1).await;
+    let list = until(&harness, &made, all("delivered")).await;
     assert_eq!(list[0]["tries"], 6);
     assert_eq!(
-        house.get(&made.path).await.json()["failing_since"],
+        harness.get(&made.path).await.json()["failing_since"],
         Value::Null
     );
-    let heard = receiver.heard();
-    assert!(heard.iter().all(|one| one.id() == event.to_string()));
-    assert!(heard.iter().all(|one| one.is_signed_with(&made.secret)));
-    assert!(heard.iter().all(|one| one.body == heard[0].body));
-    house.audit_but_for_the_clock().await;
+    let received = receiver.received();
+    assert!(received.iter().all(|one| one.id() == event.to_string()));
+    assert!(received.iter().all(|one| one.is_signed_with(&made.secret)));
+    assert!(received.iter().all(|one| one.body == received[0].body));
+    harness.audit_but_for_the_clock().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_failing_for_three_days_is_paused_resumed_and_replayed() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let receiver = Receiver::start().await;
-    let made = hook(&house, &receiver).await;
+    let made = hook(&harness, &receiver).await;
     receiver.answer(500);
-    let lost = happens(&house, Topic::BalanceLow, json!({ "n": 1 })).await;
+    let lost = happens(&harness, Topic::BalanceLow, json!({ "n": 1 })).await;
     let mut tries = 0;
-    let began = house
+    let began = harness
         .db
         .ask("SELECT extract(epoch FROM app.now())::bigint::text")
         .await[0]
         .clone();
     let list = loop {
         tries += 1;
-        counted(&house, "put_off", tries).await;
-        let wait = wait_of(&deliveries(&house, &made).await[0]);
-        house.db.shift_clock(wait + 1).await;
+        counted(&harness, "put_off", tries).await;
+        let wait = wait_of(&deliveries(&harness, &made).await[0]);
+        harness.db.shift_clock(wait + 1).await;
         if tries == 9 {
-            break until(&house, &made, all("failed")).await;
+            break until(&harness, &made, all("failed")).await;
         }
     };
     assert_eq!(list[0]["tries"], 10);
@@ -100,7 +100,7 @@ async fn a_receiver_failing_for_three_days_is_paused_resumed_and_replayed() {
         (3 * DAY..3 * DAY + 600).contains(&took),
         "three days: {took}"
     );
-    let shown = house.get(&made.path).await.json();
+    let shown = harness.get(&made.path).await.json();
     assert_eq!(
         (&shown["state"], &shown["paused_reason"]),
         (&json!("paused"), &json!("failing"))
@@ -109,78 +109,78 @@ async fn a_receiver_failing_for_three_days_is_paused_resumed_and_replayed() {
 
     // What happens while it is paused is kept.
     receiver.answer(200);
-    let waiting = happens(&house, Topic::BalanceLow, json!({ "n": 2 })).await;
-    let list = until(&house, &made, |list| list[0]["next_try_at"].is_null()).await;
+    let waiting = happens(&harness, Topic::BalanceLow, json!({ "n": 2 })).await;
+    let list = until(&harness, &made, |list| list[0]["next_try_at"].is_null()).await;
     assert_eq!(
         (&list[0]["state"], &list[0]["tries"]),
         (&json!("waiting"), &json!(0))
     );
-    assert_eq!(receiver.heard().len(), 10);
-    act(&house, &format!("{}/resume", made.path)).await;
-    let list = until(&house, &made, |list| list[0]["state"] == "delivered").await;
+    assert_eq!(receiver.received().len(), 10);
+    act(&harness, &format!("{}/resume", made.path)).await;
+    let list = until(&harness, &made, |list| list[0]["state"] == "delivered").await;
     assert_eq!(
         list[1]["state"], "failed",
         "what was given up is not sent by itself"
     );
-    assert_eq!(receiver.heard()[10].id(), waiting.to_string());
+    assert_eq!(receiver.received()[10].id(), waiting.to_string());
 
-    let replayed = act(&house, &format!("{}/deliveries/{lost}/replay", made.path)).await;
+    let replayed = act(&harness, &format!("{}/deliveries/{lost}/replay", made.path)).await;
     assert_eq!(
         (&replayed["state"], &replayed["tries"]),
         (&json!("waiting"), &json!(0))
     );
-    until(&house, &made, all("delivered")).await;
-    assert_eq!(receiver.heard()[11].id(), lost.to_string());
-    assert_eq!(receiver.heard()[11].json()["data"]["n"], 1);
+    until(&harness, &made, all("delivered")).await;
+    assert_eq!(receiver.received()[11].id(), lost.to_string());
+    assert_eq!(receiver.received()[11].json()["data"]["n"], 1);
     let unknown = format!("{}/deliveries/{}/replay", made.path, uuid::Uuid::nil());
-    assert_eq!(post(&house, &unknown, &json!({})).await.status, 404);
+    assert_eq!(post(&harness, &unknown, &json!({})).await.status, 404);
 
-    house.audit_but_for_the_clock().await;
+    harness.audit_but_for_the_clock().await;
     // After a week nothing of it is left.
-    house.db.shift_clock(8 * DAY).await;
-    until(&house, &made, <[Value]>::is_empty).await;
+    harness.db.shift_clock(8 * DAY).await;
+    until(&harness, &made, <[Value]>::is_empty).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_old_secret_signs_beside_the_new_one_for_a_day() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let receiver = Receiver::start().await;
-    let made = hook(&house, &receiver).await;
-    let rotated = act(&house, &format!("{}/rotate", made.path)).await;
+    let made = hook(&harness, &receiver).await;
+    let rotated = act(&harness, &format!("{}/rotate", made.path)).await;
     let new = rotated["secret"].as_str().unwrap().to_owned();
     assert_ne!(new, made.secret);
     assert!(rotated["old_secret_expires_at"].is_i64());
-    happens(&house, Topic::BalanceLow, json!({})).await;
-    until(&house, &made, all("delivered")).await;
-    let both = receiver.heard()[0].clone();
+    happens(&harness, Topic::BalanceLow, json!({})).await;
+    until(&harness, &made, all("delivered")).await;
+    let both = receiver.received()[0].clone();
     assert_eq!(both.signatures().len(), 2);
     assert!(both.is_signed_with(&new) && both.is_signed_with(&made.secret));
 
-    house.db.shift_clock(DAY + 1).await;
-    happens(&house, Topic::BalanceLow, json!({})).await;
-    until(&house, &made, all("delivered")).await;
-    let one = receiver.heard()[1].clone();
+    harness.db.shift_clock(DAY + 1).await;
+    happens(&harness, Topic::BalanceLow, json!({})).await;
+    until(&harness, &made, all("delivered")).await;
+    let one = receiver.received()[1].clone();
     assert_eq!(one.signatures().len(), 1);
     assert!(one.is_signed_with(&new) && !one.is_signed_with(&made.secret));
     assert_eq!(
-        house.get(&made.path).await.json()["old_secret_expires_at"],
+        harness.get(&made.path).await.json()["old_secret_expires_at"],
         Value::Null
     );
 
     let at_once = json!({ "overlap_seconds": 0 });
-    let rotated = post(&house, &format!("{}/rotate", made.path), &at_once)
+    let rotated = post(&harness, &format!("{}/rotate", made.path), &at_once)
         .await
         .json();
-    happens(&house, Topic::BalanceLow, json!({})).await;
-    until(&house, &made, all("delivered")).await;
-    let one = receiver.heard()[2].clone();
+    happens(&harness, Topic::BalanceLow, json!({})).await;
+    until(&harness, &made, all("delivered")).await;
+    let one = receiver.received()[2].clone();
     assert_eq!(one.signatures().len(), 1);
     assert!(one.is_signed_with(rotated["secret"].as_str().unwrap()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_claimed_by_a_dead_node_is_resent_with_the_same_id() {
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         settings: Settings {
             webhooks: WebhookSettings {
                 wait: Duration::from_secs(20),
@@ -191,35 +191,35 @@ async fn a_delivery_claimed_by_a_dead_node_is_resent_with_the_same_id() {
         ..TestOptions::default()
     })
     .await;
-    let second = house.second_node(Arc::new(SystemClock)).await;
+    let second = harness.second_node(Arc::new(SystemClock)).await;
     let receiver = Receiver::start().await;
-    let made = hook(&house, &receiver).await;
+    let made = hook(&harness, &receiver).await;
     receiver.behave(ReceiverBehaviour::Hang);
-    let event = happens(&house, Topic::BalanceLow, json!({})).await;
-    while receiver.heard().is_empty() {
+    let event = happens(&harness, Topic::BalanceLow, json!({})).await;
+    while receiver.received().is_empty() {
         work(&second.gateway).await;
     }
     // The second node hangs in the middle. Its claim holds for a while, and then no longer.
     receiver.answer(200);
     for _ in 0..10 {
-        work(&house.gateway).await;
+        work(&harness.gateway).await;
     }
-    assert_eq!(receiver.heard().len(), 1, "one at a time");
-    house.db.shift_clock(61).await;
-    let list = until(&house, &made, all("delivered")).await;
+    assert_eq!(receiver.received().len(), 1, "one at a time");
+    harness.db.shift_clock(61).await;
+    let list = until(&harness, &made, all("delivered")).await;
     assert_eq!(list[0]["tries"], 2);
-    let heard = receiver.heard();
-    assert_eq!(heard.len(), 2);
-    assert!(heard.iter().all(|one| one.id() == event.to_string()));
+    let received = receiver.received();
+    assert_eq!(received.len(), 2);
+    assert!(received.iter().all(|one| one.id() == event.to_string()));
     // What the second node says at last is not heard: the message is another's.
     second.gateway.finish(Duration::from_secs(60)).await;
-    let list = deliveries(&house, &made).await;
+    let list = deliveries(&harness, &made).await;
     assert_eq!(
         (&list[0]["state"], &list[0]["last_error"]),
         (&json!("delivered"), &Value::Null)
     );
     assert_eq!(
-        house.get(&made.path).await.json()["failing_since"],
+        harness.get(&made.path).await.json()["failing_since"],
         Value::Null
     );
 }

@@ -8,11 +8,11 @@ use crate::test_ledger::{TestLedger, request, reserve, top_up};
 
 #[tokio::test]
 async fn a_payment_is_applied_once_however_often_it_is_told() {
-    let house = TestLedger::new().await;
-    let account = house.account(0, 0).await;
-    let other = house.account(0, 0).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(0, 0).await;
+    let other = harness.account(0, 0).await;
     let say = |top_up: accounts::TopUp| {
-        let console = house.console.clone();
+        let console = harness.console.clone();
         async move {
             let mut tx = console.begin().await.unwrap();
             let answer = accounts::top_up(&mut tx, &top_up).await.unwrap();
@@ -20,7 +20,7 @@ async fn a_payment_is_applied_once_however_often_it_is_told() {
             answer
         }
     };
-    assert!(!house.balance(account).await.topped_up);
+    assert!(!harness.balance(account).await.topped_up);
     assert_eq!(
         say(top_up(account, Wallet::Paid, 500, "e1")).await,
         TopUpAnswer::Done
@@ -49,28 +49,28 @@ async fn a_payment_is_applied_once_however_often_it_is_told() {
         say(top_up(other, Wallet::Trial, 7, "e4")).await,
         TopUpAnswer::Done
     );
-    assert_eq!(house.wallets(account).await, [500, 0, 0, 0]);
-    assert_eq!(house.wallets(other).await, [0, 0, 7, 0]);
-    assert!(house.balance(account).await.topped_up && !house.balance(other).await.topped_up);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [500, 0, 0, 0]);
+    assert_eq!(harness.wallets(other).await, [0, 0, 7, 0]);
+    assert!(harness.balance(account).await.topped_up && !harness.balance(other).await.topped_up);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn an_account_keeps_its_kind() {
-    let house = TestLedger::new().await;
+    let harness = TestLedger::new().await;
     for kind in [AccountKind::Live, AccountKind::Test] {
-        let mut tx = house.console.begin().await.unwrap();
+        let mut tx = harness.console.begin().await.unwrap();
         let account = accounts::create_account(&mut tx, kind).await.unwrap();
         tx.commit().await.unwrap();
-        assert_eq!(house.balance(account).await.kind, kind);
+        assert_eq!(harness.balance(account).await.kind, kind);
     }
 }
 
 #[tokio::test]
 async fn a_correction_is_made_once_and_never_takes_what_is_held() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     ledger
         .reserve(reserve(request(), account, 60))
         .await
@@ -84,7 +84,7 @@ async fn a_correction_is_made_once_and_never_takes_what_is_held() {
         actor: "someone".to_owned(),
     };
     let say = |adjust: Adjust| {
-        let console = house.console.clone();
+        let console = harness.console.clone();
         async move {
             let mut tx = console.begin().await.unwrap();
             let answer = accounts::adjust(&mut tx, &adjust).await.unwrap();
@@ -101,15 +101,15 @@ async fn a_correction_is_made_once_and_never_takes_what_is_held() {
     assert_eq!(say(take).await, AdjustAnswer::Before);
     assert_eq!(say(correction(0, request())).await, AdjustAnswer::Refused);
     assert_eq!(say(correction(5, request())).await, AdjustAnswer::Done);
-    assert_eq!(house.wallets(account).await, [65, 60, 0, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [65, 60, 0, 0]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn no_role_can_change_or_delete_a_transfer() {
-    let house = TestLedger::new().await;
-    house.account(100, 0).await;
-    let owner = house.db.owner().await;
+    let harness = TestLedger::new().await;
+    harness.account(100, 0).await;
+    let owner = harness.db.owner().await;
     for statement in [
         "UPDATE ledger.transfer SET amount = 1",
         "DELETE FROM ledger.transfer",
@@ -119,7 +119,7 @@ async fn no_role_can_change_or_delete_a_transfer() {
         "UPDATE ledger.account SET kind = 'test'",
         "INSERT INTO ledger.top_up (provider, event_id, request_id, account_id, wallet, amount) SELECT 'a', 'b', request_id, 1, 'paid', 1 FROM ledger.transfer",
     ] {
-        let mut session = house.data.session().await.unwrap();
+        let mut session = harness.data.session().await.unwrap();
         let refused = sqlx::query(statement)
             .execute(&mut *session)
             .await
@@ -143,7 +143,7 @@ async fn no_role_can_change_or_delete_a_transfer() {
             "{statement}: {refused:?}"
         );
     }
-    let audit = house.db.connect(Role::Audit).await;
+    let audit = harness.db.connect(Role::Audit).await;
     let mut session = audit.session().await.unwrap();
     let refused = sqlx::query("UPDATE ledger.account SET paid_posted = 0")
         .execute(&mut *session)

@@ -7,14 +7,14 @@ use trunkline_types::{AccountId, KeyId, Money, RequestId};
 use crate::test_ledger::{TestLedger, extend, refund, request, reserve, settle, void};
 
 async fn set(
-    house: &TestLedger,
+    harness: &TestLedger,
     account: AccountId,
     key: Option<KeyId>,
     period: Period,
     zone: &str,
     limit: Option<i64>,
 ) {
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let limit = limit.map(Money::from_nanos);
     assert!(
         accounts::set_budget(&mut tx, account, key, period, zone, limit)
@@ -52,16 +52,16 @@ async fn spend(
 // covers: D-2-89
 #[tokio::test]
 async fn a_budget_of_the_key_of_its_parent_and_of_the_account_refuses_alone() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
-    let parent = house.key(account, 1, None).await;
-    let child = house.key(account, 2, Some(1)).await;
-    let other = house.key(account, 3, None).await;
-    set(&house, account, Some(child), Period::Total, "UTC", Some(30)).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let parent = harness.key(account, 1, None).await;
+    let child = harness.key(account, 2, Some(1)).await;
+    let other = harness.key(account, 3, None).await;
+    set(&harness, account, Some(child), Period::Total, "UTC", Some(30)).await;
     assert_eq!(spend(&ledger, account, Some(child), 31).await, Err(30));
     set(
-        &house,
+        &harness,
         account,
         Some(parent),
         Period::Total,
@@ -84,7 +84,7 @@ async fn a_budget_of_the_key_of_its_parent_and_of_the_account_refuses_alone() {
         spend(&ledger, account, Some(other), 100).await.is_ok(),
         "another key is free"
     );
-    set(&house, account, None, Period::Total, "UTC", Some(50)).await;
+    set(&harness, account, None, Period::Total, "UTC", Some(50)).await;
     assert_eq!(spend(&ledger, account, Some(other), 51).await, Err(50));
     assert_eq!(
         spend(&ledger, account, None, 51).await,
@@ -93,24 +93,24 @@ async fn a_budget_of_the_key_of_its_parent_and_of_the_account_refuses_alone() {
     );
     assert!(spend(&ledger, account, None, 50).await.is_ok());
     assert_eq!(spend(&ledger, account, Some(other), 1).await, Err(0));
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-2-90
 #[tokio::test]
 async fn each_period_refuses_and_reopens_at_its_border_in_its_time_zone() {
-    let house = TestLedger::new().await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     for (period, days) in [
         (Period::Daily, 1),
         (Period::Weekly, 7),
         (Period::Monthly, 31),
     ] {
-        let account = house.account(1_000, 0).await;
-        set(&house, account, None, period, "Asia/Shanghai", Some(10)).await;
+        let account = harness.account(1_000, 0).await;
+        set(&harness, account, None, period, "Asia/Shanghai", Some(10)).await;
         assert!(spend(&ledger, account, None, 10).await.is_ok());
         assert_eq!(spend(&ledger, account, None, 1).await, Err(0));
-        let mut session = house.data.session().await.unwrap();
+        let mut session = harness.data.session().await.unwrap();
         let left: i64 = sqlx::query_scalar(
             "SELECT ceil(extract(epoch FROM ledger.period_end($1, 'Asia/Shanghai', app.now()) - app.now()))::bigint",
         )
@@ -119,19 +119,19 @@ async fn each_period_refuses_and_reopens_at_its_border_in_its_time_zone() {
         .await
         .unwrap();
         assert!(left <= days * 86_400, "{period:?} {left}");
-        house.db.shift_clock(left - 30).await;
+        harness.db.shift_clock(left - 30).await;
         assert_eq!(spend(&ledger, account, None, 1).await, Err(0), "{period:?}");
-        house.db.shift_clock(31).await;
+        harness.db.shift_clock(31).await;
         assert!(
             spend(&ledger, account, None, 10).await.is_ok(),
             "{period:?}"
         );
         assert_eq!(spend(&ledger, account, None, 1).await, Err(0), "{period:?}");
     }
-    let account = house.account(1_000, 0).await;
-    set(&house, account, None, Period::Total, "UTC", Some(10)).await;
+    let account = harness.account(1_000, 0).await;
+    set(&harness, account, None, Period::Total, "UTC", Some(10)).await;
     assert!(spend(&ledger, account, None, 10).await.is_ok());
-    house.db.shift_clock(400 * 86_400).await;
+    harness.db.shift_clock(400 * 86_400).await;
     assert_eq!(
         spend(&ledger, account, None, 1).await,
         Err(0),
@@ -142,12 +142,12 @@ async fn each_period_refuses_and_reopens_at_its_border_in_its_time_zone() {
 // covers: D-2-92, D-2-93
 #[tokio::test]
 async fn a_charge_counts_in_its_window_and_a_refund_while_that_is_open() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
-    set(&house, account, None, Period::Daily, "UTC", Some(100)).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    set(&harness, account, None, Period::Daily, "UTC", Some(100)).await;
     let used = || async {
-        let mut session = house.data.session().await.unwrap();
+        let mut session = harness.data.session().await.unwrap();
         let used: Vec<i64> =
             sqlx::query_scalar("SELECT used FROM ledger.budget_period ORDER BY starts_at")
                 .fetch_all(&mut *session)
@@ -164,7 +164,7 @@ async fn a_charge_counts_in_its_window_and_a_refund_while_that_is_open() {
     let voided = spend(&ledger, account, None, 20).await.unwrap();
     let charged = spend(&ledger, account, None, 20).await.unwrap();
     ledger.settle(settle(charged, account, 20)).await.unwrap();
-    house.db.shift_clock(86_400).await;
+    harness.db.shift_clock(86_400).await;
     let today = spend(&ledger, account, None, 100).await.unwrap();
     ledger.settle(settle(late, account, 50)).await.unwrap();
     ledger.void(void(voided, account)).await.unwrap();
@@ -175,17 +175,17 @@ async fn a_charge_counts_in_its_window_and_a_refund_while_that_is_open() {
         "yesterday's call counts yesterday; yesterday's refund comes too late"
     );
     ledger.void(void(today, account)).await.unwrap();
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn an_extension_counts_in_the_stretch_of_its_hold() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
-    set(&house, account, None, Period::Daily, "UTC", Some(100)).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    set(&harness, account, None, Period::Daily, "UTC", Some(100)).await;
     let call = spend(&ledger, account, None, 60).await.unwrap();
-    house.db.shift_clock(86_400).await;
+    harness.db.shift_clock(86_400).await;
     let short = ledger.extend(extend(call, account, 101)).await.unwrap();
     assert!(
         matches!(short, ExtendAnswer::TooLittle { by: Shortage::Budget(_), fits } if fits.nanos() == 100)
@@ -202,17 +202,17 @@ async fn an_extension_counts_in_the_stretch_of_its_hold() {
         "today is untouched"
     );
     ledger.settle(settle(call, account, 90)).await.unwrap();
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_limit_may_be_raised_lowered_and_taken_away() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
-    set(&house, account, None, Period::Daily, "UTC", Some(50)).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    set(&harness, account, None, Period::Daily, "UTC", Some(50)).await;
     let call = spend(&ledger, account, None, 50).await.unwrap();
-    set(&house, account, None, Period::Daily, "UTC", Some(20)).await;
+    set(&harness, account, None, Period::Daily, "UTC", Some(20)).await;
     assert_eq!(spend(&ledger, account, None, 1).await, Err(0));
     ledger.void(void(call, account)).await.unwrap();
     assert_eq!(
@@ -220,12 +220,12 @@ async fn a_limit_may_be_raised_lowered_and_taken_away() {
         Err(20),
         "the lower limit holds"
     );
-    set(&house, account, None, Period::Daily, "UTC", Some(300)).await;
+    set(&harness, account, None, Period::Daily, "UTC", Some(300)).await;
     assert!(spend(&ledger, account, None, 300).await.is_ok());
-    set(&house, account, None, Period::Daily, "UTC", None).await;
+    set(&harness, account, None, Period::Daily, "UTC", None).await;
     assert!(spend(&ledger, account, None, 500).await.is_ok());
-    house.audit().await;
-    let mut tx = house.console.begin().await.unwrap();
+    harness.audit().await;
+    let mut tx = harness.console.begin().await.unwrap();
     let nowhere = accounts::set_budget(
         &mut tx,
         account,
@@ -240,20 +240,20 @@ async fn a_limit_may_be_raised_lowered_and_taken_away() {
 
 #[tokio::test]
 async fn a_budget_is_only_set_for_an_account_and_a_key_that_exist_together() {
-    let house = TestLedger::new().await;
-    let (account, other) = (house.account(0, 0).await, house.account(0, 0).await);
-    let key = house.key(account, 7, None).await;
-    let nobody = AccountId::new(1);
+    let harness = TestLedger::new().await;
+    let (account, other) = (harness.account(0, 0).await, harness.account(0, 0).await);
+    let key = harness.key(account, 7, None).await;
+    let unknown = AccountId::new(1);
     let cases = [
         (account, None, true),
         (account, Some(key), true),
         (other, Some(key), false),
         (account, Some(KeyId::new(8)), false),
-        (nobody, None, false),
-        (nobody, Some(key), false),
+        (unknown, None, false),
+        (unknown, Some(key), false),
     ];
     for (account, key, wanted) in cases {
-        let mut tx = house.console.begin().await.unwrap();
+        let mut tx = harness.console.begin().await.unwrap();
         let limit = Some(Money::NANO);
         let set = accounts::set_budget(&mut tx, account, key, Period::Daily, "UTC", limit).await;
         assert_eq!(set.unwrap(), wanted, "{account:?} {key:?}");
@@ -263,15 +263,15 @@ async fn a_budget_is_only_set_for_an_account_and_a_key_that_exist_together() {
 
 #[tokio::test]
 async fn a_foreign_key_cannot_spend_and_a_parent_is_of_the_same_account() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let other = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
-    let key = house.key(account, 1, None).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let other = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let key = harness.key(account, 1, None).await;
     let mut asked = reserve(request(), other, 1);
     asked.key = Some(key);
     assert_eq!(ledger.reserve(asked).await, Ok(ReserveAnswer::UnknownPayer));
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     assert_eq!(
         accounts::register_key(&mut tx, other, KeyId::new(2), Some(key)).await,
         Ok(false)

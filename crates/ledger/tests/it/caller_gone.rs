@@ -14,12 +14,12 @@ use crate::lock_helpers::{begins, in_the_way, transfers, until_wallets};
 const SHORT: Duration = Duration::from_millis(60);
 
 /// A ledger whose callers lose their patience at once.
-async fn impatient(house: &TestLedger) -> (Ledger, LedgerTasks) {
+async fn impatient(harness: &TestLedger) -> (Ledger, LedgerTasks) {
     let settings = LedgerSettings {
         settlement_wait: SHORT,
         ..patient()
     };
-    Ledger::open(house.data.clone(), &NodeId::new("n1").unwrap(), settings)
+    Ledger::open(harness.data.clone(), &NodeId::new("n1").unwrap(), settings)
         .await
         .unwrap()
 }
@@ -39,53 +39,53 @@ fn named(request: RequestId, account: AccountId) -> Reserve {
 
 #[tokio::test]
 async fn an_unacknowledged_charge_is_refunded_with_its_capacity_and_key() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = impatient(&house).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = impatient(&harness).await;
     let call = request();
     assert_eq!(ledger.reserve(named(call, account)).await, Ok(held(10, 0)));
-    let barrier = in_the_way(&house, account).await;
-    let told = ledger.settle(settle(call, account, 10)).await;
-    assert_eq!(told, Err(LedgerError::Unavailable));
+    let barrier = in_the_way(&harness, account).await;
+    let answered = ledger.settle(settle(call, account, 10)).await;
+    assert_eq!(answered, Err(LedgerError::Unavailable));
     barrier.rollback().await.unwrap();
-    until_wallets(&house, account, [100, 0, 0, 0]).await;
-    assert_eq!(transfers(&house, call).await, ["charge", "undelivered"]);
+    until_wallets(&harness, account, [100, 0, 0, 0]).await;
+    assert_eq!(transfers(&harness, call).await, ["charge", "undelivered"]);
     assert_eq!(
         ledger.reserve(named(request(), account)).await,
         Ok(held(10, 0)),
         "the same key and the only place of the day are free again"
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_final_charge_is_submitted_until_its_outcome_is_known() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = impatient(&house).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = impatient(&harness).await;
     let job = request();
     let mut task = reserve(job, account, 10);
     task.owner = Owner::Task(job.uuid());
     ledger.reserve(task).await.unwrap();
-    let barrier = in_the_way(&house, account).await;
+    let barrier = in_the_way(&harness, account).await;
     let mut charge = settle(job, account, 10);
     charge.on_caller_gone = OnCallerGone::Keep;
     assert_eq!(ledger.settle(charge).await, Err(LedgerError::Unavailable));
     barrier.rollback().await.unwrap();
-    until_wallets(&house, account, [90, 0, 0, 0]).await;
+    until_wallets(&harness, account, [90, 0, 0, 0]).await;
     assert_eq!(
         ledger.reserve(reserve(request(), account, 1)).await,
         Ok(held(1, 0))
     );
-    assert_eq!(transfers(&house, job).await, ["charge"]);
-    house.audit().await;
+    assert_eq!(transfers(&harness, job).await, ["charge"]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_caller_dropped_between_its_answer_and_its_next_step_is_not_charged() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 10)).await.unwrap();
     let batches = ledger.counts().batches;
@@ -96,40 +96,40 @@ async fn a_caller_dropped_between_its_answer_and_its_next_step_is_not_charged() 
     }
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert_eq!(
-        house.wallets(account).await,
+        harness.wallets(account).await,
         [90, 0, 0, 0],
         "it was charged"
     );
     drop(caller);
-    until_wallets(&house, account, [100, 0, 0, 0]).await;
-    assert_eq!(transfers(&house, call).await, ["charge", "undelivered"]);
+    until_wallets(&harness, account, [100, 0, 0, 0]).await;
+    assert_eq!(transfers(&harness, call).await, ["charge", "undelivered"]);
     let held_and_dropped = request();
     let mut caller = Box::pin(ledger.reserve(reserve(held_and_dropped, account, 30)));
     assert!(begins(&mut caller).await, "it waits");
-    until_wallets(&house, account, [100, 30, 0, 0]).await;
+    until_wallets(&harness, account, [100, 30, 0, 0]).await;
     drop(caller);
-    until_wallets(&house, account, [100, 0, 0, 0]).await;
-    house.audit().await;
+    until_wallets(&harness, account, [100, 0, 0, 0]).await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_replaced_process_still_refunds_unacknowledged_charges() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = impatient(&house).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = impatient(&harness).await;
     let (call, other) = (request(), request());
     ledger.reserve(reserve(call, account, 10)).await.unwrap();
-    let barrier = in_the_way(&house, account).await;
-    let told = ledger.settle(settle(call, account, 10)).await;
-    assert_eq!(told, Err(LedgerError::Unavailable));
+    let barrier = in_the_way(&harness, account).await;
+    let answered = ledger.settle(settle(call, account, 10)).await;
+    assert_eq!(answered, Err(LedgerError::Unavailable));
     // Its next life waits behind the batch that is under way.
-    let next = house.ledger("n1");
+    let next = harness.ledger("n1");
     let lift = async {
         tokio::time::sleep(SHORT).await;
         barrier.rollback().await.unwrap();
     };
     let ((next, _next_tasks), ()) = tokio::join!(next, lift);
-    until_wallets(&house, account, [100, 0, 0, 0]).await;
+    until_wallets(&harness, account, [100, 0, 0, 0]).await;
     assert_eq!(
         ledger.reserve(reserve(other, account, 1)).await,
         Err(LedgerError::StaleEpoch)
@@ -137,5 +137,5 @@ async fn a_replaced_process_still_refunds_unacknowledged_charges() {
     let after = request();
     next.reserve(reserve(after, account, 5)).await.unwrap();
     assert_eq!(next.settle(settle(after, account, 5)).await, Ok(done(5, 0)));
-    house.audit().await;
+    harness.audit().await;
 }

@@ -12,9 +12,9 @@ use crate::test_ledger::{TestLedger, detail, done, held, nanos, patient, request
 
 #[tokio::test]
 async fn a_daily_capacity_is_taken_by_the_reservation_and_given_back_by_a_void() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let placed = |request| {
         let mut reserve = reserve(request, account, 1);
         reserve.capacity = Some(CapacityClaim {
@@ -38,22 +38,22 @@ async fn a_daily_capacity_is_taken_by_the_reservation_and_given_back_by_a_void()
     ledger.void(void(second, account)).await.unwrap();
     let third = request();
     assert_eq!(ledger.reserve(placed(third)).await, Ok(held(1, 0)));
-    assert_eq!(house.wallets(account).await, [99, 1, 0, 0]);
+    assert_eq!(harness.wallets(account).await, [99, 1, 0, 0]);
     ledger.settle(settle(third, account, 1)).await.unwrap();
-    house.db.shift_clock(86_400).await;
+    harness.db.shift_clock(86_400).await;
     assert_eq!(
         ledger.reserve(placed(request())).await,
         Ok(held(1, 0)),
         "a new day by the database's clock"
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn an_idempotency_key_names_one_call_and_a_void_frees_it() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let named = |request, hash| {
         let mut reserve = reserve(request, account, 10);
         reserve.idempotency = Some(Idempotency {
@@ -78,7 +78,7 @@ async fn an_idempotency_key_names_one_call_and_a_void_frees_it() {
     );
     ledger.settle(settle(first, account, 10)).await.unwrap();
     assert_eq!(ledger.reserve(named(request(), 1)).await, same(true, true));
-    house.db.shift_clock(86_401).await;
+    harness.db.shift_clock(86_401).await;
     let second = request();
     assert_eq!(
         ledger.reserve(named(second, 2)).await,
@@ -91,14 +91,14 @@ async fn an_idempotency_key_names_one_call_and_a_void_frees_it() {
         Ok(held(10, 0)),
         "a void frees the key"
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_write_off_is_noted_once() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let loss = WriteOff {
         request: request(),
         account,
@@ -108,20 +108,20 @@ async fn a_write_off_is_noted_once() {
     };
     ledger.write_off(loss.clone()).await.unwrap();
     ledger.write_off(loss).await.unwrap();
-    let mut session = house.data.session().await.unwrap();
+    let mut session = harness.data.session().await.unwrap();
     let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM ledger.write_off")
         .fetch_one(&mut *session)
         .await
         .unwrap();
     assert_eq!(rows, 1);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn one_bad_word_is_answered_alone_and_the_rest_of_its_batch_goes_through() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let mut waiting = tokio::task::JoinSet::new();
     for number in 0..64 {
         let ledger = ledger.clone();
@@ -148,17 +148,17 @@ async fn one_bad_word_is_answered_alone_and_the_rest_of_its_batch_goes_through()
         rejected[0].0 == 17 && rejected[0].1.contains("idempotency_key_bounded"),
         "{rejected:?}"
     );
-    assert_eq!(house.wallets(account).await, [1_000, 63, 0, 0]);
+    assert_eq!(harness.wallets(account).await, [1_000, 63, 0, 0]);
     let counts = ledger.counts();
     assert!(counts.batches < 40, "words share commits: {counts:?}");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_failed_call_cannot_be_charged_by_mistake() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 50)).await.unwrap();
     let mut wrong = settle(call, account, 50);
@@ -168,16 +168,16 @@ async fn a_failed_call_cannot_be_charged_by_mistake() {
         matches!(&refused, Err(LedgerError::Rejected(text)) if text.contains("usage_failure_is_free")),
         "{refused:?}"
     );
-    assert_eq!(house.wallets(account).await, [100, 50, 0, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [100, 50, 0, 0]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_tasks_hold_may_be_settled_by_another_node_and_a_requests_may_not() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (first, _first_tasks) = house.ledger("n1").await;
-    let (second, _second_tasks) = house.ledger("n2").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (first, _first_tasks) = harness.ledger("n1").await;
+    let (second, _second_tasks) = harness.ledger("n2").await;
     let call = request();
     first.reserve(reserve(call, account, 10)).await.unwrap();
     assert_eq!(
@@ -196,14 +196,14 @@ async fn a_tasks_hold_may_be_settled_by_another_node_and_a_requests_may_not() {
         first.settle(settle(call, account, 10)).await,
         Ok(done(10, 0))
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn the_lanes_say_what_they_were_given_before_they_end() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 10)).await.unwrap();
     let mut caller = Box::pin(ledger.void(void(call, account)));
@@ -214,16 +214,16 @@ async fn the_lanes_say_what_they_were_given_before_they_end() {
     drop(caller);
     drop(ledger);
     tasks.finish().await;
-    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [100, 0, 0, 0]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_commit_with_an_unknown_outcome_is_submitted_again_and_counted() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let wire = house.db.wire();
-    let url = house.db.url_through(&wire, Role::Data);
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let wire = harness.db.wire();
+    let url = harness.db.url_through(&wire, Role::Data);
     let data = connect(&url, Role::Data, PoolSettings::named("wired"));
     let data = data.await.unwrap();
     let node = NodeId::new("n1").unwrap();
@@ -237,10 +237,10 @@ async fn a_commit_with_an_unknown_outcome_is_submitted_again_and_counted() {
     );
     assert_eq!(wire.strikes(), 1);
     assert_eq!(ledger.counts().retried, 1);
-    assert_eq!(house.wallets(account).await, [100, 10, 0, 0], "held once");
+    assert_eq!(harness.wallets(account).await, [100, 10, 0, 0], "held once");
     assert_eq!(
         ledger.settle(settle(call, account, 4)).await,
         Ok(done(4, 0))
     );
-    house.audit().await;
+    harness.audit().await;
 }

@@ -14,8 +14,8 @@ use crate::test_ledger::TestLedger;
 pub(crate) const LONGEST: Duration = Duration::from_secs(10);
 
 /// Stands in the way of everything the account does until it is rolled back.
-pub(crate) async fn in_the_way(house: &TestLedger, account: AccountId) -> Tx {
-    let mut tx = house.console.begin().await.unwrap();
+pub(crate) async fn in_the_way(harness: &TestLedger, account: AccountId) -> Tx {
+    let mut tx = harness.console.begin().await.unwrap();
     sqlx::query("SELECT FROM ledger.account WHERE id = $1 FOR NO KEY UPDATE")
         .bind(account.number())
         .execute(&mut *tx)
@@ -24,14 +24,14 @@ pub(crate) async fn in_the_way(house: &TestLedger, account: AccountId) -> Tx {
     tx
 }
 
-pub(crate) async fn until_wallets(house: &TestLedger, account: AccountId, wanted: [i64; 4]) {
+pub(crate) async fn until_wallets(harness: &TestLedger, account: AccountId, wanted: [i64; 4]) {
     let look = async {
-        while house.wallets(account).await != wanted {
+        while harness.wallets(account).await != wanted {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     let found = tokio::time::timeout(LONGEST, look).await;
-    assert!(found.is_ok(), "{:?}", house.wallets(account).await);
+    assert!(found.is_ok(), "{:?}", harness.wallets(account).await);
 }
 
 /// Lets a caller speak, and says whether it waits.
@@ -39,8 +39,8 @@ pub(crate) async fn begins<T>(caller: &mut Pin<Box<impl Future<Output = T>>>) ->
     poll_fn(|context| Poll::Ready(caller.as_mut().poll(context).is_pending())).await
 }
 
-pub(crate) async fn transfers(house: &TestLedger, request: RequestId) -> Vec<String> {
-    let mut session = house.data.session().await.unwrap();
+pub(crate) async fn transfers(harness: &TestLedger, request: RequestId) -> Vec<String> {
+    let mut session = harness.data.session().await.unwrap();
     sqlx::query_scalar("SELECT kind FROM ledger.transfer WHERE request_id = $1 ORDER BY kind")
         .bind(request.uuid())
         .fetch_all(&mut *session)
@@ -49,11 +49,11 @@ pub(crate) async fn transfers(house: &TestLedger, request: RequestId) -> Vec<Str
 }
 
 /// Waits until a lane stands before the lock of [`in_the_way`]: its batch is under way.
-pub(crate) async fn until_blocked(house: &TestLedger) {
+pub(crate) async fn until_blocked(harness: &TestLedger) {
     let blocked = "SELECT count(*)::text FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'";
     let look = async {
-        while house.db.ask(blocked).await != ["1"] {
+        while harness.db.ask(blocked).await != ["1"] {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -12,8 +12,8 @@ use trunkline_types::{AccountId, KeyId, Money};
 use crate::test_ledger::{TestLedger, refund, request, reserve, settle, void};
 
 /// Writes calls of the past, so many a day ago each, as settlements left them.
-async fn past(house: &TestLedger, account: AccountId, days_ago: &[i64], each: i64, key: i64) {
-    let mut superuser = PgConnection::connect(house.db.superuser_url().reveal())
+async fn past(harness: &TestLedger, account: AccountId, days_ago: &[i64], each: i64, key: i64) {
+    let mut superuser = PgConnection::connect(harness.db.superuser_url().reveal())
         .await
         .unwrap();
     for days in days_ago {
@@ -38,15 +38,15 @@ async fn past(house: &TestLedger, account: AccountId, days_ago: &[i64], each: i6
     }
 }
 
-async fn search(house: &TestLedger, asked: &Search) -> Page {
-    call_search::search(&house.data, asked).await.unwrap()
+async fn search(harness: &TestLedger, asked: &Search) -> Page {
+    call_search::search(&harness.data, asked).await.unwrap()
 }
 
 /// All pages of a search: how many there were, and the calls.
-async fn all(house: &TestLedger, mut asked: Search) -> (usize, Vec<call_search::Call>) {
+async fn all(harness: &TestLedger, mut asked: Search) -> (usize, Vec<call_search::Call>) {
     let mut calls = Vec::new();
     for pages in 1..1_000 {
-        let found = search(house, &asked).await;
+        let found = search(harness, &asked).await;
         calls.extend(found.calls);
         let Some(next) = found.next else {
             return (pages, calls);
@@ -58,19 +58,19 @@ async fn all(house: &TestLedger, mut asked: Search) -> (usize, Vec<call_search::
 
 #[tokio::test]
 async fn a_page_looks_at_62_days_and_the_next_one_goes_on() {
-    let house = TestLedger::new().await;
-    let account = house.account(0, 0).await;
-    past(&house, account, &[0, 3, 40, 100, 200], 1, 7).await;
-    let first = search(&house, &Search::of(account, 50)).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(0, 0).await;
+    past(&harness, account, &[0, 3, 40, 100, 200], 1, 7).await;
+    let first = search(&harness, &Search::of(account, 50)).await;
     assert_eq!(first.calls.len(), 3);
     let looked_to = first.searched_to.unwrap();
-    let now = usage_report::today(&house.data).await.unwrap().starts_at();
+    let now = usage_report::today(&harness.data).await.unwrap().starts_at();
     let days = (now.seconds() - looked_to.seconds()) / 86_400;
     assert!((59..=62).contains(&days), "{days}");
-    let (pages, calls) = all(&house, Search::of(account, 50)).await;
+    let (pages, calls) = all(&harness, Search::of(account, 50)).await;
     assert_eq!((pages, calls.len()), (4, 5));
     let (_, keyed) = all(
-        &house,
+        &harness,
         Search {
             key: Some(KeyId::new(7)),
             ..Search::of(account, 2)
@@ -83,35 +83,35 @@ async fn a_page_looks_at_62_days_and_the_next_one_goes_on() {
         until: Some(now.plus_seconds(-39 * 86_400)),
         ..Search::of(account, 50)
     };
-    let (_, some) = all(&house, narrow).await;
+    let (_, some) = all(&harness, narrow).await;
     assert_eq!(some.len(), 2);
 }
 
 #[tokio::test]
 async fn a_page_looks_at_so_many_rows_and_says_how_far_it_came() {
-    let house = TestLedger::new().await;
-    let account = house.account(0, 0).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(0, 0).await;
     let rows = i64::from(MAX_SCANNED_ROWS) + 100;
-    past(&house, account, &[1], rows, 7).await;
-    past(&house, account, &[2], 1, 8).await;
+    past(&harness, account, &[1], rows, 7).await;
+    past(&harness, account, &[2], 1, 8).await;
     let other = Search {
         endpoint: Some("speech".to_owned()),
         ..Search::of(account, 50)
     };
-    let first = search(&house, &other).await;
+    let first = search(&harness, &other).await;
     assert!(first.calls.is_empty());
     assert!(first.next.is_some() && first.searched_to.is_some());
-    let (pages, none) = all(&house, other).await;
+    let (pages, none) = all(&harness, other).await;
     assert_eq!((pages, none.len()), (2, 0));
     // What leads is not looked past: the needle is found at once.
     let needle = Search {
         key: Some(KeyId::new(8)),
         ..Search::of(account, 50)
     };
-    let found = search(&house, &needle).await;
+    let found = search(&harness, &needle).await;
     assert_eq!((found.calls.len(), found.next), (1, None));
     // Exactly as many as a page looks at end it, too, and the next one is empty.
-    let (_, every) = all(&house, Search::of(account, 200)).await;
+    let (_, every) = all(&harness, Search::of(account, 200)).await;
     let ids: BTreeSet<_> = every.iter().map(|call| call.request).collect();
     assert_eq!(ids.len(), every.len());
     assert_eq!(every.len(), usize::try_from(rows).unwrap() + 1);
@@ -119,30 +119,30 @@ async fn a_page_looks_at_so_many_rows_and_says_how_far_it_came() {
 
 #[tokio::test]
 async fn an_account_that_is_not_there_has_nothing() {
-    let house = TestLedger::new().await;
-    let nobody = AccountId::new(987_654);
-    let found = search(&house, &Search::of(nobody, 50)).await;
+    let harness = TestLedger::new().await;
+    let unknown = AccountId::new(987_654);
+    let found = search(&harness, &Search::of(unknown, 50)).await;
     assert!(found.calls.is_empty() && found.next.is_none());
     let asked = JournalQuery {
-        account: nobody,
+        account: unknown,
         kind: None,
         from: None,
         until: None,
         after: None,
         limit: 50,
     };
-    let page = journal::read(&house.data, &asked).await.unwrap();
+    let page = journal::read(&harness.data, &asked).await.unwrap();
     assert!(page.entries.is_empty() && page.next.is_none());
-    assert!(!usage_report::has_called(&house.data, nobody).await.unwrap());
-    let uses = usage_report::of_keys(&house.data, nobody, &[KeyId::new(1)]).await;
+    assert!(!usage_report::has_called(&harness.data, unknown).await.unwrap());
+    let uses = usage_report::of_keys(&harness.data, unknown, &[KeyId::new(1)]).await;
     assert!(uses.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 300).await;
-    let (ledger, tasks) = house.ledger("a").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 300).await;
+    let (ledger, tasks) = harness.ledger("a").await;
     for number in 0..12 {
         let call = request();
         ledger.reserve(reserve(call, account, 60)).await.unwrap();
@@ -165,14 +165,14 @@ async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
         after: None,
         limit: 1_000,
     };
-    let whole = journal::read(&house.data, &asked).await.unwrap();
+    let whole = journal::read(&harness.data, &asked).await.unwrap();
     assert_eq!(whole.next, None);
     for limit in [1, 2, 3, 5] {
         asked.limit = limit;
         asked.after = None;
         let mut paged = Vec::new();
         loop {
-            let page = journal::read(&house.data, &asked).await.unwrap();
+            let page = journal::read(&harness.data, &asked).await.unwrap();
             assert!(page.entries.len() <= usize::try_from(limit).unwrap());
             paged.extend(page.entries);
             asked.after = page.next;
@@ -182,7 +182,7 @@ async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
         }
         assert_eq!(paged, whole.entries, "pages of {limit}");
     }
-    let balance = house.balance(account).await;
+    let balance = harness.balance(account).await;
     for (wallet, has) in [(Wallet::Paid, balance.paid), (Wallet::Trial, balance.trial)] {
         let own = whole.entries.iter().filter(|line| line.id.wallet == wallet);
         let sum: i64 = own.map(|line| line.amount.nanos()).sum();
@@ -196,9 +196,9 @@ async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
 
 #[tokio::test]
 async fn failed_and_dear_calls_are_found_among_others() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000_000_000, 0).await;
-    let (ledger, tasks) = house.ledger("a").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000_000_000, 0).await;
+    let (ledger, tasks) = harness.ledger("a").await;
     // The newest stands first, and of one millisecond whose id is greater.
     let mut ids = [request(), request(), request()];
     ids.sort();
@@ -215,7 +215,7 @@ async fn failed_and_dear_calls_are_found_among_others() {
     drop(ledger);
     tasks.finish().await;
     let ids = async |asked: Search| {
-        let found = search(&house, &asked).await;
+        let found = search(&harness, &asked).await;
         found
             .calls
             .iter()

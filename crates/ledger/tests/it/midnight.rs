@@ -47,8 +47,8 @@ async fn calls(ledger: &Ledger, payer: (AccountId, KeyId), each: usize, at: Time
 }
 
 /// The figures of a day's table, once they are complete: a backend adds its own when it ends.
-async fn counted(house: &TestLedger, table: &str, inserted: i64) -> Counted {
-    let owner = house.db.owner().await;
+async fn counted(harness: &TestLedger, table: &str, inserted: i64) -> Counted {
+    let owner = harness.db.owner().await;
     let mut session = owner.session().await.unwrap();
     let began = std::time::Instant::now();
     loop {
@@ -69,21 +69,21 @@ async fn counted(house: &TestLedger, table: &str, inserted: i64) -> Counted {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_ten_thousand_calls_of_a_day_find_every_row_by_its_key() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000_000, 0).await;
-    let key = house.key(account, 7, None).await;
-    let mut tx = house.console.begin().await.unwrap();
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000_000, 0).await;
+    let key = harness.key(account, 7, None).await;
+    let mut tx = harness.console.begin().await.unwrap();
     let limit = Some(Money::from_nanos(1_000_000));
     accounts::set_budget(&mut tx, account, Some(key), Period::Daily, "UTC", limit)
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    let (ledger, tasks) = house.ledger("n1").await;
+    let (ledger, tasks) = harness.ledger("n1").await;
     let today = SystemClock.now();
     calls(&ledger, (account, key), 2, today).await;
 
     let tomorrow = Timestamp::from_micros(today.micros() + DAY_MICROS);
-    house.db.shift_clock(86_400).await;
+    harness.db.shift_clock(86_400).await;
     calls(&ledger, (account, key), CALLS_EACH, tomorrow).await;
     drop(ledger);
     tasks.finish().await;
@@ -92,13 +92,13 @@ async fn the_first_ten_thousand_calls_of_a_day_find_every_row_by_its_key() {
     let (year, month, day) = day.to_calendar_date();
     let of_day = |table: &str| format!("{table}_{year:04}{:02}{day:02}", u8::from(month));
     // A hold is looked for before it is made, found to be settled, and found to be changed.
-    let hold = counted(&house, &of_day("hold"), CALLS).await;
+    let hold = counted(&harness, &of_day("hold"), CALLS).await;
     assert_eq!(hold, (0, 0, 3 * CALLS, CALLS, CALLS), "hold");
-    let usage = counted(&house, &of_day("usage"), CALLS).await;
+    let usage = counted(&harness, &of_day("usage"), CALLS).await;
     assert_eq!(usage, (0, 0, 0, CALLS, 0), "usage");
-    let transfer = counted(&house, &of_day("transfer"), CALLS).await;
+    let transfer = counted(&harness, &of_day("transfer"), CALLS).await;
     assert_eq!(transfer, (0, 0, 0, CALLS, 0), "transfer");
     let spent = CALLS + i64::try_from(CALLERS * 2).unwrap();
-    assert_eq!(house.wallets(account).await, [1_000_000 - spent, 0, 0, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [1_000_000 - spent, 0, 0, 0]);
+    harness.audit().await;
 }

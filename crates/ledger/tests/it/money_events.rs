@@ -9,8 +9,8 @@ use trunkline_types::{AccountId, Money};
 use crate::test_ledger::{TestLedger, extend, nanos, refund, request, reserve, settle, top_up, void};
 
 /// The topics and bodies of an account's events, in order.
-async fn told(house: &TestLedger, account: AccountId) -> Vec<(String, Value)> {
-    let mut session = house.data.session().await.unwrap();
+async fn answered(harness: &TestLedger, account: AccountId) -> Vec<(String, Value)> {
+    let mut session = harness.data.session().await.unwrap();
     let events = events::after(&mut session, account, 0, 1_000)
         .await
         .unwrap();
@@ -21,28 +21,28 @@ async fn told(house: &TestLedger, account: AccountId) -> Vec<(String, Value)> {
     events.into_iter().map(pair).collect()
 }
 
-async fn topics(house: &TestLedger, account: AccountId) -> Vec<String> {
-    let told = told(house, account).await;
-    told.into_iter().map(|(topic, _)| topic).collect()
+async fn topics(harness: &TestLedger, account: AccountId) -> Vec<String> {
+    let answered = answered(harness, account).await;
+    answered.into_iter().map(|(topic, _)| topic).collect()
 }
 
-async fn mark(house: &TestLedger, account: AccountId, mark: Option<i64>) -> bool {
-    let mut tx = house.console.begin().await.unwrap();
+async fn mark(harness: &TestLedger, account: AccountId, mark: Option<i64>) -> bool {
+    let mut tx = harness.console.begin().await.unwrap();
     let set = accounts::set_low_balance(&mut tx, account, mark.map(Money::from_nanos)).await;
     tx.commit().await.unwrap();
     set.unwrap()
 }
 
-async fn budget(house: &TestLedger, account: AccountId, period: Period, limit: i64) {
-    let mut tx = house.console.begin().await.unwrap();
+async fn budget(harness: &TestLedger, account: AccountId, period: Period, limit: i64) {
+    let mut tx = harness.console.begin().await.unwrap();
     let limit = Some(nanos(limit));
     let set = accounts::set_budget(&mut tx, account, None, period, "UTC", limit).await;
     assert!(set.unwrap());
     tx.commit().await.unwrap();
 }
 
-async fn pay(house: &TestLedger, account: AccountId, amount: i64, event: &str) {
-    let mut tx = house.console.begin().await.unwrap();
+async fn pay(harness: &TestLedger, account: AccountId, amount: i64, event: &str) {
+    let mut tx = harness.console.begin().await.unwrap();
     let payment = top_up(account, Wallet::Paid, amount, event);
     let done = accounts::top_up(&mut tx, &payment).await.unwrap();
     assert_eq!(done, TopUpAnswer::Done);
@@ -51,10 +51,10 @@ async fn pay(house: &TestLedger, account: AccountId, amount: i64, event: &str) {
 
 #[tokio::test]
 async fn each_way_back_of_money_is_told_once_by_two_nodes_at_once() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 30).await;
-    let (first, _first_tasks) = house.ledger("n1").await;
-    let (second, _second_tasks) = house.ledger("n2").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 30).await;
+    let (first, _first_tasks) = harness.ledger("n1").await;
+    let (second, _second_tasks) = harness.ledger("n2").await;
     let mut expected = Vec::new();
     for (kind, amount, gone) in [
         (RefundKind::Refund, None, 50),
@@ -67,12 +67,12 @@ async fn each_way_back_of_money_is_told_once_by_two_nodes_at_once() {
         let mut back = refund(call, account);
         back.kind = kind;
         back.amount = amount.map(Money::from_nanos);
-        let (one, other, again) = tokio::join!(
+        let (one, other, repeated) = tokio::join!(
             first.refund(back.clone()),
             second.refund(back.clone()),
             first.refund(back)
         );
-        for answer in [one, other, again] {
+        for answer in [one, other, repeated] {
             answer.unwrap();
         }
         expected.push((
@@ -92,18 +92,18 @@ async fn each_way_back_of_money_is_told_once_by_two_nodes_at_once() {
         .unwrap();
     first.void(void(uncharged, account)).await.unwrap();
     first.refund(refund(uncharged, account)).await.unwrap();
-    assert_eq!(told(&house, account).await, expected);
-    house.audit().await;
+    assert_eq!(answered(&harness, account).await, expected);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_balance_below_its_mark_is_told_once_and_again_after_it_was_above() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 20).await;
-    let (first, _first_tasks) = house.ledger("n1").await;
-    let (second, _second_tasks) = house.ledger("n2").await;
-    assert!(mark(&house, account, Some(100)).await);
-    assert!(topics(&house, account).await.is_empty(), "120 is above");
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 20).await;
+    let (first, _first_tasks) = harness.ledger("n1").await;
+    let (second, _second_tasks) = harness.ledger("n2").await;
+    assert!(mark(&harness, account, Some(100)).await);
+    assert!(topics(&harness, account).await.is_empty(), "120 is above");
     let mut running = tokio::task::JoinSet::new();
     for number in 0..40 {
         let ledger = if number % 2 == 0 { &first } else { &second };
@@ -117,42 +117,42 @@ async fn a_balance_below_its_mark_is_told_once_and_again_after_it_was_above() {
     while let Some(done) = running.join_next().await {
         done.unwrap();
     }
-    let low = told(&house, account).await;
+    let low = answered(&harness, account).await;
     assert_eq!(low.len(), 1, "{low:?}");
     assert_eq!(low[0].0, "balance.low");
     assert_eq!(low[0].1["threshold_usd"], nanos(100).to_string());
-    house.audit().await;
+    harness.audit().await;
 
-    pay(&house, account, 19, "not enough").await;
-    assert_eq!(topics(&house, account).await.len(), 1, "99 is still below");
-    pay(&house, account, 1, "enough").await;
+    pay(&harness, account, 19, "not enough").await;
+    assert_eq!(topics(&harness, account).await.len(), 1, "99 is still below");
+    pay(&harness, account, 1, "enough").await;
     let call = request();
     first.reserve(reserve(call, account, 100)).await.unwrap();
     assert_eq!(
-        topics(&house, account).await.len(),
+        topics(&harness, account).await.len(),
         1,
         "what is held is not spent"
     );
     first.settle(settle(call, account, 1)).await.unwrap();
-    assert_eq!(topics(&house, account).await.len(), 2, "it crossed again");
+    assert_eq!(topics(&harness, account).await.len(), 2, "it crossed again");
     first.refund(refund(call, account)).await.unwrap();
-    let again = request();
-    first.reserve(reserve(again, account, 5)).await.unwrap();
-    first.settle(settle(again, account, 5)).await.unwrap();
-    let order = topics(&house, account).await;
+    let repeated = request();
+    first.reserve(reserve(repeated, account, 5)).await.unwrap();
+    first.settle(settle(repeated, account, 5)).await.unwrap();
+    let order = topics(&harness, account).await;
     let expected = ["balance.low", "balance.low", "call.refunded", "balance.low"];
     assert_eq!(order, expected, "a refund lifted it above");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_mark_above_the_balance_is_told_at_once_and_a_correction_may_cross_it() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    assert!(!mark(&house, AccountId::new(77), Some(1)).await);
-    mark(&house, account, Some(100)).await;
-    assert!(topics(&house, account).await.is_empty(), "not below it");
-    let mut tx = house.console.begin().await.unwrap();
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    assert!(!mark(&harness, AccountId::new(77), Some(1)).await);
+    mark(&harness, account, Some(100)).await;
+    assert!(topics(&harness, account).await.is_empty(), "not below it");
+    let mut tx = harness.console.begin().await.unwrap();
     let correction = Adjust {
         request: request(),
         account,
@@ -164,32 +164,32 @@ async fn a_mark_above_the_balance_is_told_at_once_and_a_correction_may_cross_it(
     let done = accounts::adjust(&mut tx, &correction).await.unwrap();
     assert_eq!(done, AdjustAnswer::Done);
     tx.commit().await.unwrap();
-    assert_eq!(topics(&house, account).await.len(), 1);
-    mark(&house, account, Some(100)).await;
-    assert_eq!(topics(&house, account).await.len(), 1, "the same mark");
-    mark(&house, account, Some(150)).await;
-    assert_eq!(topics(&house, account).await.len(), 2, "another mark");
-    mark(&house, account, None).await;
-    house.audit().await;
-    mark(&house, account, Some(50)).await;
-    assert_eq!(topics(&house, account).await.len(), 2, "99 is above 50");
-    let balance = house.balance(account).await;
+    assert_eq!(topics(&harness, account).await.len(), 1);
+    mark(&harness, account, Some(100)).await;
+    assert_eq!(topics(&harness, account).await.len(), 1, "the same mark");
+    mark(&harness, account, Some(150)).await;
+    assert_eq!(topics(&harness, account).await.len(), 2, "another mark");
+    mark(&harness, account, None).await;
+    harness.audit().await;
+    mark(&harness, account, Some(50)).await;
+    assert_eq!(topics(&harness, account).await.len(), 2, "99 is above 50");
+    let balance = harness.balance(account).await;
     assert_eq!(
         (balance.low_balance_threshold, balance.is_low),
         (Some(nanos(50)), false)
     );
-    mark(&house, account, Some(100)).await;
-    assert!(house.balance(account).await.is_low);
-    house.audit().await;
+    mark(&harness, account, Some(100)).await;
+    assert!(harness.balance(account).await.is_low);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn an_exhausted_budget_emits_one_event_per_period_from_two_nodes() {
-    let house = TestLedger::new().await;
-    let account = house.account(10_000, 0).await;
-    budget(&house, account, Period::Daily, 100).await;
-    let (first, _first_tasks) = house.ledger("n1").await;
-    let (second, _second_tasks) = house.ledger("n2").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(10_000, 0).await;
+    budget(&harness, account, Period::Daily, 100).await;
+    let (first, _first_tasks) = harness.ledger("n1").await;
+    let (second, _second_tasks) = harness.ledger("n2").await;
     for round in 1..=2 {
         let mut running = tokio::task::JoinSet::new();
         for number in 0..20 {
@@ -208,7 +208,7 @@ async fn an_exhausted_budget_emits_one_event_per_period_from_two_nodes() {
             );
             assert!(refused, "{answer:?}");
         }
-        let events = told(&house, account).await;
+        let events = answered(&harness, account).await;
         assert_eq!(events.len(), round, "{events:?}");
         let (topic, body) = &events[round - 1];
         assert_eq!(topic, "budget.reached");
@@ -216,33 +216,33 @@ async fn an_exhausted_budget_emits_one_event_per_period_from_two_nodes() {
         assert_eq!(body["limit_usd"], nanos(100).to_string());
         assert_eq!(body["used_usd"], "0");
         assert!(body["key"].is_null() && body["ends_at"].is_i64(), "{body}");
-        house.audit().await;
+        harness.audit().await;
         // A period later it is told of again.
-        house.db.shift_clock(86_400).await;
+        harness.db.shift_clock(86_400).await;
     }
 }
 
 #[tokio::test]
 async fn a_budget_that_a_settlement_uses_up_is_told_of_once() {
-    let house = TestLedger::new().await;
-    let account = house.account(10_000, 0).await;
-    budget(&house, account, Period::Total, 100).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(10_000, 0).await;
+    budget(&harness, account, Period::Total, 100).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let (whole, part) = (request(), request());
     ledger.reserve(reserve(part, account, 40)).await.unwrap();
     ledger.reserve(reserve(whole, account, 60)).await.unwrap();
     assert!(
-        topics(&house, account).await.is_empty(),
+        topics(&harness, account).await.is_empty(),
         "what is held may come back"
     );
     ledger.settle(settle(part, account, 30)).await.unwrap();
-    assert!(topics(&house, account).await.is_empty(), "10 came back");
+    assert!(topics(&harness, account).await.is_empty(), "10 came back");
     ledger.settle(settle(whole, account, 60)).await.unwrap();
-    assert!(topics(&house, account).await.is_empty(), "10 are left");
+    assert!(topics(&harness, account).await.is_empty(), "10 are left");
     let rest = request();
     ledger.reserve(reserve(rest, account, 10)).await.unwrap();
     ledger.settle(settle(rest, account, 10)).await.unwrap();
-    let events = told(&house, account).await;
+    let events = answered(&harness, account).await;
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0].1["used_usd"], nanos(100).to_string());
     assert!(events[0].1["ends_at"].is_null(), "a total has no end");
@@ -253,33 +253,33 @@ async fn a_budget_that_a_settlement_uses_up_is_told_of_once() {
     let free = request();
     ledger.reserve(reserve(free, account, 0)).await.unwrap();
     ledger.settle(settle(free, account, 0)).await.unwrap();
-    assert_eq!(topics(&house, account).await.len(), 1, "once is enough");
-    house.audit().await;
+    assert_eq!(topics(&harness, account).await.len(), 1, "once is enough");
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_budget_that_refuses_an_extension_is_told_of() {
-    let house = TestLedger::new().await;
-    let account = house.account(10_000, 0).await;
-    budget(&house, account, Period::Monthly, 100).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(10_000, 0).await;
+    budget(&harness, account, Period::Monthly, 100).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 60)).await.unwrap();
     for _ in 0..2 {
         ledger.extend(extend(call, account, 200)).await.unwrap();
     }
-    assert_eq!(topics(&house, account).await, ["budget.reached"]);
+    assert_eq!(topics(&harness, account).await, ["budget.reached"]);
     ledger.void(void(call, account)).await.unwrap();
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn what_was_rolled_back_was_not_told() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    budget(&house, account, Period::Total, 90).await;
-    mark(&house, account, Some(50)).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    budget(&harness, account, Period::Total, 90).await;
+    mark(&harness, account, Some(50)).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 90)).await.unwrap();
     let words = [
@@ -290,7 +290,7 @@ async fn what_was_rolled_back_was_not_told() {
     // Without the refund all three have something to say; with it the balance ends where it was.
     for (count, expected) in [(2, 2), (3, 2)] {
         let words: Vec<&Op> = words.iter().take(count).collect();
-        let mut tx = house.data.begin().await.unwrap();
+        let mut tx = harness.data.begin().await.unwrap();
         run_in(&mut tx, ledger.node_epoch(), &words).await.unwrap();
         let inside: i64 =
             sqlx::query_scalar("SELECT count(*) FROM app.event WHERE account_id = $1")
@@ -300,7 +300,7 @@ async fn what_was_rolled_back_was_not_told() {
                 .unwrap();
         assert_eq!(inside, expected, "{count} words");
         tx.rollback().await.unwrap();
-        assert!(topics(&house, account).await.is_empty());
-        house.audit().await;
+        assert!(topics(&harness, account).await.is_empty());
+        harness.audit().await;
     }
 }

@@ -12,26 +12,26 @@ use crate::test_ledger::{TestLedger, done, extend, held, nanos, refund, request,
 // covers: D-2-19, D-2-58
 #[tokio::test]
 async fn a_call_is_held_charged_once_and_the_rest_given_back() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     assert_eq!(
         ledger.reserve(reserve(call, account, 700)).await,
         Ok(held(700, 0))
     );
-    assert_eq!(house.wallets(account).await, [1_000, 700, 0, 0]);
+    assert_eq!(harness.wallets(account).await, [1_000, 700, 0, 0]);
     assert_eq!(
         ledger.reserve(reserve(call, account, 700)).await,
         Ok(held(700, 0)),
         "said twice, held once"
     );
-    assert_eq!(house.wallets(account).await, [1_000, 700, 0, 0]);
+    assert_eq!(harness.wallets(account).await, [1_000, 700, 0, 0]);
     assert_eq!(
         ledger.settle(settle(call, account, 400)).await,
         Ok(done(400, 0))
     );
-    assert_eq!(house.wallets(account).await, [600, 0, 0, 0]);
+    assert_eq!(harness.wallets(account).await, [600, 0, 0, 0]);
     let before = SettleAnswer::Before {
         charged: true,
         paid: nanos(400),
@@ -47,36 +47,36 @@ async fn a_call_is_held_charged_once_and_the_rest_given_back() {
         ledger.reserve(reserve(call, account, 1)).await,
         Ok(ReserveAnswer::AlreadyResolved)
     );
-    assert_eq!(house.wallets(account).await, [600, 0, 0, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [600, 0, 0, 0]);
+    harness.audit().await;
 }
 
 // covers: D-2-20, D-7-MON-03
 #[tokio::test]
 async fn trial_money_is_taken_first_and_a_larger_charge_is_split_at_reservation() {
-    let house = TestLedger::new().await;
-    let account = house.account(2_000, 10).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(2_000, 10).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     assert_eq!(
         ledger.reserve(reserve(call, account, 30)).await,
         Ok(held(20, 10))
     );
-    assert_eq!(house.wallets(account).await, [2_000, 20, 10, 10]);
+    assert_eq!(harness.wallets(account).await, [2_000, 20, 10, 10]);
     assert_eq!(
         ledger.settle(settle(call, account, 15)).await,
         Ok(done(5, 10))
     );
-    assert_eq!(house.wallets(account).await, [1_995, 0, 0, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [1_995, 0, 0, 0]);
+    harness.audit().await;
 }
 
 // covers: D-2-24, D-7-MON-04
 #[tokio::test]
 async fn a_refund_goes_back_to_the_wallets_that_paid() {
-    let house = TestLedger::new().await;
-    let account = house.account(2_000, 10).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(2_000, 10).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     assert_eq!(
         ledger.refund(refund(call, account)).await,
@@ -93,21 +93,21 @@ async fn a_refund_goes_back_to_the_wallets_that_paid() {
         trial: nanos(10),
     };
     assert_eq!(ledger.refund(refund(call, account)).await, Ok(back));
-    assert_eq!(house.wallets(account).await, [2_000, 0, 10, 0]);
+    assert_eq!(harness.wallets(account).await, [2_000, 0, 10, 0]);
     assert_eq!(
         ledger.refund(refund(call, account)).await,
         Ok(RefundAnswer::Before),
         "once"
     );
-    assert_eq!(house.wallets(account).await, [2_000, 0, 10, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [2_000, 0, 10, 0]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_settlement_adjustment_gives_back_a_part_and_a_refund_the_rest() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 50).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 50).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 120)).await.unwrap();
     ledger.settle(settle(call, account, 120)).await.unwrap();
@@ -129,15 +129,15 @@ async fn a_settlement_adjustment_gives_back_a_part_and_a_refund_the_rest() {
         trial: nanos(40),
     };
     assert_eq!(ledger.refund(refund(call, account)).await, Ok(rest));
-    assert_eq!(house.wallets(account).await, [100, 0, 50, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [100, 0, 50, 0]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn what_does_not_fit_is_answered_with_what_would_and_nothing_moves() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 20).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 20).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     ledger
         .reserve(reserve(request(), account, 50))
         .await
@@ -155,30 +155,30 @@ async fn what_does_not_fit_is_answered_with_what_would_and_nothing_moves() {
         ledger.reserve(reserve(request(), account, 70)).await,
         Ok(held(70, 0))
     );
-    assert_eq!(house.wallets(account).await, [100, 100, 20, 20]);
-    let nobody = ledger
+    assert_eq!(harness.wallets(account).await, [100, 100, 20, 20]);
+    let unknown = ledger
         .reserve(reserve(request(), AccountId::new(1), 1))
         .await;
-    assert_eq!(nobody, Ok(ReserveAnswer::UnknownPayer));
-    house.audit().await;
+    assert_eq!(unknown, Ok(ReserveAnswer::UnknownPayer));
+    harness.audit().await;
 }
 
 // covers: D-2-21, D-2-22, D-2-23
 #[tokio::test]
 async fn paid_only_calls_need_a_top_up_and_leave_trial_money_alone() {
-    let house = TestLedger::new().await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let paid_only = |account, amount| {
         let mut reserve = reserve(request(), account, amount);
         reserve.wallets = Wallets::PaidOnly;
         reserve
     };
-    let never = house.account(0, 100).await;
+    let never = harness.account(0, 100).await;
     assert_eq!(
         ledger.reserve(paid_only(never, 1)).await,
         Ok(ReserveAnswer::NeverToppedUp)
     );
-    let both = house.account(40, 100).await;
+    let both = harness.account(40, 100).await;
     assert_eq!(ledger.reserve(paid_only(both, 30)).await, Ok(held(30, 0)));
     let short = ReserveAnswer::TooLittle {
         by: Shortage::Wallet,
@@ -186,15 +186,15 @@ async fn paid_only_calls_need_a_top_up_and_leave_trial_money_alone() {
         reserved: nanos(30),
     };
     assert_eq!(ledger.reserve(paid_only(both, 11)).await, Ok(short));
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-2-81
 #[tokio::test]
 async fn a_hold_is_raised_to_a_total_and_no_further_than_there_is_money() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 10).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 10).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     assert_eq!(
         ledger.extend(extend(call, account, 5)).await,
@@ -213,7 +213,7 @@ async fn a_hold_is_raised_to_a_total_and_no_further_than_there_is_money() {
         ledger.extend(extend(call, account, 20)).await,
         Ok(ExtendAnswer::Held { total: nanos(40) })
     );
-    assert_eq!(house.wallets(account).await, [100, 30, 10, 10]);
+    assert_eq!(harness.wallets(account).await, [100, 30, 10, 10]);
     let short = ExtendAnswer::TooLittle {
         by: Shortage::Wallet,
         fits: nanos(110),
@@ -231,14 +231,14 @@ async fn a_hold_is_raised_to_a_total_and_no_further_than_there_is_money() {
         ledger.extend(extend(call, account, 120)).await,
         Ok(ExtendAnswer::NoHold)
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_void_gives_all_back_and_writes_a_usage_row_of_zero() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 10).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 10).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     assert_eq!(
         ledger.void(void(call, account)).await,
@@ -246,7 +246,7 @@ async fn a_void_gives_all_back_and_writes_a_usage_row_of_zero() {
     );
     ledger.reserve(reserve(call, account, 50)).await.unwrap();
     assert_eq!(ledger.void(void(call, account)).await, Ok(done(0, 0)));
-    assert_eq!(house.wallets(account).await, [100, 0, 10, 0]);
+    assert_eq!(harness.wallets(account).await, [100, 0, 10, 0]);
     let before = SettleAnswer::Before {
         charged: false,
         paid: nanos(0),
@@ -257,22 +257,22 @@ async fn a_void_gives_all_back_and_writes_a_usage_row_of_zero() {
         Ok(before),
         "a voided call is never charged"
     );
-    assert_eq!(house.wallets(account).await, [100, 0, 10, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [100, 0, 10, 0]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn more_used_than_held_is_charged_as_held_and_the_rest_written_off() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 50)).await.unwrap();
     assert_eq!(
         ledger.settle(settle(call, account, 80)).await,
         Ok(done(50, 0))
     );
-    let mut session = house.data.session().await.unwrap();
+    let mut session = harness.data.session().await.unwrap();
     let lost: i64 = sqlx::query_scalar(
         "SELECT sale FROM ledger.write_off WHERE request_id = $1 AND reason = 'overrun'",
     )
@@ -292,15 +292,15 @@ async fn more_used_than_held_is_charged_as_held_and_the_rest_written_off() {
         .await
         .unwrap();
     assert_eq!(losses, 1, "all that was held is no loss");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn another_accounts_word_changes_nothing() {
-    let house = TestLedger::new().await;
-    let owner = house.account(100, 0).await;
-    let stranger = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let owner = harness.account(100, 0).await;
+    let stranger = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, owner, 50)).await.unwrap();
     assert_eq!(
@@ -325,44 +325,44 @@ async fn another_accounts_word_changes_nothing() {
         ledger.refund(refund(call, stranger)).await,
         Ok(RefundAnswer::NothingCharged)
     );
-    assert_eq!(house.wallets(stranger).await, [100, 0, 0, 0]);
-    assert_eq!(house.wallets(owner).await, [50, 0, 0, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(stranger).await, [100, 0, 0, 0]);
+    assert_eq!(harness.wallets(owner).await, [50, 0, 0, 0]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_duplicate_id_in_a_batch_is_held_once_for_its_own_account() {
-    let house = TestLedger::new().await;
-    let owner = house.account(100, 0).await;
-    let stranger = house.account(100, 0).await;
+    let harness = TestLedger::new().await;
+    let owner = harness.account(100, 0).await;
+    let stranger = harness.account(100, 0).await;
     let node = NodeId::new("n1").unwrap();
-    let (author, _) = register(&house.data, &node).await.unwrap();
+    let (author, _) = register(&harness.data, &node).await.unwrap();
     let call = request();
     let words =
         [owner, owner, stranger].map(|payer| Op::Reserve(Box::new(reserve(call, payer, 50))));
-    let mut tx = house.data.begin().await.unwrap();
+    let mut tx = harness.data.begin().await.unwrap();
     let answers = run_in(&mut tx, &author, &words.each_ref()).await.unwrap();
     tx.commit().await.unwrap();
-    let told = [held(50, 0), held(50, 0), ReserveAnswer::UnknownPayer].map(Answer::Reserve);
-    assert_eq!(answers, told);
-    assert_eq!(house.wallets(owner).await, [100, 50, 0, 0]);
-    assert_eq!(house.wallets(stranger).await, [100, 0, 0, 0]);
-    house.audit().await;
+    let answered = [held(50, 0), held(50, 0), ReserveAnswer::UnknownPayer].map(Answer::Reserve);
+    assert_eq!(answers, answered);
+    assert_eq!(harness.wallets(owner).await, [100, 50, 0, 0]);
+    assert_eq!(harness.wallets(stranger).await, [100, 0, 0, 0]);
+    harness.audit().await;
 }
 
 // covers: D-2-38, D-2-39
 #[tokio::test]
 async fn hold_and_usage_keep_the_price_version_and_the_usage_row_says_it_all() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let key = house.key(account, 5, None).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let key = harness.key(account, 5, None).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     let mut asked = reserve(call, account, 50);
     asked.key = Some(key);
     ledger.reserve(asked).await.unwrap();
     ledger.settle(settle(call, account, 40)).await.unwrap();
-    let mut session = house.data.session().await.unwrap();
+    let mut session = harness.data.session().await.unwrap();
     let row: serde_json::Value = sqlx::query_scalar(
         "SELECT to_jsonb(u) || jsonb_build_object('held_version', encode(h.price_version, 'hex'),
              'version', encode(u.price_version, 'hex'))
@@ -393,5 +393,5 @@ async fn hold_and_usage_keep_the_price_version_and_the_usage_row_says_it_all() {
         ),
         (Some("standard"), Some("complete"), Some("model"))
     );
-    house.audit().await;
+    harness.audit().await;
 }

@@ -14,22 +14,22 @@ const DEAD_AFTER: Duration = Duration::from_secs(120);
 // covers: D-2-55, D-2-57
 #[tokio::test]
 async fn a_nodes_next_epoch_voids_request_holds_and_leaves_tasks_alone() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (first, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (first, _tasks) = harness.ledger("n1").await;
     let (call, job) = (request(), request());
     first.reserve(reserve(call, account, 10)).await.unwrap();
     let mut task = reserve(job, account, 20);
     task.owner = Owner::Task(job.uuid());
     first.reserve(task).await.unwrap();
-    let (second, _second_tasks) = house.ledger("n1").await;
+    let (second, _second_tasks) = harness.ledger("n1").await;
     assert_eq!(second.node_epoch().epoch, first.node_epoch().epoch + 1);
     assert_eq!(
-        house.wallets(account).await,
+        harness.wallets(account).await,
         [100, 20, 0, 0],
         "the call is let go, the task is not"
     );
-    let mut session = house.data.session().await.unwrap();
+    let mut session = harness.data.session().await.unwrap();
     let loss: (String, String) = sqlx::query_as(
         "SELECT u.outcome, w.reason FROM ledger.usage AS u JOIN ledger.write_off AS w USING (request_id)
          WHERE u.request_id = $1",
@@ -48,7 +48,7 @@ async fn a_nodes_next_epoch_voids_request_holds_and_leaves_tasks_alone() {
         Err(LedgerError::StaleEpoch)
     );
     assert_eq!(
-        house.wallets(account).await,
+        harness.wallets(account).await,
         [100, 20, 0, 0],
         "the old life moves nothing"
     );
@@ -60,40 +60,40 @@ async fn a_nodes_next_epoch_voids_request_holds_and_leaves_tasks_alone() {
             trial: Money::ZERO
         }
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_node_that_never_returns_is_swept_after_its_heart_has_stopped() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (lost, _tasks) = house.ledger("lost").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (lost, _tasks) = harness.ledger("lost").await;
     let (call, job) = (request(), request());
     lost.reserve(reserve(call, account, 10)).await.unwrap();
     let mut task = reserve(job, account, 20);
     task.owner = Owner::Task(job.uuid());
     lost.reserve(task).await.unwrap();
-    let (sweeper, _) = register(&house.data, &NodeId::new("sweeper").unwrap())
+    let (sweeper, _) = register(&harness.data, &NodeId::new("sweeper").unwrap())
         .await
         .unwrap();
     assert_eq!(
-        sweep(&house.data, &sweeper, DEAD_AFTER).await,
+        sweep(&harness.data, &sweeper, DEAD_AFTER).await,
         Ok(0),
         "it lives"
     );
-    house.db.shift_clock(100).await;
-    assert_eq!(heartbeat(&house.data, lost.node_epoch()).await, Ok(true));
-    house.db.shift_clock(100).await;
+    harness.db.shift_clock(100).await;
+    assert_eq!(heartbeat(&harness.data, lost.node_epoch()).await, Ok(true));
+    harness.db.shift_clock(100).await;
     assert_eq!(
-        sweep(&house.data, &sweeper, DEAD_AFTER).await,
+        sweep(&harness.data, &sweeper, DEAD_AFTER).await,
         Ok(0),
         "its heart has beaten since"
     );
-    house.db.shift_clock(21).await;
-    assert_eq!(sweep(&house.data, &sweeper, DEAD_AFTER).await, Ok(1));
-    assert_eq!(house.wallets(account).await, [100, 20, 0, 0]);
+    harness.db.shift_clock(21).await;
+    assert_eq!(sweep(&harness.data, &sweeper, DEAD_AFTER).await, Ok(1));
+    assert_eq!(harness.wallets(account).await, [100, 20, 0, 0]);
     assert_eq!(
-        heartbeat(&house.data, lost.node_epoch()).await,
+        heartbeat(&harness.data, lost.node_epoch()).await,
         Ok(false),
         "it must stop when it wakes"
     );
@@ -101,61 +101,61 @@ async fn a_node_that_never_returns_is_swept_after_its_heart_has_stopped() {
         lost.settle(settle(call, account, 10)).await,
         Err(LedgerError::StaleEpoch)
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_hold_past_its_deadline_is_nobodys() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 10)).await.unwrap();
-    house.db.shift_clock(599).await;
+    harness.db.shift_clock(599).await;
     assert_eq!(
         sweep(
-            &house.data,
+            &harness.data,
             ledger.node_epoch(),
             Duration::from_secs(86_400)
         )
         .await,
         Ok(0)
     );
-    house.db.shift_clock(2).await;
+    harness.db.shift_clock(2).await;
     assert_eq!(
         sweep(
-            &house.data,
+            &harness.data,
             ledger.node_epoch(),
             Duration::from_secs(86_400)
         )
         .await,
         Ok(1)
     );
-    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
+    assert_eq!(harness.wallets(account).await, [100, 0, 0, 0]);
     let late = ledger.settle(settle(call, account, 10)).await.unwrap();
     assert!(
         matches!(late, SettleAnswer::Before { charged: false, .. }),
         "{late:?}"
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn partitions_are_made_a_week_ahead_and_a_missing_one_is_an_alarm() {
-    let house = TestLedger::new().await;
+    let harness = TestLedger::new().await;
     // The migration made them, when the run began; since then it may have become another day.
-    let missing = partitions::ensure(&house.data).await.unwrap();
+    let missing = partitions::ensure(&harness.data).await.unwrap();
     assert!(missing == 0 || missing == 3, "{missing} of three tables");
-    assert_eq!(partitions::ensure(&house.data).await, Ok(0));
-    house.db.shift_clock(3 * 86_400).await;
+    assert_eq!(partitions::ensure(&harness.data).await, Ok(0));
+    harness.db.shift_clock(3 * 86_400).await;
     assert_eq!(
-        partitions::ensure(&house.data).await,
+        partitions::ensure(&harness.data).await,
         Ok(9),
         "three days of three tables"
     );
-    house.audit().await;
-    house.db.shift_clock(7 * 86_400).await;
-    let auditor = house.db.connect(Role::Audit).await;
+    harness.audit().await;
+    harness.db.shift_clock(7 * 86_400).await;
+    let auditor = harness.db.connect(Role::Audit).await;
     let report = trunkline_ledger::audit::run(&auditor).await.unwrap();
     let alarm = report
         .violations
@@ -166,12 +166,12 @@ async fn partitions_are_made_a_week_ahead_and_a_missing_one_is_an_alarm() {
 
 #[tokio::test]
 async fn a_thousand_holds_of_a_dead_node_are_let_go_at_its_return() {
-    let house = TestLedger::new().await;
+    let harness = TestLedger::new().await;
     let mut accounts = Vec::new();
     for _ in 0..10 {
-        accounts.push(house.account(1_000, 0).await);
+        accounts.push(harness.account(1_000, 0).await);
     }
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let mut waiting = tokio::task::JoinSet::new();
     for number in 0..2_500 {
         let (ledger, account) = (ledger.clone(), accounts[number % 10]);
@@ -180,21 +180,21 @@ async fn a_thousand_holds_of_a_dead_node_are_let_go_at_its_return() {
     while let Some(answer) = waiting.join_next().await {
         answer.unwrap().unwrap();
     }
-    let (_, voided) = register(&house.data, &NodeId::new("n1").unwrap())
+    let (_, voided) = register(&harness.data, &NodeId::new("n1").unwrap())
         .await
         .unwrap();
     assert_eq!(voided, 2_500);
     for account in accounts {
-        assert_eq!(house.wallets(account).await, [1_000, 0, 0, 0]);
+        assert_eq!(harness.wallets(account).await, [1_000, 0, 0, 0]);
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn an_operation_whose_caller_left_is_compensated() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, tasks) = harness.ledger("n1").await;
     let calls: Vec<_> = (0..20).map(|_| request()).collect();
     for call in &calls {
         // Polled once, so that the word is handed over, and dropped at once.
@@ -204,8 +204,8 @@ async fn an_operation_whose_caller_left_is_compensated() {
     }
     drop(ledger);
     tasks.finish().await;
-    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
-    house.audit().await;
+    assert_eq!(harness.wallets(account).await, [100, 0, 0, 0]);
+    harness.audit().await;
 }
 
 async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
@@ -220,13 +220,13 @@ async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output
 
 #[tokio::test]
 async fn an_unregistered_author_is_refused() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
     let author = trunkline_ledger::NodeEpoch {
         node: NodeId::new("ghost").unwrap(),
         epoch: 1,
     };
-    let (ledger, _tasks) = Ledger::with_epoch(house.data.clone(), author, patient());
+    let (ledger, _tasks) = Ledger::with_epoch(harness.data.clone(), author, patient());
     assert_eq!(
         ledger.reserve(reserve(request(), account, 1)).await,
         Err(LedgerError::StaleEpoch)
@@ -235,9 +235,9 @@ async fn an_unregistered_author_is_refused() {
 
 #[tokio::test]
 async fn no_transaction_of_the_ledger_sees_the_clock_jump() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let mut tx = house.console.begin().await.unwrap();
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let mut tx = harness.console.begin().await.unwrap();
     sqlx::query("SELECT FROM ledger.account WHERE id = $1 FOR NO KEY UPDATE")
         .bind(account.number())
         .execute(&mut *tx)
@@ -245,14 +245,14 @@ async fn no_transaction_of_the_ledger_sees_the_clock_jump() {
         .unwrap();
     let ask = "SELECT app.now()::text";
     let before: String = sqlx::query_scalar(ask).fetch_one(&mut *tx).await.unwrap();
-    let mut shift = Box::pin(house.db.shift_clock(86_400));
+    let mut shift = Box::pin(harness.db.shift_clock(86_400));
     let moved = tokio::time::timeout(Duration::from_millis(300), &mut shift).await;
     assert!(moved.is_err(), "it waits for the open transaction");
     let after: String = sqlx::query_scalar(ask).fetch_one(&mut *tx).await.unwrap();
     assert_eq!(before, after);
     tx.commit().await.unwrap();
     shift.await;
-    let mut session = house.data.session().await.unwrap();
+    let mut session = harness.data.session().await.unwrap();
     let later: String = sqlx::query_scalar(ask)
         .fetch_one(&mut *session)
         .await
@@ -263,15 +263,15 @@ async fn no_transaction_of_the_ledger_sees_the_clock_jump() {
 #[tokio::test]
 async fn beginning_an_epoch_is_retried_on_conflict_and_not_for_ever() {
     const LOCK_WAIT: Duration = Duration::from_millis(300);
-    let house = TestLedger::new().await;
+    let harness = TestLedger::new().await;
     let node = NodeId::new("n1").unwrap();
     let impatient = PoolSettings {
         lock_timeout: LOCK_WAIT,
         ..PoolSettings::named("impatient")
     };
-    let data = house.db.connect_with(Role::Data, impatient).await;
+    let data = harness.db.connect_with(Role::Data, impatient).await;
     let (first, _) = register(&data, &node).await.unwrap();
-    let mut in_the_way = house.data.begin().await.unwrap();
+    let mut in_the_way = harness.data.begin().await.unwrap();
     sqlx::query("SELECT ledger.fence_node($1)")
         .bind(node.as_str())
         .execute(&mut *in_the_way)
@@ -284,7 +284,7 @@ async fn beginning_an_epoch_is_retried_on_conflict_and_not_for_ever() {
     };
     let ((), second) = tokio::join!(goes, register(&data, &node));
     assert_eq!(second.unwrap().0.epoch, first.epoch + 1);
-    let mut stays = house.data.begin().await.unwrap();
+    let mut stays = harness.data.begin().await.unwrap();
     sqlx::query("SELECT ledger.fence_node($1)")
         .bind(node.as_str())
         .execute(&mut *stays)

@@ -18,36 +18,36 @@ async fn name(ledger: &Ledger, account: AccountId, key: &str) -> RequestId {
     call
 }
 
-async fn find(house: &TestLedger, account: AccountId, key: &str, shown: Include) -> Option<Row> {
-    stored_responses::find(&house.data, account, key, shown)
+async fn find(harness: &TestLedger, account: AccountId, key: &str, shown: Include) -> Option<Row> {
+    stored_responses::find(&harness.data, account, key, shown)
         .await
         .unwrap()
 }
 
-async fn keep(house: &TestLedger, account: AccountId, named: (&str, RequestId)) -> bool {
-    stored_responses::store(&house.data, account, named, b"sealed")
+async fn keep(harness: &TestLedger, account: AccountId, named: (&str, RequestId)) -> bool {
+    stored_responses::store(&harness.data, account, named, b"sealed")
         .await
         .unwrap()
 }
 
 #[tokio::test]
 async fn a_stored_response_appears_with_the_charge_and_goes_without_it() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let first = name(&ledger, account, "k").await;
-    assert!(keep(&house, account, ("k", first)).await);
+    assert!(keep(&harness, account, ("k", first)).await);
     assert!(
-        !keep(&house, account, ("k", request())).await,
+        !keep(&harness, account, ("k", request())).await,
         "another call"
     );
-    assert!(!keep(&house, account, ("l", first)).await, "another name");
-    let running = find(&house, account, "k", Include::Charged).await.unwrap();
+    assert!(!keep(&harness, account, ("l", first)).await, "another name");
+    let running = find(&harness, account, "k", Include::Charged).await.unwrap();
     assert_eq!((running.finished, running.answer), (false, None));
-    let task = find(&house, account, "k", Include::Any).await.unwrap();
+    let task = find(&harness, account, "k", Include::Any).await.unwrap();
     assert_eq!(task.answer.as_deref(), Some(&b"sealed"[..]));
     ledger.settle(settle(first, account, 10)).await.unwrap();
-    let row = find(&house, account, "k", Include::Charged).await.unwrap();
+    let row = find(&harness, account, "k", Include::Charged).await.unwrap();
     let answer = Some(b"sealed".to_vec());
     assert_eq!(
         row,
@@ -58,42 +58,42 @@ async fn a_stored_response_appears_with_the_charge_and_goes_without_it() {
             answer
         }
     );
-    let looked = find(&house, account, "k", Include::Nothing).await.unwrap();
+    let looked = find(&harness, account, "k", Include::Nothing).await.unwrap();
     assert_eq!(looked.answer, None);
-    let other = house.account(100, 0).await;
-    assert_eq!(find(&house, other, "k", Include::Any).await, None);
+    let other = harness.account(100, 0).await;
+    assert_eq!(find(&harness, other, "k", Include::Any).await, None);
     let second = name(&ledger, account, "gone").await;
-    assert!(keep(&house, account, ("gone", second)).await);
+    assert!(keep(&harness, account, ("gone", second)).await);
     ledger.void(void(second, account)).await.unwrap();
-    assert_eq!(find(&house, account, "gone", Include::Any).await, None);
-    house.audit().await;
+    assert_eq!(find(&harness, account, "gone", Include::Any).await, None);
+    harness.audit().await;
 }
 
 /// The answer was kept and the process died before the charge: nothing is charged, and the key is free.
 #[tokio::test]
 async fn a_node_that_dies_before_the_charge_frees_the_key_and_its_answer() {
-    let house = TestLedger::new().await;
-    let account = house.account(100, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(100, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = name(&ledger, account, "k").await;
-    assert!(keep(&house, account, ("k", call)).await);
+    assert!(keep(&harness, account, ("k", call)).await);
     let node = NodeId::new("n1").unwrap();
-    let (_, voided) = trunkline_ledger::recovery::register(&house.data, &node)
+    let (_, voided) = trunkline_ledger::recovery::register(&harness.data, &node)
         .await
         .unwrap();
     assert_eq!(voided, 1);
-    assert_eq!(find(&house, account, "k", Include::Any).await, None);
-    assert_eq!(house.wallets(account).await, [100, 0, 0, 0]);
-    let (next, _tasks) = house.ledger("n1").await;
+    assert_eq!(find(&harness, account, "k", Include::Any).await, None);
+    assert_eq!(harness.wallets(account).await, [100, 0, 0, 0]);
+    let (next, _tasks) = harness.ledger("n1").await;
     name(&next, account, "k").await;
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_name_is_forgotten_after_a_day_and_one_that_we_gave_after_two_minutes() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let ours = format!("{}ours", stored_responses::GENERATED_KEY_PREFIX);
     let running = format!("{}running", stored_responses::GENERATED_KEY_PREFIX);
     for key in ["k", &ours] {
@@ -101,26 +101,26 @@ async fn a_name_is_forgotten_after_a_day_and_one_that_we_gave_after_two_minutes(
         ledger.settle(settle(call, account, 10)).await.unwrap();
     }
     let newest = name(&ledger, account, &running).await;
-    let like = || stored_responses::newest_generated(&house.data, account, &[7; 32]);
+    let like = || stored_responses::newest_generated(&harness.data, account, &[7; 32]);
     assert_eq!(like().await.unwrap(), Some((running.clone(), newest)));
     assert_eq!(
-        stored_responses::newest_generated(&house.data, account, &[8; 32]).await,
+        stored_responses::newest_generated(&harness.data, account, &[8; 32]).await,
         Ok(None),
         "another body"
     );
-    assert_eq!(stored_responses::purge(&house.data).await, Ok(0));
-    house.db.shift_clock(121).await;
+    assert_eq!(stored_responses::purge(&harness.data).await, Ok(0));
+    harness.db.shift_clock(121).await;
     assert_eq!(like().await, Ok(None), "too old to be joined");
-    assert_eq!(stored_responses::purge(&house.data).await, Ok(1));
-    assert_eq!(find(&house, account, &ours, Include::Any).await, None);
+    assert_eq!(stored_responses::purge(&harness.data).await, Ok(1));
+    assert_eq!(find(&harness, account, &ours, Include::Any).await, None);
     assert!(
-        find(&house, account, &running, Include::Any)
+        find(&harness, account, &running, Include::Any)
             .await
             .is_some()
     );
-    house.db.shift_clock(86_400).await;
-    assert_eq!(find(&house, account, "k", Include::Any).await, None);
-    assert_eq!(stored_responses::purge(&house.data).await, Ok(2));
-    let again = ledger.reserve(reserve(request(), account, 1)).await;
-    assert!(matches!(again, Ok(ReserveAnswer::Held { .. })));
+    harness.db.shift_clock(86_400).await;
+    assert_eq!(find(&harness, account, "k", Include::Any).await, None);
+    assert_eq!(stored_responses::purge(&harness.data).await, Ok(2));
+    let repeated = ledger.reserve(reserve(request(), account, 1)).await;
+    assert!(matches!(repeated, Ok(ReserveAnswer::Held { .. })));
 }

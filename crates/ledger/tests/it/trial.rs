@@ -6,13 +6,13 @@ use trunkline_types::{AccountId, Money};
 use crate::test_ledger::{TestLedger, nanos, refund, request, reserve, settle, top_up};
 
 /// Takes back what is left of credit of a hundred, as the data plane, which does it.
-async fn take_back(house: &TestLedger, account: AccountId) -> Money {
+async fn take_back(harness: &TestLedger, account: AccountId) -> Money {
     let over = ExpiredTrial {
         request: request(),
         account,
         granted: nanos(100),
     };
-    let mut tx = house.data.begin().await.unwrap();
+    let mut tx = harness.data.begin().await.unwrap();
     let taken = accounts::expire_trial(&mut tx, &over).await.unwrap();
     tx.commit().await.unwrap();
     taken
@@ -20,9 +20,9 @@ async fn take_back(house: &TestLedger, account: AccountId) -> Money {
 
 #[tokio::test]
 async fn what_is_unspent_and_unheld_goes_back_and_paid_money_stays() {
-    let house = TestLedger::new().await;
-    let account = house.account(500, 100).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(500, 100).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let spent = request();
     ledger.reserve(reserve(spent, account, 30)).await.unwrap();
     ledger.settle(settle(spent, account, 30)).await.unwrap();
@@ -30,44 +30,44 @@ async fn what_is_unspent_and_unheld_goes_back_and_paid_money_stays() {
         .reserve(reserve(request(), account, 20))
         .await
         .unwrap();
-    assert_eq!(take_back(&house, account).await, nanos(50));
-    assert_eq!(house.wallets(account).await, [500, 0, 20, 20]);
-    let reasons = house
+    assert_eq!(take_back(&harness, account).await, nanos(50));
+    assert_eq!(harness.wallets(account).await, [500, 0, 20, 20]);
+    let reasons = harness
         .db
         .ask("SELECT reason || ', ' || actor FROM ledger.adjustment")
         .await;
     assert_eq!(reasons, ["trial credit expired, trunkline"]);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn spent_trial_credit_does_not_expire_later_credit() {
-    let house = TestLedger::new().await;
-    let account = house.account(0, 100).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(0, 100).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
     ledger.reserve(reserve(call, account, 100)).await.unwrap();
     ledger.settle(settle(call, account, 100)).await.unwrap();
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     accounts::top_up(&mut tx, &top_up(account, Wallet::Trial, 70, "gift"))
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    assert_eq!(take_back(&house, account).await, Money::ZERO);
-    assert_eq!(house.wallets(account).await, [0, 0, 70, 0]);
+    assert_eq!(take_back(&harness, account).await, Money::ZERO);
+    assert_eq!(harness.wallets(account).await, [0, 0, 70, 0]);
     // A refund brings credit back that is over.
     ledger.refund(refund(call, account)).await.unwrap();
-    assert_eq!(take_back(&house, account).await, nanos(100));
-    assert_eq!(house.wallets(account).await, [0, 0, 70, 0]);
-    house.audit().await;
+    assert_eq!(take_back(&harness, account).await, nanos(100));
+    assert_eq!(harness.wallets(account).await, [0, 0, 70, 0]);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn expiry_takes_nothing_from_empty_and_unknown_accounts() {
-    let house = TestLedger::new().await;
-    let empty = house.account(500, 0).await;
-    assert_eq!(take_back(&house, empty).await, Money::ZERO);
-    assert_eq!(take_back(&house, AccountId::new(1)).await, Money::ZERO);
-    assert_eq!(house.wallets(empty).await, [500, 0, 0, 0]);
-    house.audit().await;
+    let harness = TestLedger::new().await;
+    let empty = harness.account(500, 0).await;
+    assert_eq!(take_back(&harness, empty).await, Money::ZERO);
+    assert_eq!(take_back(&harness, AccountId::new(1)).await, Money::ZERO);
+    assert_eq!(harness.wallets(empty).await, [500, 0, 0, 0]);
+    harness.audit().await;
 }

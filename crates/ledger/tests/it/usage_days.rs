@@ -24,8 +24,8 @@ const BY_ALL: Grouping = Grouping {
 };
 
 /// The whole account, today.
-async fn seen(house: &TestLedger, account: AccountId) -> UsageFilter {
-    let today = usage_report::today(&house.data).await.unwrap();
+async fn seen(harness: &TestLedger, account: AccountId) -> UsageFilter {
+    let today = usage_report::today(&harness.data).await.unwrap();
     UsageFilter {
         account,
         below: None,
@@ -36,8 +36,8 @@ async fn seen(house: &TestLedger, account: AccountId) -> UsageFilter {
     }
 }
 
-async fn read(house: &TestLedger, seen: &UsageFilter, by: Grouping) -> Report {
-    usage_report::read(&house.data, seen, by, None, usage_report::MAX_LINES)
+async fn read(harness: &TestLedger, seen: &UsageFilter, by: Grouping) -> Report {
+    usage_report::read(&harness.data, seen, by, None, usage_report::MAX_LINES)
         .await
         .unwrap()
 }
@@ -87,16 +87,16 @@ async fn live(ledger: Arc<Ledger>, account: AccountId, key: Option<KeyId>) -> [i
 
 #[tokio::test]
 async fn random_calls_of_two_nodes_keep_sums_equal_to_the_ledger() {
-    let house = TestLedger::new().await;
-    let (first, _first_tasks) = house.ledger("n1").await;
-    let (second, _second_tasks) = house.ledger("n2").await;
+    let harness = TestLedger::new().await;
+    let (first, _first_tasks) = harness.ledger("n1").await;
+    let (second, _second_tasks) = harness.ledger("n2").await;
     let ledgers = [Arc::new(first), Arc::new(second)];
-    let auditor = house.db.connect(Role::Audit).await;
+    let auditor = harness.db.connect(Role::Audit).await;
     let accounts = [
-        house.account(1_000_000, 3_000).await,
-        house.account(1_000_000, 0).await,
+        harness.account(1_000_000, 3_000).await,
+        harness.account(1_000_000, 0).await,
     ];
-    let key = house.key(accounts[0], 1, None).await;
+    let key = harness.key(accounts[0], 1, None).await;
     let mut books = [[0_i64; 4]; 2];
     for _ in 0..3 {
         let mut running = tokio::task::JoinSet::new();
@@ -120,15 +120,15 @@ async fn random_calls_of_two_nodes_keep_sums_equal_to_the_ledger() {
             // Two at once, as nodes do it, while calls end.
             if looks % 8 == 0 {
                 let (one, other) = tokio::join!(
-                    usage_report::sum_up(&house.data),
-                    usage_report::sum_up(&house.data)
+                    usage_report::sum_up(&harness.data),
+                    usage_report::sum_up(&harness.data)
                 );
                 one.and(other).unwrap();
             }
         }
         for (account, book) in accounts.iter().zip(&books) {
-            let seen = seen(&house, *account).await;
-            let report = read(&house, &seen, BY_ALL).await;
+            let seen = seen(&harness, *account).await;
+            let report = read(&harness, &seen, BY_ALL).await;
             assert_eq!(&four(&report.totals), book);
             let mut summed = [0_i64; 4];
             for line in &report.lines {
@@ -138,15 +138,15 @@ async fn random_calls_of_two_nodes_keep_sums_equal_to_the_ledger() {
             }
             assert_eq!(&summed, book, "the lines are the totals");
         }
-        house.audit().await;
+        harness.audit().await;
     }
 }
 
 #[tokio::test]
 async fn a_batch_that_is_rolled_back_leaves_no_trace_in_the_sums() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let (call, charged) = (request(), request());
     ledger.reserve(reserve(call, account, 10)).await.unwrap();
     ledger.reserve(reserve(charged, account, 10)).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_batch_that_is_rolled_back_leaves_no_trace_in_the_sums() {
     ];
     let words: Vec<&Op> = words.iter().collect();
     for commit in [false, true] {
-        let mut tx = house.data.begin().await.unwrap();
+        let mut tx = harness.data.begin().await.unwrap();
         let answers = run_in(&mut tx, ledger.node_epoch(), &words).await.unwrap();
         assert!(
             matches!(
@@ -174,20 +174,20 @@ async fn a_batch_that_is_rolled_back_leaves_no_trace_in_the_sums() {
         } else {
             tx.rollback().await.unwrap();
         }
-        let totals = read(&house, &seen(&house, account).await, BY_ALL)
+        let totals = read(&harness, &seen(&harness, account).await, BY_ALL)
             .await
             .totals;
         let expected = if commit { [2, 0, 17, 7] } else { [1, 0, 7, 0] };
         assert_eq!(four(&totals), expected);
-        house.audit().await;
+        harness.audit().await;
     }
 }
 
 #[tokio::test]
 async fn every_face_counts_in_the_one_sum_of_its_side() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
     let mut before = [0; 4];
     for (number, face) in Face::ALL.into_iter().enumerate() {
         let units = i64::try_from(number).unwrap() + 1;
@@ -197,7 +197,7 @@ async fn every_face_counts_in_the_one_sum_of_its_side() {
         let counted = Units::none().plus(face, u64::try_from(units).unwrap());
         end.detail.units = counted.unwrap();
         ledger.settle(end).await.unwrap();
-        let sums = read(&house, &seen(&house, account).await, BY_ALL)
+        let sums = read(&harness, &seen(&harness, account).await, BY_ALL)
             .await
             .totals;
         let now = [
@@ -215,15 +215,15 @@ async fn every_face_counts_in_the_one_sum_of_its_side() {
         before[side] += units;
         assert_eq!(now, before, "{face:?}");
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_call_counts_on_the_utc_day_of_its_settlement_and_a_refund_on_its_own() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
-    let mut session = house.data.session().await.unwrap();
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let mut session = harness.data.session().await.unwrap();
     let left: i64 = sqlx::query_scalar(
         "SELECT ceil(extract(epoch FROM ledger.period_end('daily', 'UTC', app.now()) - app.now()))::bigint",
     )
@@ -232,26 +232,26 @@ async fn a_call_counts_on_the_utc_day_of_its_settlement_and_a_refund_on_its_own(
     .unwrap();
     drop(session);
     // Ten minutes before midnight in UTC: a day later in Shanghai already, and the same day in New York.
-    house.db.shift_clock(left - 600).await;
-    let today = usage_report::today(&house.data).await.unwrap();
+    harness.db.shift_clock(left - 600).await;
+    let today = usage_report::today(&harness.data).await.unwrap();
     let (charged, late) = (request(), request());
     for call in [charged, late] {
         ledger.reserve(reserve(call, account, 50)).await.unwrap();
     }
     ledger.settle(settle(charged, account, 40)).await.unwrap();
-    assert_eq!(usage_report::today(&house.data).await.unwrap(), today);
-    house.db.shift_clock(1_200).await;
-    let tomorrow = usage_report::today(&house.data).await.unwrap();
+    assert_eq!(usage_report::today(&harness.data).await.unwrap(), today);
+    harness.db.shift_clock(1_200).await;
+    let tomorrow = usage_report::today(&harness.data).await.unwrap();
     assert_eq!(today.days_to(tomorrow), 2);
     ledger.settle(settle(late, account, 50)).await.unwrap();
     ledger.refund(refund(charged, account)).await.unwrap();
-    let mut both = seen(&house, account).await;
+    let mut both = seen(&harness, account).await;
     both.from = today;
     let by_day = Grouping {
         day: true,
         ..Grouping::default()
     };
-    let lines = read(&house, &both, by_day).await.lines;
+    let lines = read(&harness, &both, by_day).await.lines;
     let days: Vec<(UtcDay, [i64; 4])> = lines
         .iter()
         .map(|line| (line.group_key.day, four(&line.totals)))
@@ -261,51 +261,51 @@ async fn a_call_counts_on_the_utc_day_of_its_settlement_and_a_refund_on_its_own(
         [(today, [1, 0, 40, 0]), (tomorrow, [1, 0, 50, 40])],
         "what goes back goes back on its own day"
     );
-    usage_report::sum_up(&house.data).await.unwrap();
-    assert_eq!(read(&house, &both, by_day).await.lines, lines);
-    house.audit().await;
+    usage_report::sum_up(&harness.data).await.unwrap();
+    assert_eq!(read(&harness, &both, by_day).await.lines, lines);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
     const DAY: i64 = 86_400;
-    let house = TestLedger::new().await;
-    let account = house.account(1_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
-    let first = usage_report::today(&house.data).await.unwrap();
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let first = usage_report::today(&harness.data).await.unwrap();
     let charge = async || {
         let call = request();
         ledger.reserve(reserve(call, account, 10)).await.unwrap();
         ledger.settle(settle(call, account, 10)).await.unwrap();
-        usage_report::sum_up(&house.data).await.unwrap();
+        usage_report::sum_up(&harness.data).await.unwrap();
     };
     charge().await;
     for days in [200, 199] {
-        house.db.shift_clock(days * DAY).await;
+        harness.db.shift_clock(days * DAY).await;
         charge().await;
     }
     let by_day = Grouping {
         day: true,
         ..Grouping::default()
     };
-    let mut all = seen(&house, account).await;
+    let mut all = seen(&harness, account).await;
     all.from = first;
     assert_eq!(all.from.days_to(all.to), 400);
-    assert_eq!(read(&house, &all, by_day).await.lines.len(), 3);
-    house.db.shift_clock(DAY).await;
-    partitions::ensure(&house.data).await.unwrap();
+    assert_eq!(read(&harness, &all, by_day).await.lines.len(), 3);
+    harness.db.shift_clock(DAY).await;
+    partitions::ensure(&harness.data).await.unwrap();
     assert_eq!(
-        read(&house, &all, by_day).await.lines.len(),
+        read(&harness, &all, by_day).await.lines.len(),
         3,
         "400 days later the first is still there"
     );
-    house.db.shift_clock(DAY).await;
-    partitions::ensure(&house.data).await.unwrap();
-    let left = read(&house, &all, by_day).await.lines;
+    harness.db.shift_clock(DAY).await;
+    partitions::ensure(&harness.data).await.unwrap();
+    let left = read(&harness, &all, by_day).await.lines;
     assert_eq!(left.len(), 2);
     assert!(left.iter().all(|line| line.group_key.day > first));
-    house.audit().await;
-    let mut session = house.data.session().await.unwrap();
+    harness.audit().await;
+    let mut session = harness.data.session().await.unwrap();
     let young = sqlx::query(
         "SELECT ledger.purge_usage_days((app.now() AT TIME ZONE 'UTC')::date - 399, 10)",
     )
@@ -319,14 +319,14 @@ async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
 
 #[tokio::test]
 async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
-    let house = TestLedger::new().await;
-    let account = house.account(10_000, 0).await;
-    let stranger = house.account(10_000, 0).await;
-    let (ledger, _tasks) = house.ledger("n1").await;
-    let parent = house.key(account, 1, None).await;
-    let child = house.key(account, 2, Some(1)).await;
-    let sibling = house.key(account, 3, None).await;
-    let foreign = house.key(stranger, 4, None).await;
+    let harness = TestLedger::new().await;
+    let account = harness.account(10_000, 0).await;
+    let stranger = harness.account(10_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let parent = harness.key(account, 1, None).await;
+    let child = harness.key(account, 2, Some(1)).await;
+    let sibling = harness.key(account, 3, None).await;
+    let foreign = harness.key(stranger, 4, None).await;
     let mut made: Vec<RequestId> = Vec::new();
     for (owner, key, nanos) in [
         (account, Some(parent), 1),
@@ -342,17 +342,17 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
         ledger.settle(settle(call, owner, nanos)).await.unwrap();
         made.push(call);
     }
-    let whole = seen(&house, account).await;
+    let whole = seen(&harness, account).await;
     let charged = async |below: Option<KeyId>, key: Option<KeyId>| {
         let mut seen = whole.clone();
         (seen.below, seen.key) = (below, key);
-        let totals = read(&house, &seen, BY_ALL).await.totals.charged().nanos();
+        let totals = read(&harness, &seen, BY_ALL).await.totals.charged().nanos();
         let asked = CallsQuery {
             filter: seen,
             before: None,
             limit: 100,
         };
-        let calls = usage_report::calls(&house.data, &asked).await.unwrap();
+        let calls = usage_report::calls(&harness.data, &asked).await.unwrap();
         let single: i64 = calls.iter().map(|call| call.paid.nanos()).sum();
         assert_eq!(single, totals, "single calls are the sums");
         totals
@@ -367,7 +367,7 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
     let mut paged: Vec<ReportRow> = Vec::new();
     loop {
         let after = paged.last().map(|line| line.group_key.clone());
-        let page = usage_report::read(&house.data, &whole, BY_ALL, after.as_ref(), 3).await;
+        let page = usage_report::read(&harness.data, &whole, BY_ALL, after.as_ref(), 3).await;
         let page = page.unwrap();
         assert_eq!((page.count, page.totals.calls), (4, 4));
         if page.lines.is_empty() {
@@ -375,16 +375,16 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
         }
         paged.extend(page.lines);
     }
-    assert_eq!(paged, read(&house, &whole, BY_ALL).await.lines);
+    assert_eq!(paged, read(&harness, &whole, BY_ALL).await.lines);
 
     let mut calls = CallsQuery {
         filter: whole,
         before: None,
         limit: 3,
     };
-    let newest = usage_report::calls(&house.data, &calls).await.unwrap();
+    let newest = usage_report::calls(&harness.data, &calls).await.unwrap();
     calls.before = newest.last().map(|call| call.request);
-    let rest = usage_report::calls(&house.data, &calls).await.unwrap();
+    let rest = usage_report::calls(&harness.data, &calls).await.unwrap();
     let mut ids: Vec<RequestId> = newest
         .iter()
         .chain(&rest)
@@ -405,8 +405,8 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
 #[tokio::test]
 async fn a_month_of_an_account_is_a_small_read_however_many_accounts_there_are() {
     const ACCOUNTS: i64 = 2_000;
-    let house = TestLedger::new().await;
-    let owner = house.db.connect(Role::Owner).await;
+    let harness = TestLedger::new().await;
+    let owner = harness.db.connect(Role::Owner).await;
     let mut owner = owner.session().await.unwrap();
     sqlx::query(
         "INSERT INTO ledger.usage_day (account_id, day, key_id, model, endpoint, group_name, calls, paid)

@@ -48,8 +48,8 @@ async fn a_server_that_was_down_gets_the_same_email_later() {
     let id = harness.write("ada@example.com", true).await;
     assert_eq!(worker.deliver_due().await.unwrap().sent, 0);
     assert_eq!(harness.column(id, "state").await, "waiting");
-    let said = harness.column(id, "last_error").await;
-    assert!(said.contains("could not be reached"), "{said}");
+    let content = harness.column(id, "last_error").await;
+    assert!(content.contains("could not be reached"), "{content}");
     wire.pass();
     assert_eq!(
         worker.deliver_due().await.unwrap().taken,
@@ -59,8 +59,8 @@ async fn a_server_that_was_down_gets_the_same_email_later() {
     harness.db.shift_clock(61).await;
     smtp.behave(SmtpBehaviour::PutOff);
     assert_eq!(worker.deliver_due().await.unwrap().sent, 0);
-    let said = harness.column(id, "last_error").await;
-    assert!(said.contains("put it off (451)"), "{said}");
+    let content = harness.column(id, "last_error").await;
+    assert!(content.contains("put it off (451)"), "{content}");
     smtp.behave(SmtpBehaviour::Take);
     harness.db.shift_clock(121).await;
     assert_eq!(worker.deliver_due().await.unwrap().sent, 1);
@@ -102,10 +102,10 @@ async fn a_refused_login_is_a_configuration_error_and_the_email_waits() {
     let id = harness.write("ada@example.com", true).await;
     worker.deliver_due().await.unwrap();
     assert_eq!(harness.column(id, "state").await, "waiting");
-    let said = harness.column(id, "last_error").await;
+    let content = harness.column(id, "last_error").await;
     assert!(
-        said.contains("let us in (535)") && !said.contains("canary"),
-        "{said}"
+        content.contains("let us in (535)") && !content.contains("canary"),
+        "{content}"
     );
     smtp.behave(SmtpBehaviour::Take);
     harness.db.shift_clock(61).await;
@@ -183,8 +183,8 @@ async fn a_hanging_server_is_left_after_the_configured_timeout() {
         began.elapsed()
     );
     for id in ids {
-        let said = harness.column(id, "last_error").await;
-        assert!(said.contains("did not answer in time"), "{said}");
+        let content = harness.column(id, "last_error").await;
+        assert!(content.contains("did not answer in time"), "{content}");
         assert_eq!(harness.column(id, "state").await, "waiting");
     }
 }
@@ -246,7 +246,7 @@ async fn without_a_server_emails_are_queued_for_the_operator() {
     assert_eq!(harness.column(waiting, "state").await, "kept");
     let mut session = harness.data.session().await.unwrap();
     let unsent = emails::unsent(&mut session, 10).await.unwrap();
-    let to: Vec<&str> = unsent.iter().map(|letter| letter.to.as_str()).collect();
+    let to: Vec<&str> = unsent.iter().map(|email| email.to.as_str()).collect();
     assert_eq!(to, ["bob@example.com", "ada@example.com"]);
 }
 
@@ -264,6 +264,6 @@ async fn what_another_keyring_sealed_or_another_row_holds_is_not_sent() {
     harness.db.ask(&swap).await;
     assert_eq!(worker.deliver_due().await.unwrap().sent, 1);
     assert_eq!(smtp.mails()[0].to, "ada@example.com");
-    let said = harness.column(second, "last_error").await;
-    assert!(said.contains("cannot be read"), "{said}");
+    let content = harness.column(second, "last_error").await;
+    assert!(content.contains("cannot be read"), "{content}");
 }

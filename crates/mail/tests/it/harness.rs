@@ -64,7 +64,7 @@ impl Harness {
         let sealed = self
             .keyring
             .seal(Purpose::Letters, &binding, &content.bytes());
-        let letter = NewEmail {
+        let email = NewEmail {
             id,
             kind: Kind::Verify,
             to,
@@ -73,7 +73,7 @@ impl Harness {
             is_mailed,
         };
         let mut tx = self.writer.begin().await.unwrap();
-        emails::write(&mut tx, &letter).await.unwrap();
+        emails::write(&mut tx, &email).await.unwrap();
         tx.commit().await.unwrap();
         id
     }

@@ -69,8 +69,8 @@ async fn a_private_line_needs_a_server_that_is_vouched_for() {
             .sent,
         0
     );
-    let said = harness.column(id, "last_error").await;
-    assert!(!said.contains("secret"), "{said}");
+    let content = harness.column(id, "last_error").await;
+    assert!(!content.contains("secret"), "{content}");
     mail.extra_roots = Some(pem);
     harness.db.shift_clock(61).await;
     assert_eq!(

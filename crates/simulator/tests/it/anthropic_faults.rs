@@ -134,10 +134,10 @@ async fn usage_can_be_missing_halved_or_a_lie() {
     assert_eq!(start["input_tokens"].as_u64().unwrap() % 10, 0);
     assert_eq!(end["output_tokens"], 30);
     let truth = simulator.requests();
-    let told: Vec<_> = truth.iter().map(|served| served.told_usage).collect();
+    let reported: Vec<_> = truth.iter().map(|served| served.told_usage).collect();
     let prompts: Vec<u64> = truth.iter().map(|served| served.prompt_tokens).collect();
     assert_eq!(
-        told,
+        reported,
         [None, Some((prompts[1], 3)), Some((prompts[2] * 10, 30))]
     );
     let whole = message(&simulator, &asking("[[fault:no_usage]]"))

@@ -23,8 +23,8 @@ fn speech() -> Value {
 
 /// The address of a spoken file, as somebody outside reaches it.
 async fn spoken(simulator: &Simulator) -> (String, Vec<u8>) {
-    let told = post(simulator, MULTIMODAL, &speech()).await.json();
-    let link = told["output"]["audio"]["url"].as_str().unwrap();
+    let reported = post(simulator, MULTIMODAL, &speech()).await.json();
+    let link = reported["output"]["audio"]["url"].as_str().unwrap();
     let link = link.replace("//simulator/", &format!("//{}/", simulator.address()));
     let file = follow(simulator, &link).await.body;
     (link, file)
@@ -32,11 +32,11 @@ async fn spoken(simulator: &Simulator) -> (String, Vec<u8>) {
 
 async fn submitted(simulator: &Simulator, link: &str) -> String {
     let body = json!({"model": "paraformer-v2", "input": {"file_urls": [link]}});
-    let told = with_header(simulator, FILES, "x-dashscope-async", &body)
+    let reported = with_header(simulator, FILES, "x-dashscope-async", &body)
         .await
         .json();
-    assert_eq!(told["output"]["task_status"], "PENDING", "{told}");
-    told["output"]["task_id"].as_str().unwrap().to_owned()
+    assert_eq!(reported["output"]["task_status"], "PENDING", "{reported}");
+    reported["output"]["task_id"].as_str().unwrap().to_owned()
 }
 
 async fn polled(simulator: &Simulator, id: &str) -> Value {
@@ -48,14 +48,14 @@ async fn polled(simulator: &Simulator, id: &str) -> Value {
 async fn ended(simulator: &Simulator, id: &str) -> (Vec<String>, Value) {
     let mut states: Vec<String> = Vec::new();
     for _ in 0..2_000 {
-        let told = polled(simulator, id).await;
-        let state = told["output"]["task_status"].as_str().unwrap().to_owned();
+        let reported = polled(simulator, id).await;
+        let state = reported["output"]["task_status"].as_str().unwrap().to_owned();
         let is_over = ["SUCCEEDED", "FAILED"].contains(&state.as_str());
         if states.last() != Some(&state) {
             states.push(state);
         }
         if is_over {
-            return (states, told);
+            return (states, reported);
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -76,10 +76,10 @@ async fn a_task_waits_runs_and_names_its_transcript() {
     let (link, file) = spoken(&simulator).await;
     simulator.clear_requests();
     let id = submitted(&simulator, &link).await;
-    let (states, told) = ended(&simulator, &id).await;
+    let (states, reported) = ended(&simulator, &id).await;
     assert_eq!(states, ["PENDING", "RUNNING", "SUCCEEDED"]);
-    assert_eq!(told["usage"], json!({"duration": 2}));
-    let result = &told["output"]["results"][0];
+    assert_eq!(reported["usage"], json!({"duration": 2}));
+    let result = &reported["output"]["results"][0];
     assert_eq!(result["file_url"], link);
     let got = follow(&simulator, result["transcription_url"].as_str().unwrap()).await;
     let text = transcript(&sha256(&file), "en");
@@ -114,42 +114,42 @@ async fn tasks_fail_get_lost_and_say_odd_things_on_demand() {
     };
     let simulator = Simulator::start(settings).await.unwrap();
     let (link, _) = spoken(&simulator).await;
-    let again = |fault| {
+    let repeated = |fault| {
         simulator.clear_plans();
         simulator.plan(always(audio(fault)));
     };
-    again(AudioFault::TaskFails);
+    repeated(AudioFault::TaskFails);
     let id = submitted(&simulator, &link).await;
-    let (_, told) = ended(&simulator, &id).await;
-    assert_eq!(told["output"]["code"], "InternalError.Algo");
-    assert!(told.get("usage").is_none());
-    again(AudioFault::TaskOdd);
+    let (_, reported) = ended(&simulator, &id).await;
+    assert_eq!(reported["output"]["code"], "InternalError.Algo");
+    assert!(reported.get("usage").is_none());
+    repeated(AudioFault::TaskOdd);
     let id = submitted(&simulator, &link).await;
     let (states, _) = ended(&simulator, &id).await;
     assert!(states.contains(&"REVIEWING".to_owned()), "{states:?}");
     assert_eq!(states.last().map(String::as_str), Some("SUCCEEDED"));
-    again(AudioFault::TaskStuck);
+    repeated(AudioFault::TaskStuck);
     let id = submitted(&simulator, &link).await;
     tokio::time::sleep(Duration::from_millis(1_300)).await;
     assert_eq!(
         polled(&simulator, &id).await["output"]["task_status"],
         "RUNNING"
     );
-    again(AudioFault::TaskSlow { millis: 1_700 });
+    repeated(AudioFault::TaskSlow { millis: 1_700 });
     let began = std::time::Instant::now();
     let id = submitted(&simulator, &link).await;
     ended(&simulator, &id).await;
     assert!(began.elapsed() >= Duration::from_millis(1_700));
-    again(AudioFault::DeadTranscript);
+    repeated(AudioFault::DeadTranscript);
     let id = submitted(&simulator, &link).await;
-    let (_, told) = ended(&simulator, &id).await;
-    let link = told["output"]["results"][0]["transcription_url"].as_str();
+    let (_, reported) = ended(&simulator, &id).await;
+    let link = reported["output"]["results"][0]["transcription_url"].as_str();
     assert_eq!(follow(&simulator, link.unwrap()).await.status, 404);
     simulator.clear_plans();
     let gone = format!("http://{}/_audio/x.wav", simulator.address());
     let id = submitted(&simulator, &gone).await;
-    let (_, told) = ended(&simulator, &id).await;
-    assert_eq!(told["output"]["code"], "InvalidFile.DownloadFailed");
+    let (_, reported) = ended(&simulator, &id).await;
+    assert_eq!(reported["output"]["code"], "InvalidFile.DownloadFailed");
 }
 
 #[tokio::test]
@@ -206,8 +206,8 @@ async fn events_of_speech_fail_on_demand() {
     // Nor can the vendor itself hear a file that breaks off.
     simulator.clear_plans();
     let id = submitted(&simulator, &link).await;
-    let (_, told) = ended(&simulator, &id).await;
-    assert_eq!(told["output"]["task_status"], "FAILED");
+    let (_, reported) = ended(&simulator, &id).await;
+    assert_eq!(reported["output"]["task_status"], "FAILED");
 }
 
 #[tokio::test]

@@ -24,8 +24,8 @@ async fn speak(simulator: &Simulator, more: Value) -> Response {
     post(simulator, SPEECH, &asked(&more)).await
 }
 
-fn bytes(told: &Value) -> Vec<u8> {
-    let digits = told["data"]["audio"].as_str().unwrap().as_bytes();
+fn bytes(reported: &Value) -> Vec<u8> {
+    let digits = reported["data"]["audio"].as_str().unwrap().as_bytes();
     let byte = |pair: &[u8]| {
         let text = std::str::from_utf8(pair).unwrap();
         u8::from_str_radix(text, 16).unwrap()
@@ -36,15 +36,15 @@ fn bytes(told: &Value) -> Vec<u8> {
 #[tokio::test]
 async fn speech_is_whole_with_its_lengths_beside_it() {
     let simulator = started().await;
-    let told = speak(&simulator, json!({})).await.json();
+    let reported = speak(&simulator, json!({})).await.json();
     let size = usize::try_from(MILLIS).unwrap() * 48;
-    assert_eq!(bytes(&told).len(), size);
+    assert_eq!(bytes(&reported).len(), size);
     assert_eq!(
-        told["base_resp"],
+        reported["base_resp"],
         json!({"status_code": 0, "status_msg": "success"})
     );
     assert_eq!(
-        told["extra_info"],
+        reported["extra_info"],
         json!({
             "audio_length": MILLIS, "audio_sample_rate": 24000, "audio_size": size,
             "bitrate": 384_000, "audio_format": "pcm", "audio_channel": 1, "word_count": 5,
@@ -59,25 +59,25 @@ async fn speech_is_whole_with_its_lengths_beside_it() {
     let record = served(&simulator, |record| record.finished).await;
     assert_eq!(record.completion_tokens, MILLIS);
     let faster = json!({"voice_setting": {"voice_id": "male-qn-qingse", "speed": 2}});
-    let told = speak(&simulator, faster).await.json();
-    assert_eq!(told["extra_info"]["audio_length"], MILLIS / 2);
+    let reported = speak(&simulator, faster).await.json();
+    assert_eq!(reported["extra_info"]["audio_length"], MILLIS / 2);
     let default = json!({"audio_setting": null, "text": "你好 a"});
-    let told = speak(&simulator, default).await.json();
-    assert_eq!(told["extra_info"]["audio_format"], "mp3");
-    assert_eq!(told["extra_info"]["audio_sample_rate"], 32_000);
-    assert_eq!(told["extra_info"]["usage_characters"], 6);
+    let reported = speak(&simulator, default).await.json();
+    assert_eq!(reported["extra_info"]["audio_format"], "mp3");
+    assert_eq!(reported["extra_info"]["audio_sample_rate"], 32_000);
+    assert_eq!(reported["extra_info"]["usage_characters"], 6);
     // Frames of 1152 samples at 128 kilobits are 576 bytes; 240 ms are 6.7 of them.
-    assert_eq!(bytes(&told).len(), 7 * 576);
+    assert_eq!(bytes(&reported).len(), 7 * 576);
 }
 
 #[tokio::test]
 async fn an_address_leads_to_the_same_audio() {
     let simulator = started().await;
     let hex = bytes(&speak(&simulator, json!({})).await.json());
-    let told = speak(&simulator, json!({"output_format": "url"}))
+    let reported = speak(&simulator, json!({"output_format": "url"}))
         .await
         .json();
-    let link = told["data"]["audio"].as_str().unwrap().to_owned();
+    let link = reported["data"]["audio"].as_str().unwrap().to_owned();
     let got = follow(&simulator, &link).await;
     assert_eq!(
         (got.status, got.header("content-type")),
@@ -91,10 +91,10 @@ async fn an_address_leads_to_the_same_audio() {
         (AudioFault::CutFile, 200, false),
     ] {
         simulator.plan(always(audio(fault)));
-        let told = speak(&simulator, json!({"output_format": "url"}))
+        let reported = speak(&simulator, json!({"output_format": "url"}))
             .await
             .json();
-        let got = follow(&simulator, told["data"]["audio"].as_str().unwrap()).await;
+        let got = follow(&simulator, reported["data"]["audio"].as_str().unwrap()).await;
         assert_eq!((got.status, got.is_whole), (status, is_whole), "{fault:?}");
         simulator.clear_plans();
     }
@@ -178,8 +178,8 @@ async fn what_is_wrong_is_said_under_a_good_status() {
         json!({"voice_setting": {}, "timbre_weights": [{"voice_id": "female-shaonv", "weight": 50}]}),
         json!({"audio_setting": {"format": "wav", "sample_rate": 8000, "channel": 2}}),
     ] {
-        let told = speak(&simulator, more.clone()).await.json();
-        assert_eq!(told["base_resp"]["status_code"], 0, "{more}");
+        let reported = speak(&simulator, more.clone()).await.json();
+        assert_eq!(reported["base_resp"]["status_code"], 0, "{more}");
     }
     let got = ask(&simulator, "POST", SPEECH, "", b"{}").await;
     assert_eq!(got.json()["base_resp"]["status_code"], 1004);
@@ -209,8 +209,8 @@ async fn faults_are_in_the_vendors_shape() {
     assert_eq!(chunks[2]["base_resp"]["status_code"], 1000);
     simulator.clear_plans();
     simulator.plan(always(audio(AudioFault::GarbageAudio)));
-    let told = speak(&simulator, json!({})).await.json();
-    assert!(told["data"]["audio"].as_str().unwrap().contains("zz"));
+    let reported = speak(&simulator, json!({})).await.json();
+    assert!(reported["data"]["audio"].as_str().unwrap().contains("zz"));
     let chunks = speak(&simulator, streamed.clone()).await.chunks();
     assert!(chunks[0]["data"]["audio"].as_str().unwrap().contains("zz"));
     simulator.clear_plans();
@@ -219,29 +219,29 @@ async fn faults_are_in_the_vendors_shape() {
     assert!(chunks.iter().all(|chunk| chunk["data"]["status"] == 1));
     simulator.clear_plans();
     simulator.plan(always(Fault::NoUsage));
-    let told = speak(&simulator, json!({})).await.json();
-    assert!(told.get("extra_info").is_none());
+    let reported = speak(&simulator, json!({})).await.json();
+    assert!(reported.get("extra_info").is_none());
 }
 
 #[tokio::test]
 async fn the_voices_are_listed() {
     let simulator = started().await;
-    let told = post(
+    let reported = post(
         &simulator,
         "/v1/get_voice",
         &json!({"voice_type": "system"}),
     )
     .await
     .json();
-    let voices = told["system_voice"].as_array().unwrap();
+    let voices = reported["system_voice"].as_array().unwrap();
     assert!(voices.len() > 3);
     for voice in voices {
         let setting = json!({"voice_setting": {"voice_id": voice["voice_id"]}});
-        let told = speak(&simulator, setting).await.json();
-        assert_eq!(told["base_resp"]["status_code"], 0, "{voice}");
+        let reported = speak(&simulator, setting).await.json();
+        assert_eq!(reported["base_resp"]["status_code"], 0, "{voice}");
     }
     let got = ask(&simulator, "GET", "/v1/get_voice", KEY, b"").await;
-    assert_eq!(got.json(), told);
+    assert_eq!(got.json(), reported);
     let got = post_as(&simulator, "", SPEECH, &asked(&json!({}))).await;
     assert_eq!(got.json()["base_resp"]["status_code"], 1004);
 }

@@ -14,10 +14,10 @@ async fn a_file_is_written_down() {
     let simulator = started().await;
     let file = wav(30_000, 9);
     let got = upload(&simulator, HEAR, &MODEL, &file).await;
-    let told = got.json();
-    assert_eq!(told["text"], transcript(&sha256(&file), "en"));
-    assert_eq!(told["model"], "glm-asr-2512");
-    assert!(told["id"].is_string() && told["request_id"].is_string() && told["created"].is_u64());
+    let reported = got.json();
+    assert_eq!(reported["text"], transcript(&sha256(&file), "en"));
+    assert_eq!(reported["model"], "glm-asr-2512");
+    assert!(reported["id"].is_string() && reported["request_id"].is_string() && reported["created"].is_u64());
     let call = only_call(&simulator);
     assert_eq!((call.vendor, call.millis), ("zhipu", 30_000));
 }

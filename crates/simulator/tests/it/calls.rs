@@ -80,15 +80,15 @@ async fn a_stream_tells_the_same_calls_by_their_index_and_the_same_tokens() {
         list[index]["function"]["arguments"] = json!(format!("{before}{piece}"));
     }
     assert_eq!(calls(&message), wanted());
-    let told = chunks.last().unwrap()["usage"]["completion_tokens"].as_u64();
+    let reported = chunks.last().unwrap()["usage"]["completion_tokens"].as_u64();
     // Three names; the words of {"path": "a ]] b"}, {"path": "c"} and {"deep": true}.
     let made_up = message["tool_calls"][2]["function"]["arguments"]
         .as_str()
         .unwrap();
     let words = u64::try_from(made_up.split_whitespace().count()).unwrap();
-    assert_eq!(told, Some(3 + 4 + 2 + words));
+    assert_eq!(reported, Some(3 + 4 + 2 + words));
     let record = served(&simulator, |served| served.finished).await;
-    assert_eq!(Some(record.completion_tokens), told);
+    assert_eq!(Some(record.completion_tokens), reported);
 }
 
 #[tokio::test]
@@ -113,8 +113,8 @@ async fn one_call_at_a_time_and_none_after_the_results() {
         json!({"role": "user", "content": r#"Again. [[call:Read {"path": "d"}]]"#}),
     ]);
     let answer = chat(&simulator, &body).await.json();
-    let again = vec![("Read".to_owned(), json!({"path": "d"}))];
-    assert_eq!(calls(&answer["choices"][0]["message"]), again);
+    let repeated = vec![("Read".to_owned(), json!({"path": "d"}))];
+    assert_eq!(calls(&answer["choices"][0]["message"]), repeated);
 }
 
 #[tokio::test]
@@ -126,8 +126,8 @@ async fn a_limit_cuts_calls_off_and_says_so() {
         body["max_tokens"] = json!(limit);
         let answer = chat(&simulator, &body).await.json();
         assert_eq!(answer["choices"][0]["finish_reason"], "length", "{limit}");
-        let told = answer["choices"][0]["message"]["tool_calls"].as_array();
-        assert_eq!(told.unwrap().len(), left, "{limit}");
+        let reported = answer["choices"][0]["message"]["tool_calls"].as_array();
+        assert_eq!(reported.unwrap().len(), left, "{limit}");
         assert_eq!(answer["usage"]["completion_tokens"], limit);
     }
 }

@@ -194,10 +194,10 @@ async fn a_tool_is_called_when_the_prompt_or_the_choice_says_so() {
             .collect();
         let read: Value = serde_json::from_str(&arguments).unwrap();
         assert_eq!(read, json!({"city": "sim"}));
-        let told = &chunks.last().unwrap()["usage"]["completion_tokens"];
-        assert_eq!(told.as_u64().unwrap(), 1 + words(&arguments) as u64);
+        let reported = &chunks.last().unwrap()["usage"]["completion_tokens"];
+        assert_eq!(reported.as_u64().unwrap(), 1 + words(&arguments) as u64);
         let record = served(&simulator, |served| served.finished).await;
-        assert_eq!(Some(record.completion_tokens), told.as_u64());
+        assert_eq!(Some(record.completion_tokens), reported.as_u64());
     }
 }
 

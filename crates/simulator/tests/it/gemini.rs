@@ -91,11 +91,11 @@ async fn a_stream_tells_growing_counts_in_every_chunk_and_has_no_end_mark() {
     assert_eq!(got.header("content-type"), Some("text/event-stream"));
     assert!(got.is_whole && !got.text().contains("[DONE]"));
     let chunks = got.chunks();
-    let told: Vec<_> = chunks
+    let reported: Vec<_> = chunks
         .iter()
         .map(|chunk| chunk["usageMetadata"]["candidatesTokenCount"].as_u64())
         .collect();
-    assert_eq!(told, [Some(1), Some(2), Some(3), Some(3)]);
+    assert_eq!(reported, [Some(1), Some(2), Some(3), Some(3)]);
     let reasons: Vec<_> = chunks
         .iter()
         .map(|chunk| chunk["candidates"][0]["finishReason"].as_str())
@@ -443,8 +443,8 @@ async fn remarks_of_an_agent_belong_to_the_turn_they_follow() {
     let answer = whole(&simulator, &body).await.json();
     let parts = &answer["candidates"][0]["content"]["parts"];
     assert_eq!(parts[0]["text"], "sim1 sim2 sim3 ", "{answer}");
-    let again = json!({"role": "user", "parts": [{"text": "[[tool:stop]]"}]});
-    body["contents"].as_array_mut().unwrap().push(again);
+    let repeated = json!({"role": "user", "parts": [{"text": "[[tool:stop]]"}]});
+    body["contents"].as_array_mut().unwrap().push(repeated);
     let answer = whole(&simulator, &body).await.json();
     let parts = &answer["candidates"][0]["content"]["parts"];
     assert_eq!(parts[0]["functionCall"]["name"], "stop", "{answer}");

@@ -68,11 +68,11 @@ async fn a_stream_ends_with_the_signature_on_an_empty_text() {
     let got = call(&simulator, THINKER, "streamGenerateContent?alt=sse", &body).await;
     let chunks = got.chunks();
     assert_eq!(text_of(&chunks), "sim1 sim2 ");
-    let told: Vec<_> = chunks
+    let reported: Vec<_> = chunks
         .iter()
         .map(|chunk| chunk["usageMetadata"]["thoughtsTokenCount"].as_u64())
         .collect();
-    assert_eq!(told, [Some(1), Some(2), Some(2), Some(2), Some(2)]);
+    assert_eq!(reported, [Some(1), Some(2), Some(2), Some(2), Some(2)]);
     let last = &parts(&chunks[4])[0];
     assert_eq!(last["text"], "");
     assert!(last["thoughtSignature"].is_string());

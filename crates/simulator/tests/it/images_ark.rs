@@ -18,27 +18,27 @@ fn asked(more: &Value) -> Value {
 #[tokio::test]
 async fn a_picture_is_marked_and_comes_as_a_link_unless_it_is_said_otherwise() {
     let simulator = started().await;
-    let told = post(&simulator, PATH, &asked(&json!({"n": 3})))
+    let reported = post(&simulator, PATH, &asked(&json!({"n": 3})))
         .await
         .json();
-    assert_eq!(told["data"].as_array().unwrap().len(), 1);
-    assert_eq!(told["data"][0]["size"], "2048x2048");
+    assert_eq!(reported["data"].as_array().unwrap().len(), 1);
+    assert_eq!(reported["data"][0]["size"], "2048x2048");
     assert_eq!(
-        fetched(&simulator, &told["data"][0]["url"]).await,
+        fetched(&simulator, &reported["data"][0]["url"]).await,
         ("jpeg", 2048, 2048)
     );
     let usage = json!({"generated_images": 1, "input_images": 0, "output_tokens": 16_384,
         "total_tokens": 16_384});
-    assert_eq!(told["usage"], usage);
+    assert_eq!(reported["usage"], usage);
     assert!(last(&simulator).has_watermark);
     let more = json!({"watermark": false, "response_format": "b64_json", "output_format": "png",
         "size": "2560x1440", "image": ["https://media.example/a.png", "https://media.example/b.png"]});
-    let told = post(&simulator, PATH, &asked(&more)).await.json();
+    let reported = post(&simulator, PATH, &asked(&more)).await.json();
     assert_eq!(
-        seen(&decoded(&told["data"][0]["b64_json"])),
+        seen(&decoded(&reported["data"][0]["b64_json"])),
         ("png", 2560, 1440)
     );
-    assert_eq!(told["usage"]["input_images"], 2);
+    assert_eq!(reported["usage"]["input_images"], 2);
     let call = last(&simulator);
     assert!(!call.has_watermark && !call.by_link && call.is_edit);
     assert_eq!((call.vendor, call.sources), ("ark", 2));
@@ -70,21 +70,21 @@ async fn of_a_series_one_may_fail_while_the_others_are_made() {
             "sequential_image_generation_options": {"max_images": most}}),
         )
     };
-    let told = post(&simulator, PATH, &series(4, "foxes")).await.json();
-    assert_eq!(told["usage"]["generated_images"], 4);
-    let told = post(&simulator, PATH, &series(4, "foxes [[image:count:2]]"))
+    let reported = post(&simulator, PATH, &series(4, "foxes")).await.json();
+    assert_eq!(reported["usage"]["generated_images"], 4);
+    let reported = post(&simulator, PATH, &series(4, "foxes [[image:count:2]]"))
         .await
         .json();
-    assert_eq!(told["data"].as_array().unwrap().len(), 2);
-    let told = post(&simulator, PATH, &series(3, "foxes [[image:fail_some:1]]"))
+    assert_eq!(reported["data"].as_array().unwrap().len(), 2);
+    let reported = post(&simulator, PATH, &series(3, "foxes [[image:fail_some:1]]"))
         .await
         .json();
-    assert_eq!(told["data"].as_array().unwrap().len(), 3);
-    let error = &told["data"][0]["error"];
+    assert_eq!(reported["data"].as_array().unwrap().len(), 3);
+    let error = &reported["data"][0]["error"];
     assert_eq!(error["code"], "OutputImageSensitiveContentDetected");
-    assert!(error["message"].is_string() && told["data"][1]["url"].is_string());
-    assert_eq!(told["usage"]["generated_images"], 2);
-    assert_eq!(told["usage"]["output_tokens"], 2 * 16_384);
+    assert!(error["message"].is_string() && reported["data"][1]["url"].is_string());
+    assert_eq!(reported["usage"]["generated_images"], 2);
+    assert_eq!(reported["usage"]["output_tokens"], 2 * 16_384);
     let call = last(&simulator);
     assert_eq!((call.asked, call.made, call.failed), (3, 2, 1));
 }

@@ -20,18 +20,18 @@ async fn a_picture_comes_as_a_link_inside_a_choice() {
     let simulator = started().await;
     let parameters = json!({"size": "1328*1328", "n": 1, "negative_prompt": "rain",
         "prompt_extend": false, "watermark": true, "seed": 7});
-    let told = post(&simulator, PATH, &asked("qwen-image-plus", 0, &parameters))
+    let reported = post(&simulator, PATH, &asked("qwen-image-plus", 0, &parameters))
         .await
         .json();
-    let choice = &told["output"]["choices"][0];
+    let choice = &reported["output"]["choices"][0];
     assert_eq!(choice["finish_reason"], "stop");
     let link = &choice["message"]["content"][0]["image"];
     assert_eq!(fetched(&simulator, link).await, ("png", 1328, 1328));
     assert_eq!(
-        told["usage"],
+        reported["usage"],
         json!({"image_count": 1, "width": 1328, "height": 1328})
     );
-    assert_eq!(told["request_id"].as_str().unwrap().len(), 36);
+    assert_eq!(reported["request_id"].as_str().unwrap().len(), 36);
     let call = last(&simulator);
     assert_eq!(
         (call.vendor, call.made, call.by_link),
@@ -147,13 +147,13 @@ async fn refusals_are_flat() {
         ),
     ] {
         let got = post(&simulator, PATH, &body).await;
-        let told = got.json();
+        let reported = got.json();
         assert_eq!(
-            (got.status, &told["code"]),
+            (got.status, &reported["code"]),
             (status, &json!(code)),
             "{body}"
         );
-        assert!(told["message"].is_string() && told["request_id"].is_string());
+        assert!(reported["message"].is_string() && reported["request_id"].is_string());
     }
     let head = "content-type: application/json\r\n";
     let body = asked("qwen-image", 0, &none).to_string();

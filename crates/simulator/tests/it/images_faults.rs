@@ -37,9 +37,9 @@ async fn struck(simulator: &Simulator, path: &str, fault: &str) -> Response {
 }
 
 /// Every link of an answer.
-fn links(told: &Value) -> Vec<Value> {
-    match told {
-        Value::String(text) if text.starts_with("http://") => vec![told.clone()],
+fn links(reported: &Value) -> Vec<Value> {
+    match reported {
+        Value::String(text) if text.starts_with("http://") => vec![reported.clone()],
         Value::Array(list) => list.iter().flat_map(links).collect(),
         Value::Object(fields) => fields.values().flat_map(links).collect(),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
@@ -47,11 +47,11 @@ fn links(told: &Value) -> Vec<Value> {
 }
 
 /// The vendor's code of a refusal.
-fn code(path: &str, told: &Value) -> Value {
+fn code(path: &str, reported: &Value) -> Value {
     match path {
-        MINIMAX => told["base_resp"]["status_code"].clone(),
-        DASHSCOPE => told["code"].clone(),
-        _ => told["error"]["code"].clone(),
+        MINIMAX => reported["base_resp"]["status_code"].clone(),
+        DASHSCOPE => reported["code"].clone(),
+        _ => reported["error"]["code"].clone(),
     }
 }
 
@@ -181,21 +181,21 @@ async fn a_prompt_that_is_not_allowed_is_blocked_by_the_vendors_code() {
 async fn a_link_can_be_dead_lead_to_garbage_or_be_too_old() {
     let simulator = started().await;
     for path in PATHS {
-        let told = post(&simulator, path, &good(path, "a fox [[image:dead_link]]"))
+        let reported = post(&simulator, path, &good(path, "a fox [[image:dead_link]]"))
             .await
             .json();
-        assert_eq!(links(&told).len(), 3);
-        for link in links(&told) {
+        assert_eq!(links(&reported).len(), 3);
+        for link in links(&reported) {
             assert_eq!(followed(&simulator, &link).await.status, 404, "{path}");
         }
-        let told = post(
+        let reported = post(
             &simulator,
             path,
             &good(path, "a fox [[image:garbage_link]]"),
         )
         .await
         .json();
-        let got = followed(&simulator, &links(&told)[0]).await;
+        let got = followed(&simulator, &links(&reported)[0]).await;
         assert_eq!(
             (got.status, got.header("content-type")),
             (200, Some("image/png"))
@@ -213,16 +213,16 @@ async fn a_link_can_be_dead_lead_to_garbage_or_be_too_old() {
 #[tokio::test]
 async fn usage_can_be_a_lie_or_missing() {
     let simulator = started().await;
-    let told = struck(&simulator, ARK, "lying_usage:10").await.json();
-    assert_eq!(told["usage"]["generated_images"], 30);
-    let told = struck(&simulator, DASHSCOPE, "lying_usage:10").await.json();
-    assert_eq!(told["usage"]["image_count"], 30);
-    let told = struck(&simulator, MINIMAX, "lying_usage:10").await.json();
-    assert_eq!(told["metadata"]["success_count"], "30");
+    let reported = struck(&simulator, ARK, "lying_usage:10").await.json();
+    assert_eq!(reported["usage"]["generated_images"], 30);
+    let reported = struck(&simulator, DASHSCOPE, "lying_usage:10").await.json();
+    assert_eq!(reported["usage"]["image_count"], 30);
+    let reported = struck(&simulator, MINIMAX, "lying_usage:10").await.json();
+    assert_eq!(reported["metadata"]["success_count"], "30");
     assert_eq!(last(&simulator).made, 3);
     for (path, name) in [(ARK, "usage"), (DASHSCOPE, "usage"), (MINIMAX, "metadata")] {
-        let told = struck(&simulator, path, "no_usage").await.json();
-        assert_eq!(told.get(name), None, "{path}");
+        let reported = struck(&simulator, path, "no_usage").await.json();
+        assert_eq!(reported.get(name), None, "{path}");
     }
 }
 

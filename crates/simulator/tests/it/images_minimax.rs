@@ -62,18 +62,18 @@ async fn a_ratio_or_two_sides_give_the_size_and_a_ratio_wins() {
             ("jpeg", 1024, 1024),
         ),
     ] {
-        let told = post(&simulator, PATH, &asked(&more)).await.json();
-        let link = &told["data"]["image_urls"][0];
+        let reported = post(&simulator, PATH, &asked(&more)).await.json();
+        let link = &reported["data"]["image_urls"][0];
         assert_eq!(fetched(&simulator, link).await, size, "{more}");
     }
-    let told = post(
+    let reported = post(
         &simulator,
         PATH,
         &asked(&json!({"n": 9, "response_format": "base64"})),
     )
     .await
     .json();
-    let files = told["data"]["image_base64"].as_array().unwrap();
+    let files = reported["data"]["image_base64"].as_array().unwrap();
     assert_eq!(files.len(), 9);
     let file = decoded(&files[8]);
     assert_eq!(seen(&file), ("jpeg", 1024, 1024));

@@ -37,8 +37,8 @@ async fn edited(simulator: &Simulator, parts: &[Part<'_>]) -> Response {
 async fn a_gpt_model_makes_pictures_inside_its_answer_and_counts_tokens() {
     let simulator = started().await;
     let asked = gpt(&json!({"n": 2, "size": "1536x864", "quality": "high"}));
-    let told = post(&simulator, MAKE, &asked).await.json();
-    let files: Vec<Vec<u8>> = told["data"]
+    let reported = post(&simulator, MAKE, &asked).await.json();
+    let files: Vec<Vec<u8>> = reported["data"]
         .as_array()
         .unwrap()
         .iter()
@@ -51,14 +51,14 @@ async fn a_gpt_model_makes_pictures_inside_its_answer_and_counts_tokens() {
     }
     // 4160 for a square of 1024, by pixels.
     let each = 5_265;
-    assert_eq!(told["usage"]["output_tokens"], each * 2);
+    assert_eq!(reported["usage"]["output_tokens"], each * 2);
     assert_eq!(
-        told["usage"]["input_tokens_details"],
+        reported["usage"]["input_tokens_details"],
         json!({"text_tokens": 2, "image_tokens": 0})
     );
-    assert_eq!(told["usage"]["total_tokens"], each * 2 + 2);
+    assert_eq!(reported["usage"]["total_tokens"], each * 2 + 2);
     assert_eq!(
-        (&told["quality"], &told["size"]),
+        (&reported["quality"], &reported["size"]),
         (&json!("high"), &json!("1536x864"))
     );
     let call = last(&simulator);
@@ -84,25 +84,25 @@ async fn a_gpt_model_makes_pictures_inside_its_answer_and_counts_tokens() {
 #[tokio::test]
 async fn what_is_not_said_is_the_models_own() {
     let simulator = started().await;
-    let told = post(&simulator, MAKE, &gpt(&json!({}))).await.json();
+    let reported = post(&simulator, MAKE, &gpt(&json!({}))).await.json();
     assert_eq!(
-        (&told["quality"], &told["size"]),
+        (&reported["quality"], &reported["size"]),
         (&json!("medium"), &json!("1024x1024"))
     );
     assert_eq!(
-        (&told["background"], &told["output_format"]),
+        (&reported["background"], &reported["output_format"]),
         (&json!("opaque"), &json!("png"))
     );
-    assert_eq!(told["usage"]["output_tokens"], 1_056);
+    assert_eq!(reported["usage"]["output_tokens"], 1_056);
     let asked = gpt(&json!({"output_format": "jpeg", "output_compression": 50, "size": "auto"}));
-    let told = post(&simulator, MAKE, &asked).await.json();
-    let file = decoded(&told["data"][0]["b64_json"]);
+    let reported = post(&simulator, MAKE, &asked).await.json();
+    let file = decoded(&reported["data"][0]["b64_json"]);
     assert_eq!(seen(&file), ("jpeg", 1024, 1024));
     let clear = gpt(&json!({"background": "transparent"}));
-    let told = post(&simulator, MAKE, &clear).await.json();
-    let file = decoded(&told["data"][0]["b64_json"]);
+    let reported = post(&simulator, MAKE, &clear).await.json();
+    let file = decoded(&reported["data"][0]["b64_json"]);
     assert!(file.windows(4).any(|four| four == b"tRNS"));
-    assert_eq!(told["background"], "transparent");
+    assert_eq!(reported["background"], "transparent");
 }
 
 #[tokio::test]
@@ -110,20 +110,20 @@ async fn a_dalle_model_hands_out_links_unless_base64_is_wanted() {
     let simulator = started().await;
     let asked =
         json!({"model": "dall-e-3", "prompt": "a fox", "size": "1792x1024", "quality": "hd"});
-    let told = post(&simulator, MAKE, &asked).await.json();
-    assert_eq!(told.get("usage"), None);
-    assert_eq!(told["data"][0]["revised_prompt"], "a fox (revised)");
+    let reported = post(&simulator, MAKE, &asked).await.json();
+    assert_eq!(reported.get("usage"), None);
+    assert_eq!(reported["data"][0]["revised_prompt"], "a fox (revised)");
     assert_eq!(
-        fetched(&simulator, &told["data"][0]["url"]).await,
+        fetched(&simulator, &reported["data"][0]["url"]).await,
         ("png", 1792, 1024)
     );
     assert!(last(&simulator).by_link);
     let asked = json!({"model": "dall-e-2", "prompt": "a fox", "n": 3, "size": "256x256",
         "response_format": "b64_json"});
-    let told = post(&simulator, MAKE, &asked).await.json();
-    assert_eq!(told["data"].as_array().unwrap().len(), 3);
+    let reported = post(&simulator, MAKE, &asked).await.json();
+    assert_eq!(reported["data"].as_array().unwrap().len(), 3);
     assert_eq!(
-        seen(&decoded(&told["data"][2]["b64_json"])),
+        seen(&decoded(&reported["data"][2]["b64_json"])),
         ("png", 256, 256)
     );
 }
@@ -143,9 +143,9 @@ async fn a_picture_is_changed_by_files_by_addresses_and_within_a_mask() {
         ("mask", png, &image),
         text("n", "2"),
     ];
-    let told = edited(&simulator, &one).await.json();
-    assert_eq!(told["data"].as_array().unwrap().len(), 2);
-    assert_eq!(told["usage"]["input_tokens_details"]["image_tokens"], 170);
+    let reported = edited(&simulator, &one).await.json();
+    assert_eq!(reported["data"].as_array().unwrap().len(), 2);
+    assert_eq!(reported["usage"]["input_tokens_details"]["image_tokens"], 170);
     let call = last(&simulator);
     assert!(call.is_edit && call.has_mask);
     assert_eq!((call.sources, call.made), (1, 2));

@@ -19,8 +19,8 @@ pub(crate) async fn get(simulator: &Simulator, path: &str) -> Response {
 
 /// The places of what is wrong, and how it is called.
 fn complaints(got: &Response) -> Vec<(Value, String)> {
-    let told = got.json();
-    let list = told["detail"].as_array().expect("a list of complaints");
+    let reported = got.json();
+    let list = reported["detail"].as_array().expect("a list of complaints");
     let one = |complaint: &Value| {
         let kind = complaint["type"].as_str().unwrap().to_owned();
         (complaint["loc"].clone(), kind)
@@ -32,12 +32,12 @@ fn complaints(got: &Response) -> Vec<(Value, String)> {
 async fn a_good_answer_has_the_whole_envelope_and_names_its_request_twice() {
     let simulator = started().await;
     let got = get(&simulator, &format!("{COMMENTS}?aweme_id=73&count=20")).await;
-    let told = got.json();
-    assert_eq!((got.status, &told["code"]), (200, &json!(200)));
-    assert_eq!(told["request_id"].as_str(), got.header("x-request-id"));
-    assert_eq!(told["router"], COMMENTS);
-    assert_eq!(told["params"], json!({"aweme_id": "73", "count": "20"}));
-    assert_eq!(told["time_zone"], "America/Los_Angeles");
+    let reported = got.json();
+    assert_eq!((got.status, &reported["code"]), (200, &json!(200)));
+    assert_eq!(reported["request_id"].as_str(), got.header("x-request-id"));
+    assert_eq!(reported["router"], COMMENTS);
+    assert_eq!(reported["params"], json!({"aweme_id": "73", "count": "20"}));
+    assert_eq!(reported["time_zone"], "America/Los_Angeles");
     for field in [
         "message",
         "message_zh",
@@ -49,13 +49,13 @@ async fn a_good_answer_has_the_whole_envelope_and_names_its_request_twice() {
         "cache_message_zh",
         "cache_url",
     ] {
-        assert!(!told[field].is_null(), "{field}");
+        assert!(!reported[field].is_null(), "{field}");
     }
-    assert_eq!(told["data"]["status_code"], 0);
-    assert_eq!(told["data"]["comments"].as_array().unwrap().len(), 5);
+    assert_eq!(reported["data"]["status_code"], 0);
+    assert_eq!(reported["data"]["comments"].as_array().unwrap().len(), 5);
     // The same question has the same data.
-    let again = get(&simulator, &format!("{COMMENTS}?aweme_id=73&count=20")).await;
-    assert_eq!(again.json()["data"], told["data"]);
+    let repeated = get(&simulator, &format!("{COMMENTS}?aweme_id=73&count=20")).await;
+    assert_eq!(repeated.json()["data"], reported["data"]);
 }
 
 #[tokio::test]
@@ -82,9 +82,9 @@ async fn path_method_token_and_parameters_are_checked_in_this_order() {
             assert_eq!(got.json(), json!({ "detail": detail }), "{method} {path}");
         }
         if status == 401 {
-            let told = got.json();
+            let reported = got.json();
             assert_eq!(
-                (&told["detail"]["code"], &told["detail"]["router"]),
+                (&reported["detail"]["code"], &reported["detail"]["router"]),
                 (&json!(401), &json!(path))
             );
         }
@@ -277,10 +277,10 @@ async fn a_call_is_recorded_as_it_came_and_billed_if_it_was_good() {
         (Some("one"), DOUYIN)
     );
     // The desk tells the same to whoever is outside.
-    let told = ask(&simulator, "GET", "/_simulator/social", "", b"")
+    let reported = ask(&simulator, "GET", "/_simulator/social", "", b"")
         .await
         .json();
-    assert_eq!(told["calls"][1]["params"], json!(calls[1].params));
+    assert_eq!(reported["calls"][1]["params"], json!(calls[1].params));
     assert_eq!(
         ask(&simulator, "DELETE", "/_simulator/requests", "", b"")
             .await
@@ -326,12 +326,12 @@ async fn a_token_that_asks_too_often_is_refused_and_told_when_to_come_back() {
 async fn prices_and_the_account_are_told_and_cost_nothing() {
     let simulator = started().await;
     let info = "/api/v1/tikhub/user/get_endpoint_info";
-    let told = get(
+    let reported = get(
         &simulator,
         &format!("{info}?endpoint=%2Fapi%2Fv1%2Fweibo%2Fapp%2Ffetch_user_info"),
     )
     .await;
-    assert_eq!(told.json()["data"]["endpoint_cost"], json!(0.001));
+    assert_eq!(reported.json()["data"]["endpoint_cost"], json!(0.001));
     assert_eq!(
         get(&simulator, &format!("{info}?endpoint=/none"))
             .await

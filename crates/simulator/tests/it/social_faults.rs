@@ -9,9 +9,9 @@ use crate::client::{Response, always, ask, asking, chat, post, started};
 use crate::social::{DOUYIN, XIGUA, get};
 
 /// Asks a GET and a POST for the same wish; the answers are alike.
-async fn both(simulator: &Simulator, wish: &str) -> [Response; 2] {
-    let text = format!("fox%20[[social:{wish}]]");
-    let body = json!({ "keyword": format!("fox [[social:{wish}]]") });
+async fn both(simulator: &Simulator, directive: &str) -> [Response; 2] {
+    let text = format!("fox%20[[social:{directive}]]");
+    let body = json!({ "keyword": format!("fox [[social:{directive}]]") });
     [
         get(simulator, &format!("{XIGUA}?user_id={text}")).await,
         post(simulator, DOUYIN, &body).await,
@@ -21,7 +21,7 @@ async fn both(simulator: &Simulator, wish: &str) -> [Response; 2] {
 #[tokio::test]
 async fn a_directed_refusal_has_the_vendors_form_and_is_not_billed() {
     let simulator = started().await;
-    for (wish, status) in [
+    for (directive, status) in [
         ("400", 400),
         ("401", 401),
         ("402", 402),
@@ -34,13 +34,13 @@ async fn a_directed_refusal_has_the_vendors_form_and_is_not_billed() {
         ("503", 503),
         ("marker", 502),
     ] {
-        for got in both(&simulator, wish).await {
-            assert_eq!(got.status, status, "{wish}");
+        for got in both(&simulator, directive).await {
+            assert_eq!(got.status, status, "{directive}");
             let detail = got.json()["detail"].clone();
-            assert_eq!(detail["code"], status, "{wish}");
+            assert_eq!(detail["code"], status, "{directive}");
             assert!(
                 detail["router"].is_string() && detail["params"].is_object(),
-                "{wish}"
+                "{directive}"
             );
             assert_eq!(detail["request_id"].as_str(), got.header("x-request-id"));
             assert_eq!(got.header("retry-after").is_some(), status == 429);
@@ -68,7 +68,7 @@ async fn a_directed_refusal_has_the_vendors_form_and_is_not_billed() {
 async fn an_answer_that_looks_good_and_is_not_is_billed_all_the_same() {
     let simulator = started().await;
     let found = |value: &Value, pointer: &str| value.pointer(pointer).cloned();
-    for (wish, xigua, douyin) in [
+    for (directive, xigua, douyin) in [
         (
             "empty",
             ("/data/data", Some(json!({}))),
@@ -97,16 +97,16 @@ async fn an_answer_that_looks_good_and_is_not_is_billed_all_the_same() {
             ("/data", Some(json!(7))),
         ),
     ] {
-        let [one, many] = both(&simulator, wish).await;
+        let [one, many] = both(&simulator, directive).await;
         assert_eq!(
             (one.status, found(&one.json(), xigua.0)),
             (200, xigua.1),
-            "{wish}"
+            "{directive}"
         );
         assert_eq!(
             (many.status, found(&many.json(), douyin.0)),
             (200, douyin.1),
-            "{wish}"
+            "{directive}"
         );
     }
     let [_, array] = both(&simulator, "array").await;
@@ -152,12 +152,12 @@ async fn a_connection_can_hang_close_or_end_in_the_middle() {
 #[tokio::test]
 async fn an_answer_can_be_slow_and_a_failure_too() {
     let simulator = started().await;
-    for (wish, status) in [
+    for (directive, status) in [
         ("[[social:slow:300]]", 200),
         ("[[social:slow:300]][[social:500]]", 500),
     ] {
         let begun = Instant::now();
-        let got = get(&simulator, &format!("{XIGUA}?user_id={wish}")).await;
+        let got = get(&simulator, &format!("{XIGUA}?user_id={directive}")).await;
         assert_eq!(got.status, status);
         assert!(begun.elapsed() >= Duration::from_millis(300));
     }
@@ -219,8 +219,8 @@ async fn a_path_that_was_retired_is_gone_until_it_is_given_back() {
     let simulator = started().await;
     let gone = json!({"detail": "Not Found"});
     let plain = format!("{XIGUA}?user_id=1");
-    let wish = get(&simulator, &format!("{XIGUA}?user_id=[[social:retire]]")).await;
-    assert_eq!((wish.status, wish.json()), (404, gone.clone()));
+    let directive = get(&simulator, &format!("{XIGUA}?user_id=[[social:retire]]")).await;
+    assert_eq!((directive.status, directive.json()), (404, gone.clone()));
     assert_eq!(get(&simulator, &plain).await.json(), gone);
     assert_eq!(
         post(&simulator, DOUYIN, &json!({"keyword": "fox"}))

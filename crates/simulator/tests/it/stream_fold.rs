@@ -139,7 +139,7 @@ pub(crate) fn hear_responses(raw: Value) -> DecodedAnswer {
         (Some("incomplete"), reason) if reason == "max_output_tokens" => Ending::Length,
         (_, _) => Ending::Other,
     };
-    let mut heard = DecodedAnswer {
+    let mut decoded = DecodedAnswer {
         ending,
         ..DecodedAnswer::default()
     };
@@ -147,43 +147,43 @@ pub(crate) fn hear_responses(raw: Value) -> DecodedAnswer {
         match item["type"].as_str() {
             Some("reasoning") => {
                 let parts = item["summary"].as_array().unwrap().iter();
-                heard
+                decoded
                     .thought
                     .extend(parts.map(|part| text_of(&part["text"])));
             }
             Some("function_call") => {
-                heard.ending = Ending::Calls;
-                heard.calls.push(written_call(item));
+                decoded.ending = Ending::Calls;
+                decoded.calls.push(written_call(item));
             }
             Some(_) | None => {
                 let part = &item["content"][0];
                 if part["type"] == "refusal" {
-                    heard.ending = Ending::Refusal;
+                    decoded.ending = Ending::Refusal;
                 }
-                heard.text = text_of(&part["text"]) + &text_of(&part["refusal"]);
+                decoded.text = text_of(&part["text"]) + &text_of(&part["refusal"]);
             }
         }
     }
     let usage = &raw["usage"];
-    heard.input = number(&usage["input_tokens"]);
-    heard.cached = number(&usage["input_tokens_details"]["cached_tokens"]);
-    heard.output = number(&usage["output_tokens"]);
-    heard.raw = raw;
-    heard
+    decoded.input = number(&usage["input_tokens"]);
+    decoded.cached = number(&usage["input_tokens_details"]["cached_tokens"]);
+    decoded.output = number(&usage["output_tokens"]);
+    decoded.raw = raw;
+    decoded
 }
 
 pub(crate) fn hear_claude(raw: Value) -> DecodedAnswer {
-    let mut heard = DecodedAnswer::default();
+    let mut decoded = DecodedAnswer::default();
     for block in raw["content"].as_array().unwrap() {
-        heard.thought += &text_of(&block["thinking"]);
-        heard.text += &text_of(&block["text"]);
+        decoded.thought += &text_of(&block["thinking"]);
+        decoded.text += &text_of(&block["text"]);
         if block["type"] == "tool_use" {
-            heard
+            decoded
                 .calls
                 .push((text_of(&block["name"]), block["input"].clone()));
         }
     }
-    heard.ending = match raw["stop_reason"].as_str() {
+    decoded.ending = match raw["stop_reason"].as_str() {
         Some("end_turn") => Ending::Stop,
         Some("max_tokens") => Ending::Length,
         Some("tool_use") => Ending::Calls,
@@ -191,44 +191,44 @@ pub(crate) fn hear_claude(raw: Value) -> DecodedAnswer {
         Some(_) | None => Ending::Other,
     };
     let usage = &raw["usage"];
-    heard.cached = number(&usage["cache_read_input_tokens"]);
-    heard.input = number(&usage["input_tokens"])
-        + heard.cached
+    decoded.cached = number(&usage["cache_read_input_tokens"]);
+    decoded.input = number(&usage["input_tokens"])
+        + decoded.cached
         + number(&usage["cache_creation_input_tokens"]);
-    heard.output = number(&usage["output_tokens"]);
-    heard.raw = raw;
-    heard
+    decoded.output = number(&usage["output_tokens"]);
+    decoded.raw = raw;
+    decoded
 }
 
 pub(crate) fn hear_gemini(raw: Value) -> DecodedAnswer {
-    let mut heard = DecodedAnswer::default();
+    let mut decoded = DecodedAnswer::default();
     let candidate = &raw["candidates"][0];
     for part in candidate["content"]["parts"].as_array().unwrap() {
         if part["thought"] == true {
-            heard.thought += &text_of(&part["text"]);
+            decoded.thought += &text_of(&part["text"]);
         } else {
-            heard.text += &text_of(&part["text"]);
+            decoded.text += &text_of(&part["text"]);
         }
         let call = &part["functionCall"];
         if call.is_object() {
-            heard
+            decoded
                 .calls
                 .push((text_of(&call["name"]), call["args"].clone()));
         }
     }
-    heard.ending = match candidate["finishReason"].as_str() {
-        Some("STOP") if heard.calls.is_empty() => Ending::Stop,
+    decoded.ending = match candidate["finishReason"].as_str() {
+        Some("STOP") if decoded.calls.is_empty() => Ending::Stop,
         Some("STOP") => Ending::Calls,
         Some("MAX_TOKENS") => Ending::Length,
         Some("SAFETY") => Ending::Refusal,
         Some(_) | None => Ending::Other,
     };
     let usage = &raw["usageMetadata"];
-    heard.input = number(&usage["promptTokenCount"]);
-    heard.cached = number(&usage["cachedContentTokenCount"]);
-    heard.output = number(&usage["candidatesTokenCount"]) + number(&usage["thoughtsTokenCount"]);
-    heard.raw = raw;
-    heard
+    decoded.input = number(&usage["promptTokenCount"]);
+    decoded.cached = number(&usage["cachedContentTokenCount"]);
+    decoded.output = number(&usage["candidatesTokenCount"]) + number(&usage["thoughtsTokenCount"]);
+    decoded.raw = raw;
+    decoded
 }
 
 fn written_call(call: &Value) -> (String, Value) {

@@ -111,7 +111,7 @@ impl Question {
 // === impl Vendor ===
 
 impl Vendor {
-    fn tongue(self) -> MessageFormat {
+    fn message_format(self) -> MessageFormat {
         match self {
             Self::Chat | Self::AzureChat => MessageFormat::Chat,
             Self::Responses | Self::AzureResponses => MessageFormat::Responses,
@@ -188,22 +188,22 @@ impl Vendor {
         ask(simulator, "POST", &path, self.head(), body.as_bytes()).await
     }
 
-    pub(crate) async fn send(self, simulator: &Simulator, talk: &Question, streams: bool) -> Response {
-        let body = match self.tongue() {
-            MessageFormat::Chat => chat_body(talk),
-            MessageFormat::Responses => responses_body(talk),
-            MessageFormat::Claude => claude_body(talk),
-            MessageFormat::Gemini => gemini_body(talk),
+    pub(crate) async fn send(self, simulator: &Simulator, question: &Question, streams: bool) -> Response {
+        let body = match self.message_format() {
+            MessageFormat::Chat => chat_body(question),
+            MessageFormat::Responses => responses_body(question),
+            MessageFormat::Claude => claude_body(question),
+            MessageFormat::Gemini => gemini_body(question),
         };
-        self.post(simulator, talk.model(), body, streams).await
+        self.post(simulator, question.model(), body, streams).await
     }
 
     /// Asks and understands; anything but a good answer ends the test.
-    pub(crate) async fn ask(self, simulator: &Simulator, talk: &Question, streams: bool) -> DecodedAnswer {
-        let got = self.send(simulator, talk, streams).await;
-        let said = String::from_utf8_lossy(&got.body).into_owned();
-        assert_eq!(got.status, 200, "{self:?} {}: {said}", talk.prompt);
-        let answer = match (self.tongue(), streams) {
+    pub(crate) async fn ask(self, simulator: &Simulator, question: &Question, streams: bool) -> DecodedAnswer {
+        let got = self.send(simulator, question, streams).await;
+        let reply = String::from_utf8_lossy(&got.body).into_owned();
+        assert_eq!(got.status, 200, "{self:?} {}: {reply}", question.prompt);
+        let answer = match (self.message_format(), streams) {
             (_, false) => got.json(),
             (MessageFormat::Chat, true) => stream_fold::chat(&got.chunks()),
             (MessageFormat::Responses, true) => stream_fold::responses(&got.events()),
@@ -219,7 +219,7 @@ impl Vendor {
             }
             (MessageFormat::Gemini, true) => stream_fold::gemini(&got.chunks()),
         };
-        match self.tongue() {
+        match self.message_format() {
             MessageFormat::Chat => stream_fold::hear_chat(answer),
             MessageFormat::Responses => stream_fold::hear_responses(answer),
             MessageFormat::Claude => stream_fold::hear_claude(answer),
@@ -238,9 +238,9 @@ fn tools() -> [(&'static str, Value); 2] {
     [("Read", read), ("list", list)]
 }
 
-fn chat_body(talk: &Question) -> Value {
-    let mut messages = vec![json!({"role": "user", "content": talk.prompt})];
-    if let Some(answered) = &talk.answered {
+fn chat_body(question: &Question) -> Value {
+    let mut messages = vec![json!({"role": "user", "content": question.prompt})];
+    if let Some(answered) = &question.answered {
         let message = &answered.raw["choices"][0]["message"];
         messages.push(message.clone());
         for call in message["tool_calls"].as_array().unwrap() {
@@ -248,22 +248,22 @@ fn chat_body(talk: &Question) -> Value {
         }
         messages.push(json!({"role": "system", "content": "a remark of the agent"}));
     }
-    let behind = talk.behind.iter();
+    let behind = question.behind.iter();
     messages.extend(behind.map(|text| json!({"role": "user", "content": text})));
-    let mut body = json!({"messages": messages, "max_completion_tokens": talk.limit});
-    if talk.tools {
+    let mut body = json!({"messages": messages, "max_completion_tokens": question.limit});
+    if question.tools {
         let function = |(name, schema)| json!({"type": "function", "function": {"name": name, "parameters": schema}});
         body["tools"] = tools().map(function).into_iter().collect();
     }
-    if talk.thinks {
+    if question.thinks {
         body["reasoning_effort"] = json!("high");
     }
     body
 }
 
-fn responses_body(talk: &Question) -> Value {
-    let mut input = vec![json!({"role": "user", "content": talk.prompt})];
-    if let Some(answered) = &talk.answered {
+fn responses_body(question: &Question) -> Value {
+    let mut input = vec![json!({"role": "user", "content": question.prompt})];
+    if let Some(answered) = &question.answered {
         let items = answered.raw["output"].as_array().unwrap();
         input.extend(items.iter().cloned());
         for call in items.iter().filter(|item| item["type"] == "function_call") {
@@ -274,23 +274,23 @@ fn responses_body(talk: &Question) -> Value {
         }
         input.push(json!({"role": "developer", "content": "a remark of the agent"}));
     }
-    let behind = talk.behind.iter();
+    let behind = question.behind.iter();
     input.extend(behind.map(|text| json!({"role": "user", "content": text})));
-    let mut body = json!({"input": input, "max_output_tokens": talk.limit, "store": false});
-    if talk.tools {
+    let mut body = json!({"input": input, "max_output_tokens": question.limit, "store": false});
+    if question.tools {
         let function = |(name, schema)| json!({"type": "function", "name": name, "parameters": schema, "strict": false});
         body["tools"] = tools().map(function).into_iter().collect();
     }
-    if talk.thinks {
+    if question.thinks {
         body["reasoning"] = json!({"effort": "high", "summary": "auto"});
         body["include"] = json!(["reasoning.encrypted_content"]);
     }
     body
 }
 
-fn claude_body(talk: &Question) -> Value {
-    let mut messages = vec![json!({"role": "user", "content": talk.prompt})];
-    if let Some(answered) = &talk.answered {
+fn claude_body(question: &Question) -> Value {
+    let mut messages = vec![json!({"role": "user", "content": question.prompt})];
+    if let Some(answered) = &question.answered {
         let blocks = &answered.raw["content"];
         messages.push(json!({"role": "assistant", "content": blocks}));
         let calls = blocks.as_array().unwrap().iter();
@@ -300,25 +300,25 @@ fn claude_body(talk: &Question) -> Value {
                 |call| json!({"type": "tool_result", "tool_use_id": call["id"], "content": "done"}),
             )
             .collect();
-        let behind = talk.behind.iter();
+        let behind = question.behind.iter();
         results.extend(behind.map(|text| json!({"type": "text", "text": text})));
         messages.push(json!({"role": "user", "content": results}));
     }
-    let mut body = json!({"messages": messages, "max_tokens": talk.limit});
-    if talk.tools {
+    let mut body = json!({"messages": messages, "max_tokens": question.limit});
+    if question.tools {
         let tool = |(name, schema)| json!({"name": name, "input_schema": schema});
         body["tools"] = tools().map(tool).into_iter().collect();
     }
-    if talk.thinks {
+    if question.thinks {
         body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
         body["output_config"] = json!({"effort": "high"});
     }
     body
 }
 
-fn gemini_body(talk: &Question) -> Value {
-    let mut contents = vec![json!({"role": "user", "parts": [{"text": talk.prompt}]})];
-    if let Some(answered) = &talk.answered {
+fn gemini_body(question: &Question) -> Value {
+    let mut contents = vec![json!({"role": "user", "parts": [{"text": question.prompt}]})];
+    if let Some(answered) = &question.answered {
         let content = &answered.raw["candidates"][0]["content"];
         contents.push(content.clone());
         let parts = content["parts"].as_array().unwrap().iter();
@@ -330,17 +330,17 @@ fn gemini_body(talk: &Question) -> Value {
             })
             .collect();
         results.push(json!({"text": "a remark of the agent"}));
-        results.extend(talk.behind.iter().map(|text| json!({"text": text})));
+        results.extend(question.behind.iter().map(|text| json!({"text": text})));
         contents.push(json!({"role": "user", "parts": results}));
     }
     let mut body = json!({"contents": contents,
-        "generationConfig": {"maxOutputTokens": talk.limit}});
-    if talk.tools {
+        "generationConfig": {"maxOutputTokens": question.limit}});
+    if question.tools {
         let function = |(name, schema)| json!({"name": name, "parametersJsonSchema": schema});
         let functions: Value = tools().map(function).into_iter().collect();
         body["tools"] = json!([{"functionDeclarations": functions}]);
     }
-    if talk.thinks {
+    if question.thinks {
         body["generationConfig"]["thinkingConfig"] =
             json!({"includeThoughts": true, "thinkingLevel": "HIGH"});
     }

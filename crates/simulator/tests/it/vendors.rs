@@ -18,21 +18,21 @@ fn calls_of(list: &[(&str, serde_json::Value)]) -> Vec<(String, serde_json::Valu
 }
 
 /// One question to a simulator of its own; the record must agree with what was told.
-async fn heard(vendor: Vendor, talk: &Question, streams: bool) -> DecodedAnswer {
+async fn decoded(vendor: Vendor, question: &Question, streams: bool) -> DecodedAnswer {
     let simulator = started().await;
-    let heard = vendor.ask(&simulator, talk, streams).await;
+    let decoded = vendor.ask(&simulator, question, streams).await;
     let record = served(&simulator, |served| served.finished).await;
-    let note = format!("{vendor:?} {streams} {}", talk.prompt);
-    assert_eq!(record.completion_tokens, heard.output, "{note}");
-    assert_eq!(record.prompt_tokens, heard.input, "{note}");
-    assert_eq!(record.cache_read_tokens, heard.cached, "{note}");
+    let note = format!("{vendor:?} {streams} {}", question.prompt);
+    assert_eq!(record.completion_tokens, decoded.output, "{note}");
+    assert_eq!(record.prompt_tokens, decoded.input, "{note}");
+    assert_eq!(record.cache_read_tokens, decoded.cached, "{note}");
     assert_eq!(
         record.told_usage,
-        Some((heard.input, heard.output)),
+        Some((decoded.input, decoded.output)),
         "{note}"
     );
     simulator.stop().await;
-    heard
+    decoded
 }
 
 #[tokio::test]
@@ -40,25 +40,25 @@ async fn lengths_limits_caches_and_refusals_mean_the_same_everywhere() {
     for vendor in ALL {
         for streams in FORMS {
             let note = format!("{vendor:?} {streams}");
-            let said = heard(vendor, &Question::new("[[tokens:7]]"), streams).await;
-            assert_eq!(said.text, "sim1 sim2 sim3 sim4 sim5 sim6 sim7 ", "{note}");
-            assert_eq!((said.output, said.ending), (7, Ending::Stop), "{note}");
+            let reply = decoded(vendor, &Question::new("[[tokens:7]]"), streams).await;
+            assert_eq!(reply.text, "sim1 sim2 sim3 sim4 sim5 sim6 sim7 ", "{note}");
+            assert_eq!((reply.output, reply.ending), (7, Ending::Stop), "{note}");
 
-            let talk = Question {
+            let question = Question {
                 limit: 20,
                 ..Question::new("[[tokens:30]]")
             };
-            let said = heard(vendor, &talk, streams).await;
-            assert_eq!((said.output, said.ending), (20, Ending::Length), "{note}");
+            let reply = decoded(vendor, &question, streams).await;
+            assert_eq!((reply.output, reply.ending), (20, Ending::Length), "{note}");
 
-            let said = heard(vendor, &Question::new("[[refusal:3]]"), streams).await;
-            assert_eq!(said.text, "sim1 sim2 sim3 ", "{note}");
-            assert_eq!((said.output, said.ending), (3, Ending::Refusal), "{note}");
+            let reply = decoded(vendor, &Question::new("[[refusal:3]]"), streams).await;
+            assert_eq!(reply.text, "sim1 sim2 sim3 ", "{note}");
+            assert_eq!((reply.output, reply.ending), (3, Ending::Refusal), "{note}");
 
             let prompt = "one two three four five six [[cached:4]]";
-            let said = heard(vendor, &Question::new(prompt), streams).await;
-            assert_eq!((said.cached, said.output), (4, 6), "{note}");
-            assert!(said.input > said.cached, "{note}");
+            let reply = decoded(vendor, &Question::new(prompt), streams).await;
+            assert_eq!((reply.cached, reply.output), (4, 6), "{note}");
+            assert!(reply.input > reply.cached, "{note}");
         }
     }
 }
@@ -67,15 +67,15 @@ async fn lengths_limits_caches_and_refusals_mean_the_same_everywhere() {
 async fn a_thinking_model_thinks_as_much_as_it_is_told() {
     for vendor in ALL {
         for streams in FORMS {
-            let talk = Question {
+            let question = Question {
                 thinks: true,
                 ..Question::new("[[reasoning:5]] [[tokens:2]]")
             };
-            let said = heard(vendor, &talk, streams).await;
+            let reply = decoded(vendor, &question, streams).await;
             let note = format!("{vendor:?} {streams}");
-            assert_eq!(said.thought, "sim1 sim2 sim3 sim4 sim5 ", "{note}");
-            assert_eq!(said.text, "sim1 sim2 ", "{note}");
-            assert_eq!(said.output, 7, "{note}");
+            assert_eq!(reply.thought, "sim1 sim2 sim3 sim4 sim5 ", "{note}");
+            assert_eq!(reply.text, "sim1 sim2 ", "{note}");
+            assert_eq!(reply.output, 7, "{note}");
         }
     }
 }
@@ -106,16 +106,16 @@ async fn every_way_to_ask_for_calls_works_everywhere() {
         for streams in FORMS {
             for (prompt, calls) in &cases {
                 for thinks in [false, true] {
-                    let talk = Question {
+                    let question = Question {
                         tools: true,
                         thinks,
                         ..Question::new(prompt)
                     };
-                    let said = heard(vendor, &talk, streams).await;
+                    let reply = decoded(vendor, &question, streams).await;
                     let note = format!("{vendor:?} {streams} {thinks} {prompt}");
-                    assert_eq!(&said.calls, calls, "{note}");
+                    assert_eq!(&reply.calls, calls, "{note}");
                     assert_eq!(
-                        (said.text.as_str(), said.ending),
+                        (reply.text.as_str(), reply.ending),
                         ("", Ending::Calls),
                         "{note}"
                     );
@@ -132,21 +132,21 @@ async fn results_are_answered_with_a_text_and_a_new_prompt_calls_again() {
             let note = format!("{vendor:?} {streams}");
             let simulator = started().await;
             let prompt = r#"[[tools:list,list]] [[call:Read {"path": "a"}]] [[tokens:3]]"#;
-            let mut talk = Question {
+            let mut question = Question {
                 tools: true,
                 thinks,
                 ..Question::new(prompt)
             };
-            let said = vendor.ask(&simulator, &talk, streams).await;
-            assert_eq!(said.calls.len(), 3, "{note}");
-            talk.answered = Some(said);
-            let said = vendor.ask(&simulator, &talk, streams).await;
-            assert_eq!((said.ending, said.calls.len()), (Ending::Stop, 0), "{note}");
-            assert_eq!(said.text, "sim1 sim2 sim3 ", "{note}");
-            talk.behind = Some(r#"Again. [[call:Read {"path": "d"}]]"#.to_owned());
-            let said = vendor.ask(&simulator, &talk, streams).await;
-            let again = calls_of(&[("Read", json!({"path": "d"}))]);
-            assert_eq!(said.calls, again, "{note}");
+            let reply = vendor.ask(&simulator, &question, streams).await;
+            assert_eq!(reply.calls.len(), 3, "{note}");
+            question.answered = Some(reply);
+            let reply = vendor.ask(&simulator, &question, streams).await;
+            assert_eq!((reply.ending, reply.calls.len()), (Ending::Stop, 0), "{note}");
+            assert_eq!(reply.text, "sim1 sim2 sim3 ", "{note}");
+            question.behind = Some(r#"Again. [[call:Read {"path": "d"}]]"#.to_owned());
+            let reply = vendor.ask(&simulator, &question, streams).await;
+            let repeated = calls_of(&[("Read", json!({"path": "d"}))]);
+            assert_eq!(reply.calls, repeated, "{note}");
             simulator.stop().await;
         }
     }
@@ -176,11 +176,11 @@ async fn faults_strike_at_every_vendor() {
                 assert!(!record.finished, "{note}");
             }
         }
-        let talk = Question::new("one two [[fault:lying_usage:3]]");
-        let lied = vendor.ask(&simulator, &talk, true).await;
+        let question = Question::new("one two [[fault:lying_usage:3]]");
+        let lied = vendor.ask(&simulator, &question, true).await;
         let record = simulator.requests().pop().unwrap();
-        let told = (record.prompt_tokens * 3, record.completion_tokens * 3);
-        assert_eq!((lied.input, lied.output), told, "{vendor:?}");
+        let reported = (record.prompt_tokens * 3, record.completion_tokens * 3);
+        assert_eq!((lied.input, lied.output), reported, "{vendor:?}");
         simulator.stop().await;
     }
 }
@@ -191,8 +191,8 @@ async fn fault_of(
     fault: &str,
     streams: bool,
 ) -> crate::client::Response {
-    let talk = Question::new(&format!("[[tokens:9]] [[fault:{fault}]]"));
-    vendor.send(simulator, &talk, streams).await
+    let question = Question::new(&format!("[[tokens:9]] [[fault:{fault}]]"));
+    vendor.send(simulator, &question, streams).await
 }
 
 #[tokio::test]
@@ -200,11 +200,11 @@ async fn any_name_of_the_family_is_a_model_everywhere_and_no_other() {
     for vendor in ALL {
         let simulator = started().await;
         for (model, is_known) in [("sim-any.name_1-5", true), ("other-1", false)] {
-            let talk = Question {
+            let question = Question {
                 model: Some(model),
                 ..Question::new("hello")
             };
-            let got = vendor.send(&simulator, &talk, false).await;
+            let got = vendor.send(&simulator, &question, false).await;
             assert_eq!(got.status == 200, is_known, "{vendor:?} {model}");
         }
         simulator.stop().await;
@@ -217,8 +217,8 @@ async fn what_a_translating_gateway_sends_is_accepted() {
     for (vendor, model, body) in translated::all() {
         for streams in FORMS {
             let got = vendor.post(&simulator, model, body.clone(), streams).await;
-            let said = String::from_utf8_lossy(&got.body).into_owned();
-            assert_eq!(got.status, 200, "{vendor:?} {streams}: {said}");
+            let reply = String::from_utf8_lossy(&got.body).into_owned();
+            assert_eq!(got.status, 200, "{vendor:?} {streams}: {reply}");
         }
     }
     simulator.stop().await;

@@ -119,12 +119,12 @@ fn with(name: &str, value: impl Into<Value>) -> Value {
 
 #[tokio::test]
 async fn an_assertion_is_traded_for_a_token_that_is_accepted() {
-    let house = TestVertex::started(600).await;
-    let got = house.trade(&claims()).await;
+    let vertex = TestVertex::started(600).await;
+    let got = vertex.trade(&claims()).await;
     assert_eq!(got.json()["expires_in"], 600);
-    let token = house.token().await;
+    let token = vertex.token().await;
     let path = "google/models/sim-small:generateContent";
-    let answer = house.call(&token, path, &saying("hello")).await;
+    let answer = vertex.call(&token, path, &saying("hello")).await;
     let answer_json = answer.json();
     assert_eq!(answer.status, 200, "{answer_json}");
     assert_eq!(answer_json["usageMetadata"]["trafficType"], "ON_DEMAND");
@@ -132,19 +132,19 @@ async fn an_assertion_is_traded_for_a_token_that_is_accepted() {
         answer_json["usageMetadata"]["candidatesTokensDetails"],
         json!([{"modality": "TEXT", "tokenCount": 5}])
     );
-    let truth = house.simulator.requests();
+    let truth = vertex.simulator.requests();
     assert!(truth[0].body.is_empty(), "an assertion is not kept");
     assert_eq!(truth[2].key, token[token.len() - 4..]);
 }
 
 #[tokio::test]
 async fn a_wrong_assertion_gets_no_token() {
-    let house = TestVertex::started(600).await;
+    let vertex = TestVertex::started(600).await;
     let stranger = KeyPair::generate(KeySize::Rsa2048).unwrap();
     let header = json!({"alg": "RS256"});
     let forged = signed(&stranger, &header, &claims());
-    let unsigned = signed(&house.key, &json!({"alg": "none"}), &claims());
-    let good = signed(&house.key, &header, &claims());
+    let unsigned = signed(&vertex.key, &json!({"alg": "none"}), &claims());
+    let good = signed(&vertex.key, &header, &claims());
     let mut moved = good.split('.').map(str::to_owned).collect::<Vec<_>>();
     moved[1] = URL_SAFE_NO_PAD.encode(with("exp", now() + 1800).to_string());
     for (assertion, says) in [
@@ -154,7 +154,7 @@ async fn a_wrong_assertion_gets_no_token() {
         ("a.b".to_owned(), "Bad Request"),
         (String::new(), "Bad Request"),
     ] {
-        let got = house.send(&assertion).await;
+        let got = vertex.send(&assertion).await;
         assert_eq!(
             (got.status, &got.json()["error"]),
             (400, &json!("invalid_grant"))
@@ -175,7 +175,7 @@ async fn a_wrong_assertion_gets_no_token() {
         (with("scope", "email"), "invalid_scope", "scope"),
         (with("scope", Value::Null), "invalid_scope", "scope"),
     ] {
-        let got = house.trade(&claims).await;
+        let got = vertex.trade(&claims).await;
         assert_eq!(
             (got.status, &got.json()["error"]),
             (400, &json!(error)),
@@ -185,7 +185,7 @@ async fn a_wrong_assertion_gets_no_token() {
         assert!(description.contains(says), "{claims}: {description}");
     }
     let body = b"grant_type=password&assertion=x";
-    let got = ask(&house.simulator, "POST", "/token", FORM, body).await;
+    let got = ask(&vertex.simulator, "POST", "/token", FORM, body).await;
     assert_eq!(
         (got.status, &got.json()["error"]),
         (400, &json!("unsupported_grant_type"))
@@ -194,14 +194,14 @@ async fn a_wrong_assertion_gets_no_token() {
 
 #[tokio::test]
 async fn a_token_that_ended_or_never_was_is_unauthenticated() {
-    let house = TestVertex::started(0).await;
-    let token = house.token().await;
+    let vertex = TestVertex::started(0).await;
+    let token = vertex.token().await;
     let path = "google/models/sim-small:generateContent";
     for (token, reason) in [
         (token.as_str(), "ACCESS_TOKEN_EXPIRED"),
         ("ya29.made-up", "ACCESS_TOKEN_TYPE_UNSUPPORTED"),
     ] {
-        let got = house.call(token, path, &saying("hello")).await;
+        let got = vertex.call(token, path, &saying("hello")).await;
         let error = &got.json()["error"];
         assert_eq!(
             (got.status, &error["status"]),
@@ -210,7 +210,7 @@ async fn a_token_that_ended_or_never_was_is_unauthenticated() {
         assert_eq!(error["details"][0]["reason"], reason);
     }
     let path = format!("{PLACE}/{path}");
-    let none = ask(&house.simulator, "POST", &path, "", b"{}").await;
+    let none = ask(&vertex.simulator, "POST", &path, "", b"{}").await;
     assert_eq!(
         none.json()["error"]["details"][0]["reason"],
         "CREDENTIALS_MISSING"
@@ -238,18 +238,18 @@ async fn without_service_accounts_any_bearer_is_taken() {
 
 #[tokio::test]
 async fn vertex_is_stricter_and_wraps_the_errors_of_streams() {
-    let house = TestVertex::started(600).await;
-    let token = house.token().await;
+    let vertex = TestVertex::started(600).await;
+    let token = vertex.token().await;
     let roleless = json!({"contents": [{"parts": [{"text": "hello"}]}]});
     let path = "google/models/sim-small:streamGenerateContent?alt=sse";
-    let got = house.call(&token, path, &roleless).await;
+    let got = vertex.call(&token, path, &roleless).await;
     let error = &got.json()[0]["error"];
     assert_eq!(error["message"], "Please use a valid role: user, model.");
     let mut labelled = saying("hello");
     labelled["labels"] = json!({"team": "a"});
     let path = "google/models/sim-small:generateContent";
-    assert_eq!(house.call(&token, path, &labelled).await.status, 200);
-    let got = house
+    assert_eq!(vertex.call(&token, path, &labelled).await.status, 200);
+    let got = vertex
         .call(&token, "google/models/gemini-x:generateContent", &labelled)
         .await;
     assert_eq!(got.status, 404);
@@ -259,7 +259,7 @@ async fn vertex_is_stricter_and_wraps_the_errors_of_streams() {
     );
     // Calls have no ids here, unless the prompt asks for them.
     for (prompt, has_id) in [("[[tool:stop]]", false), ("[[tool:stop]] [[ids:on]]", true)] {
-        let answer = house.call(&token, path, &with_tools(prompt)).await.json();
+        let answer = vertex.call(&token, path, &with_tools(prompt)).await.json();
         let call = &answer["candidates"][0]["content"]["parts"][0]["functionCall"];
         assert_eq!(call["id"].is_string(), has_id, "{answer}");
     }
@@ -267,15 +267,15 @@ async fn vertex_is_stricter_and_wraps_the_errors_of_streams() {
 
 #[tokio::test]
 async fn the_signature_is_wanted_back_in_vertex_words() {
-    let house = TestVertex::started(600).await;
-    let token = house.token().await;
+    let vertex = TestVertex::started(600).await;
+    let token = vertex.token().await;
     let mut body = with_tools("[[tool:stop]]");
     let contents = body["contents"].as_array_mut().unwrap();
     contents.push(json!({"role": "model", "parts": [{"functionCall": {"name": "stop"}}]}));
     contents.push(json!({"role": "user", "parts":
         [{"functionResponse": {"name": "stop", "response": {}}}]}));
     let path = "google/models/sim-reason:generateContent";
-    let got = house.call(&token, path, &body).await;
+    let got = vertex.call(&token, path, &body).await;
     let message = got.json()["error"]["message"].to_string();
     assert!(message.contains("function call `stop` in the 2. content block is missing a"));
 }
@@ -287,10 +287,10 @@ fn claude(prompt: &str) -> Value {
 
 #[tokio::test]
 async fn partner_models_answer_on_this_endpoint() {
-    let house = TestVertex::started(600).await;
-    let token = house.token().await;
+    let vertex = TestVertex::started(600).await;
+    let token = vertex.token().await;
     let whole = "anthropic/models/sim-small:rawPredict";
-    let got = house.call(&token, whole, &claude("[[tokens:3]]")).await;
+    let got = vertex.call(&token, whole, &claude("[[tokens:3]]")).await;
     let answer = got.json();
     assert_eq!((got.status, &answer["model"]), (200, &json!("sim-small")));
     assert_eq!(answer["content"][0]["text"], "sim1 sim2 sim3 ");
@@ -298,7 +298,7 @@ async fn partner_models_answer_on_this_endpoint() {
     let mut body = claude("[[tokens:3]]");
     body["stream"] = json!(true);
     let path = "anthropic/models/sim-small:streamRawPredict";
-    let events = house.call(&token, path, &body).await.events();
+    let events = vertex.call(&token, path, &body).await.events();
     let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names.first(), Some(&"message_start"));
     assert_eq!(names.last(), Some(&"message_stop"));
@@ -306,14 +306,14 @@ async fn partner_models_answer_on_this_endpoint() {
     body["model"] = json!("sim-small");
     body.as_object_mut().unwrap().remove("max_tokens");
     let path = "anthropic/models/count-tokens:rawPredict";
-    let counted = house.call(&token, path, &body).await.json();
+    let counted = vertex.call(&token, path, &body).await.json();
     assert!(counted["input_tokens"].as_u64().unwrap() > 0, "{counted}");
 }
 
 #[tokio::test]
 async fn a_body_for_partner_models_is_checked_by_both_vendors() {
-    let house = TestVertex::started(600).await;
-    let token = house.token().await;
+    let vertex = TestVertex::started(600).await;
+    let token = vertex.token().await;
     let mut named = claude("hello");
     named["model"] = json!("sim-small");
     let mut old = claude("hello");
@@ -330,7 +330,7 @@ async fn a_body_for_partner_models_is_checked_by_both_vendors() {
     ] {
         for verb in ["rawPredict", "streamRawPredict"] {
             let path = format!("anthropic/models/sim-small:{verb}");
-            let got = house.call(&token, &path, body).await;
+            let got = vertex.call(&token, &path, body).await;
             assert_eq!(got.status, status, "{body}");
             assert!(got.text().contains(says), "{}", got.text());
         }
@@ -339,7 +339,7 @@ async fn a_body_for_partner_models_is_checked_by_both_vendors() {
         "meta/models/sim-small:generateContent",
         "anthropic/models/else:rawPredict",
     ] {
-        let got = house.call(&token, path, &claude("hello")).await;
+        let got = vertex.call(&token, path, &claude("hello")).await;
         assert_eq!(got.status, 404, "{path}");
     }
 }

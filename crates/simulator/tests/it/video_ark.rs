@@ -12,8 +12,8 @@ const NEWEST: &str = "doubao-seedance-2-5-260628";
 const PLAIN: &str = "doubao-seedance-2-0-260128";
 const KEY: &str = "authorization: Bearer sk-test-1234\r\n";
 
-fn text(said: &str) -> Value {
-    json!({"type": "text", "text": said})
+fn text(reply: &str) -> Value {
+    json!({"type": "text", "text": reply})
 }
 
 fn media(kind: &str, role: Option<&str>) -> Value {
@@ -25,8 +25,8 @@ fn media(kind: &str, role: Option<&str>) -> Value {
     part
 }
 
-fn asking(model: &str, said: &str) -> Value {
-    json!({"model": model, "content": [text(said)]})
+fn asking(model: &str, reply: &str) -> Value {
+    json!({"model": model, "content": [text(reply)]})
 }
 
 async fn poll(simulator: &Simulator, id: &str) -> Response {
@@ -47,10 +47,10 @@ async fn taken(simulator: &Simulator, body: &Value) -> String {
 /// The last answer of a job that ends.
 async fn ended(simulator: &Simulator, id: &str) -> Value {
     for _ in 0..400 {
-        let told = poll(simulator, id).await.json();
-        let word = told["status"].as_str().unwrap();
+        let reported = poll(simulator, id).await.json();
+        let word = reported["status"].as_str().unwrap();
         if !["queued", "running"].contains(&word) {
-            return told;
+            return reported;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -90,8 +90,8 @@ async fn the_vendors_own_example_comes_to_a_file() {
         "execution_expires_after": 172_800, "priority": 0, "safety_identifier": "one"});
     let id = taken(&simulator, &body).await;
     assert!(id.starts_with("cgt-"));
-    let told = ended(&simulator, &id).await;
-    assert_eq!(told["status"], "succeeded");
+    let reported = ended(&simulator, &id).await;
+    assert_eq!(reported["status"], "succeeded");
     for (name, value) in [
         ("model", json!(NEWEST)),
         ("duration", json!(10)),
@@ -102,17 +102,17 @@ async fn the_vendors_own_example_comes_to_a_file() {
         ("service_tier", json!("default")),
         ("error", Value::Null),
     ] {
-        assert_eq!(told[name], value, "{name}");
+        assert_eq!(reported[name], value, "{name}");
     }
-    assert_eq!(told["usage"]["total_tokens"], 1280 * 720 * 24 * 10 / 1024);
-    let link = told["content"]["video_url"].as_str().unwrap();
+    assert_eq!(reported["usage"]["total_tokens"], 1280 * 720 * 24 * 10 / 1024);
+    let link = reported["content"]["video_url"].as_str().unwrap();
     let start = format!("http://simulator/_media/{id}.mp4?Expires=");
     assert!(
         link.starts_with(&start) && link.ends_with("&Signature=x"),
         "{link}"
     );
-    assert!(told["content"]["last_frame_url"].is_string());
-    assert!(told["updated_at"].as_u64() >= told["created_at"].as_u64());
+    assert!(reported["content"]["last_frame_url"].is_string());
+    assert!(reported["updated_at"].as_u64() >= reported["created_at"].as_u64());
     let job = only(&simulator);
     assert_eq!(
         (job.vendor, job.seconds, job.key.as_str()),
@@ -125,13 +125,13 @@ async fn the_vendors_own_example_comes_to_a_file() {
 async fn what_is_left_out_is_read_as_the_vendor_does() {
     let simulator = started().await;
     let id = taken(&simulator, &asking(PLAIN, "a cat")).await;
-    let told = ended(&simulator, &id).await;
+    let reported = ended(&simulator, &id).await;
     assert_eq!(
-        (&told["duration"], &told["resolution"]),
+        (&reported["duration"], &reported["resolution"]),
         (&json!(5), &json!("720p"))
     );
-    assert_eq!(told["generate_audio"], true);
-    assert_eq!(told["content"].get("last_frame_url"), None);
+    assert_eq!(reported["generate_audio"], true);
+    assert_eq!(reported["content"].get("last_frame_url"), None);
     assert_eq!(only(&simulator).seconds, 5);
     let mut body = asking(NEWEST, "a cat");
     body["duration"] = json!(-1);
@@ -257,10 +257,10 @@ async fn an_edit_inferred_from_the_prompt_fails_later_unlike_a_reference() {
     let mut body =
         json!({"model": NEWEST, "duration": 5, "content": [text("Replace the cat"), clip]});
     let id = taken(&simulator, &body).await;
-    let told = ended(&simulator, &id).await;
-    assert_eq!(told["status"], "failed");
-    assert_eq!(told["error"]["code"], constraint);
-    assert_eq!(told.get("content"), None);
+    let reported = ended(&simulator, &id).await;
+    assert_eq!(reported["status"], "failed");
+    assert_eq!(reported["error"]["code"], constraint);
+    assert_eq!(reported.get("content"), None);
     body["omni_reference_task_type"] = json!("reference");
     let id = taken(&simulator, &body).await;
     assert_eq!(ended(&simulator, &id).await["status"], "succeeded");
@@ -271,18 +271,18 @@ async fn an_edit_inferred_from_the_prompt_fails_later_unlike_a_reference() {
     let mut empty = asking(NEWEST, "a cat");
     empty["omni_reference_task_type"] = json!("extend");
     let id = taken(&simulator, &empty).await;
-    let told = ended(&simulator, &id).await;
-    assert_eq!(told["error"]["code"], "InvalidParameter.TaskTypeMismatch");
+    let reported = ended(&simulator, &id).await;
+    assert_eq!(reported["error"]["code"], "InvalidParameter.TaskTypeMismatch");
 }
 
 #[tokio::test]
 async fn prompts_can_wish_for_fates() {
     let simulator = started().await;
-    let wish = |said: &str| asking(NEWEST, said);
-    let failing = wish("[[job:fail:OutputVideoSensitiveContentDetected]]");
+    let directive = |reply: &str| asking(NEWEST, reply);
+    let failing = directive("[[job:fail:OutputVideoSensitiveContentDetected]]");
     let id = taken(&simulator, &failing).await;
-    let told = ended(&simulator, &id).await;
-    assert_eq!(told["error"]["code"], "OutputVideoSensitiveContentDetected");
+    let reported = ended(&simulator, &id).await;
+    assert_eq!(reported["error"]["code"], "OutputVideoSensitiveContentDetected");
     for (code, status) in [
         ("InputTextSensitiveContentDetected", 400),
         ("AuthenticationError", 401),
@@ -291,17 +291,17 @@ async fn prompts_can_wish_for_fates() {
         ("RateLimitExceeded.EndpointRPMExceeded", 429),
         ("InternalServiceError", 500),
     ] {
-        let body = wish(&format!("[[job:refuse:{code}]]"));
+        let body = directive(&format!("[[job:refuse:{code}]]"));
         refused(&simulator, &body, status, code).await;
     }
-    let full = wish("[[id:room]][[job:full:2]]");
+    let full = directive("[[id:room]][[job:full:2]]");
     refused(&simulator, &full, 429, "QuotaExceeded").await;
     refused(&simulator, &full, 429, "QuotaExceeded").await;
     taken(&simulator, &full).await;
     let before = simulator.video_jobs().len();
-    let lost = post(&simulator, TASKS, &wish("[[id:lost]][[job:lost]]")).await;
+    let lost = post(&simulator, TASKS, &directive("[[id:lost]][[job:lost]]")).await;
     assert_eq!((lost.status, lost.is_closed), (0, true));
-    let mut silent = send_to(&simulator, TASKS, &wish("[[id:silent]][[job:silent]]")).await;
+    let mut silent = send_to(&simulator, TASKS, &directive("[[id:silent]][[job:silent]]")).await;
     let silent = receive(&mut silent).await;
     assert_eq!((silent.status, silent.is_closed), (0, false));
     let jobs = simulator.video_jobs();
@@ -312,13 +312,13 @@ async fn prompts_can_wish_for_fates() {
     assert_eq!(markers, [Some("lost"), Some("silent")], "both were taken");
     let odd = taken(
         &simulator,
-        &wish("[[job:wait_ms:0]][[job:ms:60000]][[job:odd]]"),
+        &directive("[[job:wait_ms:0]][[job:ms:60000]][[job:odd]]"),
     )
     .await;
     assert_eq!(poll(&simulator, &odd).await.json()["status"], "polishing");
     let stuck = taken(
         &simulator,
-        &wish("[[job:wait_ms:0]][[job:ms:1]][[job:stuck]]"),
+        &directive("[[job:wait_ms:0]][[job:ms:1]][[job:stuck]]"),
     )
     .await;
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -149,8 +149,8 @@ async fn a_job_of_the_newer_design_is_taken_and_asked_for_in_a_list() {
         .json();
     assert_eq!(found["data"].as_array().unwrap().len(), 1);
     assert_eq!(found["data"][0]["external_id"], "mine-2");
-    let nobody = get(&simulator, "/tasks?task_ids=1").await;
-    assert_eq!((nobody.status, &nobody.json()["data"]), (200, &json!([])));
+    let unknown = get(&simulator, "/tasks?task_ids=1").await;
+    assert_eq!((unknown.status, &unknown.json()["data"]), (200, &json!([])));
     let both = get(&simulator, "/tasks").await;
     assert_eq!((both.status, &both.json()["code"]), (400, &json!(1201)));
 }
@@ -316,9 +316,9 @@ async fn a_job_is_found_at_its_path_by_its_account_and_by_the_callers_name() {
     let stranger = "authorization: Bearer sk-other-9999\r\n";
     let got = ask(&simulator, "GET", &format!("{TEXT}/{id}"), stranger, b"").await;
     assert_eq!(got.status, 404);
-    let again = post(&simulator, TEXT, &asked).await;
-    assert_eq!((again.status, &again.json()["code"]), (400, &json!(1201)));
-    assert!(again.text().contains("external_task_id"));
+    let repeated = post(&simulator, TEXT, &asked).await;
+    assert_eq!((repeated.status, &repeated.json()["code"]), (400, &json!(1201)));
+    assert!(repeated.text().contains("external_task_id"));
     assert_eq!(simulator.video_jobs().len(), 1);
     let wrong = ask(&simulator, "DELETE", &format!("{TEXT}/{id}"), BEARER, b"").await;
     assert_eq!((wrong.status, &wrong.json()["code"]), (404, &json!(1202)));
@@ -388,8 +388,8 @@ async fn a_pair_of_keys_signs_for_the_older_design_alone() {
             "{path} {key}"
         );
     }
-    let nobody = ask(&simulator, "POST", TEXT, "", b"{}").await;
-    assert_eq!((nobody.status, &nobody.json()["code"]), (401, &json!(1001)));
+    let unknown = ask(&simulator, "POST", TEXT, "", b"{}").await;
+    assert_eq!((unknown.status, &unknown.json()["code"]), (401, &json!(1001)));
     assert_eq!(simulator.video_jobs().len(), 3);
     assert_eq!(simulator.video_jobs()[0].key, "AK1");
     // Without keys the simulator knows one pair, so that a signature is always checked.

@@ -31,12 +31,12 @@ async fn a_full_lane_and_a_wish_are_told_in_the_vendors_numbers() {
         )
         .await;
         assert_eq!(got.status, status, "{code}");
-        let told = if code == 77 { 1200 } else { code };
-        assert_eq!(got.json()["code"], told);
+        let reported = if code == 77 { 1200 } else { code };
+        assert_eq!(got.json()["code"], reported);
     }
-    let wish = text_job("[[id:f]] [[job:full:1]] [[job:stuck]]");
+    let directive = text_job("[[id:f]] [[job:full:1]] [[job:stuck]]");
     for status in [429, 200] {
-        let got = post(&simulator, TEXT, &wish).await;
+        let got = post(&simulator, TEXT, &directive).await;
         assert_eq!(got.status, status);
     }
     let full = post(&simulator, TURBO_TEXT, &json!({ "prompt": "x" })).await;

@@ -115,21 +115,21 @@ async fn parts_and_heads_are_served() {
     assert_eq!(whole.header("accept-ranges"), Some("bytes"));
     let part = get(&simulator, &file, "range: bytes=4-7\r\n").await;
     assert_eq!((part.status, part.body.as_slice()), (206, &b"ftyp"[..]));
-    let told = format!("bytes 4-7/{length}");
-    assert_eq!(part.header("content-range"), Some(told.as_str()));
+    let reported = format!("bytes 4-7/{length}");
+    assert_eq!(part.header("content-range"), Some(reported.as_str()));
     let end = get(&simulator, &file, "range: bytes=-10\r\n").await;
     assert_eq!(end.body, whole.body[length - 10..]);
     let beyond = get(&simulator, &file, &format!("range: bytes={length}-\r\n")).await;
-    let told = format!("bytes */{length}");
+    let reported = format!("bytes */{length}");
     assert_eq!(
         (beyond.status, beyond.header("content-range")),
-        (416, Some(told.as_str()))
+        (416, Some(reported.as_str()))
     );
     let head = ask(&simulator, "HEAD", &format!("/_media/{file}"), "", b"").await;
-    let told = length.to_string();
+    let reported = length.to_string();
     assert_eq!(
         (head.status, head.header("content-length")),
-        (200, Some(told.as_str()))
+        (200, Some(reported.as_str()))
     );
     assert!(head.body.is_empty());
     let wrong = ask(&simulator, "POST", &format!("/_media/{file}"), "", b"").await;

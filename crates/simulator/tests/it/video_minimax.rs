@@ -42,7 +42,7 @@ fn merged(mut base: Value, more: Value) -> Value {
     base
 }
 
-fn said(text: &str, parts: Value) -> Value {
+fn reply(text: &str, parts: Value) -> Value {
     let mut content = vec![json!({"type": "text", "text": text})];
     content.extend(parts.as_array().unwrap().iter().cloned());
     json!({ "content": content })
@@ -55,9 +55,9 @@ fn image(role: &str) -> Value {
 /// Asks until it is so.
 async fn until(simulator: &Simulator, path: &str, is: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..400 {
-        let told = get(simulator, path).await.json();
-        if is(&told) {
-            return told;
+        let reported = get(simulator, path).await.json();
+        if is(&reported) {
+            return reported;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -78,7 +78,7 @@ async fn a_job_of_the_first_interface_tells_its_file_by_another_question() {
         "{id}"
     );
     let path = format!("/v1/query/video_generation?task_id={id}");
-    let done = until(&simulator, &path, |told| told["status"] == "Success").await;
+    let done = until(&simulator, &path, |reported| reported["status"] == "Success").await;
     assert_eq!(
         (&done["video_width"], &done["video_height"]),
         (&json!(1366), &json!(768))
@@ -148,8 +148,8 @@ async fn the_first_interface_refuses_with_a_number_under_status_200() {
         assert_eq!(got["base_resp"]["status_code"], 0, "{good}");
     }
     assert_eq!(simulator.video_jobs().len(), 3);
-    let nobody = ask(&simulator, "POST", FIRST, "", b"{}").await.json();
-    assert_eq!(nobody["base_resp"]["status_code"], 1004);
+    let unknown = ask(&simulator, "POST", FIRST, "", b"{}").await.json();
+    assert_eq!(unknown["base_resp"]["status_code"], 1004);
 }
 
 #[tokio::test]
@@ -158,15 +158,15 @@ async fn a_job_of_the_second_interface_counts_what_went_in() {
     let clip = json!({"type": "video_url", "role": "reference_video",
         "video_url": {"url": "https://media.example/c.mp4?ms=5800"}});
     let parts = json!([image("reference_image"), image("reference_image"), clip]);
-    let body = merged(h3(said("a fox", parts)), json!({"ratio": null}));
+    let body = merged(h3(reply("a fox", parts)), json!({"ratio": null}));
     let taken = post(&simulator, SECOND, &body).await.json();
     let id = taken["task_id"].as_str().unwrap().to_owned();
     let path = format!("/v2/query/video_generation/{id}");
-    let told = until(&simulator, &path, |told| {
-        told["task"]["status"] == "succeeded"
+    let reported = until(&simulator, &path, |reported| {
+        reported["task"]["status"] == "succeeded"
     })
     .await;
-    let task = &told["task"];
+    let task = &reported["task"];
     assert_eq!(
         task["usage"],
         json!({"total_seconds": 11, "input_seconds": 6, "output_seconds": 5,
@@ -195,10 +195,10 @@ async fn a_job_of_the_second_interface_counts_what_went_in() {
         .await
         .json();
     let id = bare["task_id"].as_str().unwrap();
-    let told = get(&simulator, &format!("/v2/query/video_generation/{id}"))
+    let reported = get(&simulator, &format!("/v2/query/video_generation/{id}"))
         .await
         .json();
-    assert_eq!(told["task"]["resolution"], "2K");
+    assert_eq!(reported["task"]["resolution"], "2K");
 }
 
 #[tokio::test]
@@ -216,12 +216,12 @@ async fn the_second_interface_refuses_by_status() {
         json!({"ratio": "adaptive"}),
         json!({"ratio": "2:1"}),
         json!({"content": []}),
-        said("", json!([])),
-        said("a fox", json!([{"type": "text", "text": "another"}])),
-        said("a fox", json!([frame.clone(), reference.clone()])),
-        said("a fox", json!([frame.clone(), frame.clone()])),
-        said("a fox", json!(vec![reference.clone(); 10])),
-        said(
+        reply("", json!([])),
+        reply("a fox", json!([{"type": "text", "text": "another"}])),
+        reply("a fox", json!([frame.clone(), reference.clone()])),
+        reply("a fox", json!([frame.clone(), frame.clone()])),
+        reply("a fox", json!(vec![reference.clone(); 10])),
+        reply(
             "a fox",
             json!([{"type": "image_url", "image_url": {"url": IMAGE}}]),
         ),
@@ -243,16 +243,16 @@ async fn the_second_interface_refuses_by_status() {
         ("1026", 422, "unprocessable_entity_error"),
         ("1000", 500, "server_error"),
     ] {
-        let body = h3(said(&format!("[[job:refuse:{code}]]"), json!([])));
+        let body = h3(reply(&format!("[[job:refuse:{code}]]"), json!([])));
         let got = post(&simulator, SECOND, &body).await;
         assert_eq!(
             (got.status, &got.json()["error"]["type"]),
             (status, &json!(kind))
         );
     }
-    let nobody = ask(&simulator, "POST", SECOND, "", b"{}").await;
+    let unknown = ask(&simulator, "POST", SECOND, "", b"{}").await;
     assert_eq!(
-        (nobody.status, &nobody.json()["error"]["type"]),
+        (unknown.status, &unknown.json()["error"]["type"]),
         (401, &json!("authorized_error"))
     );
     assert!(simulator.video_jobs().is_empty());
@@ -264,7 +264,7 @@ async fn a_waiting_job_is_stopped_and_a_running_one_is_not() {
     let take = |text: &'static str| {
         let simulator = simulator.clone();
         async move {
-            let body = h3(said(text, json!([])));
+            let body = h3(reply(text, json!([])));
             let taken = post(&simulator, SECOND, &body).await.json();
             format!("{SECOND}/{}", taken["task_id"].as_str().unwrap())
         }
@@ -293,42 +293,42 @@ async fn the_prompt_decides_how_a_job_ends() {
     let taken = post(&simulator, FIRST, &hailuo(json!({"prompt": bad})))
         .await
         .json();
-    let told = until(&simulator, &one(&taken["task_id"]), |told| {
-        told["status"] == "Fail"
+    let reported = until(&simulator, &one(&taken["task_id"]), |reported| {
+        reported["status"] == "Fail"
     })
     .await;
-    assert_eq!(told["base_resp"]["status_code"], 1027);
-    let taken = post(&simulator, SECOND, &h3(said(bad, json!([]))))
+    assert_eq!(reported["base_resp"]["status_code"], 1027);
+    let taken = post(&simulator, SECOND, &h3(reply(bad, json!([]))))
         .await
         .json();
     let path = two(&taken["task_id"]);
-    let told = until(&simulator, &path, |told| told["task"]["status"] == "failed").await;
-    assert_eq!(told["task"]["error"]["code"], "1027");
+    let reported = until(&simulator, &path, |reported| reported["task"]["status"] == "failed").await;
+    assert_eq!(reported["task"]["error"]["code"], "1027");
     let odd = "[[job:wait_ms:0]][[job:stuck]][[job:odd]]";
     let taken = post(&simulator, FIRST, &hailuo(json!({"prompt": odd})))
         .await
         .json();
-    let told = get(&simulator, &one(&taken["task_id"])).await.json();
-    assert_eq!(told["status"], "Polishing");
-    let taken = post(&simulator, SECOND, &h3(said(odd, json!([]))))
+    let reported = get(&simulator, &one(&taken["task_id"])).await.json();
+    assert_eq!(reported["status"], "Polishing");
+    let taken = post(&simulator, SECOND, &h3(reply(odd, json!([]))))
         .await
         .json();
-    let told = get(&simulator, &two(&taken["task_id"])).await.json();
-    assert_eq!(told["task"]["status"], "polishing");
+    let reported = get(&simulator, &two(&taken["task_id"])).await.json();
+    assert_eq!(reported["task"]["status"], "polishing");
 }
 
 #[tokio::test]
 async fn an_answer_can_be_lost_or_never_come_while_the_job_is_taken() {
     let simulator = started().await;
-    for (wish, is_closed) in [("[[job:lost]]", true), ("[[job:silent]]", false)] {
+    for (directive, is_closed) in [("[[job:lost]]", true), ("[[job:silent]]", false)] {
         for (path, body) in [
-            (FIRST, hailuo(json!({ "prompt": wish }))),
-            (SECOND, h3(said(wish, json!([])))),
+            (FIRST, hailuo(json!({ "prompt": directive }))),
+            (SECOND, h3(reply(directive, json!([])))),
         ] {
             let before = simulator.video_jobs().len();
             let mut stream = send_to(&simulator, path, &body).await;
             let got = receive(&mut stream).await;
-            assert_eq!((got.status, got.is_closed), (0, is_closed), "{wish} {path}");
+            assert_eq!((got.status, got.is_closed), (0, is_closed), "{directive} {path}");
             assert_eq!(simulator.video_jobs().len(), before + 1);
         }
     }
@@ -369,6 +369,6 @@ async fn a_full_lane_is_told_as_each_interface_does_and_only_to_its_key() {
         id.as_str().unwrap()
     );
     let head = format!("authorization: Bearer {other}\r\n");
-    let told = ask(&simulator, "GET", &path, &head, b"").await.json();
-    assert_eq!(told["base_resp"]["status_code"], 2013);
+    let reported = ask(&simulator, "GET", &path, &head, b"").await.json();
+    assert_eq!(reported["base_resp"]["status_code"], 2013);
 }

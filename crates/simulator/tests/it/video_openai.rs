@@ -16,18 +16,18 @@ async fn get(simulator: &Simulator, path: &str) -> Response {
 async fn what_is_left_out_is_filled_in_as_the_vendor_does() {
     let simulator = started().await;
     let got = post(&simulator, PATH, &json!({"prompt": "a fox"})).await;
-    let told = got.json();
+    let reported = got.json();
     assert_eq!(got.status, 200);
     assert_eq!(
-        (&told["model"], &told["seconds"]),
+        (&reported["model"], &reported["seconds"]),
         (&json!("sora-2"), &json!("4"))
     );
     assert_eq!(
-        (&told["size"], &told["status"]),
+        (&reported["size"], &reported["status"]),
         (&json!("720x1280"), &json!("queued"))
     );
     assert_eq!(
-        (&told["error"], &told["completed_at"]),
+        (&reported["error"], &reported["completed_at"]),
         (&Value::Null, &Value::Null)
     );
     let jobs = simulator.video_jobs();
@@ -83,16 +83,16 @@ async fn bad_fields_are_refused_by_name() {
 async fn a_file_is_served_once_its_job_is_done() {
     let simulator = started().await;
     let stuck = json!({"prompt": "[[job:wait_ms:0]][[job:stuck]][[job:odd]]"});
-    let told = post(&simulator, PATH, &stuck).await.json();
-    let path = format!("{PATH}/{}", told["id"].as_str().unwrap());
+    let reported = post(&simulator, PATH, &stuck).await.json();
+    let path = format!("{PATH}/{}", reported["id"].as_str().unwrap());
     assert_eq!(get(&simulator, &path).await.json()["status"], "polishing");
     assert_eq!(
         get(&simulator, &format!("{path}/content")).await.status,
         404
     );
     let quick = json!({"prompt": "[[job:wait_ms:0]][[job:ms:0]]"});
-    let told = post(&simulator, PATH, &quick).await.json();
-    let path = format!("{PATH}/{}/content", told["id"].as_str().unwrap());
+    let reported = post(&simulator, PATH, &quick).await.json();
+    let path = format!("{PATH}/{}/content", reported["id"].as_str().unwrap());
     let got = get(&simulator, &path).await;
     assert_eq!(
         (got.status, got.header("content-type")),
@@ -115,11 +115,11 @@ async fn a_file_is_served_once_its_job_is_done() {
 #[tokio::test]
 async fn an_answer_can_be_lost_or_never_come_while_the_job_is_taken() {
     let simulator = started().await;
-    for (wish, is_closed) in [("[[job:lost]]", true), ("[[job:silent]]", false)] {
+    for (directive, is_closed) in [("[[job:lost]]", true), ("[[job:silent]]", false)] {
         let before = simulator.video_jobs().len();
-        let mut stream = send_to(&simulator, PATH, &json!({ "prompt": wish })).await;
+        let mut stream = send_to(&simulator, PATH, &json!({ "prompt": directive })).await;
         let got = receive(&mut stream).await;
-        assert_eq!((got.status, got.is_closed), (0, is_closed), "{wish}");
+        assert_eq!((got.status, got.is_closed), (0, is_closed), "{directive}");
         assert_eq!(simulator.video_jobs().len(), before + 1);
     }
 }

@@ -197,32 +197,32 @@ fn a_default_makes_no_required_parameter_optional_and_is_named() {
 
 #[test]
 fn a_refusal_says_what_would_be_right() {
-    let said = |pair, query| ask(pair, query).unwrap_err();
+    let reply = |pair, query| ask(pair, query).unwrap_err();
     assert!(
-        said(SEARCH, "keyword=a&cursr=1")
+        reply(SEARCH, "keyword=a&cursr=1")
             .message
             .contains("did you mean `cursor`?")
     );
     assert!(
-        said(("douyin", "trending"), "zzzz=1")
+        reply(("douyin", "trending"), "zzzz=1")
             .message
             .contains("it takes none")
     );
-    let refusal = said(CHANNELS, "keyword=a&sort=newest");
+    let refusal = reply(CHANNELS, "keyword=a&sort=newest");
     assert_eq!(refusal.param.as_deref(), Some("sort"));
     assert!(
         refusal.message.contains("latest (1)"),
         "{}",
         refusal.message
     );
-    let shown = said(SEARCH, &format!("{}=1", "x".repeat(5_000)));
+    let shown = reply(SEARCH, &format!("{}=1", "x".repeat(5_000)));
     assert!(shown.message.len() < 400);
 }
 
 fn codes(pair: (&str, &str), query: &str) -> Vec<(String, String, bool)> {
     let notes = ask(pair, query).unwrap().notes();
-    let told = notes.into_iter().filter(|note| note.code.is_some());
-    told.map(|note: FieldNote| {
+    let reported = notes.into_iter().filter(|note| note.code.is_some());
+    reported.map(|note: FieldNote| {
         let code = note.code.clone().unwrap().into_owned();
         let trap = note.is_pitfall();
         (note.field, code, trap)
@@ -234,62 +234,62 @@ fn codes(pair: (&str, &str), query: &str) -> Vec<(String, String, bool)> {
 #[test]
 fn traps_are_told() {
     let none: [(String, String, bool); 0] = [];
-    let told = |field: &str, code: &str, trap| [(field.to_owned(), code.to_owned(), trap)];
+    let reported = |field: &str, code: &str, trap| [(field.to_owned(), code.to_owned(), trap)];
     for (pair, query, expected) in [
         (
             ("wechat_mp", "user-posts"),
             "username=a&page_size=5",
-            told("page_size", "no_effect", true),
+            reported("page_size", "no_effect", true),
         ),
         (
             ("tiktok", "user-posts"),
             "secUid=a&post_item_list_request_type=0",
-            told("post_item_list_request_type", "no_effect", true),
+            reported("post_item_list_request_type", "no_effect", true),
         ),
         (
             ("youtube", "post"),
             "video_id=a&video_url=b",
-            told("video_url", "no_effect", true),
+            reported("video_url", "no_effect", true),
         ),
         (
             ("wechat_channels", "post"),
             "object_id=1&share_url=b",
-            told("share_url", "no_effect", true),
+            reported("share_url", "no_effect", true),
         ),
         (
             ("wechat_channels", "post"),
             "export_id=export/1",
-            told("export_id", "short_lived_id", false),
+            reported("export_id", "short_lived_id", false),
         ),
         (
             CHANNELS,
             "keyword=a&offset=20",
-            told("offset", "cursor_not_offset", true),
+            reported("offset", "cursor_not_offset", true),
         ),
         (
             ("wechat_mp", "search"),
             "keyword=a&offset=20",
-            told("offset", "cursor_not_offset", true),
+            reported("offset", "cursor_not_offset", true),
         ),
         (
             ("wechat_search", "search"),
             "keyword=a&offset=20",
-            told("offset", "cursor_not_offset", true),
+            reported("offset", "cursor_not_offset", true),
         ),
         (
             SEARCH,
             "keyword=a&cursor=10",
-            told("cursor", "page_token_incomplete", false),
+            reported("cursor", "page_token_incomplete", false),
         ),
         (
             ("xiaohongshu", "search"),
             "keyword=a&page=2",
-            told("page", "page_token_incomplete", false),
+            reported("page", "page_token_incomplete", false),
         ),
         (
             ("tiktok", "search"),
             "keyword=a&offset=20",
-            told("offset", "page_token_incomplete", false),
+            reported("offset", "page_token_incomplete", false),
         ),
     ] {
         assert_eq!(codes(pair, query), expected, "{query}");

@@ -11,10 +11,10 @@ use crate::channels::add;
 use crate::test_store::{TestStore, ledger_account};
 
 /// Sets a column to a value and says which constraint was broken, if one was.
-async fn broken(house: &TestStore, table: &str, column: &str, value: &str) -> Option<String> {
+async fn broken(harness: &TestStore, table: &str, column: &str, value: &str) -> Option<String> {
     let statement = format!("UPDATE {table} SET {column} = {value}, revision = revision + 1");
-    let owner = house.db.owner().await;
-    match house.say(&owner, &statement).await {
+    let owner = harness.db.owner().await;
+    match harness.say(&owner, &statement).await {
         Ok(()) => None,
         Err(error) => Some(error.constraint().unwrap_or("none").to_owned()),
     }
@@ -91,24 +91,24 @@ fn limit_edges(column: &'static str, constraint: &'static str) -> Edges {
     edges("app.api_key", column, constraint, &good, &["0", &first])
 }
 
-async fn hold(house: &TestStore, all: Vec<Edges>) {
+async fn hold(harness: &TestStore, all: Vec<Edges>) {
     for edge in all {
         let place = format!("{}.{}", edge.table, edge.column);
         for value in &edge.good {
-            let said = broken(house, edge.table, edge.column, value).await;
-            assert_eq!(said, None, "{place} = {value}");
+            let reply = broken(harness, edge.table, edge.column, value).await;
+            assert_eq!(reply, None, "{place} = {value}");
         }
         for value in &edge.bad {
-            let said = broken(house, edge.table, edge.column, value).await;
-            assert_eq!(said.as_deref(), Some(edge.constraint), "{place} = {value}");
+            let reply = broken(harness, edge.table, edge.column, value).await;
+            assert_eq!(reply.as_deref(), Some(edge.constraint), "{place} = {value}");
         }
     }
 }
 
 #[tokio::test]
 async fn the_account_table_ends_where_the_code_says() {
-    let house = TestStore::new().await;
-    house.account().await;
+    let harness = TestStore::new().await;
+    harness.account().await;
     let table = "app.account";
     let (words, characters) = (LIST_MAX_WORDS, WORD_MAX_CHARACTERS);
     let all = vec![
@@ -136,14 +136,14 @@ async fn the_account_table_ends_where_the_code_says() {
             &["-1", &SHARDS.to_string()],
         ),
     ];
-    hold(&house, all).await;
+    hold(&harness, all).await;
 }
 
 #[tokio::test]
 async fn the_key_table_ends_where_the_code_says() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    house.key(account, None).await;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    harness.key(account, None).await;
     let table = "app.api_key";
     let networks = |count: usize| format!("array_fill('::/0'::cidr, ARRAY[{count}])");
     let bytes = |count: usize| format!("decode(repeat('00', {count}), 'hex')");
@@ -179,13 +179,13 @@ async fn the_key_table_ends_where_the_code_says() {
         limit_edges("tokens_per_minute", "api_key_tokens_bounded"),
         limit_edges("concurrent_calls", "api_key_concurrent_bounded"),
     ];
-    hold(&house, all).await;
+    hold(&harness, all).await;
 }
 
 #[tokio::test]
 async fn the_channel_tables_end_where_the_code_says() {
-    let house = TestStore::new().await;
-    add(&house, "one", 0).await.unwrap();
+    let harness = TestStore::new().await;
+    add(&harness, "one", 0).await.unwrap();
     let (table, below) = ("app.channel", "app.channel_credential");
     let (words, word) = (LIST_MAX_WORDS, WORD_MAX_CHARACTERS);
     let bytes = |count: usize| format!("decode(repeat('00', {count}), 'hex')");
@@ -330,24 +330,24 @@ async fn the_channel_tables_end_where_the_code_says() {
             REASON_MAX_CHARACTERS,
         ),
     ];
-    hold(&house, all).await;
+    hold(&harness, all).await;
 }
 
 // covers: D-2-26
 #[tokio::test]
 async fn an_account_belongs_to_one_group_and_auto_is_not_one() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    let read = house.read_account(account).await;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    let read = harness.read_account(account).await;
     assert_eq!((read.group.as_str(), read.shard.number()), ("default", 63));
     assert!(read.may_use("default") && read.may_use("night") && !read.may_use("vip"));
-    let none = house.say(
-        &house.console,
+    let none = harness.say(
+        &harness.console,
         "UPDATE app.account SET group_name = NULL, revision = revision + 1",
     );
     assert!(none.await.is_err(), "there is always one");
 
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let id = ledger_account(&mut tx).await;
     let new = NewAccount {
         id,
@@ -398,16 +398,16 @@ async fn an_account_belongs_to_one_group_and_auto_is_not_one() {
 
 #[tokio::test]
 async fn an_account_without_a_ledger_is_refused() {
-    let house = TestStore::new().await;
+    let harness = TestStore::new().await;
     let statement = "INSERT INTO app.account (id, name, shard, revision) VALUES (7, 'x', 1, 1)";
-    let refused = house.say(&house.console, statement).await.unwrap_err();
+    let refused = harness.say(&harness.console, statement).await.unwrap_err();
     assert_eq!(refused.constraint(), Some("account_has_a_ledger"));
 }
 
 #[tokio::test]
 async fn a_time_zone_is_an_iana_name_that_the_database_knows() {
-    let house = TestStore::new().await;
-    let mut session = house.console.session().await.unwrap();
+    let harness = TestStore::new().await;
+    let mut session = harness.console.session().await.unwrap();
     for (zone, known) in [
         ("UTC", true),
         ("Europe/Berlin", true),
@@ -416,7 +416,7 @@ async fn a_time_zone_is_an_iana_name_that_the_database_knows() {
         ("", false),
         ("UTC+3", false),
     ] {
-        let said = time_zones::is_known(&mut session, zone).await.unwrap();
-        assert_eq!(said, known, "{zone}");
+        let reply = time_zones::is_known(&mut session, zone).await.unwrap();
+        assert_eq!(reply, known, "{zone}");
     }
 }

@@ -19,7 +19,7 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 /// A channel with everything in it and two credentials.
 pub(crate) async fn add(
-    house: &TestStore,
+    harness: &TestStore,
     name: &str,
     priority: i32,
 ) -> Result<Channel, AddChannelError> {
@@ -52,7 +52,7 @@ pub(crate) async fn add(
         cost: Some(&cost),
         credentials: &[credential("a", b"sealed a"), credential("b", b"sealed b")],
     };
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let done = channels::add(&mut tx, &new).await;
     tx.finish(done).await
 }
@@ -71,11 +71,11 @@ async fn number(database: &Database) -> i64 {
 
 #[tokio::test]
 async fn a_channel_is_read_as_it_was_written_in_the_order_of_priority() {
-    let house = TestStore::new().await;
-    let later = add(&house, "later", 5).await.unwrap();
-    let first = add(&house, "first", 0).await.unwrap();
+    let harness = TestStore::new().await;
+    let later = add(&harness, "later", 5).await.unwrap();
+    let first = add(&harness, "first", 0).await.unwrap();
     assert_eq!((later.revision, first.revision), (1, 2));
-    let data = house.db.connect(Role::Data).await;
+    let data = harness.db.connect(Role::Data).await;
     assert_eq!(list(&data).await, [first.clone(), later]);
 
     assert_eq!(
@@ -93,7 +93,7 @@ async fn a_channel_is_read_as_it_was_written_in_the_order_of_priority() {
     let cost = channels::CostBook::from_json(first.cost.as_ref().unwrap()).unwrap();
     assert_eq!(cost.currency(), "CNY");
 
-    let taken = add(&house, "first", 1).await.unwrap_err();
+    let taken = add(&harness, "first", 1).await.unwrap_err();
     assert!(
         matches!(taken, AddChannelError::NameTaken { .. }),
         "{taken}"
@@ -111,9 +111,9 @@ async fn a_channel_is_read_as_it_was_written_in_the_order_of_priority() {
 
 #[tokio::test]
 async fn a_node_cools_and_pauses_a_credential_and_every_change_takes_a_number() {
-    let house = TestStore::new().await;
-    let channel = add(&house, "one", 0).await.unwrap();
-    let data = house.db.connect(Role::Data).await;
+    let harness = TestStore::new().await;
+    let channel = add(&harness, "one", 0).await.unwrap();
+    let data = harness.db.connect(Role::Data).await;
     let [a, b] = [channel.credentials[0].id, channel.credentials[1].id];
     let until = Timestamp::from_micros(1_900_000_000_000_000);
 
@@ -127,9 +127,9 @@ async fn a_node_cools_and_pauses_a_credential_and_every_change_takes_a_number() 
         Ok(true)
     );
     assert_eq!(channels::pause(&mut tx, b, "again").await, Ok(false));
-    let nobody = CredentialId::new(999);
-    assert_eq!(channels::cool(&mut tx, nobody, until).await, Ok(false));
-    assert_eq!(channels::pause(&mut tx, nobody, "x").await, Ok(false));
+    let unknown = CredentialId::new(999);
+    assert_eq!(channels::cool(&mut tx, unknown, until).await, Ok(false));
+    assert_eq!(channels::pause(&mut tx, unknown, "x").await, Ok(false));
     tx.commit().await.unwrap();
 
     let read = list(&data).await.remove(0);
@@ -144,35 +144,35 @@ async fn a_node_cools_and_pauses_a_credential_and_every_change_takes_a_number() 
 
 #[tokio::test]
 async fn a_channel_is_drained_by_the_console() {
-    let house = TestStore::new().await;
-    let channel = add(&house, "one", 0).await.unwrap();
+    let harness = TestStore::new().await;
+    let channel = add(&harness, "one", 0).await.unwrap();
     for state in [
         ChannelState::Draining,
         ChannelState::Off,
         ChannelState::Active,
     ] {
-        let mut tx = house.console.begin().await.unwrap();
+        let mut tx = harness.console.begin().await.unwrap();
         assert_eq!(
             channels::set_state(&mut tx, channel.id, state).await,
             Ok(true)
         );
         tx.commit().await.unwrap();
-        assert_eq!(list(&house.console).await[0].state, state);
+        assert_eq!(list(&harness.console).await[0].state, state);
     }
-    assert_eq!(list(&house.console).await[0].revision, 4);
-    let mut tx = house.console.begin().await.unwrap();
-    let nobody = ChannelId::new(999);
-    let done = channels::set_state(&mut tx, nobody, ChannelState::Off).await;
+    assert_eq!(list(&harness.console).await[0].revision, 4);
+    let mut tx = harness.console.begin().await.unwrap();
+    let unknown = ChannelId::new(999);
+    let done = channels::set_state(&mut tx, unknown, ChannelState::Off).await;
     assert_eq!(done, Ok(false));
     tx.rollback().await.unwrap();
 }
 
 #[tokio::test]
 async fn each_role_writes_its_columns_and_no_change_goes_without_a_number() {
-    let house = TestStore::new().await;
-    add(&house, "one", 0).await.unwrap();
-    let data = house.db.connect(Role::Data).await;
-    let console = &house.console;
+    let harness = TestStore::new().await;
+    add(&harness, "one", 0).await.unwrap();
+    let data = harness.db.connect(Role::Data).await;
+    let console = &harness.console;
     let forbidden = [
         (&data, "UPDATE app.channel SET state = 'off', revision = 9"),
         (&data, "UPDATE app.channel SET revision = 9"),
@@ -199,7 +199,7 @@ async fn each_role_writes_its_columns_and_no_change_goes_without_a_number() {
         (console, "TRUNCATE app.channel_credential"),
     ];
     for (database, statement) in forbidden {
-        let refused = house.say(database, statement).await;
+        let refused = harness.say(database, statement).await;
         let Err(DbError::Refused { cause, .. }) = refused else {
             panic!("{statement}: {refused:?}");
         };
@@ -210,7 +210,7 @@ async fn each_role_writes_its_columns_and_no_change_goes_without_a_number() {
         (console, "UPDATE app.channel_credential SET disabled = true"),
         (&data, "UPDATE app.channel_credential SET cool_until = NULL"),
     ] {
-        let refused = house.say(database, statement).await.unwrap_err();
+        let refused = harness.say(database, statement).await.unwrap_err();
         assert!(refused.to_string().contains("no node sees it"), "{refused}");
     }
 }

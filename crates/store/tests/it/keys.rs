@@ -7,22 +7,22 @@ use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use crate::test_store::TestStore;
 
-async fn revoke(house: &TestStore, key: KeyId) -> RevokeAnswer {
-    let mut tx = house.console.begin().await.unwrap();
+async fn revoke(harness: &TestStore, key: KeyId) -> RevokeAnswer {
+    let mut tx = harness.console.begin().await.unwrap();
     let done = keys::revoke(&mut tx, key).await;
     tx.finish(done).await.unwrap()
 }
 
-async fn state(house: &TestStore, key: KeyId) -> KeyState {
-    let mut session = house.console.session().await.unwrap();
+async fn state(harness: &TestStore, key: KeyId) -> KeyState {
+    let mut session = harness.console.session().await.unwrap();
     let now = trunkline_db::database_now(&mut session).await.unwrap();
     let found = keys::find(&mut session, key).await.unwrap();
     found.unwrap().state(now)
 }
 
 /// Every row of every table of ours, as text. Bytes are in it as hexadecimal digits.
-async fn everything(house: &TestStore) -> String {
-    let owner = house.db.owner().await;
+async fn everything(harness: &TestStore) -> String {
+    let owner = harness.db.owner().await;
     let mut session = owner.session().await.unwrap();
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT format('%I.%I', schemaname, tablename) FROM pg_catalog.pg_tables
@@ -51,14 +51,14 @@ fn hex(bytes: &[u8]) -> String {
 // covers: D-1-13, D-1-17
 #[tokio::test]
 async fn a_key_is_kept_only_as_its_sha_256() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    let made = house.key(account, None).await;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    let made = harness.key(account, None).await;
     let plain = made.plain.reveal();
     assert!(plain.starts_with("sk-tl-"));
     assert_eq!(ApiKey::parse(plain).unwrap().shard().number(), 63);
 
-    let kept = everything(&house).await;
+    let kept = everything(&harness).await;
     let secret = &plain[8..51];
     for part in [
         plain,
@@ -82,8 +82,8 @@ async fn a_key_is_kept_only_as_its_sha_256() {
 
 #[tokio::test]
 async fn a_row_carries_the_whole_policy() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
     let asked = PolicyFields {
         group: KeyGroup::Named("night".to_owned()),
@@ -100,9 +100,9 @@ async fn a_row_carries_the_whole_policy() {
         zero_retention: true,
         expires_at: Some(Timestamp::from_micros(4_000_000_000_123_456)),
     };
-    let made = house.make(account, None, asked.clone()).await.unwrap();
+    let made = harness.make(account, None, asked.clone()).await.unwrap();
     assert_eq!(made.key.policy.fields(), &asked);
-    let mut session = house.console.session().await.unwrap();
+    let mut session = harness.console.session().await.unwrap();
     let found = keys::find(&mut session, made.key.id).await.unwrap();
     assert_eq!(found.as_ref(), Some(&made.key));
     let listed = keys::list(&mut session, account, None, 10).await.unwrap();
@@ -111,10 +111,10 @@ async fn a_row_carries_the_whole_policy() {
 
 #[tokio::test]
 async fn a_parent_of_another_account_is_refused_by_the_code_and_by_the_table() {
-    let house = TestStore::new().await;
-    let (mine, other) = (house.account().await, house.account().await);
-    let parent = house.key(other, None).await.key.id;
-    let refused = house
+    let harness = TestStore::new().await;
+    let (mine, other) = (harness.account().await, harness.account().await);
+    let parent = harness.key(other, None).await.key.id;
+    let refused = harness
         .make(mine, Some(parent), PolicyFields::default())
         .await;
     assert_eq!(
@@ -124,9 +124,9 @@ async fn a_parent_of_another_account_is_refused_by_the_code_and_by_the_table() {
             parent
         }
     );
-    let forced = house
+    let forced = harness
         .say(
-            &house.console,
+            &harness.console,
             &format!(
                 "INSERT INTO app.api_key (account_id, parent_id, name, key_hash, hint, revision)
                  VALUES ({mine}, {parent}, 'x', decode(repeat('00', 32), 'hex'), 'x', 1)"
@@ -139,21 +139,21 @@ async fn a_parent_of_another_account_is_refused_by_the_code_and_by_the_table() {
 
 #[tokio::test]
 async fn a_key_below_another_is_as_narrow_in_the_row_itself() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
     let narrow = PolicyFields {
         models: Some(vec!["a".to_owned()]),
         strict: true,
         ..PolicyFields::default()
     };
-    let parent = house.make(account, None, narrow.clone()).await.unwrap();
-    let silent = house.key(account, Some(parent.key.id)).await;
+    let parent = harness.make(account, None, narrow.clone()).await.unwrap();
+    let silent = harness.key(account, Some(parent.key.id)).await;
     assert_eq!(silent.key.policy.fields(), &narrow);
     let wider = PolicyFields {
         models: Some(vec!["b".to_owned()]),
         ..PolicyFields::default()
     };
-    let refused = house.make(account, Some(parent.key.id), wider).await;
+    let refused = harness.make(account, Some(parent.key.id), wider).await;
     assert!(
         matches!(
             &refused,
@@ -168,22 +168,22 @@ async fn a_key_below_another_is_as_narrow_in_the_row_itself() {
 
 #[tokio::test]
 async fn a_group_that_the_account_is_not_allowed_is_refused() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
     let of = |group: KeyGroup| PolicyFields {
         group,
         ..PolicyFields::default()
     };
     for group in ["default", "night"] {
-        let made = house.make(account, None, of(KeyGroup::Named(group.to_owned())));
+        let made = harness.make(account, None, of(KeyGroup::Named(group.to_owned())));
         assert_eq!(
             made.await.unwrap().key.policy.fields().group.word(),
             Some(group)
         );
     }
-    let auto = house.make(account, None, of(KeyGroup::Auto)).await.unwrap();
+    let auto = harness.make(account, None, of(KeyGroup::Auto)).await.unwrap();
     assert_eq!(auto.key.policy.fields().group, KeyGroup::Auto);
-    let refused = house.make(account, None, of(KeyGroup::Named("vip".to_owned())));
+    let refused = harness.make(account, None, of(KeyGroup::Named("vip".to_owned())));
     let refused = refused.await.unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -193,53 +193,53 @@ async fn a_group_that_the_account_is_not_allowed_is_refused() {
 
 #[tokio::test]
 async fn no_key_is_issued_for_a_missing_or_closed_account_or_a_past_expiry() {
-    let house = TestStore::new().await;
-    let nobody = AccountId::new(7);
-    let refused = house.make(nobody, None, PolicyFields::default()).await;
-    assert_eq!(refused.unwrap_err(), CreateKeyError::UnknownAccount(nobody));
-    let account = house.account().await;
+    let harness = TestStore::new().await;
+    let unknown = AccountId::new(7);
+    let refused = harness.make(unknown, None, PolicyFields::default()).await;
+    assert_eq!(refused.unwrap_err(), CreateKeyError::UnknownAccount(unknown));
+    let account = harness.account().await;
     let over = PolicyFields {
         expires_at: Some(Timestamp::from_micros(1)),
         ..PolicyFields::default()
     };
-    let refused = house.make(account, None, over).await.unwrap_err();
+    let refused = harness.make(account, None, over).await.unwrap_err();
     let past = FieldError {
         field: "expires_at",
         problem: Problem::Past,
     };
     assert_eq!(refused, CreateKeyError::Field(past));
     let close = "UPDATE app.account SET closed_at = app.now(), revision = revision + 1";
-    house.say(&house.console, close).await.unwrap();
-    let refused = house.make(account, None, PolicyFields::default()).await;
+    harness.say(&harness.console, close).await.unwrap();
+    let refused = harness.make(account, None, PolicyFields::default()).await;
     assert_eq!(refused.unwrap_err(), CreateKeyError::AccountClosed(account));
 }
 
 #[tokio::test]
 async fn revoking_a_key_takes_the_keys_below_it_along_for_good() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    let top = house.key(account, None).await.key.id;
-    let middle = house.key(account, Some(top)).await.key.id;
-    let bottom = house.key(account, Some(middle)).await.key.id;
-    let beside = house.key(account, None).await.key.id;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    let top = harness.key(account, None).await.key.id;
+    let middle = harness.key(account, Some(top)).await.key.id;
+    let bottom = harness.key(account, Some(middle)).await.key.id;
+    let beside = harness.key(account, None).await.key.id;
     assert_eq!(
-        revoke(&house, middle).await,
+        revoke(&harness, middle).await,
         RevokeAnswer::Done {
             keys: vec![middle, bottom]
         }
     );
-    assert_eq!(revoke(&house, middle).await, RevokeAnswer::Before);
+    assert_eq!(revoke(&harness, middle).await, RevokeAnswer::Before);
     assert_eq!(
-        revoke(&house, top).await,
+        revoke(&harness, top).await,
         RevokeAnswer::Done { keys: vec![top] }
     );
     assert_eq!(
-        revoke(&house, KeyId::new(9_999)).await,
+        revoke(&harness, KeyId::new(9_999)).await,
         RevokeAnswer::UnknownKey
     );
-    assert_eq!(state(&house, bottom).await, KeyState::Revoked);
-    assert_eq!(state(&house, beside).await, KeyState::Live);
-    let refused = house
+    assert_eq!(state(&harness, bottom).await, KeyState::Revoked);
+    assert_eq!(state(&harness, beside).await, KeyState::Live);
+    let refused = harness
         .make(account, Some(middle), PolicyFields::default())
         .await;
     assert_eq!(
@@ -250,26 +250,26 @@ async fn revoking_a_key_takes_the_keys_below_it_along_for_good() {
         }
     );
     let undo = "UPDATE app.api_key SET revoked_at = NULL, revision = revision + 100";
-    let refused = house.say(&house.console, undo).await.unwrap_err();
+    let refused = harness.say(&harness.console, undo).await.unwrap_err();
     assert!(refused.to_string().contains("stays revoked"), "{refused}");
 }
 
 #[tokio::test]
 async fn a_key_is_over_at_its_end_by_the_databases_clock() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    let mut session = house.console.session().await.unwrap();
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    let mut session = harness.console.session().await.unwrap();
     let now = trunkline_db::database_now(&mut session).await.unwrap();
     drop(session);
     let brief = PolicyFields {
         expires_at: Some(now.plus_seconds(3_600)),
         ..PolicyFields::default()
     };
-    let key = house.make(account, None, brief).await.unwrap().key.id;
-    assert_eq!(state(&house, key).await, KeyState::Live);
-    house.db.shift_clock(3_600).await;
-    assert_eq!(state(&house, key).await, KeyState::Expired);
-    let refused = house
+    let key = harness.make(account, None, brief).await.unwrap().key.id;
+    assert_eq!(state(&harness, key).await, KeyState::Live);
+    harness.db.shift_clock(3_600).await;
+    assert_eq!(state(&harness, key).await, KeyState::Expired);
+    let refused = harness
         .make(account, Some(key), PolicyFields::default())
         .await;
     assert!(refused.unwrap_err().to_string().ends_with("it is expired"));

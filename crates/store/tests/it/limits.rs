@@ -23,8 +23,8 @@ fn limit(account: Option<AccountId>, name: &str, rates: Rates) -> RateLimit {
     }
 }
 
-async fn set(house: &TestStore, limit: &RateLimit) -> Result<(), SetLimitError> {
-    let mut tx = house.console.begin().await.unwrap();
+async fn set(harness: &TestStore, limit: &RateLimit) -> Result<(), SetLimitError> {
+    let mut tx = harness.console.begin().await.unwrap();
     let done = limits::set(&mut tx, limit).await;
     match done {
         Ok(()) => tx.commit().await.map_err(SetLimitError::from),
@@ -34,8 +34,8 @@ async fn set(house: &TestStore, limit: &RateLimit) -> Result<(), SetLimitError> 
 
 #[tokio::test]
 async fn a_limit_is_set_changed_and_removed_and_every_change_has_a_number() {
-    let house = TestStore::new().await;
-    let data = house.db.connect(Role::Data).await;
+    let harness = TestStore::new().await;
+    let data = harness.db.connect(Role::Data).await;
     let number = async || {
         let mut session = data.session().await.unwrap();
         revision::current(&mut session, limits::TOPIC)
@@ -44,14 +44,14 @@ async fn a_limit_is_set_changed_and_removed_and_every_change_has_a_number() {
     };
     assert_eq!(number().await, 0);
     let first = limit(None, "a", rates(Some(1), None));
-    set(&house, &first).await.unwrap();
+    set(&harness, &first).await.unwrap();
     let changed = limit(None, "a", rates(None, Some(2)));
-    set(&house, &changed).await.unwrap();
+    set(&harness, &changed).await.unwrap();
     assert_eq!(number().await, 2);
     let mut session = data.session().await.unwrap();
     assert_eq!(limits::list(&mut session).await.unwrap(), [changed]);
     drop(session);
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let gone = limits::remove(&mut tx, None, (Scope::Model, "a")).await;
     assert!(tx.finish(gone).await.unwrap());
     assert_eq!(number().await, 3);
@@ -61,20 +61,20 @@ async fn a_limit_is_set_changed_and_removed_and_every_change_has_a_number() {
 
 #[tokio::test]
 async fn a_limit_without_a_value_or_a_subject_is_refused() {
-    let house = TestStore::new().await;
-    let refused = set(&house, &limit(None, "a", rates(None, None))).await;
+    let harness = TestStore::new().await;
+    let refused = set(&harness, &limit(None, "a", rates(None, None))).await;
     assert_eq!(refused, Err(SetLimitError::Nothing));
-    let nobody = AccountId::new(987_654_321);
-    let refused = set(&house, &limit(Some(nobody), "a", rates(Some(1), None))).await;
-    assert_eq!(refused, Err(SetLimitError::UnknownAccount(nobody)));
+    let unknown = AccountId::new(987_654_321);
+    let refused = set(&harness, &limit(Some(unknown), "a", rates(Some(1), None))).await;
+    assert_eq!(refused, Err(SetLimitError::UnknownAccount(unknown)));
     for wrong in [
         limit(None, "a", rates(Some(0), None)),
         limit(None, "", rates(Some(1), None)),
     ] {
-        let refused = set(&house, &wrong).await;
+        let refused = set(&harness, &wrong).await;
         assert!(matches!(refused, Err(SetLimitError::Field(_))), "{wrong:?}");
     }
-    let data = house.db.connect(Role::Data).await;
+    let data = harness.db.connect(Role::Data).await;
     let mut tx = data.begin().await.unwrap();
     let written = limits::set(&mut tx, &limit(None, "a", rates(Some(1), None))).await;
     assert!(written.is_err(), "the data plane only reads");

@@ -16,8 +16,8 @@ const TABLES: [&str; 6] = [
     "sign_in_attempt",
 ];
 
-async fn is_forbidden(house: &TestStore, database: &trunkline_db::Database, statement: &str) {
-    let refused = house.say(database, statement).await;
+async fn is_forbidden(harness: &TestStore, database: &trunkline_db::Database, statement: &str) {
+    let refused = harness.say(database, statement).await;
     let Err(DbError::Refused { cause, .. }) = refused else {
         panic!("{statement}: {refused:?}");
     };
@@ -26,21 +26,21 @@ async fn is_forbidden(house: &TestStore, database: &trunkline_db::Database, stat
 
 #[tokio::test]
 async fn the_data_plane_can_do_nothing_with_people() {
-    let house = TestStore::new().await;
-    let data = house.db.connect(DbRole::Data).await;
+    let harness = TestStore::new().await;
+    let data = harness.db.connect(DbRole::Data).await;
     for table in TABLES {
         for statement in [
             format!("SELECT FROM app.{table}"),
             format!("DELETE FROM app.{table}"),
         ] {
-            is_forbidden(&house, &data, &statement).await;
+            is_forbidden(&harness, &data, &statement).await;
         }
     }
 }
 
 #[tokio::test]
 async fn the_console_deletes_no_person_and_changes_no_owner_of_a_session() {
-    let house = TestStore::new().await;
+    let harness = TestStore::new().await;
     for statement in [
         "DELETE FROM app.person",
         "UPDATE app.person SET email = 'x@y'",
@@ -52,15 +52,15 @@ async fn the_console_deletes_no_person_and_changes_no_owner_of_a_session() {
         "UPDATE app.person_token SET person_id = 1",
         "UPDATE app.person_token SET expires_at = app.now()",
     ] {
-        is_forbidden(&house, &house.console, statement).await;
+        is_forbidden(&harness, &harness.console, statement).await;
     }
 }
 
 /// Which constraint a column's value breaks, if one.
-async fn broken(house: &TestStore, table: &str, set: &str) -> Option<String> {
-    let owner = house.db.owner().await;
+async fn broken(harness: &TestStore, table: &str, set: &str) -> Option<String> {
+    let owner = harness.db.owner().await;
     let statement = format!("UPDATE app.{table} SET {set}");
-    match house.say(&owner, &statement).await {
+    match harness.say(&owner, &statement).await {
         Ok(()) => None,
         Err(error) => Some(error.constraint().unwrap_or("none").to_owned()),
     }
@@ -68,9 +68,9 @@ async fn broken(house: &TestStore, table: &str, set: &str) -> Option<String> {
 
 #[tokio::test]
 async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    let mut tx = house.console.begin().await.unwrap();
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    let mut tx = harness.console.begin().await.unwrap();
     let new = NewPerson {
         email: "ada@example.com",
         name: "Ada",
@@ -79,8 +79,8 @@ async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
         is_operator: false,
     };
     let person = people::create_person(&mut tx, &new).await.unwrap().unwrap();
-    let again = people::create_person(&mut tx, &new).await.unwrap();
-    assert_eq!(again, None, "an address is one person's");
+    let repeated = people::create_person(&mut tx, &new).await.unwrap();
+    assert_eq!(repeated, None, "an address is one person's");
     people::add_member(&mut tx, account, person, Role::Owner)
         .await
         .unwrap();
@@ -98,14 +98,14 @@ async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
 
     let email = |characters: usize| format!("email = repeat('a', {}) || '@b'", characters - 2);
     assert_eq!(
-        broken(&house, "person", &email(EMAIL_MIN_CHARACTERS)).await,
+        broken(&harness, "person", &email(EMAIL_MIN_CHARACTERS)).await,
         None
     );
     assert_eq!(
-        broken(&house, "person", &email(EMAIL_MAX_CHARACTERS)).await,
+        broken(&harness, "person", &email(EMAIL_MAX_CHARACTERS)).await,
         None
     );
-    let long = broken(&house, "person", &email(EMAIL_MAX_CHARACTERS + 1)).await;
+    let long = broken(&harness, "person", &email(EMAIL_MAX_CHARACTERS + 1)).await;
     assert_eq!(long.as_deref(), Some("person_email_bounded"));
     for wrong in [
         "'Ada@example.com'",
@@ -114,31 +114,31 @@ async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
         "'äda@b'",
         "'@@@'",
     ] {
-        let said = broken(&house, "person", &format!("email = {wrong}")).await;
-        assert_eq!(said.as_deref(), Some("person_email_is_one"), "{wrong}");
+        let reply = broken(&harness, "person", &format!("email = {wrong}")).await;
+        assert_eq!(reply.as_deref(), Some("person_email_is_one"), "{wrong}");
     }
-    let said = broken(&house, "person", "password_hash = 'plain text'").await;
-    assert_eq!(said.as_deref(), Some("person_password_is_argon2id"));
+    let reply = broken(&harness, "person", "password_hash = 'plain text'").await;
+    assert_eq!(reply.as_deref(), Some("person_password_is_argon2id"));
     let agent = |characters: usize| format!("agent = repeat('ü', {characters})");
     assert_eq!(
-        broken(&house, "sign_in", &agent(AGENT_MAX_CHARACTERS)).await,
+        broken(&harness, "sign_in", &agent(AGENT_MAX_CHARACTERS)).await,
         None
     );
-    let said = broken(&house, "sign_in", &agent(AGENT_MAX_CHARACTERS + 1)).await;
-    assert_eq!(said.as_deref(), Some("sign_in_bounded"));
+    let reply = broken(&harness, "sign_in", &agent(AGENT_MAX_CHARACTERS + 1)).await;
+    assert_eq!(reply.as_deref(), Some("sign_in_bounded"));
     for role in Role::ALL {
         let set = format!("role = '{}'", role.word());
-        assert_eq!(broken(&house, "member", &set).await, None, "{set}");
+        assert_eq!(broken(&harness, "member", &set).await, None, "{set}");
     }
-    let said = broken(&house, "member", "role = 'god'").await;
-    assert_eq!(said.as_deref(), Some("member_role"));
+    let reply = broken(&harness, "member", "role = 'god'").await;
+    assert_eq!(reply.as_deref(), Some("member_role"));
 }
 
 #[tokio::test]
 async fn the_audit_sees_an_organisation_without_an_owner() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    let mut tx = house.console.begin().await.unwrap();
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    let mut tx = harness.console.begin().await.unwrap();
     let new = NewPerson {
         email: "vera@example.com",
         name: "Vera",
@@ -152,5 +152,5 @@ async fn the_audit_sees_an_organisation_without_an_owner() {
         .unwrap();
     tx.commit().await.unwrap();
     let seen = "SELECT account_id::text FROM app.audit_organisation_without_owner";
-    assert_eq!(house.db.ask(seen).await, [account.number().to_string()]);
+    assert_eq!(harness.db.ask(seen).await, [account.number().to_string()]);
 }

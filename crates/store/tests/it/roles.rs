@@ -4,37 +4,37 @@ use trunkline_db::{Database, DbError, Role};
 
 use crate::test_store::TestStore;
 
-async fn is_forbidden(house: &TestStore, database: &Database, statement: &str) {
-    let refused = house.say(database, statement).await;
+async fn is_forbidden(harness: &TestStore, database: &Database, statement: &str) {
+    let refused = harness.say(database, statement).await;
     let Err(DbError::Refused { cause, .. }) = refused else {
         panic!("{statement}: {refused:?}");
     };
     assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}: {cause}");
 }
 
-async fn is_refused(house: &TestStore, database: &Database, statement: &str, text: &str) {
-    let refused = house.say(database, statement).await.unwrap_err();
+async fn is_refused(harness: &TestStore, database: &Database, statement: &str, text: &str) {
+    let refused = harness.say(database, statement).await.unwrap_err();
     assert!(refused.to_string().contains(text), "{statement}: {refused}");
 }
 
 #[tokio::test]
 async fn the_data_plane_creates_child_keys_and_changes_no_policy_and_no_owner() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    house.key(account, None).await;
-    let data = house.db.connect(Role::Data).await;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    harness.key(account, None).await;
+    let data = harness.db.connect(Role::Data).await;
     for statement in [
         "SELECT key_hash, models FROM app.api_key",
         "SELECT group_name FROM app.account",
         "UPDATE app.account SET aliases = '{\"a\": \"b\"}', revision = 9",
     ] {
-        house.say(&data, statement).await.unwrap();
+        harness.say(&data, statement).await.unwrap();
     }
     let orphan = "INSERT INTO app.api_key (account_id, name, key_hash, hint, revision)
          SELECT account_id, 'x', decode(repeat('00', 32), 'hex'), 'x', 9 FROM app.api_key";
-    is_refused(&house, &data, orphan, "makes keys below keys").await;
+    is_refused(&harness, &data, orphan, "makes keys below keys").await;
     let silent = "UPDATE app.api_key SET key_hash = decode(repeat('00', 32), 'hex'), revision = 9";
-    is_refused(&house, &data, silent, "keeps the hash").await;
+    is_refused(&harness, &data, silent, "keeps the hash").await;
     for statement in [
         "UPDATE app.api_key SET models = NULL, revision = 9",
         "UPDATE app.api_key SET addresses = NULL, revision = 9",
@@ -47,35 +47,35 @@ async fn the_data_plane_creates_child_keys_and_changes_no_policy_and_no_owner() 
         "INSERT INTO app.api_key (account_id, name, key_hash, hint, deleted_at, revision)
          SELECT account_id, 'x', decode(repeat('00', 32), 'hex'), 'x', app.now(), 9 FROM app.api_key",
     ] {
-        is_forbidden(&house, &data, statement).await;
+        is_forbidden(&harness, &data, statement).await;
     }
 }
 
 #[tokio::test]
 async fn the_console_cannot_change_a_keys_owner_and_no_role_deletes_keys() {
-    let house = TestStore::new().await;
-    let account = house.account().await;
-    house.key(account, None).await;
+    let harness = TestStore::new().await;
+    let account = harness.account().await;
+    harness.key(account, None).await;
     let silent = "UPDATE app.api_key SET key_hash = decode(repeat('00', 32), 'hex'), revision = 9";
-    is_refused(&house, &house.console, silent, "keeps the hash").await;
+    is_refused(&harness, &harness.console, silent, "keeps the hash").await;
     for statement in [
         "UPDATE app.api_key SET account_id = 1, revision = 9",
         "UPDATE app.api_key SET parent_id = 1, revision = 9",
         "UPDATE app.account SET shard = 1, revision = 9",
         "UPDATE app.account SET id = 1, revision = 9",
     ] {
-        is_forbidden(&house, &house.console, statement).await;
+        is_forbidden(&harness, &harness.console, statement).await;
     }
     let allowed = "UPDATE app.api_key SET disabled_at = app.now(), revision = 9";
-    house.say(&house.console, allowed).await.unwrap();
+    harness.say(&harness.console, allowed).await.unwrap();
     for role in [Role::Console, Role::Data] {
-        let database = house.db.connect(role).await;
+        let database = harness.db.connect(role).await;
         for statement in [
             "DELETE FROM app.api_key",
             "DELETE FROM app.account",
             "TRUNCATE app.api_key",
         ] {
-            is_forbidden(&house, &database, statement).await;
+            is_forbidden(&harness, &database, statement).await;
         }
     }
 }

@@ -38,8 +38,8 @@ async fn number(database: &Database) -> i64 {
 }
 
 /// Rows of a view that must have none.
-async fn found_by_audit(house: &TestStore, view: &str) -> i64 {
-    let audit = house.db.connect(Role::Audit).await;
+async fn found_by_audit(harness: &TestStore, view: &str) -> i64 {
+    let audit = harness.db.connect(Role::Audit).await;
     let mut session = audit.session().await.unwrap();
     let text = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM app.{view}"));
     sqlx::query_scalar(text)
@@ -50,10 +50,10 @@ async fn found_by_audit(house: &TestStore, view: &str) -> i64 {
 
 #[tokio::test]
 async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers() {
-    let house = TestStore::new().await;
-    let data = house.db.connect(Role::Data).await;
+    let harness = TestStore::new().await;
+    let data = harness.db.connect(Role::Data).await;
     assert!(pause(&data, "search", "its path is gone", PausedBy::Gateway).await);
-    assert!(pause(&house.console, "post", "a dispute", PausedBy::Operator).await);
+    assert!(pause(&harness.console, "post", "a dispute", PausedBy::Operator).await);
     let held = paused(&data).await;
     let shown: Vec<_> = held
         .iter()
@@ -68,13 +68,13 @@ async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers()
         "in one order on every host"
     );
     assert!(
-        resume(&house.console, "search", "it is back")
+        resume(&harness.console, "search", "it is back")
             .await
             .unwrap()
     );
     assert_eq!(paused(&data).await, held[..1]);
-    let told = events(&data, 10).await;
-    let shown: Vec<_> = told
+    let reported = events(&data, 10).await;
+    let shown: Vec<_> = reported
         .iter()
         .map(|one| (one.number, one.action, one.reason.as_str(), one.by))
         .collect();
@@ -91,59 +91,59 @@ async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers()
             ),
         ]
     );
-    assert_eq!(told[1].at, held[0].paused_at);
+    assert_eq!(reported[1].at, held[0].paused_at);
     assert_eq!(
-        (told[0].platform.as_str(), told[0].capability.as_str()),
+        (reported[0].platform.as_str(), reported[0].capability.as_str()),
         ("douyin", "search")
     );
-    assert_eq!(events(&data, 1).await, told[..1]);
-    assert_eq!(events(&data, 0).await, told[..1], "one at least");
+    assert_eq!(events(&data, 1).await, reported[..1]);
+    assert_eq!(events(&data, 0).await, reported[..1], "one at least");
     assert_eq!(number(&data).await, 3);
     assert_eq!(
-        found_by_audit(&house, "audit_pause_and_event_disagree").await,
+        found_by_audit(&harness, "audit_pause_and_event_disagree").await,
         0
     );
 }
 
 #[tokio::test]
 async fn the_first_reason_stays_and_what_changes_nothing_takes_no_number() {
-    let house = TestStore::new().await;
-    assert!(!resume(&house.console, "search", "").await.unwrap());
-    assert_eq!(number(&house.console).await, 0);
-    assert!(pause(&house.console, "search", "first", PausedBy::Operator).await);
-    assert!(!pause(&house.console, "search", "second", PausedBy::Gateway).await);
-    assert_eq!(paused(&house.console).await[0].reason, "first");
-    assert_eq!(number(&house.console).await, 1);
-    assert_eq!(events(&house.console, 10).await.len(), 1);
+    let harness = TestStore::new().await;
+    assert!(!resume(&harness.console, "search", "").await.unwrap());
+    assert_eq!(number(&harness.console).await, 0);
+    assert!(pause(&harness.console, "search", "first", PausedBy::Operator).await);
+    assert!(!pause(&harness.console, "search", "second", PausedBy::Gateway).await);
+    assert_eq!(paused(&harness.console).await[0].reason, "first");
+    assert_eq!(number(&harness.console).await, 1);
+    assert_eq!(events(&harness.console, 10).await.len(), 1);
     let long = "x".repeat(REASON_MAX_CHARACTERS + 1);
-    assert!(resume(&house.console, "search", &long).await.unwrap());
-    assert!(pause(&house.console, "search", " \n", PausedBy::Operator).await);
-    let told = events(&house.console, 2).await;
-    assert_eq!(told[0].reason, "no reason was given");
-    assert_eq!(told[1].reason.chars().count(), REASON_MAX_CHARACTERS);
-    assert!(told[1].reason.ends_with('…'));
+    assert!(resume(&harness.console, "search", &long).await.unwrap());
+    assert!(pause(&harness.console, "search", " \n", PausedBy::Operator).await);
+    let reported = events(&harness.console, 2).await;
+    assert_eq!(reported[0].reason, "no reason was given");
+    assert_eq!(reported[1].reason.chars().count(), REASON_MAX_CHARACTERS);
+    assert!(reported[1].reason.ends_with('…'));
 }
 
 #[tokio::test]
 async fn of_two_concurrent_pauses_one_takes_effect() {
-    let house = TestStore::new().await;
-    let data = house.db.connect(Role::Data).await;
+    let harness = TestStore::new().await;
+    let data = harness.db.connect(Role::Data).await;
     let (one, two) = tokio::join!(
         pause(&data, "search", "one", PausedBy::Gateway),
-        pause(&house.console, "search", "two", PausedBy::Operator)
+        pause(&harness.console, "search", "two", PausedBy::Operator)
     );
     assert!(one != two, "{one} {two}");
     assert_eq!(events(&data, 10).await.len(), 1);
     assert_eq!(
-        found_by_audit(&house, "audit_pause_and_event_disagree").await,
+        found_by_audit(&harness, "audit_pause_and_event_disagree").await,
         0
     );
 }
 
 #[tokio::test]
 async fn a_node_may_pause_and_not_resume_and_no_role_edits() {
-    let house = TestStore::new().await;
-    let data = house.db.connect(Role::Data).await;
+    let harness = TestStore::new().await;
+    let data = harness.db.connect(Role::Data).await;
     pause(&data, "search", "gone", PausedBy::Gateway).await;
     let refused = resume(&data, "search", "").await.unwrap_err();
     let DbError::Refused { cause, .. } = &refused else {
@@ -153,23 +153,23 @@ async fn a_node_may_pause_and_not_resume_and_no_role_edits() {
     for (database, statement) in [
         (&data, "DELETE FROM app.social_pause"),
         (&data, "UPDATE app.social_pause SET reason = 'x'"),
-        (&house.console, "UPDATE app.social_pause SET reason = 'x'"),
-        (&house.console, "UPDATE app.social_event SET reason = 'x'"),
-        (&house.console, "DELETE FROM app.social_event"),
-        (&house.console, "TRUNCATE app.social_event"),
+        (&harness.console, "UPDATE app.social_pause SET reason = 'x'"),
+        (&harness.console, "UPDATE app.social_event SET reason = 'x'"),
+        (&harness.console, "DELETE FROM app.social_event"),
+        (&harness.console, "TRUNCATE app.social_event"),
     ] {
-        let refused = house.say(database, statement).await;
+        let refused = harness.say(database, statement).await;
         let Err(DbError::Refused { cause, .. }) = refused else {
             panic!("{statement}: {refused:?}");
         };
         assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}");
     }
-    let owner = house.db.owner().await;
+    let owner = harness.db.owner().await;
     for statement in [
         "UPDATE app.social_pause SET reason = 'x'",
         "DELETE FROM app.social_event",
     ] {
-        let refused = house.say(&owner, statement).await;
+        let refused = harness.say(&owner, statement).await;
         assert!(
             refused.is_err(),
             "the trigger stops the owner too: {statement}"
@@ -180,27 +180,27 @@ async fn a_node_may_pause_and_not_resume_and_no_role_edits() {
 
 #[tokio::test]
 async fn the_audit_finds_a_pause_without_its_event_and_an_unassigned_number() {
-    let house = TestStore::new().await;
+    let harness = TestStore::new().await;
     let forged = "INSERT INTO app.social_pause (platform, capability, reason, actor, revision)
         VALUES ('douyin', 'search', 'x', 'operator', 7)";
-    house.say(&house.console, forged).await.unwrap();
+    harness.say(&harness.console, forged).await.unwrap();
     for view in [
         "audit_pause_and_event_disagree",
         "audit_revision_never_issued",
     ] {
-        assert_eq!(found_by_audit(&house, view).await, 1, "{view}");
+        assert_eq!(found_by_audit(&harness, view).await, 1, "{view}");
     }
     let event =
         "INSERT INTO app.social_event (revision, platform, capability, action, reason, actor)
         VALUES (8, 'zhihu', 'post', 'paused', 'x', 'gateway')";
-    house.say(&house.console, event).await.unwrap();
-    let disagree = found_by_audit(&house, "audit_pause_and_event_disagree").await;
+    harness.say(&harness.console, event).await.unwrap();
+    let disagree = found_by_audit(&harness, "audit_pause_and_event_disagree").await;
     assert_eq!(disagree, 2, "paused by its event, sold by its row");
 }
 
 #[tokio::test]
 async fn the_tables_end_where_the_code_says() {
-    let house = TestStore::new().await;
+    let harness = TestStore::new().await;
     let reason = |characters: usize| format!("repeat('ü', {characters})");
     let [last, first] = [REASON_MAX_CHARACTERS, REASON_MAX_CHARACTERS + 1].map(reason);
     let good = [
@@ -236,7 +236,7 @@ async fn the_tables_end_where_the_code_says() {
             if (*constraint, table) == ("action_known", "social_pause") {
                 continue;
             }
-            let refused = house.say(&house.console, &statement).await.unwrap_err();
+            let refused = harness.say(&harness.console, &statement).await.unwrap_err();
             let expected = format!("{table}_{constraint}");
             assert_eq!(refused.constraint(), Some(expected.as_str()), "{statement}");
             broken.push(expected);
@@ -248,7 +248,7 @@ async fn the_tables_end_where_the_code_says() {
         "INSERT INTO app.social_event (revision, platform, capability, action, reason, actor)
          SELECT n, {platform}, {capability}, {action}, {reason}, {by} FROM generate_series(1, 1001) AS n"
     );
-    house.say(&house.console, &fits).await.unwrap();
+    harness.say(&harness.console, &fits).await.unwrap();
     let most = usize::try_from(EVENTS_MAX_ROWS).unwrap();
-    assert_eq!(events(&house.console, i64::MAX).await.len(), most);
+    assert_eq!(events(&harness.console, i64::MAX).await.len(), most);
 }

@@ -69,8 +69,8 @@ impl TestStore {
     pub(crate) async fn say(&self, database: &Database, statement: &str) -> Result<(), DbError> {
         let mut session = database.session().await.unwrap();
         let text = sqlx::AssertSqlSafe(statement.to_owned());
-        let said = sqlx::raw_sql(text).execute(&mut *session).await;
-        said.map(|_| ()).map_err(DbError::from)
+        let reply = sqlx::raw_sql(text).execute(&mut *session).await;
+        reply.map(|_| ()).map_err(DbError::from)
     }
 }
 

@@ -17,9 +17,9 @@ fn record(name: &str) -> Value {
     record
 }
 
-async fn import(house: &TestStore, record: &Value) -> Result<Imported, ImportError> {
+async fn import(harness: &TestStore, record: &Value) -> Result<Imported, ImportError> {
     let workflow = Workflow::read(&record.to_string()).unwrap();
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let done = workflows::import(&mut tx, workflow).await;
     tx.finish(done).await
 }
@@ -38,16 +38,16 @@ fn slugs(versions: &[Version]) -> Vec<&str> {
 
 #[tokio::test]
 async fn versions_follow_one_another_and_the_newest_one_counts() {
-    let house = TestStore::new().await;
+    let harness = TestStore::new().await;
     let mut text = record("clip");
-    let first = import(&house, &text).await.unwrap();
+    let first = import(&harness, &text).await.unwrap();
     assert_eq!((first.how, first.version.revision), (Transition::First, 1));
     text["title"] = json!("Another \u{1} title");
     text["contract_status"] = json!("contract_locked_not_executable");
-    let second = import(&house, &text).await.unwrap();
+    let second = import(&harness, &text).await.unwrap();
     assert_eq!((second.how, second.version.revision), (Transition::Kept, 2));
 
-    let data = house.db.connect(Role::Data).await;
+    let data = harness.db.connect(Role::Data).await;
     let mut session = data.session().await.unwrap();
     let found = workflows::find(&mut session, "clip").await.unwrap();
     assert_eq!(found.as_ref(), Some(&second.version));
@@ -57,14 +57,14 @@ async fn versions_follow_one_another_and_the_newest_one_counts() {
         std::slice::from_ref(&second.version)
     );
 
-    let again = import(&house, &text).await.unwrap();
+    let repeated = import(&harness, &text).await.unwrap();
     assert_eq!(
-        (again.how, again.version),
+        (repeated.how, repeated.version),
         (Transition::Same, second.version)
     );
-    assert_eq!(versions(&house).await, 2);
+    assert_eq!(versions(&harness).await, 2);
     text["executor_query"]["selection_policy"] = json!("fastest");
-    let fallen = import(&house, &text).await.unwrap();
+    let fallen = import(&harness, &text).await.unwrap();
     assert_eq!(fallen.how, Transition::FellBack);
     let stored = page(&data, "", 10).await;
     let stored = stored[0].workflow.record();
@@ -75,8 +75,8 @@ async fn versions_follow_one_another_and_the_newest_one_counts() {
     );
 }
 
-async fn versions(house: &TestStore) -> i64 {
-    let mut session = house.console.session().await.unwrap();
+async fn versions(harness: &TestStore) -> i64 {
+    let mut session = harness.console.session().await.unwrap();
     sqlx::query_scalar("SELECT count(*) FROM app.workflow_version")
         .fetch_one(&mut *session)
         .await
@@ -85,32 +85,32 @@ async fn versions(house: &TestStore) -> i64 {
 
 #[tokio::test]
 async fn a_wrong_move_keeps_nothing_and_takes_no_number() {
-    let house = TestStore::new().await;
-    import(&house, &record("clip")).await.unwrap();
+    let harness = TestStore::new().await;
+    import(&harness, &record("clip")).await.unwrap();
     let mut jumped = record("clip");
     jumped["contract_status"] = json!("verified");
-    let refused = import(&house, &jumped).await.unwrap_err();
+    let refused = import(&harness, &jumped).await.unwrap_err();
     assert!(matches!(refused, ImportError::Move(_)), "{refused}");
     let mut moved = record("clip");
     moved["slug"] = json!("other");
-    let refused = import(&house, &moved).await.unwrap_err();
+    let refused = import(&harness, &moved).await.unwrap_err();
     assert!(
         matches!(refused, ImportError::OtherSlug { .. }),
         "{refused}"
     );
-    assert_eq!(versions(&house).await, 1);
-    let mut session = house.console.session().await.unwrap();
+    assert_eq!(versions(&harness).await, 1);
+    let mut session = harness.console.session().await.unwrap();
     let number = revision::current(&mut session, workflows::TOPIC).await;
     assert_eq!(number, Ok(1));
 }
 
 #[tokio::test]
 async fn pages_go_through_the_slugs_in_the_order_of_their_bytes() {
-    let house = TestStore::new().await;
+    let harness = TestStore::new().await;
     for name in ["b", "a1", "a-b", "a", "ab"] {
-        import(&house, &record(name)).await.unwrap();
+        import(&harness, &record(name)).await.unwrap();
     }
-    let data = house.db.connect(Role::Data).await;
+    let data = harness.db.connect(Role::Data).await;
     assert_eq!(slugs(&page(&data, "", 3).await), ["a", "a-b", "a1"]);
     assert_eq!(slugs(&page(&data, "a1", 3).await), ["ab", "b"]);
     assert_eq!(slugs(&page(&data, "b", 3).await), [""; 0]);
@@ -118,20 +118,20 @@ async fn pages_go_through_the_slugs_in_the_order_of_their_bytes() {
 
 #[tokio::test]
 async fn two_imports_at_once_take_turns() {
-    let house = TestStore::new().await;
-    import(&house, &record("clip")).await.unwrap();
+    let harness = TestStore::new().await;
+    import(&harness, &record("clip")).await.unwrap();
     let mut locked = record("clip");
     locked["contract_status"] = json!("contract_locked_not_executable");
     let mut other = locked.clone();
     other["title"] = json!("Other");
-    let (one, two) = tokio::join!(import(&house, &locked), import(&house, &other));
+    let (one, two) = tokio::join!(import(&harness, &locked), import(&harness, &other));
     let mut numbers = [one.unwrap().version.revision, two.unwrap().version.revision];
     numbers.sort_unstable();
     assert_eq!(numbers, [2, 3]);
 }
 
 /// Writes a row with a column of it changed.
-async fn insert(house: &TestStore, columns: [&str; 4], record: &Value) -> Result<(), DbError> {
+async fn insert(harness: &TestStore, columns: [&str; 4], record: &Value) -> Result<(), DbError> {
     let [slug, contract, binding, digest] = columns;
     let text = record.to_string().replace('\'', "''");
     let statement = format!(
@@ -139,13 +139,13 @@ async fn insert(house: &TestStore, columns: [&str; 4], record: &Value) -> Result
              (slug, revision, workflow_id, contract_status, binding_status, semantic_digest, record)
          VALUES ('{slug}', 1, '{slug}', '{contract}', '{binding}', decode('{digest}', 'hex'), '{text}')"
     );
-    house.say(&house.console, &statement).await
+    harness.say(&harness.console, &statement).await
 }
 
 // covers: G-3.3-01, G-3.3-02
 #[tokio::test]
 async fn the_table_refuses_what_no_record_may_say() {
-    let house = TestStore::new().await;
+    let harness = TestStore::new().await;
     let digest = "00".repeat(32);
     let with = |contract: &str, binding: &str| {
         let mut record = record("clip");
@@ -190,7 +190,7 @@ async fn the_table_refuses_what_no_record_may_say() {
         ),
         (["clip", draft, only, &digest], large, "record_bounded"),
     ] {
-        let refused = insert(&house, columns, &record).await.unwrap_err();
+        let refused = insert(&harness, columns, &record).await.unwrap_err();
         let DbError::Refused {
             constraint: name, ..
         } = &refused
@@ -209,7 +209,7 @@ async fn the_table_refuses_what_no_record_may_say() {
         for binding in ["unavailable", "contract_only_not_executable", "verified"] {
             assert!(Workflow::read(&with(contract, binding).to_string()).is_ok());
             let written = insert(
-                &house,
+                &harness,
                 ["clip", contract, binding, &digest],
                 &with(contract, binding),
             )
@@ -220,7 +220,7 @@ async fn the_table_refuses_what_no_record_may_say() {
                 contradiction,
                 "{contract} {binding}: {written:?}"
             );
-            delete_all(&house);
+            delete_all(&harness);
         }
     }
     for fourth in [with("approved", only), with(draft, "ready")] {
@@ -230,13 +230,13 @@ async fn the_table_refuses_what_no_record_may_say() {
 
 #[tokio::test]
 async fn the_bounds_of_the_table_are_those_of_the_reader() {
-    let house = TestStore::new().await;
+    let harness = TestStore::new().await;
     let digest = "00".repeat(32);
     let write = async |record: &Value| {
         let slug = record["slug"].as_str().unwrap();
         let columns = ["draft_unverified", "contract_only_not_executable"];
-        let written = insert(&house, [slug, columns[0], columns[1], &digest], record).await;
-        delete_all(&house);
+        let written = insert(&harness, [slug, columns[0], columns[1], &digest], record).await;
+        delete_all(&harness);
         let read = Workflow::read(&record.to_string());
         (written.is_ok(), read.is_ok())
     };
@@ -255,8 +255,8 @@ async fn the_bounds_of_the_table_are_those_of_the_reader() {
 }
 
 /// Nobody may; a superuser who takes the trigger away can.
-fn delete_all(house: &TestStore) {
-    let url = house.db.superuser_url();
+fn delete_all(harness: &TestStore) {
+    let url = harness.db.superuser_url();
     let text = "ALTER TABLE app.workflow_version DISABLE TRIGGER workflow_version_is_append_only;
          DELETE FROM app.workflow_version;
          ALTER TABLE app.workflow_version ENABLE TRIGGER workflow_version_is_append_only;";
@@ -269,9 +269,9 @@ fn delete_all(house: &TestStore) {
 
 #[tokio::test]
 async fn a_version_is_written_by_the_console_only_and_never_changed() {
-    let house = TestStore::new().await;
-    import(&house, &record("clip")).await.unwrap();
-    let data = house.db.connect(Role::Data).await;
+    let harness = TestStore::new().await;
+    import(&harness, &record("clip")).await.unwrap();
+    let data = harness.db.connect(Role::Data).await;
     let change = "UPDATE app.workflow_version SET contract_status = 'verified'";
     let copy = "INSERT INTO app.workflow_version (slug, revision, workflow_id, contract_status,
              binding_status, semantic_digest, record)
@@ -280,22 +280,22 @@ async fn a_version_is_written_by_the_console_only_and_never_changed() {
     for (database, statement) in [
         (&data, copy),
         (&data, change),
-        (&house.console, change),
-        (&house.console, "DELETE FROM app.workflow_version"),
-        (&house.console, "TRUNCATE app.workflow_version"),
+        (&harness.console, change),
+        (&harness.console, "DELETE FROM app.workflow_version"),
+        (&harness.console, "TRUNCATE app.workflow_version"),
     ] {
-        let refused = house.say(database, statement).await.unwrap_err();
+        let refused = harness.say(database, statement).await.unwrap_err();
         let DbError::Refused { cause, .. } = &refused else {
             panic!("{refused}");
         };
         assert_eq!(cause.code.as_deref(), Some("42501"), "{statement}");
     }
-    house
+    harness
         .say(&data, "SELECT record FROM app.workflow_version")
         .await
         .unwrap();
 
-    let audit = house.db.connect(Role::Audit).await;
+    let audit = harness.db.connect(Role::Audit).await;
     let broken = async || {
         let mut session = audit.session().await.unwrap();
         let rows =
@@ -306,6 +306,6 @@ async fn a_version_is_written_by_the_console_only_and_never_changed() {
         rows.len()
     };
     assert_eq!(broken().await, 0);
-    house.say(&house.console, copy).await.unwrap();
+    harness.say(&harness.console, copy).await.unwrap();
     assert_eq!(broken().await, 1, "nobody gave the number 9");
 }

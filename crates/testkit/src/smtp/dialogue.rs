@@ -67,7 +67,7 @@ fn dialogue(
     loop {
         let line = hear(stream, shared)?;
         let verb = line.to_ascii_uppercase();
-        let manners = *lock(&shared.manners);
+        let behaviour = *lock(&shared.behaviour);
         if verb.starts_with("EHLO") || verb.starts_with("HELO") {
             let offers = if is_private {
                 "250 AUTH PLAIN LOGIN"
@@ -82,7 +82,7 @@ fn dialogue(
         } else if !is_private && verb != "QUIT" {
             say(stream, "530 5.7.0 must issue STARTTLS first")?;
         } else if let Some(login) = line.strip_prefix("AUTH PLAIN ") {
-            let reply = if manners == SmtpBehaviour::NoLogin {
+            let reply = if behaviour == SmtpBehaviour::NoLogin {
                 "535 5.7.8 who are you"
             } else {
                 lock(&shared.logins).push(login.to_owned());
@@ -94,7 +94,7 @@ fn dialogue(
             say(stream, "250 ok")?;
         } else if verb.starts_with("RCPT TO:") {
             to = address(&line);
-            let reply = match manners {
+            let reply = match behaviour {
                 SmtpBehaviour::PutOff => "451 4.3.0 later",
                 SmtpBehaviour::Refuse => "550 5.1.1 nobody of that name: the letter was rejected",
                 SmtpBehaviour::Take | SmtpBehaviour::NoLogin | SmtpBehaviour::Hang | SmtpBehaviour::DropAfterData => {
@@ -103,14 +103,14 @@ fn dialogue(
             };
             say(stream, reply)?;
         } else if verb == "DATA" {
-            if manners == SmtpBehaviour::Hang {
+            if behaviour == SmtpBehaviour::Hang {
                 wait_for_the_end(stream, shared)?;
                 return Ok(Next::Over);
             }
             say(stream, "354 go on")?;
-            let data = letter(stream, shared)?;
+            let data = email(stream, shared)?;
             lock(&shared.mails).push(Mail::new(&from, &to, &data));
-            if manners == SmtpBehaviour::DropAfterData {
+            if behaviour == SmtpBehaviour::DropAfterData {
                 return Ok(Next::Over);
             }
             say(stream, "250 taken")?;
@@ -134,7 +134,7 @@ fn address(line: &str) -> String {
 }
 
 /// The lines of a letter up to a lone dot.
-fn letter(stream: &mut dyn Talk, shared: &Shared) -> io::Result<String> {
+fn email(stream: &mut dyn Talk, shared: &Shared) -> io::Result<String> {
     let mut data = String::new();
     loop {
         let line = hear(stream, shared)?;

@@ -68,7 +68,7 @@ async fn carry(
     let (from_server, to_server) = server.split();
     let traps = Traps {
         shared,
-        said: Mutex::new(TransactionLog::default()),
+        log: Mutex::new(TransactionLog::default()),
     };
     tokio::select! {
         end = pump(from_client, to_server, Side::Client, &traps, signal.clone()) => end,
@@ -79,24 +79,24 @@ async fn carry(
 /// The wire's trap, as one connection sees it.
 struct Traps<'a> {
     shared: &'a Shared,
-    said: Mutex<TransactionLog>,
+    log: Mutex<TransactionLog>,
 }
 
 // === impl Traps ===
 
 impl Traps<'_> {
     fn hear(&self, message: &[u8]) {
-        self.said().hear(message);
+        self.log().hear(message);
     }
 
     /// Whether a commit on this connection, now, springs the trap.
     fn spring(&self, trap: u8) -> bool {
         let of = self.shared.lock_of().clone();
-        of.is_none_or(|words| self.said().has(&words)) && self.shared.springs(trap)
+        of.is_none_or(|words| self.log().has(&words)) && self.shared.springs(trap)
     }
 
-    fn said(&self) -> std::sync::MutexGuard<'_, TransactionLog> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn log(&self) -> std::sync::MutexGuard<'_, TransactionLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -115,9 +115,9 @@ fn is_commit(side: Side, message: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn message(letter: u8, body: &[u8]) -> Vec<u8> {
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(body.len() + LENGTH_BYTES).unwrap();
-        [&[letter][..], &length.to_be_bytes(), body].concat()
+        [&[tag][..], &length.to_be_bytes(), body].concat()
     }
 
     fn cut(side: Side, stream: &[u8], piece: usize) -> Vec<Frame> {

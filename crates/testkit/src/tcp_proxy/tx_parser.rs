@@ -42,22 +42,22 @@ impl TransactionLog {
 mod tests {
     use super::*;
 
-    fn message(letter: u8, body: &[u8]) -> Vec<u8> {
-        [&[letter, 0, 0, 0, 0][..], body].concat()
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        [&[tag, 0, 0, 0, 0][..], body].concat()
     }
 
     #[test]
     fn a_statement_counts_for_its_own_transaction_and_for_no_later_one() {
-        let mut said = TransactionLog::default();
-        said.hear(&message(b'P', b"s1\0INSERT INTO a\0\0\0"));
-        said.hear(&message(b'P', b"s2\0UPDATE b\0\0\0"));
-        assert!(!said.has("INTO a"), "prepared is not run");
-        said.hear(&message(b'Q', b"BEGIN\0"));
-        said.hear(&message(b'B', b"\0s1\0\0\0"));
-        assert!(said.has("INTO a") && !said.has("UPDATE b"));
-        said.hear(&message(b'Q', b"BEGIN READ WRITE\0"));
-        assert!(!said.has("INTO a"));
-        said.hear(&message(b'B', b"\0s2\0\0\0"));
-        assert!(said.has("UPDATE b"), "prepared in an earlier one");
+        let mut log = TransactionLog::default();
+        log.hear(&message(b'P', b"s1\0INSERT INTO a\0\0\0"));
+        log.hear(&message(b'P', b"s2\0UPDATE b\0\0\0"));
+        assert!(!log.has("INTO a"), "prepared is not run");
+        log.hear(&message(b'Q', b"BEGIN\0"));
+        log.hear(&message(b'B', b"\0s1\0\0\0"));
+        assert!(log.has("INTO a") && !log.has("UPDATE b"));
+        log.hear(&message(b'Q', b"BEGIN READ WRITE\0"));
+        assert!(!log.has("INTO a"));
+        log.hear(&message(b'B', b"\0s2\0\0\0"));
+        assert!(log.has("UPDATE b"), "prepared in an earlier one");
     }
 }

@@ -121,8 +121,8 @@ fn start_runner(run_id: &str) -> Child {
 fn nothing_is_left_when_the_runner_is_killed() {
     let run_id = format!("killed-{:016x}", u64::from_be_bytes(random_bytes()));
     let mut runner = start_runner(&run_id);
-    let said = BufReader::new(runner.stdout.take().unwrap());
-    let held: String = said
+    let log = BufReader::new(runner.stdout.take().unwrap());
+    let held: String = log
         .lines()
         .map_while(Result::ok)
         .find_map(|line| Some(line.split_once("holding ")?.1.to_owned()))

@@ -77,8 +77,8 @@ async fn a_line_to_nats_can_be_refused() {
     wire.refuse();
     assert!(dial(nats.url_through(&wire)).await.is_none());
     wire.pass();
-    let again = dial(nats.url_through(&wire)).await.unwrap();
-    assert!(publish(&again).await);
+    let repeated = dial(nats.url_through(&wire)).await.unwrap();
+    assert!(publish(&repeated).await);
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use trunkline_testkit::{NetNamespace, HostBridge, FaultProxy, privileged};
 const SOON: Duration = Duration::from_secs(5);
 
 /// Whether somebody on the island reaches this address.
-fn reaches(island: &NetNamespace, address: SocketAddr) -> bool {
-    let [first, rest @ ..] = island.words();
+fn reaches(netns: &NetNamespace, address: SocketAddr) -> bool {
+    let [first, rest @ ..] = netns.words();
     let script = format!("exec 3<>/dev/tcp/{}/{}", address.ip(), address.port());
     let done = Command::new(first)
         .args(rest)
@@ -25,23 +25,23 @@ async fn a_network_namespace_is_cut_off_by_its_link_and_comes_back() {
     if !privileged().await {
         return;
     }
-    let island = NetNamespace::make();
+    let netns = NetNamespace::make();
     let engine = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mainland = HostBridge::take();
-    let wire = FaultProxy::on(mainland.address(), engine.local_addr().unwrap());
-    let address = SocketAddr::new(mainland.address(), wire.port());
-    assert!(reaches(&island, address));
+    let host_bridge = HostBridge::take();
+    let wire = FaultProxy::on(host_bridge.address(), engine.local_addr().unwrap());
+    let address = SocketAddr::new(host_bridge.address(), wire.port());
+    assert!(reaches(&netns, address));
     assert!(
-        !reaches(&island, engine.local_addr().unwrap()),
+        !reaches(&netns, engine.local_addr().unwrap()),
         "the loopback is its own"
     );
-    island.cut_off();
-    assert!(!reaches(&island, address));
+    netns.cut_off();
+    assert!(!reaches(&netns, address));
     let other = NetNamespace::make();
     assert!(reaches(&other, address), "another cable is another cable");
-    island.join();
+    netns.join();
     let began = std::time::Instant::now();
-    while !reaches(&island, address) {
+    while !reaches(&netns, address) {
         assert!(began.elapsed() < SOON, "the cable is in again");
     }
     assert!(TcpStream::connect(address).is_ok());

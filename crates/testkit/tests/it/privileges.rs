@@ -47,17 +47,17 @@ fn a_plain_user_runs_privileged_tests_or_they_are_skipped_and_fail_in_ci() {
     fs::set_permissions(&report, Permissions::from_mode(0o666)).unwrap();
 
     let ran = run_as_plain_user(&folder, &report, "");
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let log = String::from_utf8_lossy(&ran.stdout).into_owned();
     let skipped = String::from_utf8(fs::read(&report).unwrap()).unwrap();
     assert!(ran.status.success(), "{ran:?}");
-    assert!(said.contains("1 passed"), "{said}");
-    assert_eq!(said.contains("skipped: "), !skipped.is_empty(), "{said}");
+    assert!(log.contains("1 passed"), "{log}");
+    assert_eq!(log.contains("skipped: "), !skipped.is_empty(), "{log}");
     if !skipped.is_empty() {
         // This kernel lets no plain user make namespaces.
         assert!(skipped.contains(&format!("{TEST}: a plain user may not")));
         let in_ci = run_as_plain_user(&folder, &report, "true");
         assert!(!in_ci.status.success(), "{in_ci:?}");
     }
-    println!("as a plain user: {said}");
+    println!("as a plain user: {log}");
     fs::remove_dir_all(&folder).unwrap();
 }

@@ -71,6 +71,6 @@ async fn a_line_to_redis_can_be_cut() {
     drop(count(&mut connection).await.unwrap_err());
     assert!(dial(redis.url_through(&wire)).await.is_err());
     wire.pass();
-    let mut again = dial(redis.url_through(&wire)).await.unwrap();
-    assert_eq!(count(&mut again).await.unwrap(), 2);
+    let mut repeated = dial(redis.url_through(&wire)).await.unwrap();
+    assert_eq!(count(&mut repeated).await.unwrap(), 2);
 }

@@ -30,7 +30,7 @@ fn frames() -> Vec<u8> {
 }
 
 /// An answer in frames, in pieces of a length that ends in the middle of things.
-fn told(frames: &[u8]) -> ScriptedAnswer {
+fn scripted(frames: &[u8]) -> ScriptedAnswer {
     ScriptedAnswer {
         content_type: FRAMES,
         pieces: frames.chunks(37).map(Bytes::copy_from_slice).collect(),
@@ -40,7 +40,7 @@ fn told(frames: &[u8]) -> ScriptedAnswer {
 
 #[tokio::test]
 async fn an_answer_in_frames_is_read_as_server_sent_events() {
-    let server = Recording::start(told(&frames())).await;
+    let server = Recording::start(scripted(&frames())).await;
     let client = Client::new(LONG).unwrap();
     let ask = || {
         call(
@@ -85,7 +85,7 @@ async fn a_truncated_or_broken_frame_is_an_error_after_the_good_ones() {
         (&all[..last], "the event stream ended inside a frame"),
         (&damaged, "a frame of the event stream is damaged"),
     ] {
-        let server = Recording::start(told(bytes)).await;
+        let server = Recording::start(scripted(bytes)).await;
         let asked = call(&server.at("/"), Protocol::Http1);
         let mut answer = client.send(asked).await.unwrap();
         let mut events = Vec::new();
@@ -141,13 +141,13 @@ async fn what_arrives_is_what_was_signed() {
 
     let came = server.came().remove(0);
     let host = came.headers["host"].to_str().unwrap();
-    let mut again = call(&format!("http://{host}{}", came.path), Protocol::Http1);
-    again.body = came.body.clone().into();
+    let mut repeated = call(&format!("http://{host}{}", came.path), Protocol::Http1);
+    repeated.body = came.body.clone().into();
     for name in ["content-type", "x-amz-date", "x-amz-security-token"] {
         let value = came.headers[name].clone();
-        again.headers.insert(name, value);
+        repeated.headers.insert(name, value);
     }
-    let made = opened.headers(&client, &again, NOW).await.unwrap();
+    let made = opened.headers(&client, &repeated, NOW).await.unwrap();
     let signed = made
         .iter()
         .find(|(name, _)| name == "authorization")

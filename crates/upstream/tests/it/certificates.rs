@@ -100,6 +100,6 @@ fn openssl(folder: &Path, words: &[&OsStr]) {
         .current_dir(folder)
         .output()
         .expect("openssl is there: run just setup");
-    let said = String::from_utf8_lossy(&made.stderr);
-    assert!(made.status.success(), "{said}");
+    let reply = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{reply}");
 }

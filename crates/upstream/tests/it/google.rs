@@ -31,7 +31,7 @@ fn token(text: &str, seconds: u64) -> ScriptedAnswer {
     ScriptedAnswer::json(200, &body.to_string())
 }
 
-async fn house() -> GoogleSetup {
+async fn setup() -> GoogleSetup {
     let key = KeyPair::generate(KeySize::Rsa2048).unwrap();
     let der: Pkcs8V1Der<'_> = key.as_der().unwrap();
     let lines = STANDARD.encode(der.as_ref());
@@ -87,9 +87,9 @@ impl GoogleSetup {
 
 #[tokio::test]
 async fn the_assertion_is_signed_with_issuer_scope_and_expiry() {
-    let house = house().await;
-    assert_eq!(house.shown(NOW).await.unwrap(), "Bearer ya29.canary-1");
-    let came = house.tokens.came();
+    let setup = setup().await;
+    assert_eq!(setup.shown(NOW).await.unwrap(), "Bearer ya29.canary-1");
+    let came = setup.tokens.came();
     assert_eq!((came.len(), came[0].path.as_str()), (1, "/token"));
     assert_eq!(
         came[0].headers["content-type"],
@@ -100,7 +100,7 @@ async fn the_assertion_is_signed_with_issuer_scope_and_expiry() {
     let assertion = body.strip_prefix(begin).unwrap();
     let (signed, signature) = assertion.rsplit_once('.').unwrap();
     let public =
-        UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, house.key.public_key().as_ref());
+        UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, setup.key.public_key().as_ref());
     let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
     public.verify(signed.as_bytes(), &signature).unwrap();
     assert!(public.verify(b"another text", &signature).is_err());
@@ -115,7 +115,7 @@ async fn the_assertion_is_signed_with_issuer_scope_and_expiry() {
     let expected = json!({
         "iss": EMAIL,
         "scope": "https://www.googleapis.com/auth/cloud-platform",
-        "aud": house.tokens.at("/token"),
+        "aud": setup.tokens.at("/token"),
         "iat": 1_794_745_845,
         "exp": 1_794_749_445,
     });
@@ -124,27 +124,27 @@ async fn the_assertion_is_signed_with_issuer_scope_and_expiry() {
 
 #[tokio::test]
 async fn a_token_is_kept_until_five_minutes_before_its_end() {
-    let house = house().await;
+    let setup = setup().await;
     let first = "Bearer ya29.canary-1";
-    assert_eq!(house.shown(NOW).await.unwrap(), first);
-    house.tokens.tell(token("ya29.canary-2", 3_600));
-    assert_eq!(house.shown(NOW.plus_seconds(3_299)).await.unwrap(), first);
-    assert_eq!(house.exchanges(), 1);
+    assert_eq!(setup.shown(NOW).await.unwrap(), first);
+    setup.tokens.tell(token("ya29.canary-2", 3_600));
+    assert_eq!(setup.shown(NOW.plus_seconds(3_299)).await.unwrap(), first);
+    assert_eq!(setup.exchanges(), 1);
     let later = NOW.plus_seconds(3_300);
-    assert_eq!(house.shown(later).await.unwrap(), "Bearer ya29.canary-2");
-    assert_eq!(house.exchanges(), 2);
+    assert_eq!(setup.shown(later).await.unwrap(), "Bearer ya29.canary-2");
+    assert_eq!(setup.exchanges(), 2);
 }
 
 #[tokio::test]
 async fn calls_that_come_together_make_one_exchange() {
-    let house = house().await;
+    let setup = setup().await;
     // Even if the token lives too short to be kept.
     let slow = ScriptedAnswer {
         after: Duration::from_millis(100),
         ..token("ya29.canary-1", 60)
     };
-    house.tokens.tell(slow);
-    let mut calls: Vec<_> = (0..50).map(|_| Box::pin(house.shown(NOW))).collect();
+    setup.tokens.tell(slow);
+    let mut calls: Vec<_> = (0..50).map(|_| Box::pin(setup.shown(NOW))).collect();
     for one in &mut calls {
         let polled = tokio::time::timeout(Duration::ZERO, one).await;
         assert!(polled.is_err(), "it waits");
@@ -152,20 +152,20 @@ async fn calls_that_come_together_make_one_exchange() {
     for one in calls {
         assert_eq!(one.await.unwrap(), "Bearer ya29.canary-1");
     }
-    assert_eq!(house.exchanges(), 1);
+    assert_eq!(setup.exchanges(), 1);
 }
 
 #[tokio::test]
 async fn without_a_token_nothing_is_sent_and_the_next_call_tries_again() {
-    let house = house().await;
+    let setup = setup().await;
     let refusal =
         r#"{"error":"invalid_grant","error_description":"canary: Invalid JWT Signature."}"#;
     let refused = ScriptedAnswer {
         after: Duration::from_millis(100),
         ..ScriptedAnswer::json(400, refusal)
     };
-    house.tokens.tell(refused);
-    let mut calls: Vec<_> = (0..20).map(|_| Box::pin(house.shown(NOW))).collect();
+    setup.tokens.tell(refused);
+    let mut calls: Vec<_> = (0..20).map(|_| Box::pin(setup.shown(NOW))).collect();
     for one in &mut calls {
         assert!(tokio::time::timeout(Duration::ZERO, one).await.is_err());
     }
@@ -173,8 +173,8 @@ async fn without_a_token_nothing_is_sent_and_the_next_call_tries_again() {
         let words = "the service account got no token: status 400, invalid_grant";
         assert_eq!(one.await, Err(SendError::NotSent(words.to_owned())));
     }
-    assert_eq!(house.exchanges(), 1, "who waited shares the failure");
-    for (told, words) in [
+    assert_eq!(setup.exchanges(), 1, "who waited shares the failure");
+    for (scripted, words) in [
         (
             ScriptedAnswer::json(200, "{\"error\":\"canary\"}"),
             "an answer without a token",
@@ -184,52 +184,52 @@ async fn without_a_token_nothing_is_sent_and_the_next_call_tries_again() {
             "status 500, without a known reason",
         ),
     ] {
-        house.tokens.tell(told);
-        let Err(SendError::NotSent(said)) = house.shown(NOW).await else {
+        setup.tokens.tell(scripted);
+        let Err(SendError::NotSent(reply)) = setup.shown(NOW).await else {
             panic!("it was sent");
         };
-        assert!(said.ends_with(words), "{said}");
+        assert!(reply.ends_with(words), "{reply}");
     }
-    house.tokens.tell(token("ya29.canary-3", 3_600));
-    assert_eq!(house.shown(NOW).await.unwrap(), "Bearer ya29.canary-3");
-    assert_eq!(house.exchanges(), 4);
+    setup.tokens.tell(token("ya29.canary-3", 3_600));
+    assert_eq!(setup.shown(NOW).await.unwrap(), "Bearer ya29.canary-3");
+    assert_eq!(setup.exchanges(), 4);
 }
 
 #[tokio::test]
 async fn a_token_is_fetched_the_calls_own_way_out_and_within_its_time() {
-    let house = house().await;
-    let nobody = proxy("http://127.0.0.1:1");
+    let setup = setup().await;
+    let unknown = proxy("http://127.0.0.1:1");
     let mut call = call("https://aiplatform.googleapis.com/v1/x", Protocol::Http1);
-    call.proxy = Some(&nobody);
-    let through = house.opened.headers(&house.client, &call, NOW).await;
+    call.proxy = Some(&unknown);
+    let through = setup.opened.headers(&setup.client, &call, NOW).await;
     assert!(matches!(through, Err(SendError::NotSent(_))), "{through:?}");
-    assert_eq!(house.exchanges(), 0);
+    assert_eq!(setup.exchanges(), 0);
 
-    house.tokens.tell(ScriptedAnswer {
+    setup.tokens.tell(ScriptedAnswer {
         after: LONG,
         ..token("ya29.canary-1", 3_600)
     });
     call.proxy = None;
     call.deadlines.first_byte = Duration::from_millis(50);
-    let late = house.opened.headers(&house.client, &call, NOW).await;
+    let late = setup.opened.headers(&setup.client, &call, NOW).await;
     let words = "the service account got no token: no token came in time";
     assert_eq!(late.unwrap_err(), SendError::NotSent(words.to_owned()));
 }
 
 #[tokio::test]
 async fn the_key_and_every_token_that_still_counts_are_secrets() {
-    let house = house().await;
-    house.shown(NOW).await.unwrap();
-    house.tokens.tell(token("ya29.canary-2", 3_600));
-    house.shown(NOW.plus_seconds(3_400)).await.unwrap();
-    let secrets = house.opened.secrets();
+    let setup = setup().await;
+    setup.shown(NOW).await.unwrap();
+    setup.tokens.tell(token("ya29.canary-2", 3_600));
+    setup.shown(NOW.plus_seconds(3_400)).await.unwrap();
+    let secrets = setup.opened.secrets();
     let holds = |text: &str| secrets.iter().any(|secret| secret.reveal() == text);
-    let line = house.pem.lines().nth(3).unwrap();
-    let escaped = house.pem.replace('\n', "\\n");
-    for text in [&house.pem, line, &escaped, "ya29.canary-1", "ya29.canary-2"] {
+    let line = setup.pem.lines().nth(3).unwrap();
+    let escaped = setup.pem.replace('\n', "\\n");
+    for text in [&setup.pem, line, &escaped, "ya29.canary-1", "ya29.canary-2"] {
         assert!(holds(text), "{text}");
     }
-    let printed = format!("{:?} {secrets:?}", house.opened);
+    let printed = format!("{:?} {secrets:?}", setup.opened);
     assert!(
         !printed.contains("canary") && !printed.contains(line),
         "{printed}"

@@ -18,7 +18,7 @@ const CANCEL: u8 = 8;
 const REFUSED_STREAM: u8 = 7;
 const ENHANCE_YOUR_CALM: u8 = 11;
 
-async fn house(protocols: &[&str]) -> (Client, Server) {
+async fn setup(protocols: &[&str]) -> (Client, Server) {
     let certificate = Certificate::of("localhost");
     let client = Client::with_roots(LONG, &certificate.roots()).unwrap();
     let server = Server::start(Some(certificate.server(protocols))).await;
@@ -34,7 +34,7 @@ async fn http2_is_used_for_buffered_answers_only_where_a_provider_allows_it() {
     let providers = Providers::with_folder(folder.path()).unwrap();
     let mine = providers.get("mine").unwrap();
     let openai = providers.get("openai").unwrap();
-    let (client, server) = house(&BOTH).await;
+    let (client, server) = setup(&BOTH).await;
     for (protocol, version) in [
         (mine.protocol(false), Version::HTTP_2),
         (mine.protocol(true), Version::HTTP_11),
@@ -49,7 +49,7 @@ async fn http2_is_used_for_buffered_answers_only_where_a_provider_allows_it() {
 
 #[tokio::test]
 async fn calls_in_http2_share_one_connection_and_those_in_http1_have_their_own() {
-    let (client, server) = house(&BOTH).await;
+    let (client, server) = setup(&BOTH).await;
     for (protocol, connections) in [(Protocol::Http2, 1), (Protocol::Http1, 8)] {
         let mut peers = BTreeSet::new();
         let mut kept = Vec::new();
@@ -66,7 +66,7 @@ async fn calls_in_http2_share_one_connection_and_those_in_http1_have_their_own()
 #[tokio::test]
 async fn a_server_without_http2_is_asked_in_http1() {
     for protocols in [&["http/1.1"][..], &[]] {
-        let (client, server) = house(protocols).await;
+        let (client, server) = setup(protocols).await;
         let first = seen(&client, call(&server.at("/"), Protocol::Http2)).await;
         assert_eq!(first.version, Version::HTTP_11);
         let second = seen(&client, call(&server.at("/"), Protocol::Http2)).await;
@@ -80,7 +80,7 @@ async fn a_server_without_http2_is_asked_in_http1() {
 
 #[tokio::test]
 async fn stalled_readers_do_not_stall_others() {
-    let (client, server) = house(&BOTH).await;
+    let (client, server) = setup(&BOTH).await;
     let endless = server.at("/endless");
     let mut stalled = Vec::new();
     for _ in 0..20 {
@@ -101,7 +101,7 @@ async fn stalled_readers_do_not_stall_others() {
 
 #[tokio::test]
 async fn beyond_what_a_connection_takes_calls_have_their_own() {
-    let (client, server) = house(&BOTH).await;
+    let (client, server) = setup(&BOTH).await;
     let hang = server.at("/hang");
     let mut waiting: Vec<_> = (0..100)
         .map(|_| Box::pin(client.send(call(&hang, Protocol::Http2))))

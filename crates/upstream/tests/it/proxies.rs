@@ -16,7 +16,7 @@ struct ProxySetup {
     secure: Server,
 }
 
-async fn house() -> ProxySetup {
+async fn setup() -> ProxySetup {
     let certificate = Certificate::of("localhost");
     ProxySetup {
         client: Client::with_roots(LONG, &certificate.roots()).unwrap(),
@@ -27,7 +27,7 @@ async fn house() -> ProxySetup {
 
 #[tokio::test]
 async fn calls_leave_through_the_proxy_with_and_without_a_login() {
-    let house = house().await;
+    let setup = setup().await;
     for kind in KINDS {
         for (with_login, login) in [
             (false, String::new()),
@@ -36,16 +36,16 @@ async fn calls_leave_through_the_proxy_with_and_without_a_login() {
             let program = Program::start(kind, with_login);
             let way = proxy(&program.address(&login));
             for (server, protocol, version) in [
-                (&house.plain, Protocol::Http1, Version::HTTP_11),
-                (&house.secure, Protocol::Http1, Version::HTTP_11),
-                (&house.secure, Protocol::Http2, Version::HTTP_2),
+                (&setup.plain, Protocol::Http1, Version::HTTP_11),
+                (&setup.secure, Protocol::Http1, Version::HTTP_11),
+                (&setup.secure, Protocol::Http2, Version::HTTP_2),
             ] {
                 let mut through = call(&server.at("/"), protocol);
                 through.proxy = Some(&way);
-                let seen = seen(&house.client, through).await;
+                let seen = seen(&setup.client, through).await;
                 assert_eq!((seen.from(), seen.version), (EGRESS, version), "{kind:?}");
             }
-            let direct = seen(&house.client, call(&house.secure.at("/"), Protocol::Http1)).await;
+            let direct = seen(&setup.client, call(&setup.secure.at("/"), Protocol::Http1)).await;
             assert!(direct.from().is_loopback() && direct.from() != EGRESS);
         }
     }
@@ -53,7 +53,7 @@ async fn calls_leave_through_the_proxy_with_and_without_a_login() {
 
 #[tokio::test]
 async fn connections_are_kept_for_each_proxy_by_itself() {
-    let house = house().await;
+    let setup = setup().await;
     for kind in KINDS {
         let programs = [Program::start(kind, false), Program::start(kind, false)];
         for protocol in [Protocol::Http1, Protocol::Http2] {
@@ -61,9 +61,9 @@ async fn connections_are_kept_for_each_proxy_by_itself() {
             for _ in 0..3 {
                 for program in &programs {
                     let way = proxy(&program.address(""));
-                    let mut through = call(&house.secure.at("/"), protocol);
+                    let mut through = call(&setup.secure.at("/"), protocol);
                     through.proxy = Some(&way);
-                    peers.push(seen(&house.client, through).await.peer);
+                    peers.push(seen(&setup.client, through).await.peer);
                 }
             }
             let [one, other, rest @ ..] = peers.as_slice() else {
@@ -77,7 +77,7 @@ async fn connections_are_kept_for_each_proxy_by_itself() {
 
 #[tokio::test]
 async fn a_wrong_login_and_a_missing_one_are_refused_and_tell_no_password() {
-    let house = house().await;
+    let setup = setup().await;
     for kind in KINDS {
         let program = Program::start(kind, true);
         for login in [
@@ -86,11 +86,11 @@ async fn a_wrong_login_and_a_missing_one_are_refused_and_tell_no_password() {
             String::new(),
         ] {
             let way = proxy(&program.address(&login));
-            for server in [&house.plain, &house.secure] {
+            for server in [&setup.plain, &setup.secure] {
                 let mut through = call(&server.at("/"), Protocol::Http1);
                 through.proxy = Some(&way);
                 let shown = format!("{through:?}");
-                let words = not_sent(&house.client, through).await;
+                let words = not_sent(&setup.client, through).await;
                 let error = SendError::NotSent(words);
                 for text in [
                     shown,
@@ -109,34 +109,34 @@ async fn a_wrong_login_and_a_missing_one_are_refused_and_tell_no_password() {
 
 #[tokio::test]
 async fn a_proxy_that_is_down_or_cannot_get_there_means_that_nothing_was_sent() {
-    let house = house().await;
+    let setup = setup().await;
     for kind in KINDS {
         let mut program = Program::start(kind, false);
         let way = proxy(&program.address(""));
-        let nobody = format!("http://127.0.0.1:{}/", free_port());
+        let unknown = format!("http://127.0.0.1:{}/", free_port());
         for uri in [
-            nobody.as_str(),
+            unknown.as_str(),
             "https://nobody.invalid/",
             "http://nobody.invalid/",
         ] {
             for protocol in [Protocol::Http1, Protocol::Http2] {
                 let mut through = call(uri, protocol);
                 through.proxy = Some(&way);
-                not_sent(&house.client, through).await;
+                not_sent(&setup.client, through).await;
             }
         }
-        let mut through = call(&house.plain.at("/"), Protocol::Http1);
+        let mut through = call(&setup.plain.at("/"), Protocol::Http1);
         through.proxy = Some(&way);
         assert_eq!(
-            seen(&house.client, through).await.from(),
+            seen(&setup.client, through).await.from(),
             EGRESS,
             "it still lives"
         );
         program.stop();
-        for server in [&house.plain, &house.secure] {
+        for server in [&setup.plain, &setup.secure] {
             let mut through = call(&server.at("/"), Protocol::Http2);
             through.proxy = Some(&way);
-            let words = not_sent(&house.client, through).await;
+            let words = not_sent(&setup.client, through).await;
             assert!(!words.is_empty());
         }
     }
@@ -144,17 +144,17 @@ async fn a_proxy_that_is_down_or_cannot_get_there_means_that_nothing_was_sent() 
 
 #[tokio::test]
 async fn a_proxy_that_dies_under_a_request_leaves_it_broken() {
-    let house = house().await;
+    let setup = setup().await;
     for kind in KINDS {
         for protocol in [Protocol::Http1, Protocol::Http2] {
             let mut program = Program::start(kind, false);
             let way = proxy(&program.address(""));
-            let mut through = call(&house.secure.at("/hang"), protocol);
+            let mut through = call(&setup.secure.at("/hang"), protocol);
             through.proxy = Some(&way);
-            let arrived = house.secure.hung() + 1;
-            let asked = house.client.send(through);
+            let arrived = setup.secure.hung() + 1;
+            let asked = setup.client.send(through);
             let killed = async {
-                house.secure.until_hung(arrived).await;
+                setup.secure.until_hung(arrived).await;
                 program.stop();
             };
             let (sent, ()) = tokio::join!(asked, killed);

@@ -40,7 +40,7 @@ pub(crate) struct RecordedRequest {
 /// A running server; it ends with its handle.
 pub(crate) struct Recording {
     address: SocketAddr,
-    told: Arc<Mutex<ScriptedAnswer>>,
+    scripted: Arc<Mutex<ScriptedAnswer>>,
     came: Arc<Mutex<Vec<RecordedRequest>>>,
     _tasks: JoinSet<()>,
 }
@@ -61,20 +61,20 @@ impl ScriptedAnswer {
 // === impl Recording ===
 
 impl Recording {
-    pub(crate) async fn start(told: ScriptedAnswer) -> Self {
+    pub(crate) async fn start(scripted: ScriptedAnswer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let told = Arc::new(Mutex::new(told));
+        let scripted = Arc::new(Mutex::new(scripted));
         let came = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = JoinSet::new();
-        let shared = (Arc::clone(&told), Arc::clone(&came));
+        let shared = (Arc::clone(&scripted), Arc::clone(&came));
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (told, came) = shared.clone();
+                let (scripted, came) = shared.clone();
                 let service = service_fn(move |request| {
-                    answer(request, Arc::clone(&told), Arc::clone(&came))
+                    answer(request, Arc::clone(&scripted), Arc::clone(&came))
                 });
                 let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 // How a connection ends is the client's business.
@@ -83,7 +83,7 @@ impl Recording {
         });
         Self {
             address,
-            told,
+            scripted,
             came,
             _tasks: tasks,
         }
@@ -93,8 +93,8 @@ impl Recording {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) fn tell(&self, told: ScriptedAnswer) {
-        *self.told.lock().unwrap() = told;
+    pub(crate) fn tell(&self, scripted: ScriptedAnswer) {
+        *self.scripted.lock().unwrap() = scripted;
     }
 
     pub(crate) fn came(&self) -> Vec<RecordedRequest> {
@@ -104,7 +104,7 @@ impl Recording {
 
 async fn answer(
     request: Request<Incoming>,
-    told: Arc<Mutex<ScriptedAnswer>>,
+    scripted: Arc<Mutex<ScriptedAnswer>>,
     came: Arc<Mutex<Vec<RecordedRequest>>>,
 ) -> Result<Response<Pieces>, Infallible> {
     let (Parts { uri, headers, .. }, body) = request.into_parts();
@@ -115,12 +115,12 @@ async fn answer(
         headers,
         body,
     });
-    let told = told.lock().unwrap().clone();
-    tokio::time::sleep(told.after).await;
+    let scripted = scripted.lock().unwrap().clone();
+    tokio::time::sleep(scripted.after).await;
     let response = Response::builder()
-        .status(told.status)
-        .header("content-type", told.content_type);
-    Ok(response.body(Pieces(told.pieces.into())).unwrap())
+        .status(scripted.status)
+        .header("content-type", scripted.content_type);
+    Ok(response.body(Pieces(scripted.pieces.into())).unwrap())
 }
 
 /// A body that gives one piece after the other.

@@ -52,8 +52,8 @@ fn kinds(blocks: &[(String, Value)]) -> Vec<&str> {
 }
 
 /// The last event, of a session that ended well.
-fn result(said: &ProgramOutput, turns: u64) -> Value {
-    let events = said.events();
+fn result(reply: &ProgramOutput, turns: u64) -> Value {
+    let events = reply.events();
     let result = events.last().unwrap().clone();
     assert_eq!(result["type"], "result", "{result}");
     assert_eq!(result["subtype"], "success", "{result}");
@@ -81,8 +81,8 @@ async fn claude_code_reads_runs_and_goes_on_whatever_the_upstream_speaks() {
             json!({"command": "wc -l < note.txt", "description": "Count lines"}),
         );
         let mut command = claude(&scratch, &dev, &customer, upstream.model);
-        let said = run(command.args(["-p", &prompt])).await;
-        let blocks = blocks(&said.events());
+        let reply = run(command.args(["-p", &prompt])).await;
+        let blocks = blocks(&reply.events());
         // Results come back in the order of the calls; both calls are one answer of the model.
         let read = blocks.iter().position(|(kind, _)| kind == "call Read");
         let ran = blocks.iter().position(|(kind, _)| kind == "call Bash");
@@ -101,7 +101,7 @@ async fn claude_code_reads_runs_and_goes_on_whatever_the_upstream_speaks() {
         let (kind, text) = blocks.last().unwrap();
         assert_eq!(kind, "text", "{blocks:#?}");
         assert!(text.as_str().unwrap().starts_with("Hello! This"), "{text}");
-        let ended = result(&said, 3);
+        let ended = result(&reply, 3);
         assert_eq!(
             ended["result"].as_str().map(str::trim),
             text.as_str().map(str::trim)
@@ -117,8 +117,8 @@ async fn claude_code_reads_runs_and_goes_on_whatever_the_upstream_speaks() {
 async fn continued(scratch: &Sandbox, mut command: Command) {
     let input = json!({"command": format!("cat note.txt > {MADE}"), "description": "Copy"});
     let prompt = format!("Now copy it. [[call:Bash {input}]]");
-    let said = run(command.args(["--continue", "-p", &prompt])).await;
-    let mut blocks = blocks(&said.events());
+    let reply = run(command.args(["--continue", "-p", &prompt])).await;
+    let mut blocks = blocks(&reply.events());
     // A seal of Gemini's on a call comes behind it, as a thought that nobody can read.
     blocks.retain(|(kind, _)| kind != "redacted_thinking");
     assert_eq!(
@@ -129,7 +129,7 @@ async fn continued(scratch: &Sandbox, mut command: Command) {
     assert_eq!(blocks[0].1, input);
     let text = blocks[2].1.as_str().unwrap();
     assert!(text.starts_with("Hello! This"), "{blocks:#?}");
-    result(&said, 2);
+    result(&reply, 2);
     scratch.assert_made();
 }
 
@@ -138,8 +138,8 @@ pub(crate) async fn a_turn(scratch: &Sandbox, dev: &Dev, customer: &Customer, mo
     let input = json!({"file_path": scratch.note()});
     let prompt = format!("Read the note. [[call:Read {input}]]");
     let mut command = claude(scratch, dev, customer, model);
-    let said = run(command.args(["-p", &prompt])).await;
-    let blocks = blocks(&said.events());
+    let reply = run(command.args(["-p", &prompt])).await;
+    let blocks = blocks(&reply.events());
     assert_eq!(
         kinds(&blocks),
         ["call Read", "result", "text"],
@@ -149,5 +149,5 @@ pub(crate) async fn a_turn(scratch: &Sandbox, dev: &Dev, customer: &Customer, mo
         blocks[1].1.to_string().contains(&scratch.word),
         "{blocks:#?}"
     );
-    result(&said, 2);
+    result(&reply, 2);
 }

@@ -40,8 +40,8 @@ wire_api = \"responses\"
 }
 
 /// What was done and said, in its order: commands with what they printed, and messages.
-fn items(said: &ProgramOutput) -> Vec<(String, String)> {
-    let events = said.events();
+fn items(reply: &ProgramOutput) -> Vec<(String, String)> {
+    let events = reply.events();
     let done = events
         .iter()
         .filter(|event| event["type"] == "item.completed");
@@ -81,8 +81,8 @@ fn kinds(items: &[(String, String)]) -> Vec<&str> {
 pub(crate) async fn a_turn(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) {
     let input = json!({"cmd": "cat note.txt"});
     let prompt = format!("Read the note. [[call:exec_command {input}]]");
-    let said = run(&mut codex(scratch, dev, customer, model, &[&prompt])).await;
-    let items = items(&said);
+    let reply = run(&mut codex(scratch, dev, customer, model, &[&prompt])).await;
+    let items = items(&reply);
     assert_eq!(kinds(&items), ["command", "message"], "{items:#?}");
     assert!(items[0].1.contains(&scratch.word), "{items:#?}");
     assert!(items[1].1.starts_with("Hello! This"), "{items:#?}");
@@ -100,8 +100,8 @@ async fn codex_runs_commands_and_goes_on_whatever_the_upstream_speaks() {
             json!({"cmd": "wc -l < note.txt"}),
         );
         let first = codex(&scratch, &dev, &customer, upstream.model, &[&prompt]);
-        let said = run(&mut { first }).await;
-        let items = items(&said);
+        let reply = run(&mut { first }).await;
+        let items = items(&reply);
         assert_eq!(
             kinds(&items),
             ["command", "command", "message"],
@@ -124,8 +124,8 @@ async fn continued(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &st
     let input = json!({"cmd": format!("cat note.txt > {MADE}")});
     let prompt = format!("Now copy it. [[call:exec_command {input}]]");
     let words = ["resume", "--last", &prompt];
-    let said = run(&mut codex(scratch, dev, customer, model, &words)).await;
-    let items = items(&said);
+    let reply = run(&mut codex(scratch, dev, customer, model, &words)).await;
+    let items = items(&reply);
     assert_eq!(kinds(&items), ["command", "message"], "{items:#?}");
     assert!(items[1].1.starts_with("Hello! This"), "{items:#?}");
     scratch.assert_made();

@@ -27,9 +27,9 @@ fn gemini(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) -> Com
 }
 
 /// What was done and said, in its order: calls, what came of them, and the message in one piece.
-fn steps(said: &ProgramOutput) -> Vec<(String, Value)> {
+fn steps(reply: &ProgramOutput) -> Vec<(String, Value)> {
     let mut steps: Vec<(String, Value)> = Vec::new();
-    for event in said.events() {
+    for event in reply.events() {
         match event["type"].as_str().unwrap() {
             "tool_use" => {
                 let name = event["tool_name"].as_str().unwrap();
@@ -78,8 +78,8 @@ async fn gemini_cli_reads_runs_and_answers() {
             json!({"file_path": "note.txt"}),
         );
         let mut command = gemini(&scratch, &dev, &customer, upstream.model);
-        let said = run(command.args(["-p", &prompt])).await;
-        let steps = steps(&said);
+        let reply = run(command.args(["-p", &prompt])).await;
+        let steps = steps(&reply);
         let calls = ["call read_file", "call run_shell_command"];
         assert_eq!(kinds(&steps)[..2], calls, "{steps:#?}");
         assert_eq!(

@@ -40,11 +40,11 @@ impl Customer {
 
     /// A new one with so much, made by the command line as an operator makes one.
     pub(crate) async fn with_usd(dev: &Dev, amount: &str) -> Self {
-        let made = told(dev, &["account", "create", "--name", "Ada"]).await;
+        let made = reported(dev, &["account", "create", "--name", "Ada"]).await;
         let account = made["account"]["id"].as_i64().unwrap();
         let number = account.to_string();
-        told(dev, &["topup", &number, amount]).await;
-        let key = told(dev, &["key", "create", &number, "--name", "laptop"]).await;
+        reported(dev, &["topup", &number, amount]).await;
+        let key = reported(dev, &["key", "create", &number, "--name", "laptop"]).await;
         Self {
             account,
             key: key["key"].as_str().unwrap().to_owned(),
@@ -55,7 +55,7 @@ impl Customer {
     /// same.
     pub(crate) async fn calls(&self, dev: &Dev) -> Vec<Call> {
         let number = self.account.to_string();
-        let statement = told(dev, &["account", "statement", &number, "--limit", "500"]).await;
+        let statement = reported(dev, &["account", "statement", &number, "--limit", "500"]).await;
         let mut calls = Vec::new();
         for entry in statement["entries"].as_array().unwrap().iter().rev() {
             if entry["what"] != "call" {
@@ -157,7 +157,7 @@ pub(crate) fn nanos(text: &str) -> i128 {
 }
 
 /// What a command of the operator prints.
-async fn told(dev: &Dev, words: &[&str]) -> Value {
+async fn reported(dev: &Dev, words: &[&str]) -> Value {
     let output = Command::new(TRUNKLINE)
         .args(words)
         .args(["--json", "--config", "/dev/null"])

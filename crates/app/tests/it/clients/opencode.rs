@@ -40,9 +40,9 @@ fn asking<'a>(command: &'a mut Command, prompt: &str) -> &'a mut Command {
 }
 
 /// What was done and said, in its order.
-fn steps(said: &ProgramOutput) -> Vec<(String, Value)> {
+fn steps(reply: &ProgramOutput) -> Vec<(String, Value)> {
     let mut steps = Vec::new();
-    for event in said.events() {
+    for event in reply.events() {
         let part = &event["part"];
         match event["type"].as_str().unwrap() {
             "tool_use" => {

@@ -102,13 +102,13 @@ impl ProgramOutput {
 
 /// Runs a program to its end, which must be a good one.
 pub(crate) async fn run(command: &mut Command) -> ProgramOutput {
-    let said = attempt(command).await;
+    let reply = attempt(command).await;
     assert!(
-        said.succeeded,
+        reply.succeeded,
         "{command:?}\n{}\n{}",
-        said.output, said.complaints
+        reply.output, reply.complaints
     );
-    said
+    reply
 }
 
 /// Runs a program to its end.

@@ -32,10 +32,10 @@ async fn talk(program: &Path, name: &str, upstreams: &[Upstream]) {
             .env("CLIENTS", installed("npm"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("NO_PROXY", "*");
-        let said = attempt(&mut command).await;
-        println!("{}", said.output);
-        if !said.succeeded {
-            failed.push(format!("{}\n{}", upstream.model, said.complaints));
+        let reply = attempt(&mut command).await;
+        println!("{}", reply.output);
+        if !reply.succeeded {
+            failed.push(format!("{}\n{}", upstream.model, reply.complaints));
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));

@@ -70,16 +70,16 @@ fn constants(files: &[(PathBuf, String)]) -> BTreeMap<String, BTreeSet<String>> 
 }
 
 fn is_word(word: &str) -> bool {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.".contains(letter);
-    let letter = |letter: char| letter.is_ascii_alphabetic();
-    word.len() > 3 && word.chars().all(plain) && word.chars().any(letter)
+    let plain = |email: char| email.is_ascii_alphanumeric() || "_.".contains(email);
+    let email = |email: char| email.is_ascii_alphabetic();
+    word.len() > 3 && word.chars().all(plain) && word.chars().any(email)
 }
 
 #[test]
 fn every_error_code_of_a_crate_has_its_entry() {
     let files = sources();
     let constants = constants(&files);
-    let mut said: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut reply: BTreeMap<String, PathBuf> = BTreeMap::new();
     for (path, text) in &files {
         if path.components().any(|part| part.as_os_str() == "lint") {
             continue;
@@ -93,23 +93,23 @@ fn every_error_code_of_a_crate_has_its_entry() {
                 let behind = behind.trim_start();
                 if let Some(literal) = behind.strip_prefix('"') {
                     let word = literal.split('"').next().unwrap();
-                    said.insert(word.to_owned(), path.clone());
+                    reply.insert(word.to_owned(), path.clone());
                 } else {
-                    let capital = |letter: char| letter.is_ascii_uppercase() || letter == '_';
+                    let capital = |email: char| email.is_ascii_uppercase() || email == '_';
                     let name: String = behind
                         .chars()
-                        .take_while(|letter| capital(*letter))
+                        .take_while(|email| capital(*email))
                         .collect();
                     for word in constants.get(&name).into_iter().flatten() {
-                        said.insert(word.clone(), path.clone());
+                        reply.insert(word.clone(), path.clone());
                     }
                 }
             }
         }
     }
-    said.retain(|word, _| is_word(word) && !NOT_TOLD.contains(&word.as_str()));
-    assert!(said.len() > 40, "{said:#?}");
-    let missing: Vec<_> = said
+    reply.retain(|word, _| is_word(word) && !NOT_TOLD.contains(&word.as_str()));
+    assert!(reply.len() > 40, "{reply:#?}");
+    let missing: Vec<_> = reply
         .iter()
         .filter(|(word, _)| !PAGE.contains(&format!("\n### `{word}`\n")))
         .collect();

@@ -50,10 +50,10 @@ async fn script(name: &str, words: &[&str]) {
         .output();
     let output = timeout(PATIENCE, run).await.expect("it comes to an end");
     let output = output.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let reply = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
-    println!("{said}");
-    assert!(output.status.success(), "{said}\n{complained}");
+    println!("{reply}");
+    assert!(output.status.success(), "{reply}\n{complained}");
 }
 
 /// Every block of the pages of some groups. Those with commands for operators get a PostgreSQL of their own.

@@ -31,9 +31,9 @@ fn calls() -> u64 {
 // covers: D-2-58
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chaos_loses_and_doubles_no_answer_and_charges_no_failure() {
-    let mut arena = ProcessHarness::new().await;
+    let mut harness = ProcessHarness::new().await;
     let calls = calls();
-    let load = Load::new(arena.address, &arena.key, calls);
+    let load = Load::new(harness.address, &harness.key, calls);
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]
     let clients = tokio::spawn(std::sync::Arc::clone(&load).run(CLIENTS));
     let enough = LEAST_FAULTS.max(calls / CALLS_PER_FAULT);
@@ -44,18 +44,18 @@ async fn chaos_loses_and_doubles_no_answer_and_charges_no_failure() {
         match dice % 4 {
             0 => {
                 let before = Instant::now();
-                arena.kill_gateway().await;
+                harness.kill_gateway().await;
                 kills.push((before, Instant::now()));
-                arena.start_gateway().await;
+                harness.start_gateway().await;
             }
-            1 => arena.freeze_gateway(Duration::from_millis(300)).await,
+            1 => harness.freeze_gateway(Duration::from_millis(300)).await,
             2 => {
-                arena.postgres.stop_immediate();
-                arena.postgres.start();
+                harness.postgres.stop_immediate();
+                harness.postgres.start();
             }
             _ => {
-                arena.postgres.kill_9_postmaster();
-                arena.postgres.start();
+                harness.postgres.kill_9_postmaster();
+                harness.postgres.start();
             }
         }
         faults += 1;
@@ -64,7 +64,7 @@ async fn chaos_loses_and_doubles_no_answer_and_charges_no_failure() {
     let history = clients.await.unwrap();
     assert!(u64::try_from(history.len()).unwrap() >= calls);
     check_broken(&history, &kills);
-    let results = judge(&arena, &history).await;
+    let results = judge(&harness, &history).await;
     let all = sum(results.values());
     println!(
         "{faults} faults, {} of them kills, {} calls: {all:?}",

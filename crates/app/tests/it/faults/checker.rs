@@ -28,10 +28,10 @@ pub(crate) struct Counts {
 pub(crate) type Results = BTreeMap<(Pair, bool), Counts>;
 
 /// Waits until nothing is pending, then judges every call.
-pub(crate) async fn judge(arena: &ProcessHarness, calls: &[Call]) -> Results {
-    settle_down(arena).await;
+pub(crate) async fn judge(harness: &ProcessHarness, calls: &[Call]) -> Results {
+    settle_down(harness).await;
     let truth: BTreeMap<String, Vec<RequestRecord>> =
-        arena
+        harness
             .simulator
             .requests()
             .into_iter()
@@ -44,14 +44,14 @@ pub(crate) async fn judge(arena: &ProcessHarness, calls: &[Call]) -> Results {
     let mut results = Results::new();
     let (mut known, mut doubtful) = (0, 0);
     for call in calls {
-        let row = find(arena, call).await;
+        let row = find(harness, call).await;
         let net = row.as_ref().map_or(0, |row| {
             row.paid.nanos() + row.trial.nanos() - row.refunded.nanos()
         });
         let served = truth.get(&call.marker).map_or(&[][..], Vec::as_slice);
         check(call, row.as_ref(), net, served);
         let counts = results.entry((call.pair, call.stream)).or_default();
-        match &call.told {
+        match &call.reported {
             ClientView::Complete => counts.complete += 1,
             ClientView::Failed(_) => counts.failed += 1,
             ClientView::Left => counts.left += 1,
@@ -63,20 +63,20 @@ pub(crate) async fn judge(arena: &ProcessHarness, calls: &[Call]) -> Results {
             doubtful += call.most;
         }
     }
-    let (paid, held) = arena.balance().await;
+    let (paid, held) = harness.balance().await;
     assert_eq!(held, 0);
     let of_nobody = MONEY - paid - known;
     assert!(
         (0..=doubtful).contains(&of_nobody),
         "{of_nobody} nano-USD were charged for calls nobody knows of (at most {doubtful} could be)"
     );
-    arena.audit().await;
+    harness.audit().await;
     results
 }
 
 fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[RequestRecord]) {
     let finished: Vec<&RequestRecord> = served.iter().filter(|served| served.finished).collect();
-    match &call.told {
+    match &call.reported {
         ClientView::Complete => {
             let row = row.unwrap_or_else(|| panic!("a whole answer without a row: {call:?}"));
             assert_eq!(row.outcome, "complete", "{call:?}");
@@ -94,7 +94,7 @@ fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[RequestRecord]
             assert!((0..=call.most).contains(&net), "{call:?} {row:?}");
             // Who left pays for what had come, and who was cut off for what was written down whole.
             if let Some(row) = row.filter(|_| net > 0) {
-                let left = call.told == ClientView::Left && row.outcome == "client_gone";
+                let left = call.reported == ClientView::Left && row.outcome == "client_gone";
                 assert!(left || row.outcome == "complete", "{call:?} {row:?}");
                 assert_eq!(net, price_of(row), "{call:?} {row:?}");
             }
@@ -107,7 +107,7 @@ fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[RequestRecord]
 /// has an error of its format. `kills` are the times from before each kill until it was done.
 pub(crate) fn check_broken(calls: &[Call], kills: &[(Instant, Instant)]) {
     for call in calls {
-        let broken = call.told == ClientView::Unknown && call.id.is_some();
+        let broken = call.reported == ClientView::Unknown && call.id.is_some();
         let killed =
             |(before, after): &(Instant, Instant)| call.began <= *after && call.ended >= *before;
         assert!(!broken || kills.iter().any(killed), "broken off: {call:?}");
@@ -120,18 +120,18 @@ fn price_of(row: &UsageRow) -> i64 {
     unit("input") * INPUT + unit("output") * OUTPUT
 }
 
-async fn find(arena: &ProcessHarness, call: &Call) -> Option<UsageRow> {
+async fn find(harness: &ProcessHarness, call: &Call) -> Option<UsageRow> {
     let id: RequestId = call.id.as_ref()?.parse().unwrap();
-    usage::find(&arena.data, arena.account, id).await.unwrap()
+    usage::find(&harness.data, harness.account, id).await.unwrap()
 }
 
-async fn settle_down(arena: &ProcessHarness) {
+async fn settle_down(harness: &ProcessHarness) {
     let began = tokio::time::Instant::now();
-    while arena.balance().await.1 != 0 {
+    while harness.balance().await.1 != 0 {
         assert!(
             began.elapsed() < HEAL,
             "still held: {:?}",
-            arena.balance().await
+            harness.balance().await
         );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -142,13 +142,13 @@ mod detects {
 
     use super::*;
 
-    fn call(told: ClientView) -> Call {
+    fn call(reported: ClientView) -> Call {
         Call {
             marker: "m".to_owned(),
             pair: Pair::CHAT,
             stream: true,
             id: None,
-            told,
+            reported,
             most: 100_000,
             began: Instant::now(),
             ended: Instant::now(),

@@ -30,16 +30,16 @@ enum Data {
 }
 
 /// Reads an answer that ended as its transport says it should.
-pub(crate) fn told(format: Format, status: u16, stream: bool, bytes: &[u8]) -> ClientView {
+pub(crate) fn reported(format: Format, status: u16, stream: bool, bytes: &[u8]) -> ClientView {
     let text = String::from_utf8_lossy(bytes);
-    let heard = match (status, stream) {
+    let received = match (status, stream) {
         (200, true) => events(&text).and_then(|events| streamed(format, &events)),
         (200, false) => json(&text)
             .filter(|body| is_whole(format, body))
             .map(|_| ClientView::Complete),
         (_, _) => json(&text).and_then(|body| Some(ClientView::Failed(code(format, &body)?))),
     };
-    heard.unwrap_or_else(|| ClientView::Nonsense(format!("{format:?} {status}: {text}")))
+    received.unwrap_or_else(|| ClientView::Nonsense(format!("{format:?} {status}: {text}")))
 }
 
 /// Words of an answer, as far as it has come.
@@ -56,11 +56,11 @@ pub(crate) fn words(format: Format, stream: bool, bytes: &[u8]) -> usize {
     } else {
         json(&text).into_iter().collect()
     };
-    let said: String = bodies
+    let reply: String = bodies
         .iter()
-        .map(|body| said(format, stream, body))
+        .map(|body| reply(format, stream, body))
         .collect();
-    said.split_whitespace().count()
+    reply.split_whitespace().count()
 }
 
 fn json(text: &str) -> Option<Value> {
@@ -178,7 +178,7 @@ fn code(format: Format, body: &Value) -> Option<String> {
 }
 
 /// What one event, or a whole answer, says.
-fn said(format: Format, stream: bool, body: &Value) -> String {
+fn reply(format: Format, stream: bool, body: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let joined = |parts: Vec<Value>| -> String {
         parts
@@ -249,7 +249,7 @@ mod detects {
     ];
 
     fn hear(format: Format, text: &str) -> ClientView {
-        told(format, 200, true, text.as_bytes())
+        reported(format, 200, true, text.as_bytes())
     }
 
     #[test]
@@ -257,10 +257,10 @@ mod detects {
         for (format, end) in ENDS {
             assert_eq!(hear(format, end), ClientView::Complete);
             for (other, text) in ENDS.into_iter().chain(ERRORS) {
-                let told = hear(other, end);
+                let reported = hear(other, end);
                 assert!(
-                    other == format || matches!(told, ClientView::Nonsense(_)),
-                    "{told:?}"
+                    other == format || matches!(reported, ClientView::Nonsense(_)),
+                    "{reported:?}"
                 );
                 // Something behind the end, whatever it is.
                 let behind = hear(format, &format!("{end}{text}"));
@@ -279,8 +279,8 @@ mod detects {
     fn a_stream_that_just_stops_is_nothing_of_a_format() {
         for (format, end) in ENDS {
             for stops in ["", "data: {}\n\n", ": alive\n\n", end.trim_end()] {
-                let told = hear(format, stops);
-                assert!(matches!(told, ClientView::Nonsense(_)), "{format:?} {told:?}");
+                let reported = hear(format, stops);
+                assert!(matches!(reported, ClientView::Nonsense(_)), "{format:?} {reported:?}");
             }
         }
     }

@@ -40,7 +40,7 @@ pub(crate) struct Cluster {
     lines: EngineLinks,
     _folder: tempfile::TempDir,
     // Last: the lines listen on it.
-    _mainland: HostBridge,
+    _host_bridge: HostBridge,
 }
 
 /// How every island reaches the engines.
@@ -60,7 +60,7 @@ pub(crate) struct ClusterOptions {
 
 impl Cluster {
     /// Starts it, in a test that is privileged.
-    pub(crate) async fn new(wishes: ClusterOptions) -> Self {
+    pub(crate) async fn new(options: ClusterOptions) -> Self {
         let postgres = Postgres::own(OwnSettings {
             durable: true,
             max_connections: 200,
@@ -75,8 +75,8 @@ impl Cluster {
         let (console, data) = (pool(Role::Console).await, pool(Role::Data).await);
         let (redis, nats) = (Redis::start().await, Nats::cluster().await);
         let simulator = Simulator::start(Settings::default()).await.unwrap();
-        let mainland = HostBridge::take();
-        let line = |to: SocketAddr| FaultProxy::on(mainland.address(), to);
+        let host_bridge = HostBridge::take();
+        let line = |to: SocketAddr| FaultProxy::on(host_bridge.address(), to);
         let upstream = line(simulator.address());
         let folder = tempfile::tempdir().unwrap();
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
@@ -84,7 +84,7 @@ impl Cluster {
         FileSource::new(path).create(&document).unwrap();
         let keyring = Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
         fixtures::sell(&console).await;
-        let base = SocketAddr::new(mainland.address(), upstream.port());
+        let base = SocketAddr::new(host_bridge.address(), upstream.port());
         fixtures::channel(&console, &keyring, base).await;
         let lines = EngineLinks {
             postgres: line(postgres.address()),
@@ -92,11 +92,11 @@ impl Cluster {
             nats: [0, 1, 2].map(|server: usize| line(nats[server].address())),
             _upstream: upstream,
         };
-        let shared = node::Shared::new(&postgres, &lines, mainland.address(), wishes);
-        let peer = |name: String, roles| ClusterNode::new(name, roles, &shared, folder.path());
-        let gateways = (0..GATEWAYS).map(|number| peer(format!("gateway-{number}"), "edge"));
-        let workers = (0..WORKERS).map(|number| peer(format!("worker-{number}"), "worker"));
-        let mut town = Self {
+        let shared = node::Shared::new(&postgres, &lines, host_bridge.address(), options);
+        let node = |name: String, roles| ClusterNode::new(name, roles, &shared, folder.path());
+        let gateways = (0..GATEWAYS).map(|number| node(format!("gateway-{number}"), "edge"));
+        let workers = (0..WORKERS).map(|number| node(format!("worker-{number}"), "worker"));
+        let mut the_cluster = Self {
             gateways: gateways.collect(),
             workers: workers.collect(),
             postgres,
@@ -107,12 +107,12 @@ impl Cluster {
             data,
             lines,
             _folder: folder,
-            _mainland: mainland,
+            _host_bridge: host_bridge,
         };
-        for peer in town.gateways.iter_mut().chain(&mut town.workers) {
-            peer.start().await;
+        for node in the_cluster.gateways.iter_mut().chain(&mut the_cluster.workers) {
+            node.start().await;
         }
-        town
+        the_cluster
     }
 
     /// Where the gateways listen.
@@ -145,8 +145,8 @@ impl Cluster {
 
     /// Lines of the nodes' logs that hold a word, for whoever looks for the cause.
     pub(crate) fn logs(&self, word: &str) -> String {
-        let peers = self.gateways.iter().chain(&self.workers);
-        peers.map(|peer| peer.log(word)).collect()
+        let nodes = self.gateways.iter().chain(&self.workers);
+        nodes.map(|node| node.log(word)).collect()
     }
 }
 

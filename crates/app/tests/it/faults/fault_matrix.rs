@@ -20,7 +20,7 @@ use trunkline_upstream::{BodyError, Client, SendError, UpstreamResponse};
 
 use crate::faults::process_harness::{ProcessHarness, INPUT, MONEY, OUTPUT};
 use crate::faults::formats::{Pair, CallParams};
-use crate::faults::client_view::{ClientView, told, words};
+use crate::faults::client_view::{ClientView, reported, words};
 
 /// Longest wait for a step to be reached.
 const STEP: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ const MOST: usize = 64_000_000;
 
 /// One gateway and one client.
 struct Scene {
-    arena: ProcessHarness,
+    harness: ProcessHarness,
     client: Client,
 }
 
@@ -42,9 +42,9 @@ struct Stream {
 }
 
 impl Scene {
-    fn new(arena: ProcessHarness) -> Self {
+    fn new(harness: ProcessHarness) -> Self {
         let client = Client::new(Duration::from_secs(2)).unwrap();
-        Self { arena, client }
+        Self { harness, client }
     }
 
     /// Sends a call whose prompt says how the upstream behaves, and waits for its head.
@@ -59,12 +59,12 @@ impl Scene {
             stream,
             most: 4_000,
         };
-        let call = pair.call((self.arena.address, &self.arena.key), wanted);
+        let call = pair.call((self.harness.address, &self.harness.key), wanted);
         self.client.send(call).await
     }
 
     /// A call from beginning to end.
-    async fn told(&self, pair: Pair, prompt: &str, stream: bool) -> ClientView {
+    async fn reported(&self, pair: Pair, prompt: &str, stream: bool) -> ClientView {
         match self.call(pair, prompt, stream).await {
             Ok(answer) => rest(pair, answer, stream).await,
             Err(_) => ClientView::Unknown,
@@ -94,7 +94,7 @@ impl Scene {
 
     async fn until_free(&self) {
         reached("nothing is held", async || {
-            self.arena.balance().await.1 == 0
+            self.harness.balance().await.1 == 0
         })
         .await;
     }
@@ -104,7 +104,7 @@ impl Scene {
         let query = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
         let calls = calls.to_string();
         reached("money is held", async || {
-            self.arena.postgres.ask(query).await == [calls.as_str()]
+            self.harness.postgres.ask(query).await == [calls.as_str()]
         })
         .await;
     }
@@ -132,12 +132,12 @@ impl Scene {
     }
 
     async fn until_struck(&self, before: usize) {
-        let wire = self.arena.postgres.wire();
+        let wire = self.harness.postgres.wire();
         reached("a commit is caught", async || wire.strikes() > before).await;
     }
 
     fn served(&self, marker: &str) -> Vec<RequestRecord> {
-        let mut all = self.arena.simulator.requests();
+        let mut all = self.harness.simulator.requests();
         all.retain(|served| served.marker.as_deref() == Some(marker));
         all
     }
@@ -158,13 +158,13 @@ impl Scene {
     /// Outcome and charge of every call so far, oldest first.
     async fn usage(&self) -> Vec<String> {
         let query = "SELECT outcome || ' ' || (paid + trial) FROM ledger.usage ORDER BY request_id";
-        self.arena.postgres.ask(query).await
+        self.harness.postgres.ask(query).await
     }
 
     /// Reasons of every loss that was noted.
     async fn losses(&self) -> Vec<String> {
         let query = "SELECT reason::text FROM ledger.write_off ORDER BY request_id";
-        self.arena.postgres.ask(query).await
+        self.harness.postgres.ask(query).await
     }
 
     /// Every call so far was charged, each pair's once and exactly.
@@ -182,16 +182,16 @@ impl Scene {
     /// After everything: nothing held, this much spent, and the books hold.
     async fn spent(&self, nanos: i64) {
         self.until_free().await;
-        assert_eq!(self.arena.balance().await, (MONEY - nanos, 0));
-        self.arena.audit().await;
+        assert_eq!(self.harness.balance().await, (MONEY - nanos, 0));
+        self.harness.audit().await;
     }
 
     /// The gateway serves, and charges what it serves.
     async fn serves_again(&self, marker: &str) -> i64 {
-        let before = self.arena.balance().await.0;
+        let before = self.harness.balance().await.0;
         let prompt = format!("[[id:{marker}]] [[tokens:3]]");
-        assert_eq!(self.told(Pair::CHAT, &prompt, true).await, ClientView::Complete);
-        let after = self.arena.balance().await.0;
+        assert_eq!(self.reported(Pair::CHAT, &prompt, true).await, ClientView::Complete);
+        let after = self.harness.balance().await.0;
         assert_eq!(before - after, self.price(marker));
         before - after
     }
@@ -218,7 +218,7 @@ impl Stream {
         match self.answer.whole(MOST).await {
             Ok(bytes) => {
                 self.text.extend_from_slice(&bytes);
-                (self.pair, told(self.pair.caller, 200, true, &self.text))
+                (self.pair, reported(self.pair.caller, 200, true, &self.text))
             }
             Err(BodyError::Broken(_) | BodyError::Stalled | BodyError::TooLarge(_)) => {
                 (self.pair, ClientView::Unknown)
@@ -230,8 +230,8 @@ impl Stream {
 /// All of them end in this way.
 async fn all_end(streams: Vec<Stream>, expected: &ClientView) {
     let ends = streams.into_iter().map(Stream::ends);
-    for (pair, told) in all_at_once(ends.collect()).await {
-        assert_eq!(&told, expected, "{pair}");
+    for (pair, reported) in all_at_once(ends.collect()).await {
+        assert_eq!(&reported, expected, "{pair}");
     }
 }
 
@@ -239,7 +239,7 @@ async fn all_end(streams: Vec<Stream>, expected: &ClientView) {
 async fn rest(pair: Pair, mut answer: UpstreamResponse, stream: bool) -> ClientView {
     let status = answer.status.as_u16();
     match answer.whole(MOST).await {
-        Ok(bytes) => told(pair.caller, status, stream, &bytes),
+        Ok(bytes) => reported(pair.caller, status, stream, &bytes),
         Err(BodyError::Broken(_) | BodyError::Stalled | BodyError::TooLarge(_)) => ClientView::Unknown,
     }
 }

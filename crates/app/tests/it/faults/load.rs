@@ -10,7 +10,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_upstream::{Client, SendError};
 
 use crate::faults::formats::{Pair, CallParams};
-use crate::faults::client_view::{ClientView, told, words};
+use crate::faults::client_view::{ClientView, reported, words};
 
 /// Upstream faults that a prompt may ask for; each must cost nothing.
 const FAULTS: [&str; 8] = [
@@ -35,7 +35,7 @@ pub(crate) struct Call {
     pub(crate) stream: bool,
     /// The gateway's id, if its head arrived.
     pub(crate) id: Option<String>,
-    pub(crate) told: ClientView,
+    pub(crate) reported: ClientView,
     /// The most it could have cost, nano-USD.
     pub(crate) most: i64,
     /// From when to when its client was busy with it.
@@ -123,7 +123,7 @@ impl Load {
             pair,
             stream,
             id: None,
-            told: ClientView::Unknown,
+            reported: ClientView::Unknown,
             most: 1_000_000,
             began: Instant::now(),
             ended: Instant::now(),
@@ -143,16 +143,16 @@ impl Load {
         call.id = id.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         if leaves && answer.status == 200 {
             drop(answer.piece().await);
-            call.told = ClientView::Left;
+            call.reported = ClientView::Left;
             return call;
         }
         let Ok(bytes) = answer.whole(10_000_000).await else {
             return call;
         };
-        call.told = told(pair.caller, answer.status.as_u16(), stream, &bytes);
+        call.reported = reported(pair.caller, answer.status.as_u16(), stream, &bytes);
         let words = words(pair.caller, stream, &bytes);
-        if call.told == ClientView::Complete && u64::try_from(words).unwrap() != tokens {
-            call.told = ClientView::Nonsense(format!("{words} words of {tokens} are called whole"));
+        if call.reported == ClientView::Complete && u64::try_from(words).unwrap() != tokens {
+            call.reported = ClientView::Nonsense(format!("{words} words of {tokens} are called whole"));
         }
         call
     }

@@ -50,9 +50,9 @@ enum Kind {
 #[derive(Debug)]
 struct Call {
     kind: Kind,
-    wish: String,
+    params: String,
     id: Option<String>,
-    told: MediaResult,
+    result: MediaResult,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ enum MediaResult {
 
 /// One gateway and one client.
 struct MediaHarness {
-    arena: ProcessHarness,
+    process: ProcessHarness,
     client: Client,
 }
 
@@ -103,22 +103,22 @@ impl Kind {
     }
 
     /// What a call with this wish costs when all goes well.
-    fn price(self, wish: &str) -> i64 {
+    fn price(self, params: &str) -> i64 {
         match self {
             Self::Picture => PICTURE,
-            Self::Speech => CHARACTER * i64::try_from(wish.chars().count()).unwrap(),
+            Self::Speech => CHARACTER * i64::try_from(params.chars().count()).unwrap(),
             Self::Transcript => SECOND * i64::from(RECORDED),
         }
     }
 
-    fn body(self, model: &str, wish: &str) -> (String, Bytes) {
+    fn body(self, model: &str, params: &str) -> (String, Bytes) {
         let json = |body: Value| ("application/json".to_owned(), Bytes::from(body.to_string()));
         match self {
-            Self::Picture => json(json!({ "model": model, "prompt": wish })),
-            Self::Speech => json(json!({ "model": model, "input": wish, "voice": "alloy" })),
+            Self::Picture => json(json!({ "model": model, "prompt": params })),
+            Self::Speech => json(json!({ "model": model, "input": params, "voice": "alloy" })),
             Self::Transcript => {
                 let sound = form::Sound::seconds(RECORDED);
-                let (before, after) = form::around(&[("model", model), ("prompt", wish)]);
+                let (before, after) = form::around(&[("model", model), ("prompt", params)]);
                 let file = [before, sound.head(), sound.silence(), after].concat();
                 (form::content_type(), Bytes::from(file))
             }
@@ -135,18 +135,18 @@ impl MediaHarness {
 
     async fn with(wired: bool, environment: &[(&'static str, &'static str)]) -> Self {
         let client = Client::new(Duration::from_secs(5)).unwrap();
-        let arena = ProcessHarness::of_media(wired, environment).await;
-        Self { arena, client }
+        let process = ProcessHarness::of_media(wired, environment).await;
+        Self { process, client }
     }
 
     fn outgoing(&self, path: &str, content_type: &str, body: Payload) -> Outgoing<'static> {
         let mut headers = HeaderMap::new();
-        let bearer = format!("Bearer {}", self.arena.key);
+        let bearer = format!("Bearer {}", self.process.key);
         headers.insert(AUTHORIZATION, HeaderValue::from_str(&bearer).unwrap());
         headers.insert(CONTENT_TYPE, HeaderValue::from_str(content_type).unwrap());
         Outgoing {
             method: Method::POST,
-            uri: format!("http://{}{path}", self.arena.address)
+            uri: format!("http://{}{path}", self.process.address)
                 .parse()
                 .unwrap(),
             headers,
@@ -166,30 +166,30 @@ impl MediaHarness {
         &self,
         kind: Kind,
         model: &str,
-        wish: &str,
+        params: &str,
     ) -> Result<UpstreamResponse, SendError> {
-        let (content_type, body) = kind.body(model, wish);
+        let (content_type, body) = kind.body(model, params);
         let call = self.outgoing(kind.path(), &content_type, body.into());
         self.client.send(call).await
     }
 
     /// A call from beginning to end.
-    async fn ask(&self, kind: Kind, model: &str, wish: &str) -> Call {
-        let (id, told) = match self.call(kind, model, wish).await {
+    async fn ask(&self, kind: Kind, model: &str, params: &str) -> Call {
+        let (id, result) = match self.call(kind, model, params).await {
             Ok(answer) => (id_of(&answer), rest(answer).await),
             Err(_) => (None, MediaResult::Broken),
         };
         Call {
             kind,
-            wish: wish.to_owned(),
+            params: params.to_owned(),
             id,
-            told,
+            result,
         }
     }
 
     /// Calls of this marker that the upstream got.
     fn served(&self, marker: &str) -> Vec<RequestRecord> {
-        let mut all = self.arena.simulator.requests();
+        let mut all = self.process.simulator.requests();
         all.retain(|served| served.marker.as_deref() == Some(marker));
         all
     }
@@ -222,7 +222,7 @@ impl MediaHarness {
         let query = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
         let calls = calls.to_string();
         reached("money is held", async || {
-            self.arena.postgres.ask(query).await == [calls.as_str()]
+            self.process.postgres.ask(query).await == [calls.as_str()]
         })
         .await;
     }
@@ -230,30 +230,30 @@ impl MediaHarness {
     /// Outcome and charge of every call so far, oldest first.
     async fn usage(&self) -> Vec<String> {
         let query = "SELECT outcome || ' ' || (paid + trial) FROM ledger.usage ORDER BY request_id";
-        self.arena.postgres.ask(query).await
+        self.process.postgres.ask(query).await
     }
 
     /// Reasons of every loss that was noted.
     async fn losses(&self) -> Vec<String> {
         let query = "SELECT reason::text FROM ledger.write_off ORDER BY request_id";
-        self.arena.postgres.ask(query).await
+        self.process.postgres.ask(query).await
     }
 
     /// After everything: nothing held, this much spent, and the books hold.
     async fn spent(&self, nanos: i64) {
         reached("nothing is held", async || {
-            self.arena.balance().await.1 == 0
+            self.process.balance().await.1 == 0
         })
         .await;
-        assert_eq!(self.arena.balance().await, (MONEY - nanos, 0));
-        self.arena.audit().await;
+        assert_eq!(self.process.balance().await, (MONEY - nanos, 0));
+        self.process.audit().await;
     }
 
     /// What was told, what was served and the books agree: who has all of it paid once what it was
     /// told, who was told of an error paid nothing, and nobody else paid anything.
     async fn compare(&self, calls: &[Call]) {
         reached("nothing is held", async || {
-            self.arena.balance().await.1 == 0
+            self.process.balance().await.1 == 0
         })
         .await;
         let mut known = 0;
@@ -262,9 +262,9 @@ impl MediaHarness {
                 None => 0,
                 Some(id) => self.net(id).await,
             };
-            let price = call.kind.price(&call.wish);
-            match &call.told {
-                MediaResult::Whole(told) => assert_eq!((*told, net), (price, price), "{call:?}"),
+            let price = call.kind.price(&call.params);
+            match &call.result {
+                MediaResult::Whole(result) => assert_eq!((*result, net), (price, price), "{call:?}"),
                 MediaResult::Failed(..) | MediaResult::Broken => assert_eq!(net, 0, "{call:?}"),
                 MediaResult::Left => assert!(net == 0 || net == price, "{net}: {call:?}"),
             }
@@ -276,7 +276,7 @@ impl MediaHarness {
     /// What a call was charged in the end.
     async fn net(&self, id: &str) -> i64 {
         let id: RequestId = id.parse().unwrap();
-        let row = usage::find(&self.arena.data, self.arena.account, id).await;
+        let row = usage::find(&self.process.data, self.process.account, id).await;
         row.unwrap().map_or(0, |row| {
             row.paid.nanos() + row.trial.nanos() - row.refunded.nanos()
         })

@@ -91,8 +91,8 @@ async fn seen(nodes: [SocketAddr; 2], key: &str, version: &str) -> [Duration; 2]
     let one = async |node| {
         let client = Client::new(Duration::from_secs(2)).unwrap();
         loop {
-            let told = quote(&client, node, key, &question()).await;
-            if told["pricing_version"] == version {
+            let reported = quote(&client, node, key, &question()).await;
+            if reported["pricing_version"] == version {
                 return began.elapsed();
             }
             assert!(began.elapsed() < 5 * SEEN_WITHIN, "{node} does not follow");
@@ -109,14 +109,14 @@ fn question() -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_charge_is_that_of_its_version_while_prices_change_on_two_nodes() {
-    let arena = ProcessHarness::new().await;
-    let second = arena.second_node().await;
-    let nodes = [arena.address, second.address];
+    let harness = ProcessHarness::new().await;
+    let second = harness.second_node().await;
+    let nodes = [harness.address, second.address];
     let client = Client::new(Duration::from_secs(2)).unwrap();
-    let kept = quote(&client, nodes[0], &arena.key, &question()).await;
+    let kept = quote(&client, nodes[0], &harness.key, &question()).await;
     let callers = Arc::new(Callers {
         nodes,
-        key: arena.key.clone(),
+        key: harness.key.clone(),
         goes_on: AtomicBool::new(true),
         made: AtomicU64::new(0),
         began: Instant::now(),
@@ -127,21 +127,21 @@ async fn every_charge_is_that_of_its_version_while_prices_change_on_two_nodes() 
     for number in 1..=changes {
         let (input, output) = (2_000_000 + number * 3_001, 8_000_000 + number * 7_003);
         let version = if number.is_multiple_of(BY_COMMAND) {
-            reprice_by_command(&arena, input, output).await
+            reprice_by_command(&harness, input, output).await
         } else {
-            reprice(&arena, input, output).await
+            reprice(&harness, input, output).await
         };
-        waits.extend(seen(nodes, &arena.key, &version).await);
+        waits.extend(seen(nodes, &harness.key, &version).await);
     }
-    honoured(&arena, nodes[1], &kept).await;
-    waits.extend(spoilt(&arena, &second).await);
+    honoured(&harness, nodes[1], &kept).await;
+    waits.extend(spoilt(&harness, &second).await);
     let seconds = callers.began.elapsed().as_secs_f64();
     callers.goes_on.store(false, Ordering::Relaxed);
     let calls = running.await.unwrap();
-    let versions = Versions::read(&arena).await;
+    let versions = Versions::read(&harness).await;
     let mut used = std::collections::BTreeSet::new();
     for id in &calls {
-        let row = row(&arena, id).await;
+        let row = row(&harness, id).await;
         assert_eq!(row.outcome, "complete", "{row:?}");
         assert_eq!(row.paid.nanos(), versions.price(&row), "{row:?}");
         used.insert(row.price_version);
@@ -160,16 +160,16 @@ async fn every_charge_is_that_of_its_version_while_prices_change_on_two_nodes() 
     );
     assert!(used.len() as u64 > changes / 2, "calls met the changes");
     assert!(longest < SEEN_WITHIN, "{longest:?}");
-    assert_eq!(arena.balance().await.1, 0, "nothing is held");
-    arena.audit().await;
+    assert_eq!(harness.balance().await.1, 0, "nothing is held");
+    harness.audit().await;
     println!("figures: requests={}", calls.len());
 }
 
 /// A quote of one node is kept by the other after all changes; one that is another's or too old is
 /// refused.
-async fn honoured(arena: &ProcessHarness, node: SocketAddr, kept: &Value) {
+async fn honoured(harness: &ProcessHarness, node: SocketAddr, kept: &Value) {
     let client = Client::new(Duration::from_secs(2)).unwrap();
-    let own = bearer(&arena.key);
+    let own = bearer(&harness.key);
     let call = async |body: &Value, id: &str| {
         let sent = [("authorization", own.as_str()), ("trunkline-quote", id)];
         send(&client, node, ("/v1/chat/completions", Some(body)), &sent).await
@@ -177,7 +177,7 @@ async fn honoured(arena: &ProcessHarness, node: SocketAddr, kept: &Value) {
     let id = kept["id"].as_str().unwrap();
     let got = call(&question(), id).await;
     assert_eq!(got.status, 200, "{got:?}");
-    let charged = row(arena, &got.id).await;
+    let charged = row(harness, &got.id).await;
     assert_eq!(charged.price_version, kept["pricing_version"]);
     let tokens = got.json()["usage"]["prompt_tokens"].as_i64().unwrap();
     assert_eq!(charged.paid.nanos(), tokens * 2_000 + 7 * 8_000);
@@ -191,8 +191,8 @@ async fn honoured(arena: &ProcessHarness, node: SocketAddr, kept: &Value) {
     // One of eleven minutes ago, as this house seals them.
     let at = SystemClock.now().plus_seconds(-660).micros();
     let lock = json!({ "r": 1, "a": at, "g": "default", "b": vec![0_u8; 32] }).to_string();
-    let binding = Binding::of_account(arena.account, b"chat");
-    let old = arena
+    let binding = Binding::of_account(harness.account, b"chat");
+    let old = harness
         .keyring
         .seal_text(Purpose::Quotes, &binding, "tlq_", lock.as_bytes())
         .unwrap();
@@ -205,18 +205,18 @@ async fn honoured(arena: &ProcessHarness, node: SocketAddr, kept: &Value) {
 
 /// A catalog that was written past the checks changes nothing but numbers and logs, and the next good
 /// one is followed.
-async fn spoilt(arena: &ProcessHarness, second: &crate::faults::process_harness::SecondNode) -> Vec<Duration> {
+async fn spoilt(harness: &ProcessHarness, second: &crate::faults::process_harness::SecondNode) -> Vec<Duration> {
     let client = Client::new(Duration::from_secs(2)).unwrap();
-    let nodes = [arena.address, second.address];
-    let before = quote(&client, nodes[0], &arena.key, &question()).await;
+    let nodes = [harness.address, second.address];
+    let before = quote(&client, nodes[0], &harness.key, &question()).await;
     let number = spoil(
-        arena,
+        harness,
         &json!({ "input": 1, "output": 1, "video_minute": 1 }),
     )
     .await;
     let refused = format!("trunkline_catalog_refused_revision {number}\n");
     let began = Instant::now();
-    for admin in [arena.admin.unwrap(), second.admin] {
+    for admin in [harness.admin.unwrap(), second.admin] {
         while !send(&client, admin, ("/metrics", None), &[])
             .await
             .text
@@ -227,9 +227,9 @@ async fn spoilt(arena: &ProcessHarness, second: &crate::faults::process_harness:
         }
     }
     for node in nodes {
-        let told = quote(&client, node, &arena.key, &question()).await;
-        assert_eq!(told["pricing_version"], before["pricing_version"]);
-        assert_eq!(told["maximum_usd"], before["maximum_usd"]);
+        let reported = quote(&client, node, &harness.key, &question()).await;
+        assert_eq!(reported["pricing_version"], before["pricing_version"]);
+        assert_eq!(reported["maximum_usd"], before["maximum_usd"]);
     }
     let log = String::from_utf8(std::fs::read(&second.log).unwrap()).unwrap();
     let line = log
@@ -239,9 +239,9 @@ async fn spoilt(arena: &ProcessHarness, second: &crate::faults::process_harness:
         line.is_some_and(|line| line.contains("video_minute")),
         "{line:?}"
     );
-    let version = reprice(arena, 5_000_000, 9_000_000).await;
-    let waits = seen(nodes, &arena.key, &version).await;
-    for admin in [arena.admin.unwrap(), second.admin] {
+    let version = reprice(harness, 5_000_000, 9_000_000).await;
+    let waits = seen(nodes, &harness.key, &version).await;
+    for admin in [harness.admin.unwrap(), second.admin] {
         let page = send(&client, admin, ("/metrics", None), &[]).await.text;
         assert!(
             page.contains("trunkline_catalog_refused_revision 0\n"),

@@ -89,10 +89,10 @@ pub(crate) async fn quote(client: &Client, address: SocketAddr, key: &str, body:
 }
 
 /// New prices, through the house's own way to write them. The version they have.
-pub(crate) async fn reprice(arena: &ProcessHarness, input: u64, output: u64) -> String {
+pub(crate) async fn reprice(harness: &ProcessHarness, input: u64, output: u64) -> String {
     let entry = entry(&json!({ "input": input, "output": output }));
     let entry = serde_json::from_value(entry).unwrap();
-    let mut tx = arena.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let signed = ChangeAuthor {
         author: "reload",
         note: "",
@@ -107,10 +107,10 @@ pub(crate) async fn reprice(arena: &ProcessHarness, input: u64, output: u64) -> 
 }
 
 /// The same by the command that an operator types.
-pub(crate) async fn reprice_by_command(arena: &ProcessHarness, input: u64, output: u64) -> String {
-    let url = arena.postgres.direct_url(Role::Console);
+pub(crate) async fn reprice_by_command(harness: &ProcessHarness, input: u64, output: u64) -> String {
+    let url = harness.postgres.direct_url(Role::Console);
     let prices = [format!("input={input}"), format!("output={output}")];
-    let said = Command::new(TRUNKLINE)
+    let reply = Command::new(TRUNKLINE)
         .args(["catalog", "set-price", MODEL, "--json"])
         .args(prices)
         .args(["--config", "/dev/null"])
@@ -118,14 +118,14 @@ pub(crate) async fn reprice_by_command(arena: &ProcessHarness, input: u64, outpu
         .output()
         .await
         .unwrap();
-    assert!(said.status.success(), "{said:?}");
-    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
-    said["pricing_version"].as_str().unwrap().to_owned()
+    assert!(reply.status.success(), "{reply:?}");
+    let reply: Value = serde_json::from_slice(&reply.stdout).unwrap();
+    reply["pricing_version"].as_str().unwrap().to_owned()
 }
 
 /// Writes a catalog past all checks. Its number.
-pub(crate) async fn spoil(arena: &ProcessHarness, faces: &Value) -> i64 {
-    let mut tx = arena.console.begin().await.unwrap();
+pub(crate) async fn spoil(harness: &ProcessHarness, faces: &Value) -> i64 {
+    let mut tx = harness.console.begin().await.unwrap();
     let number = catalog::next_number(&mut tx).await.unwrap();
     let models = [(MODEL.to_owned(), Some(entry(faces)))];
     let new = NewChange {
@@ -148,8 +148,8 @@ fn entry(faces: &Value) -> Value {
 pub(crate) struct Versions(BTreeMap<String, Value>);
 
 impl Versions {
-    pub(crate) async fn read(arena: &ProcessHarness) -> Self {
-        let mut session = arena.data.session().await.unwrap();
+    pub(crate) async fn read(harness: &ProcessHarness) -> Self {
+        let mut session = harness.data.session().await.unwrap();
         let mut all = BTreeMap::new();
         for change in catalog::history(&mut session, HISTORY).await.unwrap() {
             let at = catalog::model_at(&mut session, MODEL, change.revision);
@@ -176,9 +176,9 @@ impl Versions {
     }
 }
 
-pub(crate) async fn row(arena: &ProcessHarness, id: &str) -> UsageRow {
+pub(crate) async fn row(harness: &ProcessHarness, id: &str) -> UsageRow {
     let request: RequestId = id.parse().unwrap();
-    let found = usage::find(&arena.data, arena.account, request)
+    let found = usage::find(&harness.data, harness.account, request)
         .await
         .unwrap();
     found.unwrap_or_else(|| panic!("no row of {id}"))

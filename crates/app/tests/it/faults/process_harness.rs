@@ -79,9 +79,9 @@ impl ProcessHarness {
 
     /// One that sells social data, with these settings in the environment.
     pub(crate) async fn of_social(environment: &[(&'static str, &'static str)]) -> Self {
-        let arena = Self::set(OwnSettings::default(), false, environment).await;
-        fixtures::social(&arena.console, &arena.keyring, arena.simulator.address()).await;
-        arena
+        let harness = Self::set(OwnSettings::default(), false, environment).await;
+        fixtures::social(&harness.console, &harness.keyring, harness.simulator.address()).await;
+        harness
     }
 
     /// One that sells pictures, speech and transcripts, with these settings in the environment.
@@ -89,11 +89,11 @@ impl ProcessHarness {
         wired: bool,
         environment: &[(&'static str, &'static str)],
     ) -> Self {
-        let mut arena = Self::furnished(OwnSettings::default(), wired, environment).await;
-        let port = arena.upstream_port();
-        generation_fixtures::sell(&arena.console, &arena.keyring, port).await;
-        arena.start_gateway().await;
-        arena
+        let mut harness = Self::furnished(OwnSettings::default(), wired, environment).await;
+        let port = harness.upstream_port();
+        generation_fixtures::sell(&harness.console, &harness.keyring, port).await;
+        harness.start_gateway().await;
+        harness
     }
 
     async fn set(
@@ -101,9 +101,9 @@ impl ProcessHarness {
         wired: bool,
         environment: &[(&'static str, &'static str)],
     ) -> Self {
-        let mut arena = Self::furnished(settings, wired, environment).await;
-        arena.start_gateway().await;
-        arena
+        let mut harness = Self::furnished(settings, wired, environment).await;
+        harness.start_gateway().await;
+        harness
     }
 
     /// Everything but the gateway.
@@ -143,7 +143,7 @@ impl ProcessHarness {
         }
         let (account, key) = fixtures::customer(&console).await;
         let road = FaultProxy::to_anything(simulator.address());
-        let arena = Self {
+        let harness = Self {
             postgres,
             simulator,
             address: free_address(),
@@ -159,11 +159,11 @@ impl ProcessHarness {
             environment: environment.to_vec(),
             road,
         };
-        let port = arena.upstream_port();
+        let port = harness.upstream_port();
         for format in Format::ALL {
-            fixtures::channel(&arena.console, &arena.keyring, format, port).await;
+            fixtures::channel(&harness.console, &harness.keyring, format, port).await;
         }
-        arena
+        harness
     }
 
     fn upstream_port(&self) -> u16 {
@@ -306,9 +306,9 @@ pub(crate) async fn audit_of(postgres: &Postgres) {
         .env("TRUNKLINE__DATABASE__URL", url.reveal())
         .output();
     let output = audit.await.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let reply = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{complained}");
+    assert!(output.status.success(), "{reply}{complained}");
 }
 
 pub(crate) fn free_address() -> SocketAddr {
@@ -318,9 +318,9 @@ pub(crate) fn free_address() -> SocketAddr {
 
 /// Where a gateway that listens tells its numbers, by the line it says so in.
 pub(crate) fn admin_of(line: &str) -> Option<SocketAddr> {
-    let said: serde_json::Value = serde_json::from_str(line).ok()?;
-    said["listen"].as_str()?;
-    said["admin"].as_str()?.parse().ok()
+    let reply: serde_json::Value = serde_json::from_str(line).ok()?;
+    reply["listen"].as_str()?;
+    reply["admin"].as_str()?.parse().ok()
 }
 
 pub(crate) async fn first_line(gateway: &mut Child) -> String {

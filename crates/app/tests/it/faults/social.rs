@@ -229,14 +229,14 @@ async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_charge_exactly_the_daily_capacity_though_one_is_killed() {
-    let arena = ProcessHarness::of_social(&[
+    let harness = ProcessHarness::of_social(&[
         ("TRUNKLINE__SOCIAL__DAILY_CAPACITY", "1000"),
         ("TRUNKLINE__SOCIAL__AT_ONCE_PER_PLATFORM", "1000"),
     ])
     .await;
-    let second = arena.second_node().await;
-    for node in [arena.address, second.address] {
-        let caller = Caller::new(&arena.key);
+    let second = harness.second_node().await;
+    for node in [harness.address, second.address] {
+        let caller = Caller::new(&harness.key);
         eventually("a node does not see the catalog", async || {
             let got = caller.get(node, "/v1/social/kuaishou/search").await;
             got.is_some_and(|(_, status, _, _)| status == 400)
@@ -244,8 +244,8 @@ async fn two_nodes_charge_exactly_the_daily_capacity_though_one_is_killed() {
         .await;
     }
     let runners = Arc::new(Runners {
-        nodes: [arena.address, second.address].map(std::sync::Mutex::new),
-        key: arena.key.clone(),
+        nodes: [harness.address, second.address].map(std::sync::Mutex::new),
+        key: harness.key.clone(),
         served: AtomicU64::new(0),
         settled: AtomicBool::new(false),
     });
@@ -260,12 +260,12 @@ async fn two_nodes_charge_exactly_the_daily_capacity_though_one_is_killed() {
     drop(second);
     tokio::time::sleep(Duration::from_millis(200)).await;
     // Its next life lets go of what it held, and with it of the places.
-    let second = arena.second_node().await;
+    let second = harness.second_node().await;
     *runners.nodes[1].lock().unwrap() = second.address;
     eventually("something is still held", async || {
-        let told = runners.served.load(Ordering::SeqCst);
+        let reported = runners.served.load(Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(500)).await;
-        arena.balance().await.1 == 0 && told == runners.served.load(Ordering::SeqCst)
+        harness.balance().await.1 == 0 && reported == runners.served.load(Ordering::SeqCst)
     })
     .await;
     runners.settled.store(true, Ordering::SeqCst);
@@ -273,7 +273,7 @@ async fn two_nodes_charge_exactly_the_daily_capacity_though_one_is_killed() {
     let served: u64 = all.iter().map(|race| race.served).sum();
     let broken: u64 = all.iter().map(|race| race.broken).sum();
     let refused: u64 = all.iter().map(|race| race.refused).sum();
-    let (paid, held) = arena.balance().await;
+    let (paid, held) = harness.balance().await;
     let charged = (MONEY - paid) / LOOK;
     println!(
         "{charged} charged, {served} served, {refused} refused, {broken} broken off by the kill or sent away"
@@ -285,7 +285,7 @@ async fn two_nodes_charge_exactly_the_daily_capacity_though_one_is_killed() {
         served <= 1_000 && served + broken >= 1_000,
         "{served} {broken}"
     );
-    arena.audit().await;
+    harness.audit().await;
     drop(second);
     // The one fault is the killed node; what was broken off may have met no listener.
     println!("figures: requests={} faults=1", served + refused);
@@ -301,7 +301,7 @@ fn calls() -> u64 {
 }
 
 async fn one(caller: &Caller, node: SocketAddr, number: u64) -> SocialResult {
-    let wished = |wish: &str| format!("keyword=%5B%5Bsocial%3A{wish}%5D%5D");
+    let wished = |params: &str| format!("keyword=%5B%5Bsocial%3A{params}%5D%5D");
     match number % 8 {
         0 | 1 => caller.look(node, "keyword=a").await,
         2 => caller.look(node, &wished("slow%3A150")).await,
@@ -313,9 +313,9 @@ async fn one(caller: &Caller, node: SocketAddr, number: u64) -> SocialResult {
     }
 }
 
-async fn storm(arena: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, u64) {
+async fn storm(harness: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, u64) {
     let (made, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let (address, key) = (arena.address, arena.key.clone());
+    let (address, key) = (harness.address, harness.key.clone());
     let mut running = JoinSet::new();
     for _ in 0..CLIENTS {
         let (made, key) = (Arc::clone(&made), key.clone());
@@ -328,12 +328,12 @@ async fn storm(arena: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, u6
                 if number >= calls && faults.load(Ordering::SeqCst) >= LEAST_FAULTS {
                     return history;
                 }
-                let told = one(&caller, address, number).await;
+                let reported = one(&caller, address, number).await;
                 // Nobody may listen just now; a call that meets nobody is no test of anything.
-                if matches!(told, SocialResult::Broken) {
+                if matches!(reported, SocialResult::Broken) {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
-                history.push(told);
+                history.push(reported);
             }
         });
     }
@@ -342,13 +342,13 @@ async fn storm(arena: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, u6
         let [dice] = random_bytes::<1>();
         match dice % 4 {
             0 | 1 => {
-                arena.kill_gateway().await;
-                arena.start_gateway().await;
+                harness.kill_gateway().await;
+                harness.start_gateway().await;
             }
-            2 => arena.freeze_gateway(Duration::from_millis(300)).await,
+            2 => harness.freeze_gateway(Duration::from_millis(300)).await,
             _ => {
-                arena.postgres.stop_immediate();
-                arena.postgres.start();
+                harness.postgres.stop_immediate();
+                harness.postgres.start();
             }
         }
         faults.fetch_add(1, Ordering::SeqCst);
@@ -358,9 +358,9 @@ async fn storm(arena: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, u6
 }
 
 /// What a call was charged in the end, by its id.
-async fn net(arena: &ProcessHarness, id: &str) -> i64 {
+async fn net(harness: &ProcessHarness, id: &str) -> i64 {
     let request: RequestId = id.parse().unwrap();
-    let row = usage::find(&arena.data, arena.account, request)
+    let row = usage::find(&harness.data, harness.account, request)
         .await
         .unwrap();
     row.map_or(0, |row| {
@@ -370,9 +370,9 @@ async fn net(arena: &ProcessHarness, id: &str) -> i64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chaos_charges_each_served_call_once_and_no_other() {
-    let mut arena = ProcessHarness::of_social(&[]).await;
-    let caller = Caller::new(&arena.key);
-    let node = arena.address;
+    let mut harness = ProcessHarness::of_social(&[]).await;
+    let caller = Caller::new(&harness.key);
+    let node = harness.address;
     eventually("the catalog is not seen", async || {
         matches!(
             caller.look(node, "keyword=a").await,
@@ -380,30 +380,30 @@ async fn chaos_charges_each_served_call_once_and_no_other() {
         )
     })
     .await;
-    let (first, _) = arena.balance().await;
-    let (history, faults) = storm(&mut arena, calls()).await;
+    let (first, _) = harness.balance().await;
+    let (history, faults) = storm(&mut harness, calls()).await;
     eventually("something is still held", async || {
-        arena.balance().await.1 == 0
+        harness.balance().await.1 == 0
     })
     .await;
     // What was given back late is there after a moment.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (mut served, mut refused, mut broken, mut left) = (0_i64, 0_i64, 0_i64, 0_i64);
-    for told in &history {
-        match told {
+    for reported in &history {
+        match reported {
             SocialResult::Answer(id, 200, body) => {
                 assert_eq!(body["object"], json!("social.result"));
-                assert_eq!(net(&arena, id).await, LOOK, "{id}");
+                assert_eq!(net(&harness, id).await, LOOK, "{id}");
                 served += 1;
             }
             SocialResult::Answer(id, status, body) => {
                 assert_eq!(body["error"]["charged"], json!(false), "{status} {body}");
-                assert_eq!(net(&arena, id).await, 0, "{id} {status} {body}");
+                assert_eq!(net(&harness, id).await, 0, "{id} {status} {body}");
                 refused += 1;
             }
             SocialResult::Pages(ids, ended) => {
                 for id in ids {
-                    assert_eq!(net(&arena, id).await, LOOK, "{id}");
+                    assert_eq!(net(&harness, id).await, LOOK, "{id}");
                     served += 1;
                 }
                 broken += i64::from(!ended);
@@ -412,7 +412,7 @@ async fn chaos_charges_each_served_call_once_and_no_other() {
             SocialResult::Left => left += 1,
         }
     }
-    let (paid, _) = arena.balance().await;
+    let (paid, _) = harness.balance().await;
     let charged = (first - paid) / LOOK;
     println!(
         "{} calls, {faults} faults: {served} served, {refused} refused, {broken} broken off, {left} left; {charged} charged",
@@ -422,8 +422,8 @@ async fn chaos_charges_each_served_call_once_and_no_other() {
     assert!(faults >= LEAST_FAULTS, "{faults}");
     // Who left paid nothing; of those that were broken off, some may have been charged just before.
     assert!((served..=served + broken).contains(&charged), "{charged}");
-    arena.audit().await;
-    let sent = |told: &&SocialResult| !matches!(told, SocialResult::Broken);
+    harness.audit().await;
+    let sent = |reported: &&SocialResult| !matches!(reported, SocialResult::Broken);
     let sent = history.iter().filter(sent).count();
     println!("figures: requests={sent} faults={faults}");
 }

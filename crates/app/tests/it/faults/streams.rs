@@ -9,7 +9,7 @@ use trunkline_upstream::Client;
 
 use crate::faults::process_harness::{ProcessHarness, MONEY};
 use crate::faults::formats::{Pair, CallParams};
-use crate::faults::client_view::{ClientView, told};
+use crate::faults::client_view::{ClientView, reported};
 
 const STREAMS: &str = "TRUNKLINE_STREAMS";
 const SECONDS: &str = "TRUNKLINE_STREAMS_SECONDS";
@@ -48,14 +48,14 @@ fn memory_kb(pid: u32) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_streams_take_a_bounded_memory_and_give_it_back() {
-    let arena = ProcessHarness::new().await;
+    let harness = ProcessHarness::new().await;
     let (streams, seconds) = (number(STREAMS, 200), number(SECONDS, 30));
-    let pid = arena.pid();
-    wave(&arena, 20, 1).await;
+    let pid = harness.pid();
+    wave(&harness, 20, 1).await;
     let idle = memory_kb(pid);
-    let first = highest(&arena, streams, seconds).await;
+    let first = highest(&harness, streams, seconds).await;
     let after = given_back(pid, idle, first).await;
-    let second = highest(&arena, streams, SECOND_SECONDS).await;
+    let second = highest(&harness, streams, SECOND_SECONDS).await;
     println!(
         "{streams} streams for {seconds} s: idle {idle} kB, highest {first} kB, \
          afterwards {after} kB, highest again {second} kB"
@@ -68,17 +68,17 @@ async fn slow_streams_take_a_bounded_memory_and_give_it_back() {
         second <= first + BESIDE_KB / 2,
         "{first} kB, then {second} kB"
     );
-    let (paid, held) = arena.balance().await;
+    let (paid, held) = harness.balance().await;
     assert!(held == 0 && paid < MONEY);
-    arena.audit().await;
-    println!("figures: requests={}", arena.simulator.requests().len());
+    harness.audit().await;
+    println!("figures: requests={}", harness.simulator.requests().len());
 }
 
 /// The highest memory during a wave.
-async fn highest(arena: &ProcessHarness, streams: u64, seconds: u64) -> u64 {
-    let pid = arena.pid();
+async fn highest(harness: &ProcessHarness, streams: u64, seconds: u64) -> u64 {
+    let pid = harness.pid();
     let mut highest = 0;
-    let wave = wave(arena, streams, seconds);
+    let wave = wave(harness, streams, seconds);
     tokio::pin!(wave);
     loop {
         tokio::select! {
@@ -106,7 +106,7 @@ async fn given_back(pid: u32, idle: u64, highest: u64) -> u64 {
 }
 
 /// Streams that last so long: half of them because the upstream is slow, half because the reader is.
-async fn wave(arena: &ProcessHarness, streams: u64, seconds: u64) {
+async fn wave(harness: &ProcessHarness, streams: u64, seconds: u64) {
     let client = Client::new(Duration::from_secs(5)).unwrap();
     let frames = seconds * 1_000 / PACE_MS;
     let mut running = JoinSet::new();
@@ -122,7 +122,7 @@ async fn wave(arena: &ProcessHarness, streams: u64, seconds: u64) {
             stream: true,
             most: 3_000,
         };
-        let mut call = Pair::CHAT.call((arena.address, &arena.key), wanted);
+        let mut call = Pair::CHAT.call((harness.address, &harness.key), wanted);
         call.deadlines.total = Duration::from_secs(seconds + 120);
         let client = client.clone();
         running.spawn(async move {
@@ -137,7 +137,7 @@ async fn wave(arena: &ProcessHarness, streams: u64, seconds: u64) {
                 tokio::time::sleep(Duration::from_millis(PACE_MS)).await;
             }
             text.extend_from_slice(&answer.whole(10_000_000).await.unwrap());
-            assert_eq!(told(Pair::CHAT.caller, 200, true, &text), ClientView::Complete);
+            assert_eq!(reported(Pair::CHAT.caller, 200, true, &text), ClientView::Complete);
         });
     }
     while let Some(ended) = running.join_next().await {

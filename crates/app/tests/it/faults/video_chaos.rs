@@ -78,7 +78,7 @@ const FAULTS: [Fault; 13] = [
     Fault::DatabaseAway,
 ];
 
-fn films() -> u64 {
+fn video_tasks() -> u64 {
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that reads how many films are made; tests have no configuration"
@@ -89,115 +89,115 @@ fn films() -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_video_task_ends_and_settles_once_while_everything_breaks() {
-    let mut studio = VideoCluster::new().await;
-    let films = films();
-    let prices = quotes(&studio).await;
-    let crew = Clients::of(&studio, films);
+    let mut cluster = VideoCluster::new().await;
+    let video_tasks = video_tasks();
+    let prices = quotes(&cluster).await;
+    let load = Clients::of(&cluster, video_tasks);
     let clients = u64::try_from(CLIENTS)
         .unwrap()
-        .max(films / FILMS_PER_CLIENT);
+        .max(video_tasks / FILMS_PER_CLIENT);
     let clients = usize::try_from(clients.min(MOST_CLIENTS)).unwrap();
     let began = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]
-    let running = tokio::spawn(std::sync::Arc::clone(&crew).run(clients));
+    let running = tokio::spawn(std::sync::Arc::clone(&load).run(clients));
     let mut faults: BTreeMap<Fault, usize> = BTreeMap::new();
     let mut deck: Vec<Fault> = Vec::new();
-    while !crew.is_over() || faults.values().sum::<usize>() < LEAST_FAULTS {
+    while !load.is_over() || faults.values().sum::<usize>() < LEAST_FAULTS {
         tokio::time::sleep(CALM).await;
         if deck.is_empty() {
             deck.extend(FAULTS);
         }
         let [dice, node] = random_bytes::<2>();
         let fault = deck.swap_remove(usize::from(dice) % deck.len());
-        strike(&mut studio, fault, usize::from(node % 2)).await;
+        strike(&mut cluster, fault, usize::from(node % 2)).await;
         *faults.entry(fault).or_default() += 1;
-        studio.give().await;
+        cluster.give().await;
     }
-    let films = running.await.unwrap();
+    let video_tasks = running.await.unwrap();
     let asked = began.elapsed();
-    run_out(&studio).await;
-    let counts = judge(&studio, &films, &prices).await;
+    run_out(&cluster).await;
+    let counts = judge(&cluster, &video_tasks, &prices).await;
     println!("{faults:?}\n{counts:#?}");
     println!(
         "{} films, {} faults, asked in {asked:?}, all over after {:?}",
-        films.len(),
+        video_tasks.len(),
         faults.values().sum::<usize>(),
         began.elapsed()
     );
-    assert!(counts.done > films.len() / 4, "hardly anything was made");
+    assert!(counts.done > video_tasks.len() / 4, "hardly anything was made");
     assert!(counts.split_charges > 0 && counts.split_refunds > 0);
     assert!(counts.losses.contains_key("unknown_outcome"));
-    assert_eq!(counts.wishes.len(), Scenario::ALL.len());
-    let requests: usize = films.iter().map(|film| film.told.len()).sum();
+    assert_eq!(counts.scenarios.len(), Scenario::ALL.len());
+    let requests: usize = video_tasks.iter().map(|task| task.answer.len()).sum();
     let faults: usize = faults.values().sum();
     println!("figures: requests={requests} faults={faults}");
 }
 
 /// What each shape costs, as it is quoted before anything happens.
-async fn quotes(studio: &VideoCluster) -> Vec<i64> {
+async fn quotes(cluster: &VideoCluster) -> Vec<i64> {
     let mut prices = Vec::new();
     for shape in SHAPES {
         let body = shape.body("a cat");
         let ask = HttpCall {
             method: Method::POST,
-            url: format!("http://{}/v1/quotes", studio.addresses[0]),
-            key: &studio.customers[0].key,
+            url: format!("http://{}/v1/quotes", cluster.addresses[0]),
+            key: &cluster.customers[0].key,
             body: format!("{{\"endpoint\":\"videos\",\"body\":{body}}}"),
             extra: Vec::new(),
             patience: PATIENCE,
         };
-        let heard = ask.send(&studio.client).await.unwrap();
-        assert_eq!(heard.status, 200, "{body}: {}", heard.body);
-        assert_eq!(heard.body["exact"], Value::Bool(true), "{}", heard.body);
-        prices.push(nanos(heard.body["price_usd"].as_str().unwrap()));
+        let received = ask.send(&cluster.client).await.unwrap();
+        assert_eq!(received.status, 200, "{body}: {}", received.body);
+        assert_eq!(received.body["exact"], Value::Bool(true), "{}", received.body);
+        prices.push(nanos(received.body["price_usd"].as_str().unwrap()));
     }
     prices
 }
 
-async fn strike(studio: &mut VideoCluster, fault: Fault, node: usize) {
+async fn strike(cluster: &mut VideoCluster, fault: Fault, node: usize) {
     match fault {
         Fault::KillAt(step) => {
             let began = Instant::now();
-            while began.elapsed() < STEP && !tables::has_any(&studio.postgres, step).await {
+            while began.elapsed() < STEP && !tables::has_any(&cluster.postgres, step).await {
                 tokio::time::sleep(PAUSE).await;
             }
-            studio.kill(node).await;
-            studio.start(node).await;
+            cluster.kill(node).await;
+            cluster.start(node).await;
         }
         Fault::KillBoth => {
-            studio.kill(0).await;
-            studio.kill(1).await;
-            studio.start(node).await;
+            cluster.kill(0).await;
+            cluster.kill(1).await;
+            cluster.start(node).await;
             tokio::time::sleep(CALM).await;
-            studio.start(1 - node).await;
+            cluster.start(1 - node).await;
         }
         Fault::Restart => {
-            studio.stop(node).await;
-            studio.start(node).await;
+            cluster.stop(node).await;
+            cluster.start(node).await;
         }
-        Fault::FreezeShortly => studio.freeze(node, LEASE / 4).await,
-        Fault::FreezeLong => studio.freeze(node, LEASE + CALM * 3).await,
+        Fault::FreezeShortly => cluster.freeze(node, LEASE / 4).await,
+        Fault::FreezeLong => cluster.freeze(node, LEASE + CALM * 3).await,
         Fault::StopDatabase => {
-            studio.postgres.stop_immediate();
-            studio.postgres.start();
+            cluster.postgres.stop_immediate();
+            cluster.postgres.start();
         }
         Fault::KillDatabase => {
-            studio.postgres.kill_9_postmaster();
-            studio.postgres.start();
+            cluster.postgres.kill_9_postmaster();
+            cluster.postgres.start();
         }
         Fault::DatabaseAway => {
-            studio.postgres.stop_immediate();
+            cluster.postgres.stop_immediate();
             tokio::time::sleep(LEASE + CALM).await;
-            studio.postgres.start();
+            cluster.postgres.start();
         }
     }
 }
 
 /// Lets everything end that has begun.
-async fn run_out(studio: &VideoCluster) {
+async fn run_out(cluster: &VideoCluster) {
     let began = Instant::now();
     loop {
-        let left = tables::under_way(&studio.postgres).await;
+        let left = tables::under_way(&cluster.postgres).await;
         if left.is_empty() {
             break;
         }
@@ -207,7 +207,7 @@ async fn run_out(studio: &VideoCluster) {
     // Files are fetched again after pauses that grow; whoever waits for one is on the list with its time.
     let began = Instant::now();
     loop {
-        let left = tables::pending(&studio.postgres).await;
+        let left = tables::pending(&cluster.postgres).await;
         if left.is_empty() {
             return;
         }
@@ -221,54 +221,54 @@ async fn run_out(studio: &VideoCluster) {
     }
 }
 
-async fn judge(studio: &VideoCluster, films: &[VideoTask], prices: &[i64]) -> Counts {
-    let mut rows = tables::rows(&studio.postgres).await;
+async fn judge(cluster: &VideoCluster, video_tasks: &[VideoTask], prices: &[i64]) -> Counts {
+    let mut rows = tables::rows(&cluster.postgres).await;
     let mut jobs: HashMap<String, Vec<VideoJob>> = HashMap::new();
-    for job in studio.simulator.video_jobs() {
+    for job in cluster.simulator.video_jobs() {
         let marker = job.marker.clone().expect("every film has a name");
         jobs.entry(marker).or_default().push(job);
     }
     let mut counts = Counts::default();
-    let mut spent = vec![0; studio.customers.len()];
-    let mut tasks = vec![BTreeMap::new(); studio.customers.len()];
-    for film in films {
-        let own = rows.remove(&hash(&film.body)).unwrap_or_default();
-        let made = jobs.remove(&film.marker).unwrap_or_default();
+    let mut spent = vec![0; cluster.customers.len()];
+    let mut tasks = vec![BTreeMap::new(); cluster.customers.len()];
+    for task in video_tasks {
+        let own = rows.remove(&hash(&task.body)).unwrap_or_default();
+        let made = jobs.remove(&task.marker).unwrap_or_default();
         let checked = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            check(film, &own, &made, prices[film.shape], &mut counts);
+            check(task, &own, &made, prices[task.shape], &mut counts);
         }));
         if let Err(found) = checked {
             for row in &own {
-                println!("{}", studio.log_of(&row.id));
+                println!("{}", cluster.log_of(&row.id));
             }
             std::panic::resume_unwind(found);
         }
-        spent[film.customer] += own.iter().map(Row::net).sum::<i64>();
-        tasks[film.customer].extend(own.into_iter().map(|row| (row.id.clone(), row)));
+        spent[task.customer] += own.iter().map(Row::net).sum::<i64>();
+        tasks[task.customer].extend(own.into_iter().map(|row| (row.id.clone(), row)));
     }
     assert!(rows.is_empty(), "tasks that nobody asked for: {rows:?}");
     assert!(jobs.is_empty(), "jobs that nobody asked for: {jobs:?}");
-    let stray = tables::stray(&studio.postgres).await;
+    let stray = tables::stray(&cluster.postgres).await;
     assert!(stray.is_empty(), "money moved for no task: {stray:?}");
-    for (place, customer) in studio.customers.iter().enumerate() {
-        let left = studio.left(customer.account).await;
-        let wanted = PAID + studio.given() - spent[place];
+    for (place, customer) in cluster.customers.iter().enumerate() {
+        let left = cluster.left(customer.account).await;
+        let wanted = PAID + cluster.given() - spent[place];
         assert_eq!(left, wanted, "the wallets of {:?}", customer.account);
-        check_list(studio, place, &tasks[place]).await;
+        check_list(cluster, place, &tasks[place]).await;
     }
-    check_shown(studio, films, &tasks).await;
-    audit_of(&studio.postgres).await;
+    check_shown(cluster, video_tasks, &tasks).await;
+    audit_of(&cluster.postgres).await;
     counts
 }
 
 /// The list of an account holds its tasks and no others.
-async fn check_list(studio: &VideoCluster, customer: usize, tasks: &BTreeMap<String, Row>) {
+async fn check_list(cluster: &VideoCluster, customer: usize, tasks: &BTreeMap<String, Row>) {
     let mut listed = Vec::new();
     loop {
         let after = listed.last().map(|last| format!("&after={last}"));
         let after = after.unwrap_or_default();
         let path = format!("/v1/videos?order=asc&limit={MOST_PER_PAGE}{after}");
-        let page = get(studio, customer, &path).await;
+        let page = get(cluster, customer, &path).await;
         let names = page["data"].as_array().unwrap().iter();
         listed.extend(names.map(|one| one["id"].as_str().unwrap().to_owned()));
         if page["has_more"] == Value::Bool(false) {
@@ -281,33 +281,33 @@ async fn check_list(studio: &VideoCluster, customer: usize, tasks: &BTreeMap<Str
 }
 
 /// Whoever was told of a task finds it, as it is in the books.
-async fn check_shown(studio: &VideoCluster, films: &[VideoTask], tasks: &[BTreeMap<String, Row>]) {
-    for film in films {
-        for told in &film.told {
-            let ClientAnswer::Made { id, .. } = told else {
+async fn check_shown(cluster: &VideoCluster, video_tasks: &[VideoTask], tasks: &[BTreeMap<String, Row>]) {
+    for task in video_tasks {
+        for answer in &task.answer {
+            let ClientAnswer::Made { id, .. } = answer else {
                 continue;
             };
-            let shown = get(studio, film.customer, &format!("/v1/videos/{id}")).await;
-            let row = &tasks[film.customer][id];
-            assert_eq!(shown["status"], row.state.as_str(), "{film:?} {shown}");
+            let shown = get(cluster, task.customer, &format!("/v1/videos/{id}")).await;
+            let row = &tasks[task.customer][id];
+            assert_eq!(shown["status"], row.state.as_str(), "{task:?} {shown}");
             let code = shown["error"]["code"].as_str();
-            assert_eq!(code, row.code.as_deref(), "{film:?} {shown}");
+            assert_eq!(code, row.code.as_deref(), "{task:?} {shown}");
         }
     }
 }
 
-async fn get(studio: &VideoCluster, customer: usize, path: &str) -> Value {
+async fn get(cluster: &VideoCluster, customer: usize, path: &str) -> Value {
     let ask = HttpCall {
         method: Method::GET,
-        url: format!("http://{}{path}", studio.addresses[1]),
-        key: &studio.customers[customer].key,
+        url: format!("http://{}{path}", cluster.addresses[1]),
+        key: &cluster.customers[customer].key,
         body: String::new(),
         extra: Vec::new(),
         patience: PATIENCE,
     };
-    let heard = ask.send(&studio.client).await.unwrap();
-    assert_eq!(heard.status, 200, "{path}: {}", heard.body);
-    heard.body
+    let received = ask.send(&cluster.client).await.unwrap();
+    assert_eq!(received.status, 200, "{path}: {}", received.body);
+    received.body
 }
 
 fn hash(body: &str) -> String {

@@ -33,10 +33,10 @@ async fn shell(text: &str, folder: &Path, variables: &[(&str, &str)]) -> String 
         .output();
     let output = timeout(PATIENCE, run).await.expect("it comes to an end");
     let output = output.unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
+    let reply = String::from_utf8(output.stdout).unwrap();
     let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}\n{said}\n{complained}");
-    said
+    assert!(output.status.success(), "{text}\n{reply}\n{complained}");
+    reply
 }
 
 /// The lines of the greeting, but for its last.
@@ -93,11 +93,11 @@ async fn every_command_of_the_greeting_works_and_is_shown_with_its_price() {
     let commands = commands(&greeting(&mut lines).await);
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let mut said = Vec::new();
+    let mut reply = Vec::new();
     for command in &commands {
-        said.push(shell(command, folder, &[]).await);
+        reply.push(shell(command, folder, &[]).await);
     }
-    let [chat, python, node, video, media, social] = &said[..] else {
+    let [chat, python, node, video, media, social] = &reply[..] else {
         panic!("{commands:?}");
     };
     let chat: Value = serde_json::from_str(chat).unwrap();
@@ -106,9 +106,9 @@ async fn every_command_of_the_greeting_works_and_is_shown_with_its_price() {
     assert_eq!(video.trim(), "completed 0.04 USD");
     let film = std::fs::read(folder.join("cat.mp4")).unwrap();
     assert_eq!(film.get(4..8).unwrap(), b"ftyp");
-    let (link, heard) = media.trim().split_once('\n').unwrap();
+    let (link, received) = media.trim().split_once('\n').unwrap();
     assert!(is_png(&linked(link, folder).await), "{link}");
-    assert_eq!(heard.split(' ').count(), 12, "{heard}");
+    assert_eq!(received.split(' ').count(), 12, "{received}");
     let voice = std::fs::read(folder.join("morning.mp3")).unwrap();
     assert_eq!(voice.first(), Some(&0xFF));
     let social: Value = serde_json::from_str(social).unwrap();
@@ -143,11 +143,11 @@ async fn the_page_about_images_and_audio_says_what_works() {
     let address = dev.text("base_url");
     let text = text.replace("{{base_url}}", address);
     let variables = [("TRUNKLINE_KEY", dev.text("key"))];
-    let said = shell(&text, folder, &variables).await;
-    let answers = serde_json::Deserializer::from_str(&said).into_iter::<Value>();
+    let reply = shell(&text, folder, &variables).await;
+    let answers = serde_json::Deserializer::from_str(&reply).into_iter::<Value>();
     let answers: Vec<Value> = answers.map(Result::unwrap).collect();
     let [pictures, transcript] = &answers[..] else {
-        panic!("{said}");
+        panic!("{reply}");
     };
     assert_eq!(pictures["metadata"]["success_count"], "2", "{pictures}");
     for entry in pictures["data"].as_array().unwrap() {

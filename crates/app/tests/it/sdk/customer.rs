@@ -140,8 +140,8 @@ async fn call(dev: &Dev, key: &str, path: &str, body: &Value) -> Value {
 async fn a_new_customer_makes_a_key_calls_with_it_and_sees_what_it_cost() {
     let dev = Dev::start().await;
     let browser = Browser::set_up(&dev).await;
-    let wish = json!({ "name": "laptop", "budgets": [{ "period": "daily", "limit_usd": "1" }] });
-    let (status, made) = browser.ask("POST", "/api/keys", Some(&wish)).await;
+    let params = json!({ "name": "laptop", "budgets": [{ "period": "daily", "limit_usd": "1" }] });
+    let (status, made) = browser.ask("POST", "/api/keys", Some(&params)).await;
     assert_eq!(status, 201, "{made}");
     let (id, secret) = (made["key"]["id"].clone(), made["secret"].as_str().unwrap());
     let green = format!("/api/keys/{id}/first-call");
@@ -291,8 +291,8 @@ async fn a_task_that_waits_is_stopped_at_the_console_and_costs_nothing() {
         (&stopped["state"], &stopped["cost_usd"]),
         (&json!("cancelled"), &json!("0"))
     );
-    let (status, again) = browser.ask("POST", &format!("{path}/cancel"), None).await;
-    assert_eq!((status, &again["error"]["code"]), (409, &json!("conflict")));
+    let (status, repeated) = browser.ask("POST", &format!("{path}/cancel"), None).await;
+    assert_eq!((status, &repeated["error"]["code"]), (409, &json!("conflict")));
     audit(&dev).await;
     dev.end().await;
 }

@@ -13,7 +13,7 @@ use trunkline_testkit::Db;
 
 use crate::dev::{DEV, Dev, PATIENCE, TRUNKLINE, audit};
 use crate::sdk::customer::send_bytes;
-use crate::sdk::social::said;
+use crate::sdk::social::reply;
 use crate::sdk::suites::every_model;
 
 /// Stands for a vendor's key.
@@ -205,22 +205,22 @@ async fn a_migration_that_takes_long_prints_no_statement() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut errors = migrate.stderr.take().unwrap();
-    errors.read_to_string(&mut told).await.unwrap();
-    assert!(migrate.wait().await.unwrap().success(), "{told}");
+    errors.read_to_string(&mut reported).await.unwrap();
+    assert!(migrate.wait().await.unwrap().success(), "{reported}");
     assert!(holder.wait().await.unwrap().success());
-    assert_eq!(told, "", "a statement that waited is not printed");
+    assert_eq!(reported, "", "a statement that waited is not printed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_model_that_dev_lists_answers_the_plainest_call_of_its_endpoint() {
     let dev = Dev::start().await;
     let account = dev.ready["account"].to_string();
-    said(&dev, &["topup", &account, "5000"]).await;
+    reply(&dev, &["topup", &account, "5000"]).await;
     let mut keys = Vec::new();
     for name in ["one", "two", "three"] {
-        let made = said(&dev, &["key", "create", &account, "--name", name]).await;
+        let made = reply(&dev, &["key", "create", &account, "--name", name]).await;
         keys.push(made["key"].as_str().unwrap().to_owned());
     }
     every_model(&dev, &keys).await;

@@ -182,8 +182,8 @@ fn kinds() -> [Kind; 7] {
 async fn the_lines_of_every_quote_and_receipt_sum_to_its_price() {
     let dev = Dev::start().await;
     let browser = Browser::set_up(&dev).await;
-    let wish = json!({ "name": "laptop" });
-    let (_, made) = browser.ask("POST", "/api/keys", Some(&wish)).await;
+    let params = json!({ "name": "laptop" });
+    let (_, made) = browser.ask("POST", "/api/keys", Some(&params)).await;
     let caller = Caller {
         dev: &dev,
         browser: &browser,

@@ -9,7 +9,7 @@ use trunkline_social::Cells;
 use crate::dev::{Dev, TRUNKLINE, audit};
 
 /// What a command at the desk of a running one says.
-pub(crate) async fn said(dev: &Dev, words: &[&str]) -> Value {
+pub(crate) async fn reply(dev: &Dev, words: &[&str]) -> Value {
     let output = Command::new(TRUNKLINE)
         .args(words)
         .args(["--json", "--config", "/dev/null"])
@@ -44,9 +44,9 @@ async fn dev_sells_every_cell_through_a_channel_to_a_paying_customer() {
     let dev = Dev::start().await;
     let cells = Cells::builtin().unwrap();
     let count = cells.all().count();
-    let listed = said(&dev, &["social", "list"]).await;
+    let listed = reply(&dev, &["social", "list"]).await;
     assert_eq!(listed["available"], count, "suggested prices are applied");
-    let channels = said(&dev, &["channel", "list"]).await;
+    let channels = reply(&dev, &["channel", "list"]).await;
     let channels = channels["channels"].as_array().unwrap();
     let to_source = channels
         .iter()
@@ -58,7 +58,7 @@ async fn dev_sells_every_cell_through_a_channel_to_a_paying_customer() {
     let root = dev.text("simulator_url").trim_end_matches("/v1");
     assert_eq!(channel["base_url"], root);
     let account = dev.ready["account"].to_string();
-    let shown = said(&dev, &["account", "show", &account]).await;
+    let shown = reply(&dev, &["account", "show", &account]).await;
     assert_eq!(shown["balance"]["topped_up"], true, "{shown}");
     let key = dev.text("key");
     let catalog = format!("{}/api/social/catalog", dev.text("dash_url"));

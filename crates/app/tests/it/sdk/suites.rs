@@ -50,10 +50,10 @@ async fn runs(dev: &Dev, language: Language, name: &str, reads: Option<&str>, ke
         .await
         .expect("the SDK comes to an end");
     let output = output.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let reply = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{complained}");
-    println!("{said}");
+    assert!(output.status.success(), "{reply}\n{complained}");
+    println!("{reply}");
 }
 
 pub(crate) fn sdk(name: &str) -> PathBuf {

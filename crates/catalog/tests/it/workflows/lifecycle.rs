@@ -102,8 +102,8 @@ fn another_meaning_sets_contract_and_binding_back() {
             NotRunnable::Binding(BindingStatus::ContractOnlyNotExecutable)
         );
         // Nor may the same text, which still says verified, jump back up.
-        let again = next(Some(&step.workflow), read(&record)).unwrap_err();
-        assert!(matches!(again, TransitionError::Contract(_, _)), "{again}");
+        let repeated = next(Some(&step.workflow), read(&record)).unwrap_err();
+        assert!(matches!(repeated, TransitionError::Contract(_, _)), "{repeated}");
     }
     let mut unbound = verified();
     unbound["runtime_binding"]["status"] = json!("unavailable");

@@ -32,7 +32,7 @@ use crate::fake_catalog::FakeCatalog;
 pub(crate) struct CustomerConsole {
     pub(crate) db: Db,
     pub(crate) console: Console,
-    pub(crate) stall: Arc<FakeCatalog>,
+    pub(crate) fake_catalog: Arc<FakeCatalog>,
     pub(crate) data: Database,
     pub(crate) people: Database,
     pub(crate) ledger: Ledger,
@@ -92,7 +92,7 @@ impl Default for CallSpec {
 impl CustomerConsole {
     pub(crate) async fn new() -> Self {
         let db = Db::fresh().await;
-        let stall = FakeCatalog::new();
+        let fake_catalog = FakeCatalog::new();
         let data = db.connect(DbRole::Data).await;
         let people = db.connect(DbRole::Console).await;
         let settings = ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1");
@@ -104,9 +104,9 @@ impl CustomerConsole {
         };
         let (ledger, tasks) = Ledger::open(data.clone(), &node, patient).await.unwrap();
         Self {
-            console: Console::new(parts(data.clone(), people.clone(), &stall, settings)),
+            console: Console::new(parts(data.clone(), people.clone(), &fake_catalog, settings)),
             db,
-            stall,
+            fake_catalog,
             data,
             people,
             ledger,
@@ -199,19 +199,19 @@ impl CustomerConsole {
     }
 
     /// Begins a call of an account: money is held for it.
-    pub(crate) async fn hold(&self, account: AccountId, wish: &CallSpec) -> RequestId {
+    pub(crate) async fn hold(&self, account: AccountId, spec: &CallSpec) -> RequestId {
         let request = self.request();
         let reserve = Reserve {
             request,
             account,
-            key: wish.key,
+            key: spec.key,
             owner: Owner::Request,
-            amount: Money::from_nanos(wish.nanos.max(1)),
+            amount: Money::from_nanos(spec.nanos.max(1)),
             wallets: Wallets::TrialFirst,
-            model: wish.model.clone(),
-            endpoint: wish.endpoint.clone(),
+            model: spec.model.clone(),
+            endpoint: spec.endpoint.clone(),
             group: "default".to_owned(),
-            price_version: wish.price_version,
+            price_version: spec.price_version,
             lifetime: Duration::from_secs(600),
             capacity: None,
             idempotency: None,
@@ -222,20 +222,20 @@ impl CustomerConsole {
     }
 
     /// Makes a call of an account from its hold to its end.
-    pub(crate) async fn call(&self, account: AccountId, wish: CallSpec) -> RequestId {
-        let request = self.hold(account, &wish).await;
+    pub(crate) async fn call(&self, account: AccountId, spec: CallSpec) -> RequestId {
+        let request = self.hold(account, &spec).await;
         let detail = Detail {
             measured: Usage::unknown()
                 .with(Bucket::PlainInput, 12)
                 .with(Bucket::PlainOutput, 5),
-            units: wish.units,
+            units: spec.units,
             tier: Some("standard".to_owned()),
             cost: Some(Money::from_nanos(987_654)),
-            attempts: wish.attempts,
-            warnings: wish.warnings,
-            ..Detail::nothing(wish.outcome)
+            attempts: spec.attempts,
+            warnings: spec.warnings,
+            ..Detail::nothing(spec.outcome)
         };
-        if wish.outcome.is_failed() {
+        if spec.outcome.is_failed() {
             let void = Void {
                 request,
                 account,
@@ -247,7 +247,7 @@ impl CustomerConsole {
         let settle = Settle {
             request,
             account,
-            amount: Money::from_nanos(wish.nanos),
+            amount: Money::from_nanos(spec.nanos),
             detail,
             on_caller_gone: OnCallerGone::Refund,
         };

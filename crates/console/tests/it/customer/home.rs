@@ -8,10 +8,10 @@ use crate::customer::harness::{CustomerConsole, CallSpec, field};
 
 #[tokio::test]
 async fn an_empty_organisation_sees_zeros_and_what_it_lacks() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let browser = town.member(account, Role::Viewer).await;
-    let home = town.read(&browser, "/api/home").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let browser = harness.member(account, Role::Viewer).await;
+    let home = harness.read(&browser, "/api/home").await;
     assert_eq!(
         (&home["has_key"], &home["has_called"]),
         (&json!(false), &json!(false))
@@ -39,15 +39,15 @@ async fn an_empty_organisation_sees_zeros_and_what_it_lacks() {
 
 #[tokio::test]
 async fn calls_of_today_are_summed_up_and_failures_are_told() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 100_000_000, 0).await;
-    let browser = town.member(account, Role::Owner).await;
-    town.key(&browser, "laptop").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 100_000_000, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    harness.key(&browser, "laptop").await;
     for _ in 0..4 {
-        town.call(account, CallSpec::default()).await;
+        harness.call(account, CallSpec::default()).await;
     }
-    let refunded = town.call(account, CallSpec::default()).await;
-    town.refund(account, refunded, 400_000).await;
+    let refunded = harness.call(account, CallSpec::default()).await;
+    harness.refund(account, refunded, 400_000).await;
     let failing = || CallSpec {
         model: "painter".to_owned(),
         outcome: Outcome::UpstreamFailed,
@@ -55,9 +55,9 @@ async fn calls_of_today_are_summed_up_and_failures_are_told() {
     };
     let mut last = Vec::new();
     for _ in 0..6 {
-        last.push(town.call(account, failing()).await.to_string());
+        last.push(harness.call(account, failing()).await.to_string());
     }
-    let home = town.read(&browser, "/api/home").await;
+    let home = harness.read(&browser, "/api/home").await;
     assert_eq!(
         (&home["calls_today"], &home["failed_today"]),
         (&json!(11), &json!(6))
@@ -86,12 +86,12 @@ async fn calls_of_today_are_summed_up_and_failures_are_told() {
 
 #[tokio::test]
 async fn days_that_are_over_stay_and_old_ones_leave_the_rate() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 100_000_000, 0).await;
-    let browser = town.member(account, Role::Owner).await;
-    town.call(account, CallSpec::default()).await;
-    town.db.shift_clock(86_400).await;
-    let home = town.read(&browser, "/api/home").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 100_000_000, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    harness.call(account, CallSpec::default()).await;
+    harness.db.shift_clock(86_400).await;
+    let home = harness.read(&browser, "/api/home").await;
     assert_eq!(
         (&home["spent_today_usd"], &home["spent_yesterday_usd"]),
         (&json!("0"), &json!("0.0004"))
@@ -102,17 +102,17 @@ async fn days_that_are_over_stay_and_old_ones_leave_the_rate() {
     );
     let rate: String = home["burn_per_day_usd"].as_str().unwrap().to_owned();
     assert_ne!(rate, "0");
-    town.db.shift_clock(5 * 86_400).await;
-    let home = town.read(&browser, "/api/home").await;
+    harness.db.shift_clock(5 * 86_400).await;
+    let home = harness.read(&browser, "/api/home").await;
     assert_ne!(
         home["burn_per_day_usd"],
         rate.as_str(),
         "spread over more days"
     );
     // Sign-ins end when they are silent for a week, so somebody else looks then.
-    town.db.shift_clock(5 * 86_400).await;
-    let later = town.member(account, Role::Viewer).await;
-    let home = town.read(&later, "/api/home").await;
+    harness.db.shift_clock(5 * 86_400).await;
+    let later = harness.member(account, Role::Viewer).await;
+    let home = harness.read(&later, "/api/home").await;
     assert_eq!(
         (&home["burn_per_day_usd"], &home["days_left"]),
         (&json!("0"), &Value::Null)

@@ -10,8 +10,8 @@ use trunkline_types::{ApiKey, KeyId};
 
 use crate::customer::harness::{CustomerConsole, CallSpec, field};
 
-async fn hash_of(town: &CustomerConsole, key: KeyId) -> KeyHash {
-    let mut session = town.data.session().await.unwrap();
+async fn hash_of(harness: &CustomerConsole, key: KeyId) -> KeyHash {
+    let mut session = harness.data.session().await.unwrap();
     let found = trunkline_store::keys::find(&mut session, key)
         .await
         .unwrap();
@@ -20,10 +20,10 @@ async fn hash_of(town: &CustomerConsole, key: KeyId) -> KeyHash {
 
 #[tokio::test]
 async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000, 0).await;
-    let browser = town.member(account, Role::Developer).await;
-    let wish = json!({
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000, 0).await;
+    let browser = harness.member(account, Role::Developer).await;
+    let spec = json!({
         "name": "<script>alert(1)</script>",
         "group": "vip",
         "models": ["painter", "open-chat"],
@@ -38,10 +38,10 @@ async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once(
             { "period": "total", "limit_usd": "0.000000001" },
         ],
     });
-    let got = town.post(&browser, "/api/keys", wish).await;
+    let got = harness.post(&browser, "/api/keys", spec).await;
     assert_eq!(got.status.as_u16(), 201, "{got:?}");
     assert_eq!(
-        town.stall.heard.load(Ordering::Relaxed),
+        harness.fake_catalog.heard.load(Ordering::Relaxed),
         1,
         "this node knows it at once"
     );
@@ -50,7 +50,7 @@ async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once(
     let parsed = ApiKey::parse(secret).unwrap();
     let key = &made["key"];
     let id = KeyId::new(key["id"].as_i64().unwrap());
-    assert_eq!(hash_of(&town, id).await, KeyHash::of(&parsed));
+    assert_eq!(hash_of(&harness, id).await, KeyHash::of(&parsed));
     assert_eq!(
         key["name"], "<script>alert(1)</script>",
         "a name is text, whatever it says"
@@ -70,7 +70,7 @@ async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once(
     periods.sort();
     assert_eq!(periods, ["daily", "total"]);
     for path in ["/api/keys".to_owned(), format!("/api/keys/{id}")] {
-        let later = town.get(&browser, &path).await;
+        let later = harness.get(&browser, &path).await;
         let body = String::from_utf8(later.body.to_vec()).unwrap();
         assert!(
             !body.contains(secret) && body.contains("<script>"),
@@ -78,15 +78,15 @@ async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once(
         );
         assert_eq!(later.header("content-type"), "application/json");
     }
-    town.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_key_that_makes_no_sense_is_refused_by_its_field_and_nothing_is_made() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let browser = town.member(account, Role::Owner).await;
-    for (wish, param) in [
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    for (spec, param) in [
         (json!({ "name": "" }), "name"),
         (json!({ "name": "x".repeat(101) }), "name"),
         (json!({ "name": "x", "group": "gold" }), "group"),
@@ -119,11 +119,11 @@ async fn a_key_that_makes_no_sense_is_refused_by_its_field_and_nothing_is_made()
             "budgets",
         ),
     ] {
-        let got = town.post(&browser, "/api/keys", wish.clone()).await;
+        let got = harness.post(&browser, "/api/keys", spec.clone()).await;
         let error = got.error(400, "invalid_request");
-        assert_eq!(error["param"], param, "{wish}");
+        assert_eq!(error["param"], param, "{spec}");
     }
-    let unknown = town
+    let unknown = harness
         .post(
             &browser,
             "/api/keys",
@@ -131,27 +131,27 @@ async fn a_key_that_makes_no_sense_is_refused_by_its_field_and_nothing_is_made()
         )
         .await;
     unknown.error(400, "invalid_request");
-    let (all, _) = town.pages(&browser, "/api/keys").await;
+    let (all, _) = harness.pages(&browser, "/api/keys").await;
     assert_eq!(all, Vec::<Value>::new());
-    town.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn keys_are_found_by_a_part_of_their_name_and_pages_have_no_holes() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let browser = town.member(account, Role::Owner).await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
     for number in 0..7 {
-        town.key(&browser, &format!("Laptop {number}")).await;
+        harness.key(&browser, &format!("Laptop {number}")).await;
     }
-    let (server, _) = town.key(&browser, "server 100%_").await;
-    let (all, pages) = town.pages(&browser, "/api/keys?limit=3").await;
+    let (server, _) = harness.key(&browser, "server 100%_").await;
+    let (all, pages) = harness.pages(&browser, "/api/keys?limit=3").await;
     assert_eq!((all.len(), pages), (8, 3));
     assert_eq!(all[0]["id"], server.number(), "the newest first");
-    let (laptops, _) = town.pages(&browser, "/api/keys?q=LAPTOP&limit=5").await;
+    let (laptops, _) = harness.pages(&browser, "/api/keys?q=LAPTOP&limit=5").await;
     assert_eq!(laptops.len(), 7);
     for (text, count) in [("100%25_", 1), ("%25", 1), ("nothing", 0)] {
-        let (found, _) = town.pages(&browser, &format!("/api/keys?q={text}")).await;
+        let (found, _) = harness.pages(&browser, &format!("/api/keys?q={text}")).await;
         assert_eq!(found.len(), count, "{text}");
     }
     let hint = all[0]["hint"].as_str().unwrap();
@@ -160,18 +160,18 @@ async fn keys_are_found_by_a_part_of_their_name_and_pages_have_no_holes() {
         .skip_while(|letter| *letter != '…')
         .skip(1)
         .collect();
-    let (found, _) = town.pages(&browser, &format!("/api/keys?q={last}")).await;
+    let (found, _) = harness.pages(&browser, &format!("/api/keys?q={last}")).await;
     assert!(found.iter().any(|key| key["id"] == server.number()));
 }
 
 #[tokio::test]
 async fn a_key_is_renamed_ended_switched_rotated_and_deleted() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let browser = town.member(account, Role::Owner).await;
-    let (key, secret) = town.key(&browser, "laptop").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    let (key, secret) = harness.key(&browser, "laptop").await;
     let path = format!("/api/keys/{key}");
-    let change = |body: Value| town.send(&browser, Method::PATCH, &path, Some(body));
+    let change = |body: Value| harness.send(&browser, Method::PATCH, &path, Some(body));
     let renamed = change(json!({ "name": "desk", "expires_at": "2099-01-01T00:00:00Z" })).await;
     assert_eq!(renamed.json()["name"], "desk");
     let forever = change(json!({ "expires_at": null })).await.json();
@@ -183,16 +183,16 @@ async fn a_key_is_renamed_ended_switched_rotated_and_deleted() {
     let past = change(json!({ "expires_at": "2020-01-01T00:00:00Z" })).await;
     assert_eq!(past.error(400, "invalid_request")["param"], "expires_at");
 
-    let off = town
+    let off = harness
         .send(&browser, Method::POST, &format!("{path}/disable"), None)
         .await;
     assert_eq!(off.json()["state"], "disabled");
-    let on = town
+    let on = harness
         .send(&browser, Method::POST, &format!("{path}/enable"), None)
         .await;
     assert_eq!(on.json()["state"], "active");
 
-    let rotated = town
+    let rotated = harness
         .post(
             &browser,
             &format!("{path}/rotate"),
@@ -203,11 +203,11 @@ async fn a_key_is_renamed_ended_switched_rotated_and_deleted() {
     let fresh = rotated["secret"].as_str().unwrap();
     assert_ne!(fresh, secret);
     assert_eq!(
-        hash_of(&town, key).await,
+        hash_of(&harness, key).await,
         KeyHash::of(&ApiKey::parse(fresh).unwrap())
     );
     assert!(rotated["key"]["previous_until"].is_string());
-    let long = town
+    let long = harness
         .post(
             &browser,
             &format!("{path}/rotate"),
@@ -219,30 +219,30 @@ async fn a_key_is_renamed_ended_switched_rotated_and_deleted() {
         "overlap_seconds"
     );
 
-    let gone = town.send(&browser, Method::DELETE, &path, None).await;
+    let gone = harness.send(&browser, Method::DELETE, &path, None).await;
     assert_eq!(gone.status.as_u16(), 204, "{gone:?}");
-    town.get(&browser, &path).await.error(404, "not_found");
-    let (all, _) = town.pages(&browser, "/api/keys").await;
+    harness.get(&browser, &path).await.error(404, "not_found");
+    let (all, _) = harness.pages(&browser, "/api/keys").await;
     assert!(all.is_empty());
-    town.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn budgets_are_set_all_at_once_and_keep_what_was_used() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000_000, 0).await;
-    let browser = town.member(account, Role::Owner).await;
-    let (key, _) = town.key(&browser, "laptop").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    let (key, _) = harness.key(&browser, "laptop").await;
     let path = format!("/api/keys/{key}/budgets");
-    let put = |body: Value| town.send(&browser, Method::PUT, &path, Some(body));
+    let put = |body: Value| harness.send(&browser, Method::PUT, &path, Some(body));
     let set = json!({ "budgets": [{ "period": "total", "limit_usd": "1" }, { "period": "monthly", "timezone": "Asia/Tokyo", "limit_usd": "2" }] });
     assert_eq!(put(set).await.status.as_u16(), 200);
-    let wish = CallSpec {
+    let spec = CallSpec {
         key: Some(key),
         nanos: 250_000_000,
         ..CallSpec::default()
     };
-    town.call(account, wish).await;
+    harness.call(account, spec).await;
     let higher = put(json!({ "budgets": [{ "period": "total", "limit_usd": "3" }] }))
         .await
         .json();
@@ -263,41 +263,41 @@ async fn budgets_are_set_all_at_once_and_keep_what_was_used() {
     );
     let none = put(json!({ "budgets": [] })).await.json();
     assert_eq!(none["budgets"], json!([]));
-    town.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn the_first_call_of_a_key_turns_its_page_green() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000_000, 0).await;
-    let browser = town.member(account, Role::Viewer).await;
-    let owner = town.member(account, Role::Owner).await;
-    let (key, _) = town.key(&owner, "laptop").await;
-    let (idle, _) = town.key(&owner, "idle").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Viewer).await;
+    let owner = harness.member(account, Role::Owner).await;
+    let (key, _) = harness.key(&owner, "laptop").await;
+    let (idle, _) = harness.key(&owner, "idle").await;
     let path = format!("/api/keys/{key}/first-call");
-    assert_eq!(town.read(&browser, &path).await, json!({ "call": null }));
-    town.call(account, CallSpec::default()).await;
+    assert_eq!(harness.read(&browser, &path).await, json!({ "call": null }));
+    harness.call(account, CallSpec::default()).await;
     assert_eq!(
-        town.read(&browser, &path).await,
+        harness.read(&browser, &path).await,
         json!({ "call": null }),
         "another's call"
     );
-    let wish = || CallSpec {
+    let spec = || CallSpec {
         key: Some(key),
         ..CallSpec::default()
     };
-    let first = town.call(account, wish()).await;
-    let call = town.read(&browser, &path).await["call"].clone();
+    let first = harness.call(account, spec()).await;
+    let call = harness.read(&browser, &path).await["call"].clone();
     assert_eq!(
         (&call["request_id"], &call["cost_usd"]),
         (&json!(first.to_string()), &json!("0.0004"))
     );
-    town.call(account, wish()).await;
-    let shown = town.read(&browser, &format!("/api/keys/{key}")).await;
+    harness.call(account, spec()).await;
+    let shown = harness.read(&browser, &format!("/api/keys/{key}")).await;
     assert_eq!(shown["calls_last_hour"], 2);
     assert_eq!(shown["spent_30_days_usd"], "0.0008");
     assert!(shown["last_used_at"].is_string());
-    let unused = town.read(&browser, &format!("/api/keys/{idle}")).await;
+    let unused = harness.read(&browser, &format!("/api/keys/{idle}")).await;
     assert_eq!(
         (&unused["calls_last_hour"], &unused["last_used_at"]),
         (&json!(0), &Value::Null)
@@ -306,14 +306,14 @@ async fn the_first_call_of_a_key_turns_its_page_green() {
 
 #[tokio::test]
 async fn secrets_and_budgets_need_the_password_of_just_now() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let owner = town.member(account, Role::Owner).await;
-    let (key, _) = town.key(&owner, "laptop").await;
-    let stale = town.sign_in(account, Role::Owner, false).await;
-    let made = town.post(&stale, "/api/keys", json!({ "name": "x" })).await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let owner = harness.member(account, Role::Owner).await;
+    let (key, _) = harness.key(&owner, "laptop").await;
+    let stale = harness.sign_in(account, Role::Owner, false).await;
+    let made = harness.post(&stale, "/api/keys", json!({ "name": "x" })).await;
     made.error(403, "step_up_required");
-    let rotated = town
+    let rotated = harness
         .post(
             &stale,
             &format!("/api/keys/{key}/rotate"),
@@ -322,7 +322,7 @@ async fn secrets_and_budgets_need_the_password_of_just_now() {
         .await;
     rotated.error(403, "step_up_required");
     let body = Some(json!({ "budgets": [] }));
-    let set = town
+    let set = harness
         .send(
             &stale,
             Method::PUT,
@@ -331,7 +331,7 @@ async fn secrets_and_budgets_need_the_password_of_just_now() {
         )
         .await;
     set.error(403, "step_up_required");
-    let renamed = town
+    let renamed = harness
         .send(
             &stale,
             Method::PATCH,
@@ -341,7 +341,7 @@ async fn secrets_and_budgets_need_the_password_of_just_now() {
         .await;
     assert_eq!(renamed.status.as_u16(), 200, "a name is no secret");
     // Ten minutes later the owner's word is old, too.
-    town.db.shift_clock(601).await;
-    let late = town.post(&owner, "/api/keys", json!({ "name": "x" })).await;
+    harness.db.shift_clock(601).await;
+    let late = harness.post(&owner, "/api/keys", json!({ "name": "x" })).await;
     late.error(403, "step_up_required");
 }

@@ -18,25 +18,25 @@ struct Calls {
     keyed: RequestId,
 }
 
-async fn calls(town: &CustomerConsole, account: AccountId, key: KeyId) -> Calls {
-    let cheap = town.call(account, CallSpec::default()).await;
+async fn calls(harness: &CustomerConsole, account: AccountId, key: KeyId) -> Calls {
+    let cheap = harness.call(account, CallSpec::default()).await;
     let dear = CallSpec {
         model: "painter".to_owned(),
         endpoint: "images".to_owned(),
         nanos: 20_000_000,
         ..CallSpec::default()
     };
-    let dear = town.call(account, dear).await;
+    let dear = harness.call(account, dear).await;
     let failed = CallSpec {
         outcome: Outcome::UpstreamTimeout,
         ..CallSpec::default()
     };
-    let failed = town.call(account, failed).await;
+    let failed = harness.call(account, failed).await;
     let keyed = CallSpec {
         key: Some(key),
         ..CallSpec::default()
     };
-    let keyed = town.call(account, keyed).await;
+    let keyed = harness.call(account, keyed).await;
     Calls {
         account,
         key,
@@ -49,11 +49,11 @@ async fn calls(town: &CustomerConsole, account: AccountId, key: KeyId) -> Calls 
 
 #[tokio::test]
 async fn calls_are_found_by_key_model_outcome_cost_time_and_id() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 100_000_000, 0).await;
-    let browser = town.member(account, Role::Owner).await;
-    let (key, _) = town.key(&browser, "laptop").await;
-    let made = calls(&town, account, key).await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 100_000_000, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    let (key, _) = harness.key(&browser, "laptop").await;
+    let made = calls(&harness, account, key).await;
     let all = [&made.keyed, &made.failed, &made.dear, &made.cheap];
     let begins = made.dear.to_string();
     let cases: Vec<(String, Vec<&RequestId>)> = vec![
@@ -93,14 +93,14 @@ async fn calls_are_found_by_key_model_outcome_cost_time_and_id() {
         ("q=req_0000000000".to_owned(), vec![]),
     ];
     for (query, expected) in cases {
-        let page = town.read(&browser, &format!("/api/logs?{query}")).await;
+        let page = harness.read(&browser, &format!("/api/logs?{query}")).await;
         let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
         let found = field(page["data"].as_array().unwrap(), "request_id");
         assert_eq!(found, expected, "{query}");
         assert_eq!(page["next"], Value::Null, "{query}");
         assert_eq!(page["searched_to"], Value::Null, "{query}");
     }
-    let page = town.read(&browser, "/api/logs?limit=1").await;
+    let page = harness.read(&browser, "/api/logs?limit=1").await;
     let row = &page["data"][0];
     assert_eq!(page["next"], made.keyed.to_string());
     assert_eq!(row["key_id"], made.key.number());
@@ -119,9 +119,9 @@ async fn calls_are_found_by_key_model_outcome_cost_time_and_id() {
 
 #[tokio::test]
 async fn a_question_that_makes_no_sense_names_what_is_wrong() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let browser = town.member(account, Role::Viewer).await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let browser = harness.member(account, Role::Viewer).await;
     for (query, param) in [
         ("from=yesterday", "from"),
         ("to=2026-02-30", "to"),
@@ -136,26 +136,26 @@ async fn a_question_that_makes_no_sense_names_what_is_wrong() {
         ("key=0", "key"),
         ("model=", "model"),
     ] {
-        let got = town.get(&browser, &format!("/api/logs?{query}")).await;
+        let got = harness.get(&browser, &format!("/api/logs?{query}")).await;
         let error = got.error(400, "invalid_request");
         assert_eq!(error["param"], param, "{query}");
     }
-    let got = town.get(&browser, "/api/logs?colour=red").await;
+    let got = harness.get(&browser, "/api/logs?colour=red").await;
     got.error(400, "invalid_request");
 }
 
 #[tokio::test]
 async fn pages_go_to_the_end_without_holes_or_doubles_while_calls_arrive() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000_000, 0).await;
-    let browser = town.member(account, Role::Viewer).await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Viewer).await;
     let mut before = BTreeSet::new();
     for number in 0..23 {
-        let wish = CallSpec {
+        let spec = CallSpec {
             model: format!("model-{}", number % 2),
             ..CallSpec::default()
         };
-        before.insert(town.call(account, wish).await.to_string());
+        before.insert(harness.call(account, spec).await.to_string());
     }
     let mut seen: Vec<String> = Vec::new();
     let mut next: Option<String> = None;
@@ -164,9 +164,9 @@ async fn pages_go_to_the_end_without_holes_or_doubles_while_calls_arrive() {
             Some(next) => format!("/api/logs?limit=5&after={next}"),
             None => "/api/logs?limit=5".to_owned(),
         };
-        let page = town.read(&browser, &path).await;
+        let page = harness.read(&browser, &path).await;
         seen.extend(field(page["data"].as_array().unwrap(), "request_id"));
-        town.call(account, CallSpec::default()).await;
+        harness.call(account, CallSpec::default()).await;
         match page["next"].as_str() {
             Some(text) => next = Some(text.to_owned()),
             None => break,
@@ -181,7 +181,7 @@ async fn pages_go_to_the_end_without_holes_or_doubles_while_calls_arrive() {
     let mut sorted = seen.clone();
     sorted.sort_by(|one, other| other.cmp(one));
     assert_eq!(seen, sorted, "newest first");
-    let (narrow, _) = town
+    let (narrow, _) = harness
         .pages(&browser, "/api/logs?limit=3&model=model-1")
         .await;
     assert_eq!(narrow.len(), 11);
@@ -189,10 +189,10 @@ async fn pages_go_to_the_end_without_holes_or_doubles_while_calls_arrive() {
 
 #[tokio::test]
 async fn a_call_is_shown_whole_and_nothing_of_it_is_the_operators_alone() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 100_000_000, 100_000).await;
-    let browser = town.member(account, Role::Viewer).await;
-    let wish = CallSpec {
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 100_000_000, 100_000).await;
+    let browser = harness.member(account, Role::Viewer).await;
+    let spec = CallSpec {
         attempts: json!([
             { "channel": 70_001, "status": 503, "error": "failed", "ms": 40 },
             { "channel": 70_002, "status": null, "error": "timeout", "ms": 0 },
@@ -201,10 +201,10 @@ async fn a_call_is_shown_whole_and_nothing_of_it_is_the_operators_alone() {
         warnings: vec!["unknown_field".to_owned(), "made_up".to_owned()],
         ..CallSpec::default()
     };
-    let request = town.call(account, wish).await;
-    town.refund(account, request, 50_000).await;
+    let request = harness.call(account, spec).await;
+    harness.refund(account, request, 50_000).await;
     let path = format!("/api/logs/{request}");
-    let got = town.get(&browser, &path).await;
+    let got = harness.get(&browser, &path).await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
     let shown = got.json();
     assert_eq!(
@@ -264,15 +264,15 @@ async fn a_call_is_shown_whole_and_nothing_of_it_is_the_operators_alone() {
 
 #[tokio::test]
 async fn a_failed_call_costs_nothing_and_has_no_lines() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000, 0).await;
-    let browser = town.member(account, Role::Viewer).await;
-    let wish = CallSpec {
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000, 0).await;
+    let browser = harness.member(account, Role::Viewer).await;
+    let spec = CallSpec {
         outcome: Outcome::Refused,
         ..CallSpec::default()
     };
-    let request = town.call(account, wish).await;
-    let shown = town.read(&browser, &format!("/api/logs/{request}")).await;
+    let request = harness.call(account, spec).await;
+    let shown = harness.read(&browser, &format!("/api/logs/{request}")).await;
     assert_eq!(
         (&shown["charged"], &shown["cost_usd"]),
         (&json!(false), &json!("0"))

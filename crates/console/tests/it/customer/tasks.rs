@@ -17,8 +17,8 @@ use crate::customer::harness::{Browser, CustomerConsole, field};
 const AMOUNT: i64 = 300_000_000;
 
 /// A task with its hold, as the gateway writes it.
-async fn accepted(town: &CustomerConsole, account: AccountId, key: KeyId, model: &str) -> RequestId {
-    let request = town.request();
+async fn accepted(harness: &CustomerConsole, account: AccountId, key: KeyId, model: &str) -> RequestId {
+    let request = harness.request();
     let reserve = Reserve {
         request,
         account,
@@ -55,9 +55,9 @@ async fn accepted(town: &CustomerConsole, account: AccountId, key: KeyId, model:
         deadline: Duration::from_secs(600),
         lease: Duration::from_secs(600),
     };
-    let mut tx = town.data.begin().await.unwrap();
+    let mut tx = harness.data.begin().await.unwrap();
     let word = Op::Reserve(Box::new(reserve));
-    run_in(&mut tx, town.ledger.node_epoch(), &[&word])
+    run_in(&mut tx, harness.ledger.node_epoch(), &[&word])
         .await
         .unwrap();
     tasks::insert(&mut tx, &new).await.unwrap();
@@ -66,12 +66,12 @@ async fn accepted(town: &CustomerConsole, account: AccountId, key: KeyId, model:
 }
 
 /// A task that waits.
-pub(crate) async fn waiting(town: &CustomerConsole, account: AccountId, key: KeyId) -> RequestId {
-    accepted(town, account, key, "film-0").await
+pub(crate) async fn waiting(harness: &CustomerConsole, account: AccountId, key: KeyId) -> RequestId {
+    accepted(harness, account, key, "film-0").await
 }
 
 /// The upstream takes it, and it is charged.
-async fn submitted(town: &CustomerConsole, account: AccountId, request: RequestId) {
+async fn submitted(harness: &CustomerConsole, account: AccountId, request: RequestId) {
     let id = request.uuid();
     let settle = Op::Settle(Box::new(Settle {
         request,
@@ -80,7 +80,7 @@ async fn submitted(town: &CustomerConsole, account: AccountId, request: RequestI
         detail: Detail::nothing(Outcome::Accepted),
         on_caller_gone: OnCallerGone::Keep,
     }));
-    let mut tx = town.data.begin().await.unwrap();
+    let mut tx = harness.data.begin().await.unwrap();
     let lease = Duration::from_secs(60);
     assert!(tasks::submitting(&mut tx, id, (1, 1), lease).await.unwrap());
     assert!(
@@ -88,31 +88,31 @@ async fn submitted(town: &CustomerConsole, account: AccountId, request: RequestI
             .await
             .unwrap()
     );
-    run_in(&mut tx, town.ledger.node_epoch(), &[&settle])
+    run_in(&mut tx, harness.ledger.node_epoch(), &[&settle])
         .await
         .unwrap();
     tx.commit().await.unwrap();
 }
 
-async fn completed(town: &CustomerConsole, account: AccountId, id: Uuid) {
-    let mut tx = town.data.begin().await.unwrap();
+async fn completed(harness: &CustomerConsole, account: AccountId, id: Uuid) {
+    let mut tx = harness.data.begin().await.unwrap();
     tasks::complete(&mut tx, id, account, &[1]).await.unwrap();
     tasks::mirrored(&mut tx, id, "2026/a", 1_234).await.unwrap();
     tx.commit().await.unwrap();
 }
 
-async fn failed(town: &CustomerConsole, account: AccountId, request: RequestId, code: &str) {
+async fn failed(harness: &CustomerConsole, account: AccountId, request: RequestId, code: &str) {
     let refund = Op::Refund(Refund {
         request,
         account,
         kind: RefundKind::Refund,
         amount: None,
     });
-    let mut tx = town.data.begin().await.unwrap();
+    let mut tx = harness.data.begin().await.unwrap();
     tasks::fail(&mut tx, request.uuid(), code, "the <i>upstream</i> said no")
         .await
         .unwrap();
-    run_in(&mut tx, town.ledger.node_epoch(), &[&refund])
+    run_in(&mut tx, harness.ledger.node_epoch(), &[&refund])
         .await
         .unwrap();
     tx.commit().await.unwrap();
@@ -126,26 +126,26 @@ struct Scene {
     tasks: [RequestId; 5],
 }
 
-async fn scene(town: &CustomerConsole) -> Scene {
-    let account = town.firm("Acme", 10_000_000_000, 0).await;
-    let browser = town.member(account, Role::Developer).await;
-    let (key, _) = town.key(&browser, "studio").await;
+async fn scene(harness: &CustomerConsole) -> Scene {
+    let account = harness.firm("Acme", 10_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Developer).await;
+    let (key, _) = harness.key(&browser, "studio").await;
     let mut made = Vec::new();
     for number in 0..5 {
-        made.push(accepted(town, account, key, &format!("film-{}", number % 2)).await);
+        made.push(accepted(harness, account, key, &format!("film-{}", number % 2)).await);
     }
     let made: [RequestId; 5] = made.try_into().unwrap();
     for request in &made[1..] {
-        submitted(town, account, *request).await;
+        submitted(harness, account, *request).await;
     }
-    let mut session = town.data.session().await.unwrap();
+    let mut session = harness.data.session().await.unwrap();
     tasks::record_progress(&mut session, made[1].uuid(), true, None)
         .await
         .unwrap();
     drop(session);
-    completed(town, account, made[2].uuid()).await;
-    failed(town, account, made[3], "content_refused").await;
-    failed(town, account, made[4], CANCELLED).await;
+    completed(harness, account, made[2].uuid()).await;
+    failed(harness, account, made[3], "content_refused").await;
+    failed(harness, account, made[4], CANCELLED).await;
     Scene {
         browser,
         account,
@@ -160,9 +160,9 @@ pub(crate) fn name(request: RequestId) -> String {
 
 #[tokio::test]
 async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
-    let town = CustomerConsole::new().await;
-    let scene = scene(&town).await;
-    let (all, _) = town.pages(&scene.browser, "/api/tasks?limit=2").await;
+    let harness = CustomerConsole::new().await;
+    let scene = scene(&harness).await;
+    let (all, _) = harness.pages(&scene.browser, "/api/tasks?limit=2").await;
     let mut expected: Vec<String> = scene.tasks.map(name).to_vec();
     expected.reverse();
     assert_eq!(field(&all, "id"), expected, "newest first");
@@ -206,27 +206,27 @@ async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
         (&format!("key={}", scene.key), 5),
         ("key=987654", 0),
     ] {
-        let (found, _) = town
+        let (found, _) = harness
             .pages(&scene.browser, &format!("/api/tasks?{query}"))
             .await;
         assert_eq!(found.len(), count, "{query}");
     }
     for wrong in ["state=fine", "limit=101", "after=x", "key=-1"] {
-        let got = town
+        let got = harness
             .get(&scene.browser, &format!("/api/tasks?{wrong}"))
             .await;
         got.error(400, "invalid_request");
     }
-    town.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
-    let town = CustomerConsole::new().await;
-    let scene = scene(&town).await;
+    let harness = CustomerConsole::new().await;
+    let scene = scene(&harness).await;
     let show = async |request: RequestId| {
         let path = format!("/api/tasks/{}", name(request));
-        town.read(&scene.browser, &path).await
+        harness.read(&scene.browser, &path).await
     };
     let waiting = show(scene.tasks[0]).await;
     assert_eq!(
@@ -257,7 +257,7 @@ async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
     let stopped = show(scene.tasks[4]).await;
     assert_eq!(stopped["timeline"][4]["what"], "cancelled");
     // The call of the task leads to it.
-    let log = town
+    let log = harness
         .read(&scene.browser, &format!("/api/logs/{}", scene.tasks[2]))
         .await;
     assert_eq!(log["task_id"], name(scene.tasks[2]));
@@ -266,29 +266,29 @@ async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
 
 #[tokio::test]
 async fn stopping_a_task_says_what_became_of_it_and_of_its_money() {
-    let town = CustomerConsole::new().await;
-    let scene = scene(&town).await;
+    let harness = CustomerConsole::new().await;
+    let scene = scene(&harness).await;
     let path = format!("/api/tasks/{}/cancel", name(scene.tasks[1]));
-    let cancel = || town.send(&scene.browser, Method::POST, &path, None);
+    let cancel = || harness.send(&scene.browser, Method::POST, &path, None);
     let goes_on = cancel().await.error(409, "conflict");
     assert!(
         goes_on["message"].as_str().unwrap().contains("goes on"),
         "{goes_on}"
     );
-    *town.stall.stops.lock().unwrap() = None;
+    *harness.fake_catalog.stops.lock().unwrap() = None;
     let unknown = cancel().await.error(503, "temporarily_unavailable");
     assert!(
         unknown["message"].as_str().unwrap().contains("unknown"),
         "{unknown}"
     );
-    *town.stall.stops.lock().unwrap() = Some(true);
-    failed(&town, scene.account, scene.tasks[1], CANCELLED).await;
+    *harness.fake_catalog.stops.lock().unwrap() = Some(true);
+    failed(&harness, scene.account, scene.tasks[1], CANCELLED).await;
     let stopped = cancel().await.json();
     assert_eq!(
         (&stopped["state"], &stopped["refunded_usd"]),
         (&json!("cancelled"), &json!("0.3"))
     );
-    let viewer = town.member(scene.account, Role::Viewer).await;
-    let refused = town.send(&viewer, Method::POST, &path, None).await;
+    let viewer = harness.member(scene.account, Role::Viewer).await;
+    let refused = harness.send(&viewer, Method::POST, &path, None).await;
     refused.error(403, "role_not_allowed");
 }

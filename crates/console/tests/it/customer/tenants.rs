@@ -65,8 +65,8 @@ fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Valu
 
 #[tokio::test]
 async fn the_routes_that_are_walked_are_all_there_are() {
-    let town = CustomerConsole::new().await;
-    let document = ask(&town.console, request(Method::GET, "/openapi.json"))
+    let harness = CustomerConsole::new().await;
+    let document = ask(&harness.console, request(Method::GET, "/openapi.json"))
         .await
         .json();
     let walked = routes("{id}", "{request_id}", "{id}");
@@ -100,36 +100,36 @@ fn alike(got: &Response) -> (u16, Value) {
 
 #[tokio::test]
 async fn what_is_anothers_answers_exactly_as_what_never_was() {
-    let town = CustomerConsole::new().await;
+    let harness = CustomerConsole::new().await;
     let (ours, theirs) = (
-        town.firm("Ours", 1_000_000_000, 0).await,
-        town.firm("Theirs", 1_000_000_000, 0).await,
+        harness.firm("Ours", 1_000_000_000, 0).await,
+        harness.firm("Theirs", 1_000_000_000, 0).await,
     );
     let (we, they) = (
-        town.member(ours, Role::Owner).await,
-        town.member(theirs, Role::Owner).await,
+        harness.member(ours, Role::Owner).await,
+        harness.member(theirs, Role::Owner).await,
     );
-    let (key, _) = town.key(&they, "their canary key").await;
-    let wish = CallSpec {
+    let (key, _) = harness.key(&they, "their canary key").await;
+    let spec = CallSpec {
         key: Some(key),
         model: "canary-model".to_owned(),
         ..CallSpec::default()
     };
-    let call = town.call(theirs, wish).await;
-    let task = crate::customer::tasks::waiting(&town, theirs, key).await;
+    let call = harness.call(theirs, spec).await;
+    let task = crate::customer::tasks::waiting(&harness, theirs, key).await;
     let foreign = routes(
         &key.to_string(),
         &call.to_string(),
         &crate::customer::tasks::name(task),
     );
-    let never: RequestId = town.request();
+    let never: RequestId = harness.request();
     let unknown = routes(
         "987654321",
         &never.to_string(),
         &crate::customer::tasks::name(never),
     );
     for ((method, path, body), (_, other, _)) in foreign.into_iter().zip(unknown) {
-        let got = town.send(&we, method.clone(), &path, body.clone()).await;
+        let got = harness.send(&we, method.clone(), &path, body.clone()).await;
         let text = String::from_utf8(got.body.to_vec()).unwrap();
         assert!(!text.contains("canary"), "{method} {path}: {text}");
         if path == other {
@@ -137,7 +137,7 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
         }
         assert_eq!(got.status.as_u16(), 404, "{method} {path}");
         got.error(404, "not_found");
-        let never = town.send(&we, method.clone(), &other, body).await;
+        let never = harness.send(&we, method.clone(), &other, body).await;
         assert_eq!(alike(&got), alike(&never), "{method} {path}");
     }
     // Filters by another's key find nothing either.
@@ -146,27 +146,27 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
         format!("/api/tasks?key={key}"),
         format!("/api/logs?q={call}"),
     ] {
-        let page = town.read(&we, &path).await;
+        let page = harness.read(&we, &path).await;
         assert_eq!(page["data"], json!([]), "{path}");
     }
-    let usage = town.read(&we, &format!("/api/usage?key={key}")).await;
+    let usage = harness.read(&we, &format!("/api/usage?key={key}")).await;
     assert_eq!(usage["totals"]["calls"], 0);
     // And theirs is as it was.
-    let shown = town.read(&they, &format!("/api/keys/{key}")).await;
+    let shown = harness.read(&they, &format!("/api/keys/{key}")).await;
     assert_eq!(
         (&shown["name"], &shown["state"]),
         (&json!("their canary key"), &json!("active"))
     );
-    town.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn unauthenticated_and_cross_site_requests_get_nothing() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000_000, 0).await;
-    let owner = town.member(account, Role::Owner).await;
-    let (key, _) = town.key(&owner, "laptop").await;
-    let never = town.request();
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let owner = harness.member(account, Role::Owner).await;
+    let (key, _) = harness.key(&owner, "laptop").await;
+    let never = harness.request();
     let all = routes(
         &key.to_string(),
         &never.to_string(),
@@ -174,16 +174,16 @@ async fn unauthenticated_and_cross_site_requests_get_nothing() {
     );
     let stranger = Browser::stranger();
     for (method, path, body) in all {
-        let got = town.send(&stranger, method.clone(), &path, body).await;
+        let got = harness.send(&stranger, method.clone(), &path, body).await;
         got.error(401, "not_signed_in");
         if method == Method::GET {
             continue;
         }
         // Without the header of our pages nothing is done, whoever's cookie it is.
-        let bare = ask(&town.console, request(method.clone(), &path)).await;
+        let bare = ask(&harness.console, request(method.clone(), &path)).await;
         bare.error(403, "cross_site");
     }
-    let shown = town.read(&owner, &format!("/api/keys/{key}")).await;
+    let shown = harness.read(&owner, &format!("/api/keys/{key}")).await;
     assert_eq!(
         (&shown["name"], &shown["state"]),
         (&json!("laptop"), &json!("active"))
@@ -192,18 +192,18 @@ async fn unauthenticated_and_cross_site_requests_get_nothing() {
 
 #[tokio::test]
 async fn each_role_reads_and_writes_what_it_allows() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 10_000_000_000, 0).await;
-    let owner = town.member(account, Role::Owner).await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 10_000_000_000, 0).await;
+    let owner = harness.member(account, Role::Owner).await;
     for role in Role::ALL {
-        let somebody = town.member(account, role).await;
-        let (key, _) = town.key(&owner, "laptop").await;
-        let wish = CallSpec {
+        let person = harness.member(account, role).await;
+        let (key, _) = harness.key(&owner, "laptop").await;
+        let spec = CallSpec {
             key: Some(key),
             ..CallSpec::default()
         };
-        let call = town.call(account, wish).await;
-        let task = crate::customer::tasks::waiting(&town, account, key).await;
+        let call = harness.call(account, spec).await;
+        let task = crate::customer::tasks::waiting(&harness, account, key).await;
         let all = routes(
             &key.to_string(),
             &call.to_string(),
@@ -220,7 +220,7 @@ async fn each_role_reads_and_writes_what_it_allows() {
                 Some([Role::Owner, Role::Admin, Role::Developer].as_slice())
             };
             let allowed = right.is_none_or(|roles| roles.contains(&role));
-            let got = town.send(&somebody, method.clone(), &path, body).await;
+            let got = harness.send(&person, method.clone(), &path, body).await;
             let status = got.status.as_u16();
             if allowed {
                 // The task of this test cannot be stopped.
@@ -238,5 +238,5 @@ async fn each_role_reads_and_writes_what_it_allows() {
             }
         }
     }
-    town.audit().await;
+    harness.audit().await;
 }

@@ -9,28 +9,28 @@ use crate::customer::harness::{CustomerConsole, CallSpec};
 
 #[tokio::test]
 async fn sums_are_apart_for_what_is_asked_and_come_to_the_same_total() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000_000, 0).await;
-    let browser = town.member(account, Role::Owner).await;
-    let (key, _) = town.key(&browser, "laptop").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    let (key, _) = harness.key(&browser, "laptop").await;
     let keyed = CallSpec {
         key: Some(key),
         ..CallSpec::default()
     };
-    let charged = town.call(account, keyed).await;
-    town.refund(account, charged, 100_000).await;
+    let charged = harness.call(account, keyed).await;
+    harness.refund(account, charged, 100_000).await;
     let painted = CallSpec {
         model: "painter".to_owned(),
         endpoint: "images".to_owned(),
         nanos: 20_000_000,
         ..CallSpec::default()
     };
-    town.call(account, painted).await;
+    harness.call(account, painted).await;
     let failed = CallSpec {
         outcome: Outcome::NoResult,
         ..CallSpec::default()
     };
-    town.call(account, failed).await;
+    harness.call(account, failed).await;
     for (by, lines) in [
         ("day", 1),
         ("model", 2),
@@ -38,7 +38,7 @@ async fn sums_are_apart_for_what_is_asked_and_come_to_the_same_total() {
         ("endpoint", 2),
         ("day,key,model,endpoint", 3),
     ] {
-        let report = town
+        let report = harness
             .read(&browser, &format!("/api/usage?group_by={by}"))
             .await;
         let data = report["data"].as_array().unwrap();
@@ -63,7 +63,7 @@ async fn sums_are_apart_for_what_is_asked_and_come_to_the_same_total() {
             (&json!("UTC"), &json!(false))
         );
     }
-    let by_key = town.read(&browser, "/api/usage?group_by=key").await;
+    let by_key = harness.read(&browser, "/api/usage?group_by=key").await;
     let lines = by_key["data"].as_array().unwrap();
     assert_eq!(
         (&lines[0]["key_id"], &lines[0]["key_name"]),
@@ -73,7 +73,7 @@ async fn sums_are_apart_for_what_is_asked_and_come_to_the_same_total() {
         (&lines[1]["key_id"], &lines[1]["key_name"]),
         (&json!(key.number()), &json!("laptop"))
     );
-    let one = town
+    let one = harness
         .read(&browser, &format!("/api/usage?key={key}&model=open-chat"))
         .await;
     assert_eq!(one["totals"]["calls"], 1);
@@ -85,10 +85,10 @@ fn nanos(amount: &Value) -> i64 {
 
 #[tokio::test]
 async fn an_account_without_calls_has_sums_of_nothing() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let browser = town.member(account, Role::Viewer).await;
-    let report = town.read(&browser, "/api/usage").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let browser = harness.member(account, Role::Viewer).await;
+    let report = harness.read(&browser, "/api/usage").await;
     assert_eq!(report["data"], json!([]));
     assert_eq!(
         (&report["totals"]["calls"], &report["totals"]["charged_usd"]),
@@ -98,19 +98,19 @@ async fn an_account_without_calls_has_sums_of_nothing() {
 
 #[tokio::test]
 async fn a_table_is_safe_to_open_in_a_spreadsheet() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000_000, 0).await;
-    let browser = town.member(account, Role::Owner).await;
-    let (key, _) = town
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    let (key, _) = harness
         .key(&browser, "=HYPERLINK(\"http://x.example\",\"pay\")")
         .await;
-    let wish = CallSpec {
+    let spec = CallSpec {
         key: Some(key),
         model: "@sum, or \"other\"".to_owned(),
         ..CallSpec::default()
     };
-    town.call(account, wish).await;
-    let got = town
+    harness.call(account, spec).await;
+    let got = harness
         .get(&browser, "/api/usage.csv?group_by=day,key,model")
         .await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
@@ -134,9 +134,9 @@ async fn a_table_is_safe_to_open_in_a_spreadsheet() {
 
 #[tokio::test]
 async fn days_that_make_no_sense_are_refused() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let browser = town.member(account, Role::Viewer).await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let browser = harness.member(account, Role::Viewer).await;
     for path in ["/api/usage", "/api/usage.csv"] {
         for (query, param) in [
             ("from=2026-11-02&to=2026-11-01", "from"),
@@ -146,7 +146,7 @@ async fn days_that_make_no_sense_are_refused() {
             ("group_by=week", "group_by"),
             ("group_by=group", "group_by"),
         ] {
-            let got = town.get(&browser, &format!("{path}?{query}")).await;
+            let got = harness.get(&browser, &format!("{path}?{query}")).await;
             let error = got.error(400, "invalid_request");
             assert_eq!(error["param"], param, "{path} {query}");
         }

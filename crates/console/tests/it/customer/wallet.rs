@@ -12,45 +12,45 @@ use trunkline_types::{AccountId, Money};
 
 use crate::customer::harness::{Browser, CustomerConsole, CallSpec, field};
 
-async fn adjust(town: &CustomerConsole, account: AccountId, wallet: Wallet, nanos: i64, reason: &str) {
+async fn adjust(harness: &CustomerConsole, account: AccountId, wallet: Wallet, nanos: i64, reason: &str) {
     let word = Adjust {
-        request: town.request(),
+        request: harness.request(),
         account,
         wallet,
         amount: Money::from_nanos(nanos),
         reason: reason.to_owned(),
         actor: "mallory@house.example".to_owned(),
     };
-    let mut tx = town.people.begin().await.unwrap();
+    let mut tx = harness.people.begin().await.unwrap();
     let answer = accounts::adjust(&mut tx, &word).await.unwrap();
     assert_eq!(answer, AdjustAnswer::Done);
     tx.commit().await.unwrap();
 }
 
 /// An account to which everything has happened that can.
-async fn busy(town: &CustomerConsole) -> (AccountId, Browser) {
-    let account = town.firm("Acme", 1_000_000_000, 700_000).await;
-    let browser = town.member(account, Role::Billing).await;
+async fn busy(harness: &CustomerConsole) -> (AccountId, Browser) {
+    let account = harness.firm("Acme", 1_000_000_000, 700_000).await;
+    let browser = harness.member(account, Role::Billing).await;
     for number in 0..9 {
         let outcome = if number % 3 == 2 {
             Outcome::UpstreamFailed
         } else {
             Outcome::Complete
         };
-        let wish = CallSpec {
+        let spec = CallSpec {
             outcome,
             ..CallSpec::default()
         };
-        let request = town.call(account, wish).await;
+        let request = harness.call(account, spec).await;
         if number == 0 || number == 4 {
-            town.refund(account, request, 150_000).await;
+            harness.refund(account, request, 150_000).await;
         }
     }
-    town.pay(account, Wallet::Paid, 5_000_000, "code").await;
-    town.pay(account, Wallet::Trial, 300_000, "code").await;
-    adjust(town, account, Wallet::Paid, -1_000_000, "=paid twice").await;
+    harness.pay(account, Wallet::Paid, 5_000_000, "code").await;
+    harness.pay(account, Wallet::Trial, 300_000, "code").await;
+    adjust(harness, account, Wallet::Paid, -1_000_000, "=paid twice").await;
     adjust(
-        town,
+        harness,
         account,
         Wallet::Trial,
         -200_000,
@@ -75,13 +75,13 @@ fn sum(lines: &[Value], wallet: &str) -> i64 {
 
 #[tokio::test]
 async fn all_lines_together_are_the_balance_whatever_the_size_of_pages() {
-    let town = CustomerConsole::new().await;
-    let (_, browser) = busy(&town).await;
-    let wallet = town.read(&browser, "/api/wallet").await;
-    let (all, _) = town.pages(&browser, "/api/wallet/ledger?limit=200").await;
+    let harness = CustomerConsole::new().await;
+    let (_, browser) = busy(&harness).await;
+    let wallet = harness.read(&browser, "/api/wallet").await;
+    let (all, _) = harness.pages(&browser, "/api/wallet/ledger?limit=200").await;
     for limit in [1, 2, 3, 7] {
         let path = format!("/api/wallet/ledger?limit={limit}");
-        let (paged, _) = town.pages(&browser, &path).await;
+        let (paged, _) = harness.pages(&browser, &path).await;
         assert_eq!(paged, all, "pages of {limit}");
     }
     let ids: BTreeSet<String> = field(&all, "id").into_iter().collect();
@@ -97,7 +97,7 @@ async fn all_lines_together_are_the_balance_whatever_the_size_of_pages() {
         Money::from_nanos(amount("paid_usd") + amount("trial_usd")).to_string()
     );
     // What was used says the same: charges less refunds are what calls took.
-    let usage = town.read(&browser, "/api/usage").await;
+    let usage = harness.read(&browser, "/api/usage").await;
     let of_usage = |name: &str| {
         usage["totals"][name]
             .as_str()
@@ -113,14 +113,14 @@ async fn all_lines_together_are_the_balance_whatever_the_size_of_pages() {
         .collect();
     let took = -(sum(&of_calls, "paid") + sum(&of_calls, "trial"));
     assert_eq!(took, of_usage("charged_usd") - of_usage("refunded_usd"));
-    town.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn lines_say_what_they_are_and_are_found_by_it() {
-    let town = CustomerConsole::new().await;
-    let (_, browser) = busy(&town).await;
-    let (all, _) = town.pages(&browser, "/api/wallet/ledger").await;
+    let harness = CustomerConsole::new().await;
+    let (_, browser) = busy(&harness).await;
+    let (all, _) = harness.pages(&browser, "/api/wallet/ledger").await;
     let mut counted = 0;
     for (kind, count) in [
         ("charge", 7),
@@ -133,7 +133,7 @@ async fn lines_say_what_they_are_and_are_found_by_it() {
         ("redemption", 2),
         ("trial_expiry", 1),
     ] {
-        let (found, _) = town
+        let (found, _) = harness
             .pages(&browser, &format!("/api/wallet/ledger?kind={kind}&limit=2"))
             .await;
         assert!(
@@ -175,22 +175,22 @@ async fn lines_say_what_they_are_and_are_found_by_it() {
     assert_eq!(one("redemption")["text"], Value::Null);
     let body = all.iter().map(ToString::to_string).collect::<String>();
     assert!(!body.contains("mallory"), "who corrected is the house's");
-    let (none, _) = town
+    let (none, _) = harness
         .pages(&browser, "/api/wallet/ledger?to=2020-01-01")
         .await;
     assert!(none.is_empty());
-    let wrong = town.get(&browser, "/api/wallet/ledger?kind=gift").await;
+    let wrong = harness.get(&browser, "/api/wallet/ledger?kind=gift").await;
     wrong.error(400, "invalid_request");
-    let wrong = town.get(&browser, "/api/wallet/ledger?after=x").await;
+    let wrong = harness.get(&browser, "/api/wallet/ledger?after=x").await;
     assert_eq!(wrong.error(400, "invalid_request")["param"], "after");
 }
 
 #[tokio::test]
 async fn the_table_has_every_line_and_runs_nothing() {
-    let town = CustomerConsole::new().await;
-    let (_, browser) = busy(&town).await;
-    let (all, _) = town.pages(&browser, "/api/wallet/ledger").await;
-    let got = town.get(&browser, "/api/wallet/ledger.csv").await;
+    let harness = CustomerConsole::new().await;
+    let (_, browser) = busy(&harness).await;
+    let (all, _) = harness.pages(&browser, "/api/wallet/ledger").await;
+    let got = harness.get(&browser, "/api/wallet/ledger.csv").await;
     assert_eq!(got.header("content-type"), "text/csv; charset=utf-8");
     assert_eq!(
         got.header("content-disposition"),
@@ -205,7 +205,7 @@ async fn the_table_has_every_line_and_runs_nothing() {
     assert_eq!(lines.len(), all.len() + 1);
     assert!(text.contains(",'=paid twice\r\n"), "{text}");
     assert!(text.contains(",-0.0"), "an amount stays a number");
-    let one = town
+    let one = harness
         .get(&browser, "/api/wallet/ledger.csv?kind=redemption")
         .await;
     assert_eq!(
@@ -219,11 +219,11 @@ async fn the_table_has_every_line_and_runs_nothing() {
 
 #[tokio::test]
 async fn a_low_balance_threshold_is_set_and_accounts_below_it_are_notified() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000_000, 0).await;
-    let browser = town.member(account, Role::Billing).await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Billing).await;
     let put = |body: Value| {
-        town.send(
+        harness.send(
             &browser,
             Method::PUT,
             "/api/wallet/low-balance-threshold",
@@ -233,13 +233,13 @@ async fn a_low_balance_threshold_is_set_and_accounts_below_it_are_notified() {
     let set = put(json!({ "threshold_usd": "5.5" })).await;
     assert_eq!(set.json()["low_balance_threshold_usd"], "5.5");
     assert_eq!(
-        town.read(&browser, "/api/home").await["low_balance_threshold_usd"],
+        harness.read(&browser, "/api/home").await["low_balance_threshold_usd"],
         "5.5"
     );
-    let mut session = town.data.session().await.unwrap();
-    let told = events::after(&mut session, account, 0, 10).await.unwrap();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].topic, "balance.low");
+    let mut session = harness.data.session().await.unwrap();
+    let reported = events::after(&mut session, account, 0, 10).await.unwrap();
+    assert_eq!(reported.len(), 1);
+    assert_eq!(reported[0].topic, "balance.low");
     for wrong in [
         json!({ "threshold_usd": "0" }),
         json!({ "threshold_usd": "-1" }),
@@ -250,17 +250,17 @@ async fn a_low_balance_threshold_is_set_and_accounts_below_it_are_notified() {
     }
     let gone = put(json!({ "threshold_usd": null })).await;
     assert_eq!(gone.json()["low_balance_threshold_usd"], Value::Null);
-    town.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_balance_is_low_by_spending_not_by_holds_on_every_page() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 1_000_000_000, 0).await;
-    let browser = town.member(account, Role::Billing).await;
-    let said = async || {
-        let wallet = town.read(&browser, "/api/wallet").await;
-        let home = town.read(&browser, "/api/home").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Billing).await;
+    let reply = async || {
+        let wallet = harness.read(&browser, "/api/wallet").await;
+        let home = harness.read(&browser, "/api/home").await;
         assert_eq!(wallet["balance"], home["balance"]);
         assert_eq!(
             wallet["low_balance_threshold_usd"],
@@ -268,9 +268,9 @@ async fn a_balance_is_low_by_spending_not_by_holds_on_every_page() {
         );
         wallet["balance"].clone()
     };
-    assert_eq!(said().await["is_low"], false, "there is no mark");
+    assert_eq!(reply().await["is_low"], false, "there is no mark");
     let mark = json!({ "threshold_usd": "0.9" });
-    let set = town
+    let set = harness
         .send(
             &browser,
             Method::PUT,
@@ -283,29 +283,29 @@ async fn a_balance_is_low_by_spending_not_by_holds_on_every_page() {
         nanos: 500_000_000,
         ..CallSpec::default()
     };
-    town.hold(account, &half).await;
-    let held = said().await;
+    harness.hold(account, &half).await;
+    let held = reply().await;
     assert_eq!(held["available_usd"], "0.5");
     assert_eq!(held["is_low"], false, "what is held is not spent yet");
     let fifth = CallSpec {
         nanos: 200_000_000,
         ..CallSpec::default()
     };
-    town.call(account, fifth).await;
-    assert_eq!(said().await["is_low"], true, "0.8 are left of 1");
-    let mut session = town.data.session().await.unwrap();
-    let told = events::after(&mut session, account, 0, 10).await.unwrap();
-    let low = told.iter().filter(|event| event.topic == "balance.low");
-    assert_eq!(low.count(), 1, "{told:?}");
-    town.audit().await;
+    harness.call(account, fifth).await;
+    assert_eq!(reply().await["is_low"], true, "0.8 are left of 1");
+    let mut session = harness.data.session().await.unwrap();
+    let reported = events::after(&mut session, account, 0, 10).await.unwrap();
+    let low = reported.iter().filter(|event| event.topic == "balance.low");
+    assert_eq!(low.count(), 1, "{reported:?}");
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn an_empty_organisation_has_nothing_and_says_so() {
-    let town = CustomerConsole::new().await;
-    let account = town.firm("Acme", 0, 0).await;
-    let browser = town.member(account, Role::Viewer).await;
-    let wallet = town.read(&browser, "/api/wallet").await;
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let browser = harness.member(account, Role::Viewer).await;
+    let wallet = harness.read(&browser, "/api/wallet").await;
     assert_eq!(
         wallet["balance"],
         json!({ "paid_usd": "0", "trial_usd": "0", "reserved_usd": "0", "available_usd": "0", "trial_expires_at": null, "is_low": false })
@@ -314,7 +314,7 @@ async fn an_empty_organisation_has_nothing_and_says_so() {
         (&wallet["topped_up_at"], &wallet["budgets"]),
         (&Value::Null, &json!([]))
     );
-    let page = town.read(&browser, "/api/wallet/ledger").await;
+    let page = harness.read(&browser, "/api/wallet/ledger").await;
     assert_eq!(
         page,
         json!({ "data": [], "next": null, "searched_to": null })

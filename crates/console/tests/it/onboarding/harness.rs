@@ -32,7 +32,7 @@ pub(crate) struct OnboardingConsole {
 
 /// Somebody with a browser, at an address of the network.
 pub(crate) struct Visitor<'a> {
-    house: &'a OnboardingConsole,
+    harness: &'a OnboardingConsole,
     pub(crate) jar: BTreeMap<String, String>,
     pub(crate) address: String,
 }
@@ -77,7 +77,7 @@ impl OnboardingConsole {
 
     pub(crate) fn visitor_at(&self, address: &str) -> Visitor<'_> {
         Visitor {
-            house: self,
+            harness: self,
             jar: BTreeMap::new(),
             address: address.to_owned(),
         }
@@ -275,7 +275,7 @@ impl Visitor<'_> {
             request = request.header("cookie", cookies.join("; "));
         }
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        let got = ask(&self.house.console, request.body(body).unwrap()).await;
+        let got = ask(&self.harness.console, request.body(body).unwrap()).await;
         for line in got.headers.get_all(SET_COOKIE) {
             let line = line.to_str().unwrap();
             let (name, value) = line.split(';').next().unwrap().split_once('=').unwrap();

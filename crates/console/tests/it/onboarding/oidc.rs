@@ -10,10 +10,10 @@ use crate::onboarding::provider::{AuthorizationRequest, Provider};
 /// Makes a token of a provider wrong in one way.
 type Spoil = fn(&mut Value);
 
-async fn house(provider: &Provider, set: impl FnOnce(&mut Settings)) -> OnboardingConsole {
+async fn harness(provider: &Provider, set: impl FnOnce(&mut Settings)) -> OnboardingConsole {
     let mut settings = provider.settings();
     set(&mut settings);
-    OnboardingConsole::with(|house| house.providers = vec![settings]).await
+    OnboardingConsole::with(|harness| harness.providers = vec![settings]).await
 }
 
 /// Goes to the provider with a page to come back to.
@@ -47,9 +47,9 @@ async fn come(
 #[tokio::test]
 async fn a_person_signs_in_by_oidc_and_is_identified_by_subject_afterwards() {
     let provider = Provider::start().await;
-    let house = house(&provider, |_| {}).await;
-    let (_, account) = house.member("ada@example.com", Role::Owner).await;
-    let mut ada = house.visitor();
+    let harness = harness(&provider, |_| {}).await;
+    let (_, account) = harness.member("ada@example.com", Role::Owner).await;
+    let mut ada = harness.visitor();
     let shown = ada.session().await;
     assert_eq!(
         shown["instance"]["providers"],
@@ -76,26 +76,26 @@ async fn a_person_signs_in_by_oidc_and_is_identified_by_subject_afterwards() {
     );
 
     // Another address there: the number counts.
-    let mut later = house.visitor();
+    let mut later = harness.visitor();
     let led = come(&mut later, &provider, |claims| {
         claims["email"] = json!("new@example.com")
     })
     .await;
     assert_eq!(led, "/keys");
     assert_eq!(later.session().await["person"]["email"], "ada@example.com");
-    let known = house
+    let known = harness
         .db
         .ask("SELECT issuer || ' ' || subject FROM app.person_identity")
         .await;
     assert_eq!(known, [format!("{} s-1", provider.issuer())]);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn what_a_provider_says_must_hold() {
     let provider = Provider::start().await;
-    let house = house(&provider, |_| {}).await;
-    house.member("ada@example.com", Role::Owner).await;
+    let harness = harness(&provider, |_| {}).await;
+    harness.member("ada@example.com", Role::Owner).await;
     let cases: [(&str, Spoil); 9] = [
         ("provider_refused", |claims| {
             claims["nonce"] = json!("another")
@@ -126,12 +126,12 @@ async fn what_a_provider_says_must_hold() {
         }),
     ];
     for (number, (word, change)) in cases.into_iter().enumerate() {
-        let mut visitor = house.visitor();
+        let mut visitor = harness.visitor();
         let led = come(&mut visitor, &provider, change).await;
         assert_eq!(led, format!("/sign-in?error={word}"), "case {number}");
         assert_eq!(visitor.session().await["signed_in"], false, "case {number}");
     }
-    let known = house
+    let known = harness
         .db
         .ask("SELECT count(*)::text FROM app.person_identity")
         .await;
@@ -141,9 +141,9 @@ async fn what_a_provider_says_must_hold() {
 #[tokio::test]
 async fn a_way_is_good_once_for_one_browser_and_for_ten_minutes() {
     let provider = Provider::start().await;
-    let house = house(&provider, |_| {}).await;
-    house.member("ada@example.com", Role::Owner).await;
-    let mut ada = house.visitor();
+    let harness = harness(&provider, |_| {}).await;
+    harness.member("ada@example.com", Role::Owner).await;
+    let mut ada = harness.visitor();
     let asked = go(&mut ada, "").await;
     let consent = |asked: &AuthorizationRequest| {
         let claims = provider.claims(asked, "s-1", "ada@example.com");
@@ -151,7 +151,7 @@ async fn a_way_is_good_once_for_one_browser_and_for_ten_minutes() {
     };
     let invalid = "/sign-in?error=state_invalid";
     // Somebody else's browser, with and without a way of its own.
-    let mut mallory = house.visitor();
+    let mut mallory = harness.visitor();
     assert_eq!(back(&mut mallory, &consent(&asked)).await, invalid);
     go(&mut mallory, "").await;
     let asked = go(&mut ada, "").await;
@@ -164,7 +164,7 @@ async fn a_way_is_good_once_for_one_browser_and_for_ten_minutes() {
     assert_eq!(back(&mut ada, &address).await, "/");
     assert_eq!(back(&mut ada, &address).await, invalid);
     let asked = go(&mut ada, "").await;
-    house.db.shift_clock(601).await;
+    harness.db.shift_clock(601).await;
     assert_eq!(back(&mut ada, &consent(&asked)).await, invalid);
     for nonsense in [
         "",
@@ -201,8 +201,8 @@ async fn a_way_is_good_once_for_one_browser_and_for_ten_minutes() {
 #[tokio::test]
 async fn redirects_never_leave_the_site() {
     let provider = Provider::start().await;
-    let house = house(&provider, |_| {}).await;
-    house.member("ada@example.com", Role::Owner).await;
+    let harness = harness(&provider, |_| {}).await;
+    harness.member("ada@example.com", Role::Owner).await;
     for evil in [
         "//evil.example",
         "https://evil.example",
@@ -211,7 +211,7 @@ async fn redirects_never_leave_the_site() {
         "javascript:alert(1)",
         "%2F%2Fevil.example",
     ] {
-        let mut ada = house.visitor();
+        let mut ada = harness.visitor();
         let asked = go(&mut ada, &format!("?return_to={evil}")).await;
         let claims = provider.claims(&asked, "s-1", "ada@example.com");
         let address = provider.consent(&asked, claims);
@@ -222,7 +222,7 @@ async fn redirects_never_leave_the_site() {
 #[tokio::test]
 async fn a_new_person_needs_an_invitation_or_a_provider_that_may_sign_up() {
     let provider = Provider::start().await;
-    let strict = house(&provider, |_| {}).await;
+    let strict = harness(&provider, |_| {}).await;
     let led = come(&mut strict.visitor(), &provider, |_| {}).await;
     assert_eq!(led, "/sign-in?error=no_person");
     let people = strict.db.ask("SELECT count(*)::text FROM app.person").await;
@@ -256,10 +256,10 @@ async fn a_new_person_needs_an_invitation_or_a_provider_that_may_sign_up() {
     let mut settings = provider.settings();
     settings.makes_people = true;
     settings.allowed_domains = vec!["example.com".to_owned()];
-    let open = OnboardingConsole::with(|house| {
-        house.providers = vec![settings];
-        house.sign_up = SignUp::Closed;
-        house.trial = Some(Trial {
+    let open = OnboardingConsole::with(|harness| {
+        harness.providers = vec![settings];
+        harness.sign_up = SignUp::Closed;
+        harness.trial = Some(Trial {
             amount: "1".parse().unwrap(),
             days: 7,
             per_day: 10,
@@ -281,11 +281,11 @@ async fn a_new_person_needs_an_invitation_or_a_provider_that_may_sign_up() {
 #[tokio::test]
 async fn an_address_that_was_never_proved_here_leads_to_nobodys_account() {
     let provider = Provider::start().await;
-    let house = house(&provider, |settings| settings.makes_people = true).await;
-    house
+    let harness = harness(&provider, |settings| settings.makes_people = true).await;
+    harness
         .person("ada@example.com", Role::Owner, false, false)
         .await;
-    let mut ada = house.visitor();
+    let mut ada = harness.visitor();
     let led = come(&mut ada, &provider, |_| {}).await;
     assert_eq!(led, "/sign-in?error=address_unproved");
     assert_eq!(ada.session().await["signed_in"], false);
@@ -294,10 +294,10 @@ async fn an_address_that_was_never_proved_here_leads_to_nobodys_account() {
 #[tokio::test]
 async fn money_and_secrets_need_a_fresh_proof_at_the_provider() {
     let provider = Provider::start().await;
-    let house = house(&provider, |_| {}).await;
-    house.member("ada@example.com", Role::Owner).await;
-    house.member("bob@example.com", Role::Owner).await;
-    let mut ada = house.visitor();
+    let harness = harness(&provider, |_| {}).await;
+    harness.member("ada@example.com", Role::Owner).await;
+    harness.member("bob@example.com", Role::Owner).await;
+    let mut ada = harness.visitor();
     assert_eq!(come(&mut ada, &provider, |_| {}).await, "/keys");
     let cookie = ada.jar["trunkline"].clone();
     let step_up = "?return_to=/keys/new&step_up=true";
@@ -343,8 +343,8 @@ async fn money_and_secrets_need_a_fresh_proof_at_the_provider() {
         ada.jar["trunkline"], cookie,
         "what may do more is another token"
     );
-    let mut nobody = house.visitor();
-    nobody
+    let mut unknown = harness.visitor();
+    unknown
         .get(&format!("/api/oidc/work/start{step_up}"))
         .await
         .error(401, "not_signed_in");
@@ -353,18 +353,18 @@ async fn money_and_secrets_need_a_fresh_proof_at_the_provider() {
 #[tokio::test]
 async fn an_absent_provider_is_reported_and_a_new_key_is_not_trusted_at_once() {
     let provider = Provider::start().await;
-    let house = house(&provider, |_| {}).await;
-    house.member("ada@example.com", Role::Owner).await;
-    let mut ada = house.visitor();
+    let harness = harness(&provider, |_| {}).await;
+    harness.member("ada@example.com", Role::Owner).await;
+    let mut ada = harness.visitor();
     assert_eq!(come(&mut ada, &provider, |_| {}).await, "/keys");
     // What was fetched a moment ago is not fetched again for whoever brings another key.
     provider.change_key();
-    let led = come(&mut house.visitor(), &provider, |_| {}).await;
+    let led = come(&mut harness.visitor(), &provider, |_| {}).await;
     assert_eq!(led, "/sign-in?error=provider_refused");
     provider.go_away();
-    let led = come(&mut house.visitor(), &provider, |_| {}).await;
+    let led = come(&mut harness.visitor(), &provider, |_| {}).await;
     assert_eq!(led, "/sign-in?error=provider_away");
-    let other = self::house(&provider, |_| {}).await;
+    let other = self::harness(&provider, |_| {}).await;
     let got = other.visitor().get("/api/oidc/work/start").await;
     assert_eq!(got.header("location"), "/sign-in?error=provider_away");
 }

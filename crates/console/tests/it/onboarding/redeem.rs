@@ -20,10 +20,10 @@ fn body(code: &str) -> Value {
 
 #[tokio::test]
 async fn a_code_is_worth_its_amount_once() {
-    let house = OnboardingConsole::with(|_| {}).await;
-    let (person, account) = house.member("ada@example.com", Role::Owner).await;
-    let mut ada = house.signed_in(person, false).await;
-    let code = house.code("5", Wallet::Paid, None).await;
+    let harness = OnboardingConsole::with(|_| {}).await;
+    let (person, account) = harness.member("ada@example.com", Role::Owner).await;
+    let mut ada = harness.signed_in(person, false).await;
+    let code = harness.code("5", Wallet::Paid, None).await;
     let redeemed = ada.done(PATH, &body(&code)).await;
     let wanted = json!({
         "amount_usd": "5",
@@ -41,54 +41,54 @@ async fn a_code_is_worth_its_amount_once() {
         "the same answer, booked once"
     );
     assert_eq!(
-        house.balance(account).await,
+        harness.balance(account).await,
         ("5".to_owned(), "0".to_owned(), true)
     );
 
-    let gift = house.code("0.25", Wallet::Trial, None).await;
+    let gift = harness.code("0.25", Wallet::Trial, None).await;
     let redeemed = ada.done(PATH, &body(&gift)).await;
     assert_eq!(
         (&redeemed["wallet"], &redeemed["balance"]["trial_usd"]),
         (&"trial".into(), &"0.25".into())
     );
-    let (other, _) = house.member("bob@example.com", Role::Owner).await;
-    let mut bob = house.signed_in(other, false).await;
+    let (other, _) = harness.member("bob@example.com", Role::Owner).await;
+    let mut bob = harness.signed_in(other, false).await;
     bob.post(PATH, &body(&code))
         .await
         .error(400, "code_invalid");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn trial_credit_is_no_top_up_and_a_paid_code_is_one() {
-    let house = OnboardingConsole::with(|_| {}).await;
-    let (person, account) = house.member("ada@example.com", Role::Owner).await;
-    let mut ada = house.signed_in(person, false).await;
-    let gift = house.code("1", Wallet::Trial, None).await;
+    let harness = OnboardingConsole::with(|_| {}).await;
+    let (person, account) = harness.member("ada@example.com", Role::Owner).await;
+    let mut ada = harness.signed_in(person, false).await;
+    let gift = harness.code("1", Wallet::Trial, None).await;
     ada.done(PATH, &body(&gift)).await;
-    assert!(!house.balance(account).await.2);
-    let paid = house.code("1", Wallet::Paid, None).await;
+    assert!(!harness.balance(account).await.2);
+    let paid = harness.code("1", Wallet::Paid, None).await;
     ada.done(PATH, &body(&paid)).await;
-    assert!(house.balance(account).await.2);
-    house.audit().await;
+    assert!(harness.balance(account).await.2);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn every_code_that_is_not_good_is_answered_alike() {
-    let house = OnboardingConsole::with(|_| {}).await;
-    let (person, account) = house.member("ada@example.com", Role::Owner).await;
-    let (other, _) = house.member("bob@example.com", Role::Owner).await;
-    let mut ada = house.signed_in(person, false).await;
-    let mut bob = house.signed_in(other, false).await;
+    let harness = OnboardingConsole::with(|_| {}).await;
+    let (person, account) = harness.member("ada@example.com", Role::Owner).await;
+    let (other, _) = harness.member("bob@example.com", Role::Owner).await;
+    let mut ada = harness.signed_in(person, false).await;
+    let mut bob = harness.signed_in(other, false).await;
     bob.address = "203.0.113.9".to_owned();
-    let used = house.code("1", Wallet::Paid, None).await;
+    let used = harness.code("1", Wallet::Paid, None).await;
     bob.done(PATH, &body(&used)).await;
-    let expired = house
+    let expired = harness
         .code("1", Wallet::Paid, Some(SystemClock.now().plus_seconds(60)))
         .await;
-    house.db.shift_clock(61).await;
-    let revoked = house.code("1", Wallet::Paid, None).await;
-    let mut tx = house.people.begin().await.unwrap();
+    harness.db.shift_clock(61).await;
+    let revoked = harness.code("1", Wallet::Paid, None).await;
+    let mut tx = harness.people.begin().await.unwrap();
     assert_eq!(
         redemption_codes::revoke(&mut tx, None, Some("b"))
             .await
@@ -97,7 +97,7 @@ async fn every_code_that_is_not_good_is_answered_alike() {
     );
     tx.commit().await.unwrap();
     let unknown = RedemptionCode::new(&[9; redemption_codes::CODE_RANDOM_BYTES]).reveal();
-    let mut said = Vec::new();
+    let mut reply = Vec::new();
     for code in [
         &used,
         &expired,
@@ -111,27 +111,27 @@ async fn every_code_that_is_not_good_is_answered_alike() {
         assert_eq!(error["param"], "code");
         assert_eq!(error["charged"], false);
         error["request_id"] = Value::Null;
-        said.push(error);
+        reply.push(error);
     }
-    said.dedup();
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert_eq!(house.balance(account).await.0, "0");
-    house.audit().await;
+    reply.dedup();
+    assert_eq!(reply.len(), 1, "{reply:?}");
+    assert_eq!(harness.balance(account).await.0, "0");
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn of_many_accounts_at_once_one_gets_it() {
-    let house = OnboardingConsole::with(|_| {}).await;
-    let code = house.code("5", Wallet::Paid, None).await;
+    let harness = OnboardingConsole::with(|_| {}).await;
+    let code = harness.code("5", Wallet::Paid, None).await;
     let mut accounts = Vec::new();
     let mut visitors = Vec::new();
     for number in 0..4 {
-        let (person, account) = house
+        let (person, account) = harness
             .member(&format!("p{number}@example.com"), Role::Owner)
             .await;
         accounts.push(account);
-        visitors.push(house.signed_in(person, false).await);
-        visitors.push(house.signed_in(person, false).await);
+        visitors.push(harness.signed_in(person, false).await);
+        visitors.push(harness.signed_in(person, false).await);
     }
     let code = code.as_str();
     let tries = visitors
@@ -145,23 +145,23 @@ async fn of_many_accounts_at_once_one_gets_it() {
     );
     let mut paid = Vec::new();
     for account in accounts {
-        paid.push(house.balance(account).await.0);
+        paid.push(harness.balance(account).await.0);
     }
     paid.sort();
     assert_eq!(paid, ["0", "0", "0", "5"]);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn guessing_is_bounded_by_account_and_by_network() {
-    let house = OnboardingConsole::with(|_| {}).await;
-    let code = house.code("5", Wallet::Paid, None).await;
+    let harness = OnboardingConsole::with(|_| {}).await;
+    let code = harness.code("5", Wallet::Paid, None).await;
     let mut last = None;
     for number in 0..4 {
-        let (person, _) = house
+        let (person, _) = harness
             .member(&format!("p{number}@example.com"), Role::Owner)
             .await;
-        let mut visitor = house.signed_in(person, false).await;
+        let mut visitor = harness.signed_in(person, false).await;
         if number == 3 {
             // The network has had its thirty tries by now.
             visitor
@@ -184,21 +184,21 @@ async fn guessing_is_bounded_by_account_and_by_network() {
     visitor.address = "203.0.113.1".to_owned();
     let got = visitor.post(PATH, &body(&code)).await;
     got.error(429, "too_many_attempts");
-    house.db.shift_clock(3_601).await;
+    harness.db.shift_clock(3_601).await;
     visitor
         .post(PATH, &body(&code))
         .await
         .error(400, "code_invalid");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn only_a_role_with_wallet_rights_redeems() {
-    let house = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Closed).await;
-    let code = house.code("5", Wallet::Paid, None).await;
+    let harness = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Closed).await;
+    let code = harness.code("5", Wallet::Paid, None).await;
     for (number, role) in Role::ALL.into_iter().enumerate() {
-        let (person, _) = house.member(&format!("p{number}@example.com"), role).await;
-        let mut visitor = house.signed_in(person, false).await;
+        let (person, _) = harness.member(&format!("p{number}@example.com"), role).await;
+        let mut visitor = harness.signed_in(person, false).await;
         let got = visitor.post(PATH, &body(&code)).await;
         match role {
             Role::Owner => assert_eq!(got.status.as_u16(), 200),
@@ -207,7 +207,7 @@ async fn only_a_role_with_wallet_rights_redeems() {
             Role::Developer | Role::Viewer => drop(got.error(403, "role_not_allowed")),
         }
     }
-    house
+    harness
         .visitor()
         .post(PATH, &body(&code))
         .await
@@ -228,12 +228,12 @@ async fn a_line_that_breaks_at_the_commit_leaves_both_or_neither() {
         ..PoolSettings::named("test")
     };
     let people = connect(&url, DbRole::Console, settings).await.unwrap();
-    let house = OnboardingConsole::over(db, people, |_| {}).await;
-    let beside = house.db.connect(DbRole::Console).await;
-    let (person, account) = house.member("ada@example.com", Role::Owner).await;
-    let mut ada = house.signed_in(person, false).await;
+    let harness = OnboardingConsole::over(db, people, |_| {}).await;
+    let beside = harness.db.connect(DbRole::Console).await;
+    let (person, account) = harness.member("ada@example.com", Role::Owner).await;
+    let mut ada = harness.signed_in(person, false).await;
     for is_lost in [true, false] {
-        let code = house.code("1", Wallet::Paid, None).await;
+        let code = harness.code("1", Wallet::Paid, None).await;
         let text = RedemptionCode::parse(&code).unwrap();
         // Somebody else holds the code, so that the trap is laid between the count of tries and the booking.
         let mut held = beside.begin().await.unwrap();
@@ -245,7 +245,7 @@ async fn a_line_that_breaks_at_the_commit_leaves_both_or_neither() {
         );
         let laid = async {
             let waits = "SELECT count(*)::text FROM pg_locks WHERE NOT granted";
-            while house.db.ask(waits).await != ["1"] {
+            while harness.db.ask(waits).await != ["1"] {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             if is_lost {
@@ -260,12 +260,12 @@ async fn a_line_that_breaks_at_the_commit_leaves_both_or_neither() {
         let error = broken.error(503, "temporarily_unavailable");
         assert_eq!(error["retryable"], true);
         let booked = "SELECT count(*)::text FROM ledger.top_up WHERE provider = 'code'";
-        let booked = house.db.ask(booked).await;
+        let booked = harness.db.ask(booked).await;
         assert_eq!(booked, [if is_lost { "0" } else { "2" }]);
-        house.audit().await;
-        let again = ada.done(PATH, &body(&code)).await;
-        assert_eq!(again["amount_usd"], "1");
+        harness.audit().await;
+        let repeated = ada.done(PATH, &body(&code)).await;
+        assert_eq!(repeated["amount_usd"], "1");
     }
-    assert_eq!(house.balance(account).await.0, "2");
-    house.audit().await;
+    assert_eq!(harness.balance(account).await.0, "2");
+    harness.audit().await;
 }

@@ -23,25 +23,25 @@ fn facts(got: &crate::client::Response) -> (u16, Value, Vec<String>) {
 
 #[tokio::test]
 async fn a_person_signs_up_verifies_the_address_and_gets_an_organisation() {
-    let house = OnboardingConsole::open().await;
-    let mut ada = house.visitor();
+    let harness = OnboardingConsole::open().await;
+    let mut ada = harness.visitor();
     let got = ada.sign_up(" Ada@Example.com ").await;
     assert_eq!(got.status.as_u16(), 202);
     assert_eq!(got.json(), json!({ "status": "check_mail" }));
     assert_eq!(ada.session().await["signed_in"], false);
     let early = ada.sign_in("ada@example.com", PASSWORD).await;
     early.error(401, "sign_in_failed");
-    let people = house.db.ask("SELECT count(*)::text FROM app.person").await;
+    let people = harness.db.ask("SELECT count(*)::text FROM app.person").await;
     assert_eq!(people, ["0"], "a sign-up is nobody yet");
 
-    let letters = house.mails_to("ada@example.com").await;
-    assert_eq!(letters.len(), 1);
-    assert_eq!(letters[0].0, "verify");
+    let emails = harness.mails_to("ada@example.com").await;
+    assert_eq!(emails.len(), 1);
+    assert_eq!(emails[0].0, "verify");
     assert!(
-        letters[0].1.starts_with("http://127.0.0.1:8081/verify#"),
-        "{letters:?}"
+        emails[0].1.starts_with("http://127.0.0.1:8081/verify#"),
+        "{emails:?}"
     );
-    let token = house.token_to("ada@example.com").await;
+    let token = harness.token_to("ada@example.com").await;
     let session = ada
         .done("/api/email/verify", &json!({ "token": token }))
         .await;
@@ -54,7 +54,7 @@ async fn a_person_signs_up_verifies_the_address_and_gets_an_organisation() {
     assert_eq!(session["account"]["role"], "owner");
     assert_eq!(session["account"]["kind"], "live");
 
-    let mut elsewhere = house.visitor();
+    let mut elsewhere = harness.visitor();
     assert_eq!(
         elsewhere
             .sign_in("ada@example.com", PASSWORD)
@@ -63,18 +63,18 @@ async fn a_person_signs_up_verifies_the_address_and_gets_an_organisation() {
             .as_u16(),
         200
     );
-    let again = ada
+    let repeated = ada
         .post("/api/email/verify", &json!({ "token": token }))
         .await;
-    again.error(400, "token_invalid");
-    house.audit().await;
+    repeated.error(400, "token_invalid");
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_known_address_is_answered_like_an_unknown_one_and_its_owner_is_told() {
-    let house = OnboardingConsole::open().await;
-    house.member("known@example.com", Role::Owner).await;
-    let (mut one, mut other) = (house.visitor(), house.visitor());
+    let harness = OnboardingConsole::open().await;
+    harness.member("known@example.com", Role::Owner).await;
+    let (mut one, mut other) = (harness.visitor(), harness.visitor());
     let began = Instant::now();
     let unknown = one.sign_up("unknown@example.com").await;
     let first = began.elapsed();
@@ -85,9 +85,9 @@ async fn a_known_address_is_answered_like_an_unknown_one_and_its_owner_is_told()
     for took in [first, second] {
         assert!(took >= Duration::from_millis(400), "{took:?}");
     }
-    let letters = house.mails_to("known@example.com").await;
+    let emails = harness.mails_to("known@example.com").await;
     assert_eq!(
-        letters,
+        emails,
         [(
             "known".to_owned(),
             "http://127.0.0.1:8081/sign-in".to_owned()
@@ -105,17 +105,17 @@ async fn a_known_address_is_answered_like_an_unknown_one_and_its_owner_is_told()
     assert_eq!(known.status.as_u16(), 202);
     assert_eq!(facts(&known), facts(&unknown));
     assert_eq!(facts(&known), facts(&nonsense));
-    assert_eq!(house.mails_to("nobody@example.com").await.len(), 0);
+    assert_eq!(harness.mails_to("nobody@example.com").await.len(), 0);
 }
 
 #[tokio::test]
 async fn a_sign_up_with_a_foreign_address_sets_no_password_on_its_account() {
-    let house = OnboardingConsole::open().await;
-    let mut mallory = house.visitor();
+    let harness = OnboardingConsole::open().await;
+    let mut mallory = harness.visitor();
     mallory.sign_up("ada@example.com").await;
     // Ada opens the letter that she did not ask for, in a browser of her own.
-    let token = house.token_to("ada@example.com").await;
-    let mut ada = house.visitor();
+    let token = harness.token_to("ada@example.com").await;
+    let mut ada = harness.visitor();
     let session = ada
         .done("/api/email/verify", &json!({ "token": token }))
         .await;
@@ -131,10 +131,10 @@ async fn a_sign_up_with_a_foreign_address_sets_no_password_on_its_account() {
         &json!({ "email": "ada@example.com" }),
     )
     .await;
-    let token = house.token_to("ada@example.com").await;
+    let token = harness.token_to("ada@example.com").await;
     let body = json!({ "token": token, "password": "my own password" });
     ada.done("/api/password/reset", &body).await;
-    let mut elsewhere = house.visitor();
+    let mut elsewhere = harness.visitor();
     let got = elsewhere
         .sign_in("ada@example.com", "my own password")
         .await;
@@ -143,12 +143,12 @@ async fn a_sign_up_with_a_foreign_address_sets_no_password_on_its_account() {
 
 #[tokio::test]
 async fn of_two_sign_ups_with_one_address_the_first_that_is_proved_counts() {
-    let house = OnboardingConsole::open().await;
-    let (mut first, mut second) = (house.visitor(), house.visitor());
+    let harness = OnboardingConsole::open().await;
+    let (mut first, mut second) = (harness.visitor(), harness.visitor());
     first.sign_up("ada@example.com").await;
-    let one = house.token_to("ada@example.com").await;
+    let one = harness.token_to("ada@example.com").await;
     second.sign_up("ada@example.com").await;
-    let other = house.token_to("ada@example.com").await;
+    let other = harness.token_to("ada@example.com").await;
     assert_ne!(one, other);
     second
         .done("/api/email/verify", &json!({ "token": other }))
@@ -157,18 +157,18 @@ async fn of_two_sign_ups_with_one_address_the_first_that_is_proved_counts() {
         .post("/api/email/verify", &json!({ "token": one }))
         .await;
     late.error(400, "token_invalid");
-    let people = house.db.ask("SELECT count(*)::text FROM app.person").await;
+    let people = harness.db.ask("SELECT count(*)::text FROM app.person").await;
     assert_eq!(people, ["1"]);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_link_that_is_used_by_many_at_once_makes_one_person() {
-    let house = OnboardingConsole::open().await;
-    house.visitor().sign_up("ada@example.com").await;
-    let token = house.token_to("ada@example.com").await;
+    let harness = OnboardingConsole::open().await;
+    harness.visitor().sign_up("ada@example.com").await;
+    let token = harness.token_to("ada@example.com").await;
     let tries = (0..4).map(|_| async {
-        let mut visitor = house.visitor();
+        let mut visitor = harness.visitor();
         let got = visitor
             .post("/api/email/verify", &json!({ "token": token }))
             .await;
@@ -177,30 +177,30 @@ async fn a_link_that_is_used_by_many_at_once_makes_one_person() {
     let mut statuses = all_at_once(tries.collect()).await;
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 400, 400, 400]);
-    let accounts = house.db.ask("SELECT count(*)::text FROM app.account").await;
+    let accounts = harness.db.ask("SELECT count(*)::text FROM app.account").await;
     assert_eq!(accounts, ["1"]);
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn links_are_over_after_two_days_and_after_an_hour() {
-    let house = OnboardingConsole::open().await;
-    let mut ada = house.visitor();
+    let harness = OnboardingConsole::open().await;
+    let mut ada = harness.visitor();
     ada.sign_up("ada@example.com").await;
-    let verify = house.token_to("ada@example.com").await;
-    house.member("bob@example.com", Role::Owner).await;
+    let verify = harness.token_to("ada@example.com").await;
+    harness.member("bob@example.com", Role::Owner).await;
     ada.done(
         "/api/password/forgot",
         &json!({ "email": "bob@example.com" }),
     )
     .await;
-    let reset = house.token_to("bob@example.com").await;
-    house.db.shift_clock(3_601).await;
+    let reset = harness.token_to("bob@example.com").await;
+    harness.db.shift_clock(3_601).await;
     let body = json!({ "token": reset, "password": "another password" });
     ada.post("/api/password/reset", &body)
         .await
         .error(400, "token_invalid");
-    house.db.shift_clock(48 * 3_600 - 3_600).await;
+    harness.db.shift_clock(48 * 3_600 - 3_600).await;
     let late = ada
         .post("/api/email/verify", &json!({ "token": verify }))
         .await;
@@ -215,17 +215,17 @@ async fn links_are_over_after_two_days_and_after_an_hour() {
 
 #[tokio::test]
 async fn a_new_password_ends_every_sign_in_and_a_bad_one_does_not_cost_the_link() {
-    let house = OnboardingConsole::open().await;
-    let (person, _) = house.member("ada@example.com", Role::Owner).await;
-    let mut old = house.signed_in(person, true).await;
+    let harness = OnboardingConsole::open().await;
+    let (person, _) = harness.member("ada@example.com", Role::Owner).await;
+    let mut old = harness.signed_in(person, true).await;
     assert_eq!(old.session().await["signed_in"], true);
-    let mut ada = house.visitor();
+    let mut ada = harness.visitor();
     ada.done(
         "/api/password/forgot",
         &json!({ "email": "Ada@Example.com" }),
     )
     .await;
-    let token = house.token_to("ada@example.com").await;
+    let token = harness.token_to("ada@example.com").await;
     for bad in ["short", "ada@example.com", "password123"] {
         let body = json!({ "token": token, "password": bad });
         let error = ada
@@ -241,7 +241,7 @@ async fn a_new_password_ends_every_sign_in_and_a_bad_one_does_not_cost_the_link(
     ada.post("/api/password/reset", &body)
         .await
         .error(400, "token_invalid");
-    let mut elsewhere = house.visitor();
+    let mut elsewhere = harness.visitor();
     let got = elsewhere
         .sign_in("ada@example.com", "quite another one")
         .await;
@@ -250,15 +250,15 @@ async fn a_new_password_ends_every_sign_in_and_a_bad_one_does_not_cost_the_link(
 
 #[tokio::test]
 async fn the_next_email_voids_the_link_of_the_one_before() {
-    let house = OnboardingConsole::open().await;
-    house.member("ada@example.com", Role::Owner).await;
-    let mut ada = house.visitor();
+    let harness = OnboardingConsole::open().await;
+    harness.member("ada@example.com", Role::Owner).await;
+    let mut ada = harness.visitor();
     ada.done(
         "/api/password/forgot",
         &json!({ "email": "ada@example.com" }),
     )
     .await;
-    let first = house.token_to("ada@example.com").await;
+    let first = harness.token_to("ada@example.com").await;
     ada.done(
         "/api/password/forgot",
         &json!({ "email": "ada@example.com" }),
@@ -272,20 +272,20 @@ async fn the_next_email_voids_the_link_of_the_one_before() {
 
 #[tokio::test]
 async fn emails_are_limited_per_address_and_per_network() {
-    let house = OnboardingConsole::open().await;
-    house.member("ada@example.com", Role::Owner).await;
-    let mut visitor = house.visitor_at("198.51.100.1");
+    let harness = OnboardingConsole::open().await;
+    harness.member("ada@example.com", Role::Owner).await;
+    let mut visitor = harness.visitor_at("198.51.100.1");
     let body = json!({ "email": "ada@example.com" });
     for _ in 0..5 {
         visitor.done("/api/password/forgot", &body).await;
     }
-    assert_eq!(house.mails_to("ada@example.com").await.len(), 3);
+    assert_eq!(harness.mails_to("ada@example.com").await.len(), 3);
     for number in 5..20 {
         let body = json!({ "email": format!("p{number}@example.com") });
         visitor.done("/api/password/forgot", &body).await;
     }
     // A neighbour in the same network is out too, somebody elsewhere is not.
-    let mut neighbour = house.visitor_at("198.51.100.200");
+    let mut neighbour = harness.visitor_at("198.51.100.200");
     let got = neighbour.post("/api/password/forgot", &body).await;
     got.error(429, "too_many_attempts");
     assert_eq!(got.header("retry-after"), "3600");
@@ -293,16 +293,16 @@ async fn emails_are_limited_per_address_and_per_network() {
         .sign_up("new@example.com")
         .await
         .error(429, "too_many_attempts");
-    let mut elsewhere = house.visitor_at("203.0.113.1");
+    let mut elsewhere = harness.visitor_at("203.0.113.1");
     elsewhere
         .done(
             "/api/password/forgot",
             &json!({ "email": "bob@example.com" }),
         )
         .await;
-    house.db.shift_clock(3_601).await;
+    harness.db.shift_clock(3_601).await;
     visitor.done("/api/password/forgot", &body).await;
-    assert_eq!(house.mails_to("ada@example.com").await.len(), 4);
+    assert_eq!(harness.mails_to("ada@example.com").await.len(), 4);
 }
 
 #[tokio::test]
@@ -311,15 +311,15 @@ async fn the_operator_decides_about_open_sign_up() {
     let got = closed.visitor().sign_up("ada@example.com").await;
     got.error(403, "sign_up_closed");
 
-    let house = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Invitation).await;
-    let (_, account) = house.member("owner@example.com", Role::Owner).await;
-    house
+    let harness = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Invitation).await;
+    let (_, account) = harness.member("owner@example.com", Role::Owner).await;
+    harness
         .visitor()
         .sign_up("ada@example.com")
         .await
         .error(403, "sign_up_closed");
     let token = trunkline_console::Token::fresh(&trunkline_keyring::SystemRandom).unwrap();
-    let mut tx = house.people.begin().await.unwrap();
+    let mut tx = harness.people.begin().await.unwrap();
     let new = NewInvitation {
         account,
         email: "ada@example.com",
@@ -337,37 +337,37 @@ async fn the_operator_decides_about_open_sign_up() {
             "invitation": token.text.reveal(),
         })
     };
-    let mut mallory = house.visitor();
+    let mut mallory = harness.visitor();
     let other = mallory
         .post("/api/sign-up", &body("mallory@example.com"))
         .await;
     other.error(400, "token_invalid");
-    let mut ada = house.visitor();
+    let mut ada = harness.visitor();
     let got = ada.post("/api/sign-up", &body("ada@example.com")).await;
     assert_eq!(got.json(), json!({ "status": "signed_in" }));
     let session = ada.session().await;
     assert_eq!(session["account"]["id"], account.number());
     assert_eq!(session["account"]["role"], "developer");
     assert_eq!(session["person"]["email_verified"], true);
-    let twice = house
+    let twice = harness
         .visitor()
         .post("/api/sign-up", &body("ada@example.com"))
         .await;
     twice.error(400, "token_invalid");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_person_with_an_unverified_address_may_ask_for_another_email() {
-    let house = OnboardingConsole::open().await;
-    let (person, _) = house
+    let harness = OnboardingConsole::open().await;
+    let (person, _) = harness
         .person("ada@example.com", Role::Owner, false, false)
         .await;
-    let mut ada = house.signed_in(person, true).await;
+    let mut ada = harness.signed_in(person, true).await;
     ada.done("/api/email/verify/again", &json!({})).await;
-    let first = house.token_to("ada@example.com").await;
+    let first = harness.token_to("ada@example.com").await;
     ada.done("/api/email/verify/again", &json!({})).await;
-    let second = house.token_to("ada@example.com").await;
+    let second = harness.token_to("ada@example.com").await;
     ada.post("/api/email/verify", &json!({ "token": first }))
         .await
         .error(400, "token_invalid");
@@ -377,19 +377,19 @@ async fn a_person_with_an_unverified_address_may_ask_for_another_email() {
     assert_eq!(session["person"]["email_verified"], true);
     ada.done("/api/email/verify/again", &json!({})).await;
     assert_eq!(
-        house.mails_to("ada@example.com").await.len(),
+        harness.mails_to("ada@example.com").await.len(),
         2,
         "there is nothing to prove"
     );
-    let mut nobody = house.visitor();
-    let got = nobody.post("/api/email/verify/again", &json!({})).await;
+    let mut unknown = harness.visitor();
+    let got = unknown.post("/api/email/verify/again", &json!({})).await;
     got.error(401, "not_signed_in");
 }
 
 #[tokio::test]
 async fn fields_are_checked_and_tokens_are_nowhere_in_the_tables() {
-    let house = OnboardingConsole::open().await;
-    let mut ada = house.visitor();
+    let harness = OnboardingConsole::open().await;
+    let mut ada = harness.visitor();
     for (field, value) in [
         ("email", json!("no address")),
         ("name", json!(" ")),
@@ -409,15 +409,15 @@ async fn fields_are_checked_and_tokens_are_nowhere_in_the_tables() {
         assert!(!error.to_string().contains(PASSWORD), "{error}");
     }
     ada.sign_up("ada@example.com").await;
-    house.member("bob@example.com", Role::Owner).await;
+    harness.member("bob@example.com", Role::Owner).await;
     ada.done(
         "/api/password/forgot",
         &json!({ "email": "bob@example.com" }),
     )
     .await;
     let tokens = [
-        house.token_to("ada@example.com").await,
-        house.token_to("bob@example.com").await,
+        harness.token_to("ada@example.com").await,
+        harness.token_to("bob@example.com").await,
         PASSWORD.to_owned(),
     ];
     for table in [
@@ -427,7 +427,7 @@ async fn fields_are_checked_and_tokens_are_nowhere_in_the_tables() {
         "person",
         "attempt_counter",
     ] {
-        let rows = house
+        let rows = harness
             .db
             .ask(&format!("SELECT t::text FROM app.{table} AS t"))
             .await

@@ -20,8 +20,8 @@ fn post(path: &str, headers: &[(&str, &str)], body: String) -> Request<Body> {
 }
 
 /// Every path that changes something, as the document tells it.
-async fn writing(desk: &TestConsole) -> Vec<(Method, String)> {
-    let document = desk.get("/openapi.json").await.json();
+async fn writing(test_console: &TestConsole) -> Vec<(Method, String)> {
+    let document = test_console.get("/openapi.json").await.json();
     let paths = document["paths"].as_object().unwrap();
     let mut all = Vec::new();
     for (path, item) in paths {
@@ -38,8 +38,8 @@ async fn writing(desk: &TestConsole) -> Vec<(Method, String)> {
 
 #[tokio::test]
 async fn posts_of_other_sites_are_refused_on_every_path_in_every_form() {
-    let desk = TestConsole::new().await;
-    let browser = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let browser = test_console.operator().await;
     let cookie = browser.cookie().unwrap();
     let before = browser.get("/api/members").await.json();
     let origin = ("origin", DASH_URL);
@@ -61,12 +61,12 @@ async fn posts_of_other_sites_are_refused_on_every_path_in_every_form() {
         ],
         &[("content-type", "multipart/form-data; boundary=x")],
     ];
-    for (method, path) in writing(&desk).await {
+    for (method, path) in writing(&test_console).await {
         for headers in forms {
             let headers = [headers, &[("cookie", cookie.as_str())]].concat();
             let mut request = post(&path, &headers, json!({ "name": "Eve" }).to_string());
             *request.method_mut() = method.clone();
-            let got = desk.ask(request).await;
+            let got = test_console.ask(request).await;
             got.error(403, "cross_site");
             assert!(got.headers.get("access-control-allow-origin").is_none());
             assert!(got.headers.get("set-cookie").is_none());
@@ -78,14 +78,14 @@ async fn posts_of_other_sites_are_refused_on_every_path_in_every_form() {
 
 #[tokio::test]
 async fn no_other_site_may_ask_first_or_read() {
-    let desk = TestConsole::new().await;
-    let browser = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let browser = test_console.operator().await;
     for path in ["/api/session", "/api/members", "/api/none"] {
         let mut asked = request(Method::OPTIONS, path);
         let headers = asked.headers_mut();
         headers.insert("origin", "https://evil.example".parse().unwrap());
         headers.insert("access-control-request-method", "POST".parse().unwrap());
-        let got = desk.ask(asked).await;
+        let got = test_console.ask(asked).await;
         for name in got.headers.keys() {
             assert!(
                 !name.as_str().starts_with("access-control-allow"),
@@ -100,14 +100,14 @@ async fn no_other_site_may_ask_first_or_read() {
         assert_eq!(read.header("cache-control"), "no-store", "{path}");
         assert_eq!(read.header("cross-origin-resource-policy"), "same-origin");
     }
-    let public = desk.get("/api/pricing").await;
+    let public = test_console.get("/api/pricing").await;
     assert_eq!(public.header("access-control-allow-origin"), "*");
 }
 
 #[tokio::test]
 async fn our_own_pages_are_let_in_by_either_sign() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
     let body = || json!({ "email": "ada@example.com", "password": PASSWORD }).to_string();
     for headers in [
         [("origin", DASH_URL), OURS, JSON].as_slice(),
@@ -124,20 +124,20 @@ async fn our_own_pages_are_let_in_by_either_sign() {
             ("content-type", "application/json; charset=utf-8"),
         ],
     ] {
-        let got = desk.ask(post("/api/session", headers, body())).await;
+        let got = test_console.ask(post("/api/session", headers, body())).await;
         assert_eq!(got.status.as_u16(), 200, "{headers:?}: {got:?}");
     }
 }
 
 #[tokio::test]
 async fn bodies_are_json_whole_and_small() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     let ours = [("origin", DASH_URL), OURS];
     let try_with = async |kind: (&str, &str), body: String| {
         let headers = [&ours[..], &[kind]].concat();
-        desk.ask(post("/api/session", &headers, body)).await
+        test_console.ask(post("/api/session", &headers, body)).await
     };
-    for (body, said) in [
+    for (body, reply) in [
         ("", "not JSON"),
         ("{", "not JSON"),
         ("[]", "wrong kind"),
@@ -155,7 +155,7 @@ async fn bodies_are_json_whole_and_small() {
         let got = try_with(JSON, body.to_owned()).await;
         let error = got.error(400, "invalid_request");
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains(said), "{body}: {message}");
+        assert!(message.contains(reply), "{body}: {message}");
         assert!(!message.contains("psst"), "{message}");
     }
     let form = try_with(
@@ -177,13 +177,13 @@ async fn bodies_are_json_whole_and_small() {
     let chunks = (0..80).map(|_| Ok::<_, std::io::Error>(bytes::Bytes::from(vec![b' '; 1_000])));
     let mut request = post("/api/session", &headers, String::new());
     *request.body_mut() = Body::from_stream(futures_util::stream::iter(chunks));
-    desk.ask(request).await.error(413, "request_too_large");
+    test_console.ask(request).await.error(413, "request_too_large");
 }
 
 #[tokio::test]
 async fn a_method_that_a_path_has_not_is_told_so_without_a_guard() {
-    let desk = TestConsole::new().await;
-    let browser = Browser::new(&desk);
+    let test_console = TestConsole::new().await;
+    let browser = Browser::new(&test_console);
     let got = browser.send(Method::PUT, "/api/session", None).await;
     got.error(405, "method_not_allowed");
     assert_eq!(got.header("allow"), "GET,HEAD,POST,DELETE");

@@ -13,8 +13,8 @@ const HERE: &str = "127.0.0.1";
 
 /// A console as `trunkline dev` opens it, its seeded account, and the token of its link.
 async fn dev(mode: Mode, offered: bool) -> (TestConsole, AccountId, String) {
-    let desk = TestConsole::new().await;
-    let seeded = desk.organisation("Developer").await;
+    let test_console = TestConsole::new().await;
+    let seeded = test_console.organisation("Developer").await;
     let token = Token::fresh(&SystemRandom).unwrap();
     let settings = ConsoleSettings {
         mode,
@@ -22,8 +22,8 @@ async fn dev(mode: Mode, offered: bool) -> (TestConsole, AccountId, String) {
         dev_link: offered.then_some(token.hash),
         ..ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1")
     };
-    let desk = desk.again(settings).await;
-    (desk, seeded, token.text.reveal().to_owned())
+    let test_console = test_console.again(settings).await;
+    (test_console, seeded, token.text.reveal().to_owned())
 }
 
 fn body(token: &str) -> Value {
@@ -32,8 +32,8 @@ fn body(token: &str) -> Value {
 
 #[tokio::test]
 async fn the_link_of_dev_signs_in_as_the_operator_of_the_seeded_account() {
-    let (desk, seeded, token) = dev(Mode::Dev, true).await;
-    let browser = Browser::from(&desk, HERE);
+    let (test_console, seeded, token) = dev(Mode::Dev, true).await;
+    let browser = Browser::from(&test_console, HERE);
     assert_eq!(browser.session().await["instance"]["needs_setup"], true);
     let got = browser.post("/api/session/dev", body(&token)).await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
@@ -45,19 +45,19 @@ async fn the_link_of_dev_signs_in_as_the_operator_of_the_seeded_account() {
     assert_eq!(session["person"]["has_password"], false);
     assert_eq!(session["instance"]["needs_setup"], false);
     // A second browser of the same developer is the same person.
-    let second = Browser::from(&desk, "::1");
+    let second = Browser::from(&test_console, "::1");
     let got = second.post("/api/session/dev", body(&token)).await;
     assert_eq!(got.json()["person"], session["person"]);
-    let count = desk.db.ask("SELECT count(*)::text FROM app.person").await;
+    let count = test_console.db.ask("SELECT count(*)::text FROM app.person").await;
     assert_eq!(count, ["1"]);
 }
 
 #[tokio::test]
 async fn the_operator_of_dev_is_never_asked_for_a_password_that_does_not_exist() {
-    let (desk, _, token) = dev(Mode::Dev, true).await;
-    let browser = Browser::from(&desk, HERE);
+    let (test_console, _, token) = dev(Mode::Dev, true).await;
+    let browser = Browser::from(&test_console, HERE);
     browser.post("/api/session/dev", body(&token)).await;
-    desk.db.shift_clock(3_600).await;
+    test_console.db.shift_clock(3_600).await;
     let made = browser.post("/api/keys", json!({ "name": "laptop" })).await;
     assert_eq!(made.status.as_u16(), 201, "{made:?}");
     assert!(browser.session().await["stepped_up_until"].is_string());
@@ -65,33 +65,33 @@ async fn the_operator_of_dev_is_never_asked_for_a_password_that_does_not_exist()
 
 #[tokio::test]
 async fn the_link_signs_in_the_operator_created_by_the_form() {
-    let (desk, seeded, token) = dev(Mode::Dev, true).await;
-    let setup = desk.setup_token().await;
-    let ada = Browser::from(&desk, HERE);
+    let (test_console, seeded, token) = dev(Mode::Dev, true).await;
+    let setup = test_console.setup_token().await;
+    let ada = Browser::from(&test_console, HERE);
     let got = ada.post("/api/setup", setup_body(&setup)).await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
-    let other = Browser::from(&desk, HERE);
+    let other = Browser::from(&test_console, HERE);
     other.post("/api/session/dev", body(&token)).await;
     let session = other.session().await;
     assert_eq!(session["person"]["email"], "ada@example.com");
     assert_eq!(session["account"]["id"], seeded.number());
     // Ada has a password, and an hour later it is asked for as everywhere.
-    desk.db.shift_clock(3_600).await;
+    test_console.db.shift_clock(3_600).await;
     let refused = other.post("/api/keys", json!({ "name": "laptop" })).await;
     refused.error(403, "step_up_required");
 }
 
 #[tokio::test]
 async fn a_wrong_token_and_one_of_an_earlier_start_are_refused() {
-    let (desk, _, _) = dev(Mode::Dev, true).await;
+    let (test_console, _, _) = dev(Mode::Dev, true).await;
     let earlier = Token::fresh(&SystemRandom).unwrap();
     for wrong in [earlier.text.reveal(), "short", ""] {
-        let browser = Browser::from(&desk, HERE);
+        let browser = Browser::from(&test_console, HERE);
         let got = browser.post("/api/session/dev", body(wrong)).await;
         got.error(400, "token_invalid");
         assert_eq!(browser.cookie(), None);
     }
-    let count = desk.db.ask("SELECT count(*)::text FROM app.person").await;
+    let count = test_console.db.ask("SELECT count(*)::text FROM app.person").await;
     assert_eq!(count, ["0"]);
 }
 
@@ -104,8 +104,8 @@ async fn serve_and_remote_consoles_have_no_signed_in_link() {
         (Mode::Dev, true, "192.0.2.1"),
         (Mode::Dev, true, "2001:db8::1"),
     ] {
-        let (desk, _, token) = dev(mode, offered).await;
-        let browser = Browser::from(&desk, address);
+        let (test_console, _, token) = dev(mode, offered).await;
+        let browser = Browser::from(&test_console, address);
         let got = browser.post("/api/session/dev", body(&token)).await;
         got.error(404, "not_found");
         assert_eq!(browser.session().await["signed_in"], false);
@@ -114,11 +114,11 @@ async fn serve_and_remote_consoles_have_no_signed_in_link() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tabs_that_open_the_link_at_once_are_one_person() {
-    let (desk, _, token) = dev(Mode::Dev, true).await;
+    let (test_console, _, token) = dev(Mode::Dev, true).await;
     let tabs = (0..6).map(|_| {
-        let (desk, token) = (&desk, token.clone());
+        let (test_console, token) = (&test_console, token.clone());
         async move {
-            let got = Browser::from(desk, HERE)
+            let got = Browser::from(test_console, HERE)
                 .post("/api/session/dev", body(&token))
                 .await;
             (got.status.as_u16(), got.json()["person"]["id"].clone())

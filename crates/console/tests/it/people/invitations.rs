@@ -28,15 +28,15 @@ async fn invite(owner: &Browser<'_>, email: &str, role: &str) -> (String, Value)
 
 #[tokio::test]
 async fn a_new_person_accepts_an_invitation_with_a_name_and_a_password() {
-    let desk = TestConsole::new().await;
-    let owner = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let owner = test_console.operator().await;
     let (token, made) = invite(&owner, "Grace@Example.com", "developer").await;
     assert_eq!(made["email"], "grace@example.com");
     assert_eq!(made["invited_by"], "Ada Lovelace");
     let listed = owner.get("/api/members").await.json();
     assert_eq!(listed["invitations"][0]["id"], made["id"]);
     assert_eq!(listed["invitations"][0]["link"], Value::Null, "shown once");
-    let browser = Browser::new(&desk);
+    let browser = Browser::new(&test_console);
     let look = browser.post(LOOK, json!({ "token": token })).await.json();
     let expected = json!({
         "email": "grace@example.com", "organisation": "Analytical Engines", "role": "developer",
@@ -77,10 +77,10 @@ async fn a_new_person_accepts_an_invitation_with_a_name_and_a_password() {
     let listed = owner.get("/api/members").await.json();
     assert_eq!(listed["invitations"], json!([]));
     assert_eq!(listed["data"].as_array().unwrap().len(), 2);
-    let again = Browser::new(&desk)
+    let repeated = Browser::new(&test_console)
         .sign_in("grace@example.com", PASSWORD)
         .await;
-    assert_eq!(again.status.as_u16(), 200);
+    assert_eq!(repeated.status.as_u16(), 200);
     let member = owner
         .post(
             PATH,
@@ -88,20 +88,20 @@ async fn a_new_person_accepts_an_invitation_with_a_name_and_a_password() {
         )
         .await;
     member.error(409, "conflict");
-    desk.audit().await;
+    test_console.audit().await;
 }
 
 #[tokio::test]
 async fn an_existing_person_accepts_it_with_password_or_session() {
-    let desk = TestConsole::new().await;
-    let operator = desk.operator().await;
-    desk.db.shift_clock(601).await;
+    let test_console = TestConsole::new().await;
+    let operator = test_console.operator().await;
+    test_console.db.shift_clock(601).await;
     for (name, needs_password) in [("Acme", true), ("Other", false)] {
-        let account = desk.organisation(name).await;
+        let account = test_console.organisation(name).await;
         let email = format!("boss@{}.example", name.to_lowercase());
-        let owner = desk.member(account, &email, Role::Owner).await;
+        let owner = test_console.member(account, &email, Role::Owner).await;
         let (token, _) = invite(&owner, "ada@example.com", "billing").await;
-        let stranger = Browser::new(&desk);
+        let stranger = Browser::new(&test_console);
         let look = stranger.post(LOOK, json!({ "token": token })).await.json();
         assert_eq!(look["has_person"], true);
         let bare = stranger.post(ACCEPT, json!({ "token": token })).await;
@@ -141,9 +141,9 @@ async fn an_existing_person_accepts_it_with_password_or_session() {
 
 #[tokio::test]
 async fn an_expired_revoked_or_replaced_link_is_refused_with_one_message() {
-    let desk = TestConsole::new().await;
-    let owner = desk.operator().await;
-    let browser = Browser::new(&desk);
+    let test_console = TestConsole::new().await;
+    let owner = test_console.operator().await;
+    let browser = Browser::new(&test_console);
     let (replaced, _) = invite(&owner, "grace@example.com", "viewer").await;
     let (revoked, made) = invite(&owner, "grace@example.com", "viewer").await;
     let open = owner.get("/api/members").await.json();
@@ -152,7 +152,7 @@ async fn an_expired_revoked_or_replaced_link_is_refused_with_one_message() {
     assert_eq!(owner.delete(&path).await.status.as_u16(), 204);
     owner.delete(&path).await.error(404, "not_found");
     let (over, _) = invite(&owner, "grace@example.com", "viewer").await;
-    desk.db.shift_clock(7 * 86_400 + 1).await;
+    test_console.db.shift_clock(7 * 86_400 + 1).await;
     let mut texts = Vec::new();
     for token in [replaced.as_str(), &revoked, &over, &"A".repeat(43), "", "x"] {
         let body = json!({ "token": token, "name": "Grace", "password": PASSWORD });
@@ -167,20 +167,20 @@ async fn an_expired_revoked_or_replaced_link_is_refused_with_one_message() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_concurrent_uses_of_one_link_one_succeeds() {
-    let desk = TestConsole::new().await;
-    let owner = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let owner = test_console.operator().await;
     let (token, _) = invite(&owner, "grace@example.com", "viewer").await;
     let tries = (0..5).map(|_| {
-        let (desk, token) = (&desk, token.clone());
+        let (test_console, token) = (&test_console, token.clone());
         async move {
             let body = json!({ "token": token, "name": "Grace", "password": PASSWORD });
-            Browser::new(desk).post(ACCEPT, body).await.status.as_u16()
+            Browser::new(test_console).post(ACCEPT, body).await.status.as_u16()
         }
     });
     let statuses = all_at_once(tries.collect()).await;
     let good = statuses.iter().filter(|status| **status == 200).count();
     assert_eq!(good, 1, "{statuses:?}");
-    let members = desk.db.ask("SELECT count(*)::text FROM app.member").await;
+    let members = test_console.db.ask("SELECT count(*)::text FROM app.member").await;
     assert_eq!(members, ["2"]);
 }
 
@@ -190,8 +190,8 @@ async fn where_mail_is_sent_the_link_goes_by_mail_alone_and_proves_the_address()
         sends_mail: true,
         ..ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1")
     };
-    let desk = TestConsole::with(settings).await;
-    let owner = desk.operator().await;
+    let test_console = TestConsole::with(settings).await;
+    let owner = test_console.operator().await;
     let got = owner
         .post(
             PATH,
@@ -199,36 +199,36 @@ async fn where_mail_is_sent_the_link_goes_by_mail_alone_and_proves_the_address()
         )
         .await;
     assert_eq!(got.json()["link"], Value::Null);
-    let letters = desk
+    let emails = test_console
         .db
         .ask("SELECT kind || ' ' || to_address || ' ' || state FROM app.email")
         .await;
-    assert_eq!(letters, ["invitation grace@example.com waiting"]);
-    let mailed = desk.db.ask("SELECT mailed::text FROM app.invitation").await;
+    assert_eq!(emails, ["invitation grace@example.com waiting"]);
+    let mailed = test_console.db.ask("SELECT mailed::text FROM app.invitation").await;
     assert_eq!(mailed, ["true"]);
 }
 
 #[tokio::test]
 async fn without_mail_an_email_is_queued_for_the_operator_with_a_sealed_link() {
-    let desk = TestConsole::new().await;
-    let owner = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let owner = test_console.operator().await;
     let (token, _) = invite(&owner, "grace@example.com", "viewer").await;
-    let letters = desk.db.ask("SELECT state FROM app.email").await;
-    assert_eq!(letters, ["kept"]);
-    let dump = desk
+    let emails = test_console.db.ask("SELECT state FROM app.email").await;
+    assert_eq!(emails, ["kept"]);
+    let dump = test_console
         .db
         .ask("SELECT encode(sealed, 'escape') FROM app.email")
         .await;
     assert!(!dump[0].contains(&token));
-    let hashes = desk.db.ask("SELECT i::text FROM app.invitation AS i").await;
+    let hashes = test_console.db.ask("SELECT i::text FROM app.invitation AS i").await;
     assert!(!hashes[0].contains(&token));
 }
 
 #[tokio::test]
 async fn invitations_are_bounded_and_addresses_checked() {
-    let desk = TestConsole::new().await;
-    let account = desk.organisation("Acme").await;
-    let owner = desk.member(account, "ada@example.com", Role::Owner).await;
+    let test_console = TestConsole::new().await;
+    let account = test_console.organisation("Acme").await;
+    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
     for wrong in [
         "",
         "nobody",

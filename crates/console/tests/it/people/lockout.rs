@@ -17,7 +17,7 @@ async fn fail(browser: &Browser<'_>, email: &str, times: usize) {
     }
 }
 
-fn told(got: &Response) -> String {
+fn reported(got: &Response) -> String {
     let mut error = got.error(401, "sign_in_failed");
     error["request_id"] = json!(null);
     error.to_string()
@@ -25,9 +25,9 @@ fn told(got: &Response) -> String {
 
 #[tokio::test]
 async fn after_five_failures_an_address_rests_and_longer_each_time() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
-    let browser = Browser::new(&desk);
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
+    let browser = Browser::new(&test_console);
     fail(&browser, ADA, 4).await;
     assert_eq!(
         browser.sign_in(ADA, PASSWORD).await.status.as_u16(),
@@ -37,23 +37,23 @@ async fn after_five_failures_an_address_rests_and_longer_each_time() {
     fail(&browser, ADA, 5).await;
     for wait in [60, 120, 240, 480, 900, 900] {
         let locked = browser.sign_in(ADA, PASSWORD).await;
-        let unknown = Browser::from(&desk, "198.51.100.1")
+        let unknown = Browser::from(&test_console, "198.51.100.1")
             .sign_in("x@example.com", "no")
             .await;
         assert_eq!(
-            told(&locked),
-            told(&unknown),
+            reported(&locked),
+            reported(&unknown),
             "nobody is told that it rests"
         );
-        desk.db.shift_clock(wait - 2).await;
+        test_console.db.shift_clock(wait - 2).await;
         browser
             .sign_in(ADA, PASSWORD)
             .await
             .error(401, "sign_in_failed");
-        desk.db.shift_clock(3).await;
+        test_console.db.shift_clock(3).await;
         fail(&browser, ADA, 1).await;
     }
-    desk.db.shift_clock(901).await;
+    test_console.db.shift_clock(901).await;
     assert_eq!(browser.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
     fail(&browser, ADA, 4).await;
     let after = browser.sign_in(ADA, PASSWORD).await;
@@ -62,10 +62,10 @@ async fn after_five_failures_an_address_rests_and_longer_each_time() {
 
 #[tokio::test]
 async fn an_unknown_address_cools_down_too() {
-    let desk = TestConsole::new().await;
-    let browser = Browser::new(&desk);
+    let test_console = TestConsole::new().await;
+    let browser = Browser::new(&test_console);
     fail(&browser, "nobody@example.com", 8).await;
-    let locked = desk
+    let locked = test_console
         .db
         .ask(
             "SELECT count(*)::text FROM app.sign_in_attempt WHERE kind = 'address' \
@@ -73,7 +73,7 @@ async fn an_unknown_address_cools_down_too() {
         )
         .await;
     assert_eq!(locked, ["1"]);
-    let kept = desk
+    let kept = test_console
         .db
         .ask("SELECT string_agg(encode(subject_hash, 'escape'), ' ') FROM app.sign_in_attempt")
         .await;
@@ -82,29 +82,29 @@ async fn an_unknown_address_cools_down_too() {
 
 #[tokio::test]
 async fn a_network_has_thirty_failures_an_hour_and_is_then_told_to_wait() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
-    let browser = Browser::from(&desk, "203.0.113.9");
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
+    let browser = Browser::from(&test_console, "203.0.113.9");
     for number in 0..30 {
         fail(&browser, &format!("x{number}@example.com"), 1).await;
     }
-    let neighbour = Browser::from(&desk, "203.0.113.200");
+    let neighbour = Browser::from(&test_console, "203.0.113.200");
     let refused = neighbour.sign_in(ADA, PASSWORD).await;
     let error = refused.error(429, "too_many_attempts");
     assert_eq!(error["retryable"], true);
     let wait: i64 = refused.header("retry-after").parse().unwrap();
     assert!((3_500..=3_600).contains(&wait), "{wait}");
-    let elsewhere = Browser::from(&desk, "203.0.114.9");
+    let elsewhere = Browser::from(&test_console, "203.0.114.9");
     assert_eq!(elsewhere.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
-    desk.db.shift_clock(wait + 1).await;
+    test_console.db.shift_clock(wait + 1).await;
     assert_eq!(neighbour.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
 }
 
 #[tokio::test]
 async fn a_successful_sign_in_does_not_count_against_the_network() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
-    let browser = Browser::new(&desk);
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
+    let browser = Browser::new(&test_console);
     for _ in 0..35 {
         assert_eq!(browser.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
     }
@@ -112,32 +112,32 @@ async fn a_successful_sign_in_does_not_count_against_the_network() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tries_at_once_are_many() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
     // The right password is the last of twenty that are tried at the same moment.
     let tries = (0..20).map(|number| {
-        let desk = &desk;
+        let test_console = &test_console;
         async move {
-            let browser = Browser::new(desk);
+            let browser = Browser::new(test_console);
             let password = format!("guess number {number}");
             browser.sign_in(ADA, &password).await.status.as_u16()
         }
     });
     let statuses = all_at_once(tries.collect()).await;
     assert!(statuses.iter().all(|status| *status != 200), "{statuses:?}");
-    let counted = desk
+    let counted = test_console
         .db
         .ask("SELECT failures::text FROM app.sign_in_attempt WHERE kind = 'address'")
         .await;
     assert_eq!(counted, ["5"], "from the sixth on nothing is looked at");
-    let right = Browser::new(&desk).sign_in(ADA, PASSWORD).await;
+    let right = Browser::new(&test_console).sign_in(ADA, PASSWORD).await;
     right.error(401, "sign_in_failed");
 }
 
 #[tokio::test]
 async fn step_up_and_change_of_the_password_count_as_tries() {
-    let desk = TestConsole::new().await;
-    let browser = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let browser = test_console.operator().await;
     for _ in 0..3 {
         let body = json!({ "password": "a wrong password" });
         browser
@@ -166,10 +166,10 @@ async fn step_up_and_change_of_the_password_count_as_tries() {
 
 #[tokio::test]
 async fn an_unknown_address_takes_as_long_as_a_wrong_password() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
     let time = async |email: &'static str, address| {
-        let browser = Browser::from(&desk, address);
+        let browser = Browser::from(&test_console, address);
         let mut best = std::time::Duration::MAX;
         for _ in 0..4 {
             let began = Instant::now();
@@ -189,22 +189,22 @@ async fn an_unknown_address_takes_as_long_as_a_wrong_password() {
 
 #[tokio::test]
 async fn what_is_over_is_swept_away() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
-    desk.setup_token().await;
-    fail(&Browser::new(&desk), "x@example.com", 1).await;
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
+    test_console.setup_token().await;
+    fail(&Browser::new(&test_console), "x@example.com", 1).await;
     assert_eq!(
-        trunkline_store::people::sweep(&desk.people).await.unwrap(),
+        trunkline_store::people::sweep(&test_console.people).await.unwrap(),
         0
     );
-    desk.db.shift_clock(40 * 86_400).await;
-    let gone = trunkline_store::people::sweep(&desk.people).await.unwrap();
+    test_console.db.shift_clock(40 * 86_400).await;
+    let gone = trunkline_store::people::sweep(&test_console.people).await.unwrap();
     assert!(
         gone >= 5,
         "a sign-in, two links, an address, a network: {gone}"
     );
     for table in ["sign_in", "person_token", "sign_in_attempt"] {
-        let left = desk
+        let left = test_console
             .db
             .ask(&format!("SELECT count(*)::text FROM app.{table}"))
             .await;

@@ -18,10 +18,10 @@ async fn change(browser: &Browser<'_>, id: i64, role: &str) -> crate::client::Re
 
 #[tokio::test]
 async fn every_member_sees_the_members_and_an_owner_changes_them() {
-    let desk = TestConsole::new().await;
-    let account = desk.organisation("Acme").await;
-    let owner = desk.member(account, "ada@example.com", Role::Owner).await;
-    let viewer = desk.member(account, "vera@example.com", Role::Viewer).await;
+    let test_console = TestConsole::new().await;
+    let account = test_console.organisation("Acme").await;
+    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
+    let viewer = test_console.member(account, "vera@example.com", Role::Viewer).await;
     let listed = viewer.get("/api/members").await.json();
     let members = listed["data"].as_array().unwrap();
     assert_eq!(members.len(), 2);
@@ -49,18 +49,18 @@ async fn every_member_sees_the_members_and_an_owner_changes_them() {
         .get("/api/members")
         .await
         .error(403, "role_not_allowed");
-    let again = owner.delete(&format!("/api/members/{vera}")).await;
-    again.error(404, "not_found");
-    desk.audit().await;
+    let repeated = owner.delete(&format!("/api/members/{vera}")).await;
+    repeated.error(404, "not_found");
+    test_console.audit().await;
 }
 
 #[tokio::test]
 async fn an_admin_does_all_but_touch_owners() {
-    let desk = TestConsole::new().await;
-    let account = desk.organisation("Acme").await;
-    let owner = desk.member(account, "ada@example.com", Role::Owner).await;
-    let admin = desk.member(account, "max@example.com", Role::Admin).await;
-    let viewer = desk.member(account, "vera@example.com", Role::Viewer).await;
+    let test_console = TestConsole::new().await;
+    let account = test_console.organisation("Acme").await;
+    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
+    let admin = test_console.member(account, "max@example.com", Role::Admin).await;
+    let viewer = test_console.member(account, "vera@example.com", Role::Viewer).await;
     let (ada, max, vera) = (
         own_id(&owner).await,
         own_id(&admin).await,
@@ -89,15 +89,15 @@ async fn an_admin_does_all_but_touch_owners() {
         200,
         "an owner may"
     );
-    desk.audit().await;
+    test_console.audit().await;
 }
 
 #[tokio::test]
 async fn the_last_owner_cannot_leave_and_other_members_can() {
-    let desk = TestConsole::new().await;
-    let account = desk.organisation("Acme").await;
-    let owner = desk.member(account, "ada@example.com", Role::Owner).await;
-    let viewer = desk.member(account, "vera@example.com", Role::Viewer).await;
+    let test_console = TestConsole::new().await;
+    let account = test_console.organisation("Acme").await;
+    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
+    let viewer = test_console.member(account, "vera@example.com", Role::Viewer).await;
     let (ada, vera) = (own_id(&owner).await, own_id(&viewer).await);
     change(&owner, ada, "admin").await.error(409, "conflict");
     assert_eq!(
@@ -122,18 +122,18 @@ async fn the_last_owner_cannot_leave_and_other_members_can() {
         (&session["signed_in"], &session["account"]),
         (&json!(true), &Value::Null)
     );
-    desk.audit().await;
+    test_console.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_owners_leaving_at_once_one_stays() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     for round in 0..5 {
-        let account = desk.organisation("Acme").await;
-        let one = desk
+        let account = test_console.organisation("Acme").await;
+        let one = test_console
             .member(account, &format!("one{round}@example.com"), Role::Owner)
             .await;
-        let two = desk
+        let two = test_console
             .member(account, &format!("two{round}@example.com"), Role::Owner)
             .await;
         let going = [&one, &two].map(|owner| async move {
@@ -148,14 +148,14 @@ async fn of_two_owners_leaving_at_once_one_stays() {
         statuses.sort_unstable();
         assert_eq!(statuses, [204, 409], "round {round}");
     }
-    desk.audit().await;
+    test_console.audit().await;
 }
 
 #[tokio::test]
 async fn an_organisation_is_renamed_by_permitted_roles() {
-    let desk = TestConsole::new().await;
-    let account = desk.organisation("Acme").await;
-    let owner = desk.member(account, "ada@example.com", Role::Owner).await;
+    let test_console = TestConsole::new().await;
+    let account = test_console.organisation("Acme").await;
+    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
     let renamed = owner
         .patch(
             "/api/account",
@@ -176,5 +176,5 @@ async fn an_organisation_is_renamed_by_permitted_roles() {
         let got = owner.patch("/api/account", json!({ "name": wrong })).await;
         assert_eq!(got.error(400, "invalid_request")["param"], "name");
     }
-    desk.audit().await;
+    test_console.audit().await;
 }

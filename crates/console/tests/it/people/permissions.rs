@@ -150,19 +150,19 @@ fn rows() -> Vec<Row> {
 
 #[tokio::test]
 async fn every_route_is_open_to_the_roles_that_may_and_to_no_other() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     for (index, role) in Role::ALL.into_iter().enumerate() {
-        let account = desk.organisation("Acme").await;
+        let account = test_console.organisation("Acme").await;
         let word = role.word();
-        let boss = desk
+        let boss = test_console
             .member(account, &format!("boss-{word}@example.com"), Role::Owner)
             .await;
-        let own = desk
+        let own = test_console
             .member(account, &format!("own-{word}@example.com"), role)
             .await;
         for (number, row) in rows().into_iter().enumerate() {
             let other = format!("other-{word}-{number}@example.com");
-            let other = desk.member(account, &other, Role::Viewer).await;
+            let other = test_console.member(account, &other, Role::Viewer).await;
             let other = other.session().await["person"]["id"].to_string();
             let invite = json!({ "email": "open@example.com", "role": "viewer" });
             let open = boss.post("/api/members/invitations", invite).await.json();
@@ -183,13 +183,13 @@ async fn every_route_is_open_to_the_roles_that_may_and_to_no_other() {
             }
         }
     }
-    desk.audit().await;
+    test_console.audit().await;
 }
 
 #[tokio::test]
 async fn every_route_that_is_documented_is_in_the_table() {
-    let desk = TestConsole::new().await;
-    let document = desk.get("/openapi.json").await.json();
+    let test_console = TestConsole::new().await;
+    let document = test_console.get("/openapi.json").await.json();
     let known: Vec<(Method, String)> = rows()
         .into_iter()
         .map(|row| {
@@ -223,8 +223,8 @@ async fn every_route_that_is_documented_is_in_the_table() {
 
 #[tokio::test]
 async fn an_anonymous_request_for_private_data_is_asked_to_sign_in() {
-    let desk = TestConsole::new().await;
-    let stranger = Browser::new(&desk);
+    let test_console = TestConsole::new().await;
+    let stranger = Browser::new(&test_console);
     let open = [
         "/api/session",
         "/api/setup",

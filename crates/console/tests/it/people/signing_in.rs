@@ -13,9 +13,9 @@ const DAY: i64 = 86_400;
 
 #[tokio::test]
 async fn a_person_signs_in_and_out() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
-    let browser = Browser::new(&desk);
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
+    let browser = Browser::new(&test_console);
     let got = browser.sign_in(" Ada@Example.com ", PASSWORD).await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
     assert_eq!(got.header("cache-control"), "no-store");
@@ -25,20 +25,20 @@ async fn a_person_signs_in_and_out() {
     let out = browser.delete("/api/session").await;
     assert_eq!(out.status.as_u16(), 204);
     assert_eq!(browser.cookie(), None, "the browser forgets it");
-    let thief = Browser::new(&desk);
+    let thief = Browser::new(&test_console);
     thief.plant(&stolen);
     assert_eq!(thief.session().await["signed_in"], false, "and so do we");
     thief.plant(&stolen);
     thief.get("/api/members").await.error(401, "not_signed_in");
-    let again = Browser::new(&desk).delete("/api/session").await;
-    assert_eq!(again.status.as_u16(), 204, "nobody may go too");
+    let repeated = Browser::new(&test_console).delete("/api/session").await;
+    assert_eq!(repeated.status.as_u16(), 204, "nobody may go too");
 }
 
 #[tokio::test]
 async fn a_wrong_password_and_an_unknown_address_are_answered_alike() {
-    let desk = TestConsole::new().await;
-    desk.operator().await;
-    desk.person("elsewhere@example.com").await;
+    let test_console = TestConsole::new().await;
+    test_console.operator().await;
+    test_console.person("elsewhere@example.com").await;
     let mut answers = BTreeSet::new();
     for (email, password) in [
         ("ada@example.com", "wrong password"),
@@ -48,7 +48,7 @@ async fn a_wrong_password_and_an_unknown_address_are_answered_alike() {
         ("\0@example.com", PASSWORD),
         ("", ""),
     ] {
-        let got = Browser::new(&desk).sign_in(email, password).await;
+        let got = Browser::new(&test_console).sign_in(email, password).await;
         let mut error = got.error(401, "sign_in_failed");
         error["request_id"] = json!(null);
         answers.insert(error.to_string());
@@ -102,10 +102,10 @@ async fn the_cookie_is_for_this_host_alone_over_tls_and_plain_without() {
 
 #[tokio::test]
 async fn a_cookie_that_was_there_before_signing_in_is_not_the_one_after() {
-    let desk = TestConsole::new().await;
-    let attacker = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let attacker = test_console.operator().await;
     let planted = attacker.cookie().unwrap();
-    let victim = Browser::new(&desk);
+    let victim = Browser::new(&test_console);
     victim.plant(&planted);
     let got = victim.sign_in("ada@example.com", PASSWORD).await;
     assert_eq!(got.status.as_u16(), 200);
@@ -120,22 +120,22 @@ async fn a_cookie_that_was_there_before_signing_in_is_not_the_one_after() {
     victim.plant(&made_up);
     victim.sign_in("ada@example.com", PASSWORD).await;
     assert_ne!(victim.cookie().unwrap(), made_up);
-    let other = Browser::new(&desk);
+    let other = Browser::new(&test_console);
     other.plant(&made_up);
     assert_eq!(other.session().await["signed_in"], false);
 }
 
 #[tokio::test]
 async fn trust_lapses_after_ten_minutes_and_comes_back_with_the_password() {
-    let desk = TestConsole::new().await;
-    let browser = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let browser = test_console.operator().await;
     let invite = json!({ "email": "grace@example.com", "role": "viewer" });
     let path = "/api/members/invitations";
     assert_eq!(
         browser.post(path, invite.clone()).await.status.as_u16(),
         201
     );
-    desk.db.shift_clock(601).await;
+    test_console.db.shift_clock(601).await;
     assert_eq!(browser.session().await["stepped_up_until"], Value::Null);
     browser
         .post(path, invite.clone())
@@ -161,13 +161,13 @@ async fn trust_lapses_after_ten_minutes_and_comes_back_with_the_password() {
         before,
         "more rights, another cookie"
     );
-    let old = Browser::new(&desk);
+    let old = Browser::new(&test_console);
     old.plant(&before);
     assert_eq!(old.session().await["signed_in"], false);
     let now = browser.get("/api/sessions").await.json()["data"].clone();
     assert_eq!(now[0]["id"], devices[0]["id"], "it is the same device");
     assert_eq!(browser.post(path, invite).await.status.as_u16(), 201);
-    Browser::new(&desk)
+    Browser::new(&test_console)
         .post("/api/session/step-up", json!({ "password": PASSWORD }))
         .await
         .error(401, "not_signed_in");
@@ -175,11 +175,11 @@ async fn trust_lapses_after_ten_minutes_and_comes_back_with_the_password() {
 
 #[tokio::test]
 async fn a_sign_in_ends_after_seven_silent_days_and_after_thirty_at_the_latest() {
-    let desk = TestConsole::new().await;
-    let (used, silent) = (desk.operator().await, Browser::new(&desk));
+    let test_console = TestConsole::new().await;
+    let (used, silent) = (test_console.operator().await, Browser::new(&test_console));
     silent.sign_in("ada@example.com", PASSWORD).await;
     for _ in 0..4 {
-        desk.db.shift_clock(7 * DAY - 120).await;
+        test_console.db.shift_clock(7 * DAY - 120).await;
         assert_eq!(used.session().await["signed_in"], true);
     }
     let cookie = silent.cookie().unwrap();
@@ -191,7 +191,7 @@ async fn a_sign_in_ends_after_seven_silent_days_and_after_thirty_at_the_latest()
     assert_eq!(silent.cookie(), None, "the browser is told to forget it");
     silent.plant(&cookie);
     silent.get("/api/members").await.error(401, "not_signed_in");
-    desk.db.shift_clock(2 * DAY + 600).await;
+    test_console.db.shift_clock(2 * DAY + 600).await;
     assert_eq!(
         used.session().await["signed_in"],
         false,
@@ -201,9 +201,9 @@ async fn a_sign_in_ends_after_seven_silent_days_and_after_thirty_at_the_latest()
 
 #[tokio::test]
 async fn a_device_that_is_ended_is_out_at_once() {
-    let desk = TestConsole::new().await;
-    let phone = desk.operator().await;
-    let laptop = Browser::from(&desk, "2001:db8::7");
+    let test_console = TestConsole::new().await;
+    let phone = test_console.operator().await;
+    let laptop = Browser::from(&test_console, "2001:db8::7");
     laptop.sign_in("ada@example.com", PASSWORD).await;
     let listed = phone.get("/api/sessions").await.json();
     let devices = listed["data"].as_array().unwrap();
@@ -228,8 +228,8 @@ async fn a_device_that_is_ended_is_out_at_once() {
         .await
         .error(404, "not_found");
     // Somebody else's device is as unknown as none.
-    let account = desk.organisation("Other").await;
-    let stranger = desk.member(account, "eve@example.com", Role::Owner).await;
+    let account = test_console.organisation("Other").await;
+    let stranger = test_console.member(account, "eve@example.com", Role::Owner).await;
     let own = own[0]["id"].as_str().unwrap();
     stranger
         .delete(&format!("/api/sessions/{own}"))
@@ -250,25 +250,25 @@ async fn a_device_that_is_ended_is_out_at_once() {
 
 #[tokio::test]
 async fn a_person_has_at_most_fifty_sessions_and_idle_ones_end_first() {
-    let desk = TestConsole::new().await;
-    let account = desk.organisation("Acme").await;
-    let first = desk.member(account, "ada@example.com", Role::Owner).await;
+    let test_console = TestConsole::new().await;
+    let account = test_console.organisation("Acme").await;
+    let first = test_console.member(account, "ada@example.com", Role::Owner).await;
     let person = first.session().await["person"]["id"].as_i64().unwrap();
     let person = trunkline_store::people::PersonId::new(person);
-    desk.db.shift_clock(90).await;
+    test_console.db.shift_clock(90).await;
     for _ in 0..50 {
-        desk.device(person).await;
+        test_console.device(person).await;
     }
     assert_eq!(first.session().await["signed_in"], false);
-    let last = desk.device(person).await;
+    let last = test_console.device(person).await;
     let devices = last.get("/api/sessions").await.json();
     assert_eq!(devices["data"].as_array().unwrap().len(), 50);
 }
 
 #[tokio::test]
 async fn a_new_password_signs_other_devices_out() {
-    let desk = TestConsole::new().await;
-    let (own, other) = (desk.operator().await, Browser::new(&desk));
+    let test_console = TestConsole::new().await;
+    let (own, other) = (test_console.operator().await, Browser::new(&test_console));
     other.sign_in("ada@example.com", PASSWORD).await;
     let change =
         |current: &str, password: &str| json!({ "current": current, "password": password });
@@ -283,11 +283,11 @@ async fn a_new_password_signs_other_devices_out() {
     assert_eq!(done.status.as_u16(), 204, "{done:?}");
     assert_eq!(own.session().await["signed_in"], true);
     assert_eq!(other.session().await["signed_in"], false);
-    let old = Browser::new(&desk)
+    let old = Browser::new(&test_console)
         .sign_in("ada@example.com", PASSWORD)
         .await;
     old.error(401, "sign_in_failed");
-    let new = Browser::new(&desk)
+    let new = Browser::new(&test_console)
         .sign_in("ada@example.com", "a brand new one")
         .await;
     assert_eq!(new.status.as_u16(), 200);
@@ -295,12 +295,12 @@ async fn a_new_password_signs_other_devices_out() {
 
 #[tokio::test]
 async fn a_person_looks_at_one_of_their_organisations_and_at_no_other() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     let (acme, other) = (
-        desk.organisation("Acme").await,
-        desk.organisation("Other").await,
+        test_console.organisation("Acme").await,
+        test_console.organisation("Other").await,
     );
-    let browser = desk.member(acme, "ada@example.com", Role::Owner).await;
+    let browser = test_console.member(acme, "ada@example.com", Role::Owner).await;
     let person = browser.session().await["person"]["id"].as_i64().unwrap();
     let person = trunkline_store::people::PersonId::new(person);
     let before = browser.cookie().unwrap();
@@ -313,7 +313,7 @@ async fn a_person_looks_at_one_of_their_organisations_and_at_no_other() {
             .error(404, "not_found");
     }
     assert_eq!(browser.cookie().unwrap(), before);
-    let mut tx = desk.people.begin().await.unwrap();
+    let mut tx = test_console.people.begin().await.unwrap();
     trunkline_store::people::add_member(&mut tx, other, person, Role::Viewer)
         .await
         .unwrap();
@@ -329,7 +329,7 @@ async fn a_person_looks_at_one_of_their_organisations_and_at_no_other() {
         "other rights, another cookie"
     );
     // Taken out of it, nothing of the next one is touched until the page has asked again.
-    let mut tx = desk.people.begin().await.unwrap();
+    let mut tx = test_console.people.begin().await.unwrap();
     let removed = trunkline_store::people::remove_member(&mut tx, other, person).await;
     assert_eq!(removed.unwrap(), Changed::Done);
     tx.commit().await.unwrap();
@@ -343,9 +343,9 @@ async fn a_person_looks_at_one_of_their_organisations_and_at_no_other() {
 
 #[tokio::test]
 async fn a_person_without_an_organisation_is_signed_in_and_sees_none() {
-    let desk = TestConsole::new().await;
-    let person = desk.person("ada@example.com").await;
-    let browser = desk.device(person).await;
+    let test_console = TestConsole::new().await;
+    let person = test_console.person("ada@example.com").await;
+    let browser = test_console.device(person).await;
     let session = browser.session().await;
     assert_eq!(
         (&session["signed_in"], &session["account"]),

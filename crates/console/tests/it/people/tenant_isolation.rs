@@ -16,13 +16,13 @@ fn bare(got: &crate::client::Response) -> Value {
 
 #[tokio::test]
 async fn what_belongs_to_another_organisation_is_as_unknown_as_what_never_was() {
-    let desk = TestConsole::new().await;
+    let test_console = TestConsole::new().await;
     let (acme, other) = (
-        desk.organisation("Acme").await,
-        desk.organisation("Other").await,
+        test_console.organisation("Acme").await,
+        test_console.organisation("Other").await,
     );
-    let ada = desk.member(acme, "ada@example.com", Role::Owner).await;
-    let eve = desk.member(other, "eve@example.com", Role::Owner).await;
+    let ada = test_console.member(acme, "ada@example.com", Role::Owner).await;
+    let eve = test_console.member(other, "eve@example.com", Role::Owner).await;
     let theirs = eve.session().await["person"]["id"].clone();
     let invite = json!({ "email": "x@example.com", "role": "viewer" });
     let invitation = eve.post("/api/members/invitations", invite).await.json()["id"].clone();
@@ -83,9 +83,9 @@ async fn what_belongs_to_another_organisation_is_as_unknown_as_what_never_was() 
 
 #[tokio::test]
 async fn secrets_are_in_no_table_and_in_no_answer() {
-    let desk = TestConsole::new().await;
-    let token = desk.setup_token().await;
-    let browser = Browser::new(&desk);
+    let test_console = TestConsole::new().await;
+    let token = test_console.setup_token().await;
+    let browser = Browser::new(&test_console);
     let mut answers = Vec::new();
     let got = browser.post("/api/setup", super::setup_body(&token)).await;
     answers.push(got.body.clone());
@@ -93,7 +93,7 @@ async fn secrets_are_in_no_table_and_in_no_answer() {
     let value = cookie.split_once('=').unwrap().1.to_owned();
     let wrong = "canary-of-a-wrong-password";
     answers.push(
-        Browser::new(&desk)
+        Browser::new(&test_console)
             .sign_in("ada@example.com", wrong)
             .await
             .body,
@@ -116,7 +116,7 @@ async fn secrets_are_in_no_table_and_in_no_answer() {
         "sign_in_attempt",
     ] {
         kept.extend(
-            desk.db
+            test_console.db
                 .ask(&format!("SELECT t::text FROM app.{table} AS t"))
                 .await,
         );
@@ -142,14 +142,14 @@ async fn secrets_are_in_no_table_and_in_no_answer() {
 
 #[tokio::test]
 async fn a_disabled_person_is_signed_out() {
-    let desk = TestConsole::new().await;
-    let browser = desk.operator().await;
+    let test_console = TestConsole::new().await;
+    let browser = test_console.operator().await;
     let shut = "UPDATE app.person SET disabled_at = app.now() RETURNING id::text";
-    assert_eq!(desk.db.ask(shut).await.len(), 1);
+    assert_eq!(test_console.db.ask(shut).await.len(), 1);
     assert_eq!(browser.session().await["signed_in"], false);
-    let again = Browser::new(&desk)
+    let repeated = Browser::new(&test_console)
         .sign_in("ada@example.com", PASSWORD)
         .await;
-    again.error(401, "sign_in_failed");
-    desk.audit().await;
+    repeated.error(401, "sign_in_failed");
+    test_console.audit().await;
 }

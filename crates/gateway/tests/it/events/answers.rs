@@ -21,8 +21,8 @@ fn with_events(events: EventSettings) -> Settings {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_is_told_as_it_happens_and_a_reader_goes_on_exactly_after_it() {
-    let house = TestGateway::new().await;
-    let opened = Follower::open(house.address, &house.key, "").await;
+    let harness = TestGateway::new().await;
+    let opened = Follower::open(harness.address, &harness.key, "").await;
     assert_eq!(
         opened.header("content-type"),
         Some("text/event-stream; charset=utf-8")
@@ -30,7 +30,7 @@ async fn an_event_is_told_as_it_happens_and_a_reader_goes_on_exactly_after_it() 
     assert_eq!(opened.header("cache-control"), Some("no-cache"));
     assert!(opened.header("x-request-id").is_some());
     let mut follower = opened.placed().await;
-    house.happens(3).await;
+    harness.happens(3).await;
     let first = follower.event().await;
     assert_eq!(first.topic(), "call.refunded");
     let data = first.data.clone().unwrap();
@@ -45,56 +45,56 @@ async fn an_event_is_told_as_it_happens_and_a_reader_goes_on_exactly_after_it() 
     assert!(place.starts_with("a1-h"), "{place}");
     assert_eq!(follower.numbers(2).await, [2, 3]);
     drop(follower);
-    house.happens(2).await;
+    harness.happens(2).await;
     // By the header, as browsers do, and by the query, as who cannot set one does.
-    let mut again = Follower::after(house.address, &house.key, "", &place).await;
-    assert_eq!(again.numbers(4).await, [2, 3, 4, 5]);
+    let mut repeated = Follower::after(harness.address, &harness.key, "", &place).await;
+    assert_eq!(repeated.numbers(4).await, [2, 3, 4, 5]);
     let query = format!("?last_event_id={place}");
-    let mut again = Follower::open(house.address, &house.key, &query).await;
-    assert_eq!(again.numbers(4).await, [2, 3, 4, 5]);
+    let mut repeated = Follower::open(harness.address, &harness.key, &query).await;
+    assert_eq!(repeated.numbers(4).await, [2, 3, 4, 5]);
     let mut all = Follower::open(
-        house.address,
-        &house.key,
+        harness.address,
+        &harness.key,
         "?from=start&topics=call.refunded",
     )
     .await;
     assert_eq!(all.numbers(5).await, [1, 2, 3, 4, 5]);
-    house.happens(1).await;
-    for follower in [&mut again, &mut all] {
+    harness.happens(1).await;
+    for follower in [&mut repeated, &mut all] {
         assert_eq!(follower.numbers(1).await, [6]);
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_has_seen_nothing_goes_on_from_where_it_began() {
-    let house = TestGateway::new().await;
-    let begun = Follower::open(house.address, &house.key, "").await;
+    let harness = TestGateway::new().await;
+    let begun = Follower::open(harness.address, &harness.key, "").await;
     let begun = begun.placed().await;
     let place = begun.last_id.clone().unwrap();
     drop(begun);
-    house.happens(1).await;
-    let mut again = Follower::after(house.address, &house.key, "", &place).await;
-    assert_eq!(again.numbers(1).await, [1]);
+    harness.happens(1).await;
+    let mut repeated = Follower::after(harness.address, &harness.key, "", &place).await;
+    assert_eq!(repeated.numbers(1).await, [1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_account_receives_its_own_and_the_system_accounts_events_only() {
-    let house = TestGateway::new().await;
-    let other = house.make_account_key().await;
-    let mine = Follower::open(house.address, &house.key, "").await;
+    let harness = TestGateway::new().await;
+    let other = harness.make_account_key().await;
+    let mine = Follower::open(harness.address, &harness.key, "").await;
     let mut mine = mine.placed().await;
-    let theirs = Follower::open(house.address, &other, "").await;
+    let theirs = Follower::open(harness.address, &other, "").await;
     let mut theirs = theirs.placed().await;
-    house.happens(1).await;
-    let told = news(
+    harness.happens(1).await;
+    let reported = news(
         trunkline_db::events::SYSTEM_ACCOUNT,
         Topic::CellPaused,
         "all",
     );
-    happen(&house.data, &[told]).await;
-    let heard = theirs.event().await;
-    assert_eq!(heard.topic(), "cell.paused");
+    happen(&harness.data, &[reported]).await;
+    let received = theirs.event().await;
+    assert_eq!(received.topic(), "cell.paused");
     let mut topics = [mine.event().await, mine.event().await].map(|frame| frame.event.unwrap());
     topics.sort();
     assert_eq!(topics, ["call.refunded", "cell.paused"]);
@@ -106,19 +106,19 @@ async fn filters_pass_the_named_events_and_the_cursor_skips_the_rest() {
         heartbeat: Duration::from_millis(300),
         ..EventSettings::default()
     };
-    let house = TestGateway::with(with_events(events), 0, 0).await;
+    let harness = TestGateway::with(with_events(events), 0, 0).await;
     let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
     let name = format!("task_{}", one.simple());
     let path = format!("?topics=task.completed,task.failed&task={name}");
-    let follower = Follower::open(house.address, &house.key, &path).await;
+    let follower = Follower::open(harness.address, &harness.key, &path).await;
     let mut follower = follower.placed().await;
-    house.happens(1).await;
-    house.happens_to_task(Topic::TaskCompleted, two).await;
-    house.happens_to_task(Topic::TaskCompleted, one).await;
-    house.happens(4).await;
-    let heard = follower.event().await;
-    assert_eq!(heard.seq(), 3);
-    assert_eq!(heard.data.unwrap()["task_id"], json!(name));
+    harness.happens(1).await;
+    harness.happens_to_task(Topic::TaskCompleted, two).await;
+    harness.happens_to_task(Topic::TaskCompleted, one).await;
+    harness.happens(4).await;
+    let received = follower.event().await;
+    assert_eq!(received.seq(), 3);
+    assert_eq!(received.data.unwrap()["task_id"], json!(name));
     // A heartbeat says how far it is, though nothing of that was wanted.
     loop {
         let frame = follower.frame().await.unwrap();
@@ -131,8 +131,8 @@ async fn filters_pass_the_named_events_and_the_cursor_skips_the_rest() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
-    let house = TestGateway::new().await;
-    house.happens(2).await;
+    let harness = TestGateway::new().await;
+    harness.happens(2).await;
     let wrong = [
         ("?last_event_id=7", "last_event_id"),
         ("?last_event_id=a3-h0", "last_event_id"),
@@ -143,7 +143,7 @@ async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
         ("?limit=3", "limit"),
     ];
     for (query, param) in wrong {
-        let refused = Follower::open(house.address, &house.key, query).await;
+        let refused = Follower::open(harness.address, &harness.key, query).await;
         assert_eq!(refused.status, 400, "{query}");
         let error = refused.whole().await["error"].clone();
         assert_eq!(
@@ -152,21 +152,21 @@ async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
             "{query}"
         );
     }
-    let refused = Follower::after(house.address, &house.key, "", "nonsense").await;
+    let refused = Follower::after(harness.address, &harness.key, "", "nonsense").await;
     assert_eq!(refused.status, 400);
-    let head = Follower::ask("HEAD", house.address, &house.key, "", None).await;
+    let head = Follower::ask("HEAD", harness.address, &harness.key, "", None).await;
     assert_eq!(head.status, 200);
     assert_eq!(
         head.header("content-type"),
         Some("text/event-stream; charset=utf-8")
     );
-    assert_eq!(trunkline_gateway::event_readers(&house.gateway), 0);
+    assert_eq!(trunkline_gateway::event_readers(&harness.gateway), 0);
     let fields = PolicyFields {
         endpoints: Some(vec!["videos".to_owned()]),
         ..PolicyFields::default()
     };
-    let narrow = house.make_key(fields).await;
-    let refused = Follower::open(house.address, &narrow, "").await;
+    let narrow = harness.make_key(fields).await;
+    let refused = Follower::open(harness.address, &narrow, "").await;
     assert_eq!(refused.status, 403);
     assert_eq!(
         refused.whole().await["error"]["code"],
@@ -176,30 +176,30 @@ async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
         endpoints: Some(vec!["events".to_owned()]),
         ..PolicyFields::default()
     };
-    let events = house.make_key(fields).await;
-    let allowed = Follower::open(house.address, &events, "").await;
+    let events = harness.make_key(fields).await;
+    let allowed = Follower::open(harness.address, &events, "").await;
     assert_eq!(allowed.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_forgotten_is_told_as_a_gap_and_the_numbers_go_on() {
     const DAYS: i64 = 9 * 86_400;
-    let house = TestGateway::new().await;
-    house.happens(4).await;
-    house.db.shift_clock(DAYS).await;
-    let (days, _) = trunkline_gateway::purge_events(&house.gateway)
+    let harness = TestGateway::new().await;
+    harness.happens(4).await;
+    harness.db.shift_clock(DAYS).await;
+    let (days, _) = trunkline_gateway::purge_events(&harness.gateway)
         .await
         .unwrap();
     assert!(days > 0, "the days of the events are gone");
     // Nothing is kept: everything up to the newest is gone.
     let path = "?topics=call.refunded";
-    let mut empty = Follower::after(house.address, &house.key, path, "a1-h0").await;
+    let mut empty = Follower::after(harness.address, &harness.key, path, "a1-h0").await;
     let gap = empty.event().await;
     assert_eq!(gap.topic(), "stream.gap");
     let expected = json!({ "topic": "stream.gap", "of": "account", "from": 2, "to": 4 });
     assert_eq!(gap.data, Some(expected));
-    house.happens(2).await;
-    let mut late = Follower::after(house.address, &house.key, path, "a2-h0").await;
+    harness.happens(2).await;
+    let mut late = Follower::after(harness.address, &harness.key, path, "a2-h0").await;
     let gap = late.event().await;
     let expected = json!({ "topic": "stream.gap", "of": "account", "from": 3, "to": 4 });
     assert_eq!(
@@ -210,14 +210,14 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_numbers_go_on() {
     assert_eq!(late.numbers(2).await, [5, 6]);
     // Who asks for all that is kept knows that there may have been more.
     let mut kept = Follower::open(
-        house.address,
-        &house.key,
+        harness.address,
+        &harness.key,
         "?from=start&topics=call.refunded",
     )
     .await;
     assert_eq!(kept.numbers(2).await, [5, 6]);
     let holes = "SELECT account_id::text FROM app.audit_event_numbers_have_holes";
-    assert!(house.db.ask(holes).await.is_empty());
+    assert!(harness.db.ask(holes).await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -227,24 +227,24 @@ async fn connections_are_bounded_for_an_account_and_for_the_node() {
         max_per_account: 2,
         ..EventSettings::default()
     };
-    let house = TestGateway::with(with_events(events), 0, 0).await;
-    let other = house.make_account_key().await;
+    let harness = TestGateway::with(with_events(events), 0, 0).await;
+    let other = harness.make_account_key().await;
     let mut open = Vec::new();
     for _ in 0..2 {
-        let one = Follower::open(house.address, &house.key, "").await;
+        let one = Follower::open(harness.address, &harness.key, "").await;
         open.push(one.placed().await);
     }
-    let third = Follower::open(house.address, &house.key, "").await;
+    let third = Follower::open(harness.address, &harness.key, "").await;
     assert_eq!(
         (third.status, third.header("retry-after")),
         (429, Some("5"))
     );
     assert_eq!(third.whole().await["error"]["code"], "rate_limit_exceeded");
-    let theirs = Follower::open(house.address, &other, "").await;
+    let theirs = Follower::open(harness.address, &other, "").await;
     open.push(theirs.placed().await);
-    let full = Follower::open(house.address, &other, "").await;
+    let full = Follower::open(harness.address, &other, "").await;
     assert_eq!(full.status, 429);
-    let metrics = house.metrics().await;
+    let metrics = harness.metrics().await;
     assert!(
         metrics.contains("\ntrunkline_event_readers 3\n"),
         "{metrics}"
@@ -261,8 +261,8 @@ async fn a_silent_stream_gives_signs_of_life() {
         heartbeat: Duration::from_millis(100),
         ..EventSettings::default()
     };
-    let house = TestGateway::with(with_events(events), 0, 0).await;
-    let mut follower = Follower::open(house.address, &house.key, "").await;
+    let harness = TestGateway::with(with_events(events), 0, 0).await;
+    let mut follower = Follower::open(harness.address, &harness.key, "").await;
     let first = follower.frame().await.unwrap();
     assert_eq!(first.retry.as_deref(), Some("1000"));
     assert!(first.comment.is_some());

@@ -22,14 +22,14 @@ async fn last_words(follower: &mut Follower) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_stops_ends_its_streams_politely_and_does_not_wait_for_them() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let mut open = Vec::new();
     for _ in 0..5 {
-        let one = Follower::open(house.address, &house.key, "").await;
+        let one = Follower::open(harness.address, &harness.key, "").await;
         open.push(one.placed().await);
     }
     let began = tokio::time::Instant::now();
-    house.gateway.finish(Duration::from_secs(60)).await;
+    harness.gateway.finish(Duration::from_secs(60)).await;
     assert!(
         began.elapsed() < Duration::from_secs(30),
         "{:?}",
@@ -39,51 +39,51 @@ async fn a_node_that_stops_ends_its_streams_politely_and_does_not_wait_for_them(
         let words = last_words(follower).await;
         assert_eq!(words, "this node is stopping; connect again");
     }
-    assert_eq!(trunkline_gateway::event_readers(&house.gateway), 0);
-    let late = Follower::open(house.address, &house.key, "").await;
+    assert_eq!(trunkline_gateway::event_readers(&harness.gateway), 0);
+    let late = Follower::open(harness.address, &harness.key, "").await;
     assert_eq!((late.status, late.header("retry-after")), (503, Some("1")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revoked_key_ends_its_streams_and_no_others() {
-    let house = TestGateway::new().await;
-    let key = house.make_key(PolicyFields::default()).await;
-    let revoked = Follower::open(house.address, &key, "").await;
+    let harness = TestGateway::new().await;
+    let key = harness.make_key(PolicyFields::default()).await;
+    let revoked = Follower::open(harness.address, &key, "").await;
     let mut revoked = revoked.placed().await;
-    let other = Follower::open(house.address, &house.key, "").await;
+    let other = Follower::open(harness.address, &harness.key, "").await;
     let mut other = other.placed().await;
-    house.revokes_newest_key().await;
+    harness.revokes_newest_key().await;
     // What `keep_fresh` does every second.
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
     assert_eq!(
         last_words(&mut revoked).await,
         "this key is not valid any more"
     );
     assert_eq!(other.event().await.topic(), "key.revoked");
-    house.happens(1).await;
+    harness.happens(1).await;
     assert_eq!(other.event().await.topic(), "call.refunded");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_reader_loses_nothing_and_slows_no_other_reader() {
     const EVENTS: usize = 5_000;
-    let house = TestGateway::new().await;
-    let slow = Follower::open(house.address, &house.key, "").await;
+    let harness = TestGateway::new().await;
+    let slow = Follower::open(harness.address, &harness.key, "").await;
     let mut slow = slow.placed().await;
-    let quick = Follower::open(house.address, &house.key, "").await;
+    let quick = Follower::open(harness.address, &harness.key, "").await;
     let mut quick = quick.placed().await;
     let long = "x".repeat(4_000);
     let write = async {
         for _ in 0..EVENTS / 100 {
             let some: Vec<NewEvent> = (0..100)
-                .map(|_| news(house.account, Topic::CallRefunded, &long))
+                .map(|_| news(harness.account, Topic::CallRefunded, &long))
                 .collect();
-            happen(&house.data, &some).await;
+            happen(&harness.data, &some).await;
         }
     };
     let everything: Vec<i64> = (1..=i64::try_from(EVENTS).unwrap()).collect();
-    let (heard, ()) = tokio::join!(quick.numbers(EVENTS), write);
-    assert_eq!(heard, everything);
+    let (received, ()) = tokio::join!(quick.numbers(EVENTS), write);
+    assert_eq!(received, everything);
     assert_eq!(slow.numbers(EVENTS).await, everything);
 }
 
@@ -96,13 +96,13 @@ async fn a_disconnected_reader_is_forgotten() {
         },
         ..trunkline_gateway::Settings::default()
     };
-    let house = TestGateway::with(settings, 0, 0).await;
-    let gone = Follower::open(house.address, &house.key, "").await;
+    let harness = TestGateway::with(settings, 0, 0).await;
+    let gone = Follower::open(harness.address, &harness.key, "").await;
     let gone = gone.placed().await;
-    assert_eq!(trunkline_gateway::event_readers(&house.gateway), 1);
+    assert_eq!(trunkline_gateway::event_readers(&harness.gateway), 1);
     drop(gone);
     for _ in 0..600 {
-        if trunkline_gateway::event_readers(&house.gateway) == 0 {
+        if trunkline_gateway::event_readers(&harness.gateway) == 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

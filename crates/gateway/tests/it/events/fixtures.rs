@@ -97,14 +97,14 @@ pub(crate) async fn bus(nats: &Nats, name: &str) -> Bus {
 
 /// Two nodes with a NATS server between them, which carry copies.
 pub(crate) async fn pair(nats: &Nats, settings: trunkline_gateway::Settings) -> (TestGateway, Node) {
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         settings,
         bus: bus(nats, "n1").await,
         ..TestOptions::default()
     })
     .await;
     let clock = Arc::new(SystemClock);
-    let node = house.second_node_on(clock, bus(nats, "n2").await).await;
-    house.relay();
-    (house, node)
+    let node = harness.second_node_on(clock, bus(nats, "n2").await).await;
+    harness.relay();
+    (harness, node)
 }

@@ -132,7 +132,7 @@ async fn the_other_ends() {
         streams.extend(opening.join_all().await);
     }
     println!("all are open");
-    while let Some(words) = tokio::task::spawn_blocking(told).await.unwrap() {
+    while let Some(words) = tokio::task::spawn_blocking(reported).await.unwrap() {
         let mut hearing = JoinSet::new();
         for mut stream in streams.drain(..) {
             let words = words.clone();
@@ -147,7 +147,7 @@ async fn the_other_ends() {
 }
 
 /// What the other process waits for; none when it has left.
-fn told() -> Option<String> {
+fn reported() -> Option<String> {
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line).unwrap();
     (read > 0).then(|| line.trim_end().to_owned())
@@ -166,29 +166,29 @@ async fn open(address: SocketAddr, key: String) -> TcpStream {
 
 /// Reads until something was said; false if the stream ends.
 async fn until(stream: &mut TcpStream, words: &str) -> bool {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     let mut piece = [0; 1_024];
     loop {
         let read = tokio::time::timeout(WAIT * 4, stream.read(&mut piece)).await;
         match read.expect("it comes in time") {
             Ok(0) | Err(_) => return false,
-            Ok(length) => heard.extend_from_slice(&piece[..length]),
+            Ok(length) => received.extend_from_slice(&piece[..length]),
         }
-        if String::from_utf8_lossy(&heard).contains(words) {
+        if String::from_utf8_lossy(&received).contains(words) {
             return true;
         }
     }
 }
 
 /// A key that the gateway does not know of yet: to compare after each of many takes long.
-async fn quiet_key(house: &TestGateway, account: AccountId) -> String {
+async fn quiet_key(harness: &TestGateway, account: AccountId) -> String {
     let new = NewKey {
         account,
         parent: None,
         name: "key",
         policy: Policy::new(PolicyFields::default()).unwrap(),
     };
-    let mut tx = house.console.begin().await.unwrap();
+    let mut tx = harness.console.begin().await.unwrap();
     let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
     let known = ledger_accounts::register_key(&mut tx, account, made.key.id, None).await;
     assert!(known.unwrap());
@@ -197,13 +197,13 @@ async fn quiet_key(house: &TestGateway, account: AccountId) -> String {
 }
 
 /// Accounts, each with a key.
-async fn accounts(house: &TestGateway, many: usize) -> Vec<(AccountId, String)> {
+async fn accounts(harness: &TestGateway, many: usize) -> Vec<(AccountId, String)> {
     let mut accounts = Vec::new();
     for _ in 0..many {
-        let id = account(&house.console, 0, 0).await;
-        accounts.push((id, quiet_key(house, id).await));
+        let id = account(&harness.console, 0, 0).await;
+        accounts.push((id, quiet_key(harness, id).await));
     }
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
     accounts
 }
 
@@ -219,21 +219,21 @@ async fn many_connections_hear_of_everything_in_little_memory() {
         },
         ..Settings::default()
     };
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         settings,
         ..TestOptions::default()
     })
     .await;
-    let accounts = accounts(&house, readers.div_ceil(10)).await;
+    let accounts = accounts(&harness, readers.div_ceil(10)).await;
     let mut keys = tempfile::NamedTempFile::new().unwrap();
     for nth in 0..readers {
         writeln!(keys, "{}", accounts[nth % accounts.len()].1).unwrap();
     }
     let before = resident();
     let began = Instant::now();
-    let mut crowd = ReaderProcess::gather(house.address, keys.path().to_str().unwrap()).await;
+    let mut crowd = ReaderProcess::gather(harness.address, keys.path().to_str().unwrap()).await;
     let opened = began.elapsed();
-    assert_eq!(trunkline_gateway::event_readers(&house.gateway), readers);
+    assert_eq!(trunkline_gateway::event_readers(&harness.gateway), readers);
     let each = resident().saturating_sub(before) / readers;
     println!(
         "{readers} connections over {} accounts in {opened:?}: {each} bytes each",
@@ -244,14 +244,14 @@ async fn many_connections_hear_of_everything_in_little_memory() {
     let began = Instant::now();
     for round in 0..ROUNDS {
         let words = format!("round-{round}-");
-        let told = Instant::now();
+        let reported = Instant::now();
         happen(
-            &house.data,
+            &harness.data,
             &[news(SYSTEM_ACCOUNT, Topic::PriceChanged, &words)],
         )
         .await;
         crowd.hears(&words).await;
-        slowest = slowest.max(told.elapsed());
+        slowest = slowest.max(reported.elapsed());
     }
     let took = began.elapsed();
     let frames = readers * ROUNDS;
@@ -267,7 +267,7 @@ async fn many_connections_hear_of_everything_in_little_memory() {
             .iter()
             .map(|(id, _)| news(*id, Topic::CallRefunded, &format!("own-{id}-")))
             .collect();
-        happen(&house.data, &events).await;
+        happen(&harness.data, &events).await;
     }
     crowd.hears("own-").await;
     let took = began.elapsed();
@@ -276,7 +276,7 @@ async fn many_connections_hear_of_everything_in_little_memory() {
         accounts.len()
     );
     assert_eq!(
-        trunkline_gateway::event_readers(&house.gateway),
+        trunkline_gateway::event_readers(&harness.gateway),
         readers,
         "nobody was lost"
     );

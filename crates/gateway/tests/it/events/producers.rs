@@ -26,11 +26,11 @@ fn quick() -> Settings {
 }
 
 /// A house that sells one model of videos of the starter.
-async fn studio(wishes: TestOptions) -> TestGateway {
-    let house = TestGateway::build(TestOptions {
+async fn generation(options: TestOptions) -> TestGateway {
+    let harness = TestGateway::build(TestOptions {
         settings: quick(),
         paid: 1_000_000_000_000,
-        ..wishes
+        ..options
     })
     .await;
     let mut starter = trunkline_catalog::starter().unwrap();
@@ -47,22 +47,22 @@ async fn studio(wishes: TestOptions) -> TestGateway {
         .for_each(|vendor| vendor.id += 100);
     starter.groups.retain(|name, _| name == "vip");
     starter.auto_groups.clear();
-    house.sell_document(starter).await;
-    let base = format!("http://{}/api/v1", house.simulator.address());
-    let wishes = ChannelOptions {
+    harness.sell_document(starter).await;
+    let base = format!("http://{}/api/v1", harness.simulator.address());
+    let options = ChannelOptions {
         provider: Some("dashscope_native"),
         priority: 1,
         ..ChannelOptions::default()
     };
-    house
-        .channel_with("videos", &base, &[(MODEL, MODEL)], wishes)
+    harness
+        .channel_with("videos", &base, &[(MODEL, MODEL)], options)
         .await;
-    house
+    harness
 }
 
-async fn made(house: &TestGateway, prompt: &str) -> String {
+async fn made(harness: &TestGateway, prompt: &str) -> String {
     let body = json!({ "model": MODEL, "prompt": prompt }).to_string();
-    let sent = house
+    let sent = harness
         .send(http::Method::POST, "/v1/videos", body.into())
         .await;
     let got = GatewayResponse::read(sent).await;
@@ -71,11 +71,11 @@ async fn made(house: &TestGateway, prompt: &str) -> String {
 }
 
 /// Works until a stored event comes.
-async fn verdict(house: &TestGateway, follower: &mut Follower) -> (Frame, Vec<Frame>) {
+async fn verdict(harness: &TestGateway, follower: &mut Follower) -> (Frame, Vec<Frame>) {
     let work = async {
         loop {
             for job in VideoJob::ALL {
-                trunkline_gateway::claim_video_jobs(&house.gateway, job)
+                trunkline_gateway::claim_video_jobs(&harness.gateway, job)
                     .await
                     .unwrap();
             }
@@ -93,7 +93,7 @@ async fn verdict(house: &TestGateway, follower: &mut Follower) -> (Frame, Vec<Fr
         }
     };
     tokio::select! {
-        heard = hear => heard,
+        received = hear => received,
         () = work => unreachable!(),
     }
 }
@@ -104,58 +104,58 @@ fn data(frame: &Frame) -> &Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verdicts_of_tasks_are_told_with_their_cost_and_without_their_prompt() {
-    let house = studio(TestOptions::default()).await;
+    let harness = generation(TestOptions::default()).await;
     let path = "?topics=task.completed,task.failed,task.progress";
-    let follower = Follower::open(house.address, &house.key, path).await;
+    let follower = Follower::open(harness.address, &harness.key, path).await;
     let mut follower = follower.placed().await;
-    let id = made(&house, "a canary-prompt [[job:ms:300]]").await;
-    let (done, live) = verdict(&house, &mut follower).await;
+    let id = made(&harness, "a canary-prompt [[job:ms:300]]").await;
+    let (done, live) = verdict(&harness, &mut follower).await;
     assert_eq!(done.topic(), "task.completed");
-    let told = data(&done);
-    assert_eq!(told["task_id"], json!(id));
+    let reported = data(&done);
+    assert_eq!(reported["task_id"], json!(id));
     assert_eq!(
-        (&told["status"], &told["model"]),
+        (&reported["status"], &reported["model"]),
         (&json!("completed"), &json!(MODEL))
     );
-    assert_eq!(told["cost_usd"], "0.5");
-    assert!(!told.to_string().contains("canary"));
+    assert_eq!(reported["cost_usd"], "0.5");
+    assert!(!reported.to_string().contains("canary"));
     for news in &live {
         assert_eq!(news.id, None, "live news has no place");
         assert_eq!(data(news)["task_id"], json!(id));
         assert_eq!(data(news).get("seq"), None);
     }
     assert!(!live.is_empty(), "it was told that it runs");
-    let failed = made(&house, "a cat [[job:fail:InvalidParameter]]").await;
-    let (frame, _) = verdict(&house, &mut follower).await;
+    let failed = made(&harness, "a cat [[job:fail:InvalidParameter]]").await;
+    let (frame, _) = verdict(&harness, &mut follower).await;
     assert_eq!(frame.topic(), "task.failed");
-    let told = data(&frame);
-    assert_eq!(told["task_id"], json!(failed));
-    assert_eq!(told["error"]["code"], "InvalidParameter");
-    assert_eq!(told["cost_usd"], "0");
+    let reported = data(&frame);
+    assert_eq!(reported["task_id"], json!(failed));
+    assert_eq!(reported["error"]["code"], "InvalidParameter");
+    assert_eq!(reported["cost_usd"], "0");
     // Between the two stands that its money went back, which this follower did not ask for.
     assert_eq!(
-        told["seq"].as_i64(),
+        reported["seq"].as_i64(),
         data(&done)["seq"].as_i64().map(|seq| seq + 2)
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-6-01
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_reaches_its_end_with_polling_alone() {
-    let house = studio(TestOptions::default()).await;
-    let id = made(&house, "a cat").await;
+    let harness = generation(TestOptions::default()).await;
+    let id = made(&harness, "a cat").await;
     for _ in 0..1_000 {
         for job in VideoJob::ALL {
-            trunkline_gateway::claim_video_jobs(&house.gateway, job)
+            trunkline_gateway::claim_video_jobs(&harness.gateway, job)
                 .await
                 .unwrap();
         }
-        let shown = house.get(&format!("/v1/videos/{id}")).await.json();
+        let shown = harness.get(&format!("/v1/videos/{id}")).await.json();
         if shown["status"] == "completed" {
             assert!(shown["metadata"]["url"].is_string(), "{shown}");
             assert_eq!(
-                trunkline_gateway::events_sent(&house.gateway),
+                trunkline_gateway::events_sent(&harness.gateway),
                 0,
                 "nobody was told"
             );
@@ -169,21 +169,21 @@ async fn a_task_reaches_its_end_with_polling_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_reaches_readers_of_another_node_live_and_once() {
     let nats = Nats::start().await;
-    let house = studio(TestOptions {
+    let harness = generation(TestOptions {
         bus: bus(&nats, "n1").await,
         ..TestOptions::default()
     })
     .await;
     let clock = std::sync::Arc::new(trunkline_db::SystemClock);
-    let node = house.second_node_on(clock, bus(&nats, "n2").await).await;
-    relay(&house.gateway);
-    let far = Follower::open(node.address, &house.key, "").await;
+    let node = harness.second_node_on(clock, bus(&nats, "n2").await).await;
+    relay(&harness.gateway);
+    let far = Follower::open(node.address, &harness.key, "").await;
     let mut far = far.placed().await;
-    let near = Follower::open(house.address, &house.key, "").await;
+    let near = Follower::open(harness.address, &harness.key, "").await;
     let mut near = near.placed().await;
-    let id = made(&house, "a cat [[job:ms:800]]").await;
+    let id = made(&harness, "a cat [[job:ms:800]]").await;
     let ((done, heard_far), (_, heard_near)) =
-        tokio::join!(verdict(&house, &mut far), verdict(&house, &mut near));
+        tokio::join!(verdict(&harness, &mut far), verdict(&harness, &mut near));
     assert_eq!(done.topic(), "task.completed");
     assert!(!heard_far.is_empty(), "news came over the way");
     assert_eq!(heard_far.len(), heard_near.len(), "and none of it twice");
@@ -196,12 +196,12 @@ async fn progress_reaches_readers_of_another_node_live_and_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cell_and_price_events_go_to_all_accounts() {
-    let house = TestGateway::new().await;
-    let follower = Follower::open(house.address, &house.key, "").await;
+    let harness = TestGateway::new().await;
+    let follower = Follower::open(harness.address, &harness.key, "").await;
     let mut follower = follower.placed().await;
     let reason = "an operator's own words";
     for is_pause in [true, true, false] {
-        let mut tx = house.console.begin().await.unwrap();
+        let mut tx = harness.console.begin().await.unwrap();
         let done = if is_pause {
             cell_pauses::pause(&mut tx, "douyin", "search", reason, PausedBy::Operator).await
         } else {
@@ -212,12 +212,12 @@ async fn cell_and_price_events_go_to_all_accounts() {
     for topic in ["cell.paused", "cell.resumed"] {
         let frame = follower.event().await;
         assert_eq!(frame.topic(), topic);
-        let told = data(&frame);
+        let reported = data(&frame);
         assert_eq!(
-            (&told["platform"], &told["capability"]),
+            (&reported["platform"], &reported["capability"]),
             (&json!("douyin"), &json!("search"))
         );
-        assert!(!told.to_string().contains("own words"));
+        assert!(!reported.to_string().contains("own words"));
     }
     let sold = |price: u32| {
         format!(
@@ -225,11 +225,11 @@ async fn cell_and_price_events_go_to_all_accounts() {
              [models.\"new-model\".prices]\nbilling_unit = \"tokens\"\nstandard = {{ input = {price}, output = {price} }}\n"
         )
     };
-    house.sell(&sold(5)).await;
+    harness.sell(&sold(5)).await;
     let frame = follower.event().await;
     assert_eq!(frame.topic(), "model.resumed");
     assert_eq!(data(&frame)["models"], json!(["new-model"]));
-    house.sell(&sold(7)).await;
+    harness.sell(&sold(7)).await;
     let frame = follower.event().await;
     assert_eq!(frame.topic(), "price.changed");
     assert_eq!(
@@ -237,5 +237,5 @@ async fn cell_and_price_events_go_to_all_accounts() {
         (&json!(["new-model"]), &json!(0))
     );
     assert!(data(&frame)["pricing_version"].is_string());
-    house.audit().await;
+    harness.audit().await;
 }

@@ -13,38 +13,38 @@ async fn stored(nats: &Nats) -> u64 {
 }
 
 /// Copies that wait.
-async fn waiting(house: &TestGateway) -> i64 {
-    let mut session = house.data.session().await.unwrap();
+async fn waiting(harness: &TestGateway) -> i64 {
+    let mut session = harness.data.session().await.unwrap();
     outbox::waiting(&mut session, 10_000).await.unwrap().rows
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn event_copies_of_a_failed_publisher_are_stored_once() {
     let nats = Nats::start().await;
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         bus: bus(&nats, "n1").await,
         ..TestOptions::default()
     })
     .await;
-    house.happens(30).await;
-    let all = waiting(&house).await;
+    harness.happens(30).await;
+    let all = waiting(&harness).await;
     assert!(all >= 30);
     // Its rows come back when its transaction ends without a word.
-    house
+    harness
         .db
         .ask("CREATE RULE dies AS ON DELETE TO app.outbox DO INSTEAD NOTHING")
         .await;
     assert_eq!(
-        trunkline_gateway::relay_events(&house.gateway)
+        trunkline_gateway::relay_events(&harness.gateway)
             .await
             .unwrap(),
         0
     );
-    assert_eq!(waiting(&house).await, all);
+    assert_eq!(waiting(&harness).await, all);
     assert_eq!(stored(&nats).await, u64::try_from(all).unwrap());
-    house.db.ask("DROP RULE dies ON app.outbox").await;
-    while waiting(&house).await > 0 {
-        trunkline_gateway::relay_events(&house.gateway)
+    harness.db.ask("DROP RULE dies ON app.outbox").await;
+    while waiting(&harness).await > 0 {
+        trunkline_gateway::relay_events(&harness.gateway)
             .await
             .unwrap();
     }
@@ -53,23 +53,23 @@ async fn event_copies_of_a_failed_publisher_are_stored_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_nats_the_outbox_is_only_emptied() {
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         engines: OtherEngines::None,
         ..TestOptions::default()
     })
     .await;
-    house.happens(30).await;
-    assert!(waiting(&house).await >= 30);
-    while waiting(&house).await > 0 {
+    harness.happens(30).await;
+    assert!(waiting(&harness).await >= 30);
+    while waiting(&harness).await > 0 {
         assert!(
-            trunkline_gateway::relay_events(&house.gateway)
+            trunkline_gateway::relay_events(&harness.gateway)
                 .await
                 .unwrap()
                 > 0
         );
     }
     assert_eq!(
-        trunkline_gateway::relay_events(&house.gateway)
+        trunkline_gateway::relay_events(&harness.gateway)
             .await
             .unwrap(),
         0
@@ -79,29 +79,29 @@ async fn without_nats_the_outbox_is_only_emptied() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_wait_for_nats_and_not_for_ever() {
     let nats = Nats::start().await;
-    let house = TestGateway::build(TestOptions {
+    let harness = TestGateway::build(TestOptions {
         bus: bus(&nats, "n1").await,
         ..TestOptions::default()
     })
     .await;
     nats.kill_9();
-    house.happens(30).await;
+    harness.happens(30).await;
     for _ in 0..600 {
-        if house.metrics().await.contains("\ntrunkline_bus_up 0\n") {
+        if harness.metrics().await.contains("\ntrunkline_bus_up 0\n") {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    drop(trunkline_gateway::relay_events(&house.gateway).await);
-    assert!(waiting(&house).await >= 30);
-    trunkline_gateway::purge_events(&house.gateway)
+    drop(trunkline_gateway::relay_events(&harness.gateway).await);
+    assert!(waiting(&harness).await >= 30);
+    trunkline_gateway::purge_events(&harness.gateway)
         .await
         .unwrap();
-    assert!(waiting(&house).await >= 30, "a week has not passed");
-    house.db.shift_clock(8 * 86_400).await;
-    let (_, copies) = trunkline_gateway::purge_events(&house.gateway)
+    assert!(waiting(&harness).await >= 30, "a week has not passed");
+    harness.db.shift_clock(8 * 86_400).await;
+    let (_, copies) = trunkline_gateway::purge_events(&harness.gateway)
         .await
         .unwrap();
     assert!(copies >= 30);
-    assert_eq!(waiting(&house).await, 0);
+    assert_eq!(waiting(&harness).await, 0);
 }

@@ -26,31 +26,31 @@ async fn rested(fault: &Value) {
 }
 
 /// A second channel to the same vendor.
-async fn doubled(house: &TestGateway) {
-    let base = format!("http://{}/v1", house.simulator.address());
+async fn doubled(harness: &TestGateway) {
+    let base = format!("http://{}/v1", harness.simulator.address());
     let models = [
         ("brush", "dall-e-2"),
         ("voice", "tts-1"),
         ("ears", "whisper-1"),
     ];
-    house.before("openai", &base, &models).await;
+    harness.before("openai", &base, &models).await;
 }
 
-async fn transcribed(house: &TestGateway, model: &str) -> GatewayResponse {
+async fn transcribed(harness: &TestGateway, model: &str) -> GatewayResponse {
     let form =
         Form::default()
             .text("model", model)
             .file("file", "a.wav", "audio/wav", &wav(16_000));
-    form.send(house, "/v1/audio/transcriptions").await
+    form.send(harness, "/v1/audio/transcriptions").await
 }
 
 // covers: D-2-76, G-2.4-03, D-7-MON-02
 #[tokio::test]
 async fn of_a_call_that_failed_in_part_the_pictures_that_succeeded_are_charged() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let mut spent = 0;
     for model in ["mini-brush", "sea-brush"] {
-        let got = house
+        let got = harness
             .draw(model, "cats [[image:fail_some:1]]", json!({ "n": 3 }))
             .await;
         assert_eq!(got.status.as_u16(), 200, "{model}: {}", got.text());
@@ -59,24 +59,24 @@ async fn of_a_call_that_failed_in_part_the_pictures_that_succeeded_are_charged()
         let counts = json!({ "success_count": "2", "failed_count": "1" });
         assert_eq!(shown["metadata"], counts, "{model}");
         spent += PICTURE * 2;
-        assert_eq!(house.spent().await, spent, "{model}");
+        assert_eq!(harness.spent().await, spent, "{model}");
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_picture_that_cannot_be_fetched_is_not_sold() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     for model in ["brush", "mini-brush", "wen-brush", "sea-brush"] {
         for fault in ["dead_link", "garbage_link"] {
             let prompt = format!("a cat [[image:{fault}]]");
-            let got = house.draw(model, &prompt, json!({})).await;
+            let got = harness.draw(model, &prompt, json!({})).await;
             assert_eq!(got.status.as_u16(), 502, "{model} {fault}: {}", got.text());
             assert_eq!(got.json()["error"]["charged"], false);
         }
     }
-    assert_eq!(house.spent().await, 0);
-    house.audit().await;
+    assert_eq!(harness.spent().await, 0);
+    harness.audit().await;
 }
 
 // covers: D-2-43
@@ -86,8 +86,8 @@ async fn images_with_an_unknown_outcome_are_not_requested_again() {
         whole_wait: Duration::from_secs(2),
         ..Settings::default()
     };
-    let house = TestGateway::studio_with(settings).await;
-    doubled(&house).await;
+    let harness = TestGateway::generation_with(settings).await;
+    doubled(&harness).await;
     for (fault, status) in [
         ("status:500", 502),
         ("status:502", 502),
@@ -96,57 +96,57 @@ async fn images_with_an_unknown_outcome_are_not_requested_again() {
         ("truncated_json", 502),
         ("wrong_content_length", 502),
     ] {
-        let before = house.simulator.requests().len();
-        let got = house
+        let before = harness.simulator.requests().len();
+        let got = harness
             .draw("brush", &format!("a cat [[fault:{fault}]]"), json!({}))
             .await;
         assert_eq!(got.status.as_u16(), status, "{fault}: {}", got.text());
         assert_eq!(
-            house.simulator.requests().len() - before,
+            harness.simulator.requests().len() - before,
             1,
             "{fault}: asked once"
         );
     }
-    assert_eq!(house.spent().await, 0);
-    house.audit().await;
+    assert_eq!(harness.spent().await, 0);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn pictures_that_were_refused_or_never_sent_go_to_another_channel() {
-    let house = TestGateway::studio().await;
-    doubled(&house).await;
+    let harness = TestGateway::generation().await;
+    doubled(&harness).await;
     let mut spent = 0;
     for fault in [
         json!({ "rate_limited": { "retry_after_secs": 1 } }),
         json!({ "status": 503 }),
     ] {
-        house.simulator.plan(once(fault.clone()));
-        let got = house.draw("brush", "a cat", json!({})).await;
+        harness.simulator.plan(once(fault.clone()));
+        let got = harness.draw("brush", "a cat", json!({})).await;
         assert_eq!(got.status.as_u16(), 200, "{fault}: {}", got.text());
         spent += PICTURE;
-        assert_eq!(house.spent().await, spent, "{fault}");
+        assert_eq!(harness.spent().await, spent, "{fault}");
         rested(&fault).await;
     }
-    let nobody = "http://127.0.0.1:9";
-    house
+    let unknown = "http://127.0.0.1:9";
+    harness
         .before(
             "ark",
-            nobody,
+            unknown,
             &[("sea-brush", "doubao-seedream-4-0-250828")],
         )
         .await;
-    let got = house.draw("sea-brush", "a cat", json!({})).await;
+    let got = harness.draw("sea-brush", "a cat", json!({})).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
-    assert_eq!(house.spent().await, spent + PICTURE);
-    house.audit().await;
+    assert_eq!(harness.spent().await, spent + PICTURE);
+    harness.audit().await;
 }
 
 // covers: D-2-43
 #[tokio::test]
 async fn a_vendors_refusal_is_told_in_its_words_and_costs_nothing() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     for model in ["brush", "mini-brush", "wen-brush", "sea-brush"] {
-        let got = house
+        let got = harness
             .draw(model, "a cat [[image:refused]]", json!({}))
             .await;
         assert_eq!(got.status.as_u16(), 400, "{model}: {}", got.text());
@@ -157,8 +157,8 @@ async fn a_vendors_refusal_is_told_in_its_words_and_costs_nothing() {
         );
         assert!(!error["message"].as_str().unwrap().is_empty());
     }
-    assert_eq!(house.spent().await, 0);
-    house.audit().await;
+    assert_eq!(harness.spent().await, 0);
+    harness.audit().await;
 }
 
 /// What another channel is asked for after.
@@ -174,41 +174,41 @@ fn passing() -> [Value; 4] {
 // covers: D-3-72, D-3-73
 #[tokio::test]
 async fn speech_fails_over_as_chat_does() {
-    let house = TestGateway::studio().await;
-    doubled(&house).await;
+    let harness = TestGateway::generation().await;
+    doubled(&harness).await;
     let mut spent = 0;
     for fault in passing() {
-        house.simulator.plan(once(fault.clone()));
-        let got = house.say("voice", "Hello.", json!({})).await;
+        harness.simulator.plan(once(fault.clone()));
+        let got = harness.say("voice", "Hello.", json!({})).await;
         assert_eq!(got.status.as_u16(), 200, "{fault}: {:?}", got.body);
         spent += CHARACTER * 6;
-        assert_eq!(house.spent().await, spent, "{fault}");
+        assert_eq!(harness.spent().await, spent, "{fault}");
         rested(&fault).await;
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-7-CHAT-16
 #[tokio::test]
 async fn transcripts_fail_over_as_chat_does() {
-    let house = TestGateway::studio().await;
-    doubled(&house).await;
+    let harness = TestGateway::generation().await;
+    doubled(&harness).await;
     let mut spent = 0;
     for fault in passing() {
-        house.simulator.plan(once(fault.clone()));
-        let got = transcribed(&house, "ears").await;
+        harness.simulator.plan(once(fault.clone()));
+        let got = transcribed(&harness, "ears").await;
         assert_eq!(got.status.as_u16(), 200, "{fault}: {}", got.text());
         spent += 200_000;
-        assert_eq!(house.spent().await, spent, "{fault}");
+        assert_eq!(harness.spent().await, spent, "{fault}");
         rested(&fault).await;
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: D-2-44
 #[tokio::test]
 async fn audio_that_breaks_off_is_cut_and_costs_nothing() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let text = "A rather long sentence that takes its time. ".repeat(8);
     for (model, fault) in [
         ("voice", "close_mid_stream"),
@@ -222,7 +222,7 @@ async fn audio_that_breaks_off_is_cut_and_costs_nothing() {
             "voice": match model { "voice" => "alloy", "wen-voice" => "Cherry", _ => "English_expressive_narrator" },
         });
         let body = Bytes::from(body.to_string());
-        let mut answer = house.send(Method::POST, "/v1/audio/speech", body).await;
+        let mut answer = harness.send(Method::POST, "/v1/audio/speech", body).await;
         let what = format!("{model} {fault}");
         assert_eq!(answer.status.as_u16(), 200, "{what}");
         assert!(
@@ -230,13 +230,13 @@ async fn audio_that_breaks_off_is_cut_and_costs_nothing() {
             "{what}: a part looks whole"
         );
     }
-    assert_eq!(house.spent().await, 0);
-    house.audit().await;
+    assert_eq!(harness.spent().await, 0);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn errors_inside_a_good_status_are_found_before_the_answer_begins() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     // The limit comes last: its credential rests afterwards.
     for (fault, status) in [
         ("base_resp:2013", 400),
@@ -244,32 +244,32 @@ async fn errors_inside_a_good_status_are_found_before_the_answer_begins() {
         ("base_resp:1002", 429),
     ] {
         let text = format!("Hello. [[fault:{fault}]]");
-        let got = house.say("mini-voice", &text, json!({})).await;
+        let got = harness.say("mini-voice", &text, json!({})).await;
         assert_eq!(got.status.as_u16(), status, "{fault}: {}", got.text());
     }
-    assert_eq!(house.spent().await, 0);
-    house.audit().await;
+    assert_eq!(harness.spent().await, 0);
+    harness.audit().await;
 }
 
 // covers: D-2-45, D-2-46
 #[tokio::test]
 async fn a_client_gone_in_mid_speech_pays_for_the_text() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let text = format!("{}[[fault:slow_drip:100]]", "A long story. ".repeat(200));
     let body = json!({ "model": "voice", "input": text, "voice": "alloy" });
     let body = Bytes::from(body.to_string());
-    let mut answer = house.send(Method::POST, "/v1/audio/speech", body).await;
+    let mut answer = harness.send(Method::POST, "/v1/audio/speech", body).await;
     assert_eq!(answer.status.as_u16(), 200);
     answer.piece().await.unwrap().unwrap();
     drop(answer);
     let characters = i64::try_from(text.chars().count()).unwrap();
-    assert_eq!(house.spent().await, CHARACTER * characters);
-    let served = house.simulator.requests().pop().unwrap();
+    assert_eq!(harness.spent().await, CHARACTER * characters);
+    let served = harness.simulator.requests().pop().unwrap();
     assert!(
         served.client_left && !served.finished,
         "the vendor is stopped"
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
@@ -278,39 +278,39 @@ async fn a_caller_gone_before_the_first_byte_pays_nothing() {
         whole_wait: Duration::from_secs(2),
         ..Settings::default()
     };
-    let house = TestGateway::studio_with(settings).await;
+    let harness = TestGateway::generation_with(settings).await;
     let body = json!({ "model": "brush", "prompt": "x [[fault:hang_before_headers]]" });
     let path = "/v1/images/generations";
-    let sent = house.send(Method::POST, path, Bytes::from(body.to_string()));
+    let sent = harness.send(Method::POST, path, Bytes::from(body.to_string()));
     let left = tokio::time::timeout(Duration::from_millis(700), sent).await;
     assert!(left.is_err(), "nobody answers so soon");
-    assert_eq!(house.spent().await, 0);
-    house.audit().await;
+    assert_eq!(harness.spent().await, 0);
+    harness.audit().await;
 }
 
 // covers: G-4.5-04
 #[tokio::test]
 async fn a_task_inside_is_one_call_outside() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let rule = |word: &str| once(json!({ "audio": word }));
-    house.simulator.plan(rule("task_slow:1500"));
+    harness.simulator.plan(rule("task_slow:1500"));
     let began = std::time::Instant::now();
-    let got = transcribed(&house, "wen-file-ears").await;
+    let got = transcribed(&harness, "wen-file-ears").await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     assert!(began.elapsed() >= Duration::from_millis(1_400));
-    house.simulator.plan(rule("task_odd"));
-    let got = transcribed(&house, "wen-file-ears").await;
+    harness.simulator.plan(rule("task_odd"));
+    let got = transcribed(&harness, "wen-file-ears").await;
     assert_eq!(
         got.status.as_u16(),
         200,
         "an unknown word means that it goes on: {}",
         got.text()
     );
-    let spent = house.spent().await;
+    let spent = harness.spent().await;
     assert_eq!(spent, 400_000);
     for word in ["task_fails", "dead_transcript"] {
-        house.simulator.plan(rule(word));
-        let got = transcribed(&house, "wen-file-ears").await;
+        harness.simulator.plan(rule(word));
+        let got = transcribed(&harness, "wen-file-ears").await;
         assert!(
             matches!(got.status.as_u16(), 400 | 502),
             "{word}: {}",
@@ -318,18 +318,18 @@ async fn a_task_inside_is_one_call_outside() {
         );
         assert_eq!(got.json()["error"]["charged"], false, "{word}");
     }
-    assert_eq!(house.spent().await, spent);
+    assert_eq!(harness.spent().await, spent);
     // What was lent to the vendor is gone.
     let mut left = usize::MAX;
     for _ in 0..100 {
-        left = files_in(house.files.path());
+        left = files_in(harness.files.path());
         if left == 0 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(left, 0, "recordings in the media store");
-    house.audit().await;
+    harness.audit().await;
 }
 
 fn files_in(folder: &std::path::Path) -> usize {
@@ -346,30 +346,30 @@ async fn a_task_that_never_ends_is_given_up_when_a_call_must_be() {
         whole_wait: Duration::from_secs(3),
         ..Settings::default()
     };
-    let house = TestGateway::studio_with(settings).await;
-    house.simulator.plan(once(json!({ "audio": "task_stuck" })));
-    let got = transcribed(&house, "wen-file-ears").await;
+    let harness = TestGateway::generation_with(settings).await;
+    harness.simulator.plan(once(json!({ "audio": "task_stuck" })));
+    let got = transcribed(&harness, "wen-file-ears").await;
     assert_eq!(got.status.as_u16(), 504, "{}", got.text());
-    assert_eq!(house.spent().await, 0);
-    house.audit().await;
+    assert_eq!(harness.spent().await, 0);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn an_insufficient_balance_error_names_the_cost() {
-    let house = TestGateway::studio_of(crate::test_gateway::TestOptions {
+    let harness = TestGateway::generation_of(crate::test_gateway::TestOptions {
         paid: PICTURE * 2,
         ..crate::test_gateway::TestOptions::default()
     })
     .await;
-    let got = house.draw("brush", "cats", json!({ "n": 3 })).await;
+    let got = harness.draw("brush", "cats", json!({ "n": 3 })).await;
     assert_eq!(
         (got.status.as_u16(), got.code()),
         (402, "insufficient_balance".to_owned())
     );
     let error = &got.json()["error"];
     assert_eq!(error["required_usd"], "0.06", "{error}");
-    let got = house.draw("brush", "cats", json!({ "n": 2 })).await;
+    let got = harness.draw("brush", "cats", json!({ "n": 2 })).await;
     assert_eq!(got.status.as_u16(), 200);
-    assert_eq!(house.posted_at_rest().await, 0);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, 0);
+    harness.audit().await;
 }

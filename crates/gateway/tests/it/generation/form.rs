@@ -36,8 +36,8 @@ impl Form {
         self
     }
 
-    pub(crate) async fn send(self, house: &TestGateway, path: &str) -> GatewayResponse {
-        self.send_with(house, path, &[]).await
+    pub(crate) async fn send(self, harness: &TestGateway, path: &str) -> GatewayResponse {
+        self.send_with(harness, path, &[]).await
     }
 
     /// All of it, closed.
@@ -49,7 +49,7 @@ impl Form {
 
     pub(crate) async fn send_with(
         self,
-        house: &TestGateway,
+        harness: &TestGateway,
         path: &str,
         extra: &[(&'static str, &str)],
     ) -> GatewayResponse {
@@ -57,7 +57,7 @@ impl Form {
         let mut headers = vec![("content-type", kind.as_str())];
         headers.extend_from_slice(extra);
         let body = self.bytes();
-        GatewayResponse::read(house.send_with(Method::POST, path, body, &headers).await).await
+        GatewayResponse::read(harness.send_with(Method::POST, path, body, &headers).await).await
     }
 }
 

@@ -65,12 +65,12 @@ const CHANNELS: [(&str, &str, Names); 5] = [
 ];
 
 impl TestGateway {
-    pub(crate) async fn studio() -> Self {
-        Self::studio_with(Settings::default()).await
+    pub(crate) async fn generation() -> Self {
+        Self::generation_with(Settings::default()).await
     }
 
-    pub(crate) async fn studio_with(settings: Settings) -> Self {
-        Self::studio_of(TestOptions {
+    pub(crate) async fn generation_with(settings: Settings) -> Self {
+        Self::generation_of(TestOptions {
             settings,
             paid: MONEY,
             ..TestOptions::default()
@@ -78,39 +78,39 @@ impl TestGateway {
         .await
     }
 
-    pub(crate) async fn studio_of(wishes: TestOptions) -> Self {
-        let house = Self::build(TestOptions {
+    pub(crate) async fn generation_of(options: TestOptions) -> Self {
+        let harness = Self::build(TestOptions {
             own_links: true,
-            ..wishes
+            ..options
         })
         .await;
-        house.sell(CATALOG).await;
+        harness.sell(CATALOG).await;
         for (provider, path, models) in CHANNELS {
-            house.vendor(provider, provider, path, models).await;
+            harness.vendor(provider, provider, path, models).await;
         }
-        house
+        harness
     }
 
     /// A channel to the simulator of a vendor, behind those that a test adds.
     async fn vendor(&self, name: &str, provider: &str, path: &str, models: &[(&str, &str)]) {
         let base = format!("http://{}{path}", self.simulator.address());
-        let wishes = ChannelOptions {
+        let options = ChannelOptions {
             provider: Some(provider),
             priority: 5,
             ..ChannelOptions::default()
         };
-        self.channel_with(name, &base, models, wishes).await;
+        self.channel_with(name, &base, models, options).await;
     }
 
     /// A second channel of one vendor, which is asked first.
     pub(crate) async fn before(&self, provider: &str, base: &str, models: &[(&str, &str)]) {
-        let wishes = ChannelOptions {
+        let options = ChannelOptions {
             provider: Some(provider),
             priority: 1,
             ..ChannelOptions::default()
         };
         let name = format!("{provider}-first");
-        self.channel_with(&name, base, models, wishes).await;
+        self.channel_with(&name, base, models, options).await;
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> GatewayResponse {

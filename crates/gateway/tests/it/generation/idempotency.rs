@@ -29,29 +29,29 @@ fn replayed(got: &GatewayResponse) -> bool {
     got.header("idempotent-replayed").as_deref() == Some("true")
 }
 
-async fn names(house: &TestGateway) -> i64 {
+async fn names(harness: &TestGateway) -> i64 {
     let count = "SELECT count(*)::text FROM ledger.idempotency";
-    house.db.ask(count).await[0].parse().unwrap()
+    harness.db.ask(count).await[0].parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_pictures_at_once_over_three_nodes_are_one() {
-    let house = TestGateway::studio().await;
-    let many = house
+    let harness = TestGateway::generation().await;
+    let many = harness
         .make_key(PolicyFields {
             concurrent_calls: Some(1_000),
             ..PolicyFields::default()
         })
         .await;
     let settings = Settings::default;
-    let second = house.node("n2", Arc::new(SystemClock), settings()).await;
-    let third = house.node("n3", Arc::new(SystemClock), settings()).await;
-    let nodes = [house.address, second.address, third.address];
+    let second = harness.node("n2", Arc::new(SystemClock), settings()).await;
+    let third = harness.node("n3", Arc::new(SystemClock), settings()).await;
+    let nodes = [harness.address, second.address, third.address];
     let body = Bytes::from(cat().to_string());
     let key = [(KEY, "k")];
     let one = async |at: usize| loop {
         let to = (nodes[at % 3], many.as_str());
-        let sent = house.send_as(to, Method::POST, DRAW, body.clone(), &key);
+        let sent = harness.send_as(to, Method::POST, DRAW, body.clone(), &key);
         let got = GatewayResponse::read(sent.await).await;
         // A disk that stands still is not what is tried here.
         if got.status != 503 {
@@ -62,46 +62,46 @@ async fn a_hundred_pictures_at_once_over_three_nodes_are_one() {
     assert!(all.iter().all(|got| got.status == 200), "{}", all[0].text());
     assert!(all.iter().all(|got| got.body == all[0].body));
     assert_eq!(all.iter().filter(|got| !replayed(got)).count(), 1);
-    assert_eq!(house.simulator.image_calls().len(), 1);
-    assert_eq!(house.spent().await, PICTURE);
-    house.audit().await;
+    assert_eq!(harness.simulator.image_calls().len(), 1);
+    assert_eq!(harness.spent().await, PICTURE);
+    harness.audit().await;
 }
 
 // covers: D-4-51
 #[tokio::test]
 async fn a_library_that_tries_again_joins_its_first_picture_for_two_minutes() {
-    let house = TestGateway::studio().await;
-    let try_of = async |count: &str| house.post_with(DRAW, &cat(), &[(RETRIES, count)]).await;
+    let harness = TestGateway::generation().await;
+    let try_of = async |count: &str| harness.post_with(DRAW, &cat(), &[(RETRIES, count)]).await;
     let first = try_of("0").await;
     assert_eq!(first.status, 200, "{}", first.text());
-    let again = try_of("1").await;
-    assert!(replayed(&again));
-    assert_eq!(again.body, first.body);
-    assert_eq!(again.id(), first.id());
+    let repeated = try_of("1").await;
+    assert!(replayed(&repeated));
+    assert_eq!(repeated.body, first.body);
+    assert_eq!(repeated.id(), first.id());
     let fresh = try_of("0").await;
     assert!(!replayed(&fresh), "without a retry it is another picture");
     assert_eq!(try_of("2").await.id(), fresh.id(), "the newest is joined");
     let mut other = cat();
     other["prompt"] = json!("a dog");
-    let dog = house.post_with(DRAW, &other, &[(RETRIES, "1")]).await;
+    let dog = harness.post_with(DRAW, &other, &[(RETRIES, "1")]).await;
     assert!(!replayed(&dog), "another body is another picture");
-    assert_eq!(house.simulator.image_calls().len(), 3);
-    house.db.shift_clock(121).await;
+    assert_eq!(harness.simulator.image_calls().len(), 3);
+    harness.db.shift_clock(121).await;
     assert_eq!(
-        trunkline_gateway::purge_stored_responses(&house.gateway).await,
+        trunkline_gateway::purge_stored_responses(&harness.gateway).await,
         Ok(3)
     );
     assert!(!replayed(&try_of("1").await));
-    assert_eq!(house.simulator.image_calls().len(), 4);
-    assert_eq!(house.spent().await, 4 * PICTURE);
+    assert_eq!(harness.simulator.image_calls().len(), 4);
+    assert_eq!(harness.spent().await, 4 * PICTURE);
     // Without the count, and for keys that keep nothing, nothing is kept.
-    house.db.shift_clock(121).await;
+    harness.db.shift_clock(121).await;
     assert_eq!(
-        trunkline_gateway::purge_stored_responses(&house.gateway).await,
+        trunkline_gateway::purge_stored_responses(&harness.gateway).await,
         Ok(1)
     );
-    house.post(DRAW, &cat()).await;
-    let strict = house
+    harness.post(DRAW, &cat()).await;
+    let strict = harness
         .make_key(PolicyFields {
             zero_retention: true,
             ..PolicyFields::default()
@@ -109,60 +109,60 @@ async fn a_library_that_tries_again_joins_its_first_picture_for_two_minutes() {
         .await;
     for count in ["0", "1"] {
         let body = Bytes::from(cat().to_string());
-        let to = (house.address, strict.as_str());
+        let to = (harness.address, strict.as_str());
         let tries = [(RETRIES, count)];
-        let sent = house.send_as(to, Method::POST, DRAW, body, &tries);
+        let sent = harness.send_as(to, Method::POST, DRAW, body, &tries);
         let got = GatewayResponse::read(sent.await).await;
         assert_eq!(got.status, 200, "{}", got.text());
         assert!(!replayed(&got));
     }
-    assert_eq!(names(&house).await, 0);
-    house.audit_but_for_the_clock().await;
+    assert_eq!(names(&harness).await, 0);
+    harness.audit_but_for_the_clock().await;
 }
 
 /// The library's patience ends before the picture is there; its next try gets that picture.
 #[tokio::test]
 async fn a_picture_that_its_library_left_is_there_for_the_next_try() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let mut slow = cat();
     slow["prompt"] = json!("a cat [[fault:slow_first_byte:4000]]");
     let body = Bytes::from(slow.to_string());
-    let first = house.send_with(Method::POST, DRAW, body, &[(RETRIES, "0")]);
+    let first = harness.send_with(Method::POST, DRAW, body, &[(RETRIES, "0")]);
     let left = tokio::time::timeout(Duration::from_millis(1_500), first).await;
     assert!(left.is_err(), "nobody answers so soon");
-    let again = house.post_with(DRAW, &slow, &[(RETRIES, "1")]).await;
-    assert_eq!(again.status, 200, "{}", again.text());
-    assert!(replayed(&again));
-    assert_eq!(house.simulator.image_calls().len(), 1);
-    assert_eq!(house.spent().await, PICTURE);
-    house.audit().await;
+    let repeated = harness.post_with(DRAW, &slow, &[(RETRIES, "1")]).await;
+    assert_eq!(repeated.status, 200, "{}", repeated.text());
+    assert!(replayed(&repeated));
+    assert_eq!(harness.simulator.image_calls().len(), 1);
+    assert_eq!(harness.spent().await, PICTURE);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn speech_that_is_cut_is_given_again_whole() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let body = json!({ "model": "voice", "input": "Good morning, everybody.", "voice": "alloy",
         "response_format": "wav" });
     let bytes = Bytes::from(body.to_string());
     let key = [(KEY, "k")];
-    let mut cut = house.send_with(Method::POST, SAY, bytes, &key).await;
+    let mut cut = harness.send_with(Method::POST, SAY, bytes, &key).await;
     assert_eq!(cut.status, 200);
     let seen = cut.piece().await.unwrap().unwrap();
     drop(cut);
-    let again = house.post_with(SAY, &body, &key).await;
-    assert!(replayed(&again));
-    assert_eq!(again.header("content-type").as_deref(), Some("audio/wav"));
-    assert!(again.body.starts_with(&seen));
-    let plain = house.post(SAY, &body).await;
-    assert_eq!(again.body, plain.body, "all of it");
-    assert_eq!(house.spent().await, 2 * 24 * CHARACTER);
-    assert_eq!(house.simulator.audio_calls().len(), 2);
-    house.audit().await;
+    let repeated = harness.post_with(SAY, &body, &key).await;
+    assert!(replayed(&repeated));
+    assert_eq!(repeated.header("content-type").as_deref(), Some("audio/wav"));
+    assert!(repeated.body.starts_with(&seen));
+    let plain = harness.post(SAY, &body).await;
+    assert_eq!(repeated.body, plain.body, "all of it");
+    assert_eq!(harness.spent().await, 2 * 24 * CHARACTER);
+    assert_eq!(harness.simulator.audio_calls().len(), 2);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_repeated_recording_replays_its_transcript_and_another_conflicts() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let path = "/v1/audio/transcriptions";
     let form = |samples: u32| {
         let file = wav(samples);
@@ -171,26 +171,26 @@ async fn a_repeated_recording_replays_its_transcript_and_another_conflicts() {
             .file("file", "talk.wav", "audio/wav", &file)
     };
     let key = [(KEY, "k")];
-    let first = form(16_800).send_with(&house, path, &key).await;
+    let first = form(16_800).send_with(&harness, path, &key).await;
     assert_eq!(first.status, 200, "{}", first.text());
-    let again = form(16_800).send_with(&house, path, &key).await;
-    assert!(replayed(&again));
-    assert_eq!(again.body, first.body);
-    let other = form(16_801).send_with(&house, path, &key).await;
+    let repeated = form(16_800).send_with(&harness, path, &key).await;
+    assert!(replayed(&repeated));
+    assert_eq!(repeated.body, first.body);
+    let other = form(16_801).send_with(&harness, path, &key).await;
     assert_eq!(
         (other.status.as_u16(), other.code().as_str()),
         (409, "idempotency_conflict")
     );
-    assert_eq!(house.simulator.audio_calls().len(), 1);
-    house.spent().await;
-    house.audit().await;
+    assert_eq!(harness.simulator.audio_calls().len(), 1);
+    harness.spent().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn image_edits_are_fingerprinted_by_content_and_not_by_form() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let path = "/v1/images/edits";
-    let source = crate::generation::edits::picture(&house).await;
+    let source = crate::generation::edits::picture(&harness).await;
     let form = |prompt: &str| {
         Form::default()
             .text("model", "fine-brush")
@@ -198,7 +198,7 @@ async fn image_edits_are_fingerprinted_by_content_and_not_by_form() {
             .file("image", "cat.png", "image/png", &source)
     };
     let key = [(KEY, "k")];
-    let first = form("a hat").send_with(&house, path, &key).await;
+    let first = form("a hat").send_with(&harness, path, &key).await;
     assert_eq!(first.status, 200, "{}", first.text());
     // Every client makes up a new boundary for the same form.
     let mut rewritten = Vec::new();
@@ -216,17 +216,17 @@ async fn image_edits_are_fingerprinted_by_content_and_not_by_form() {
     }
     let kind = "multipart/form-data; boundary=----sent-once-more";
     let headers = [("content-type", kind), (KEY, "k")];
-    let sent = house.send_with(Method::POST, path, Bytes::from(rewritten), &headers);
-    let again = GatewayResponse::read(sent.await).await;
-    assert!(replayed(&again), "{}", again.text());
-    assert_eq!(again.body, first.body);
-    let other = form("a coat").send_with(&house, path, &key).await;
+    let sent = harness.send_with(Method::POST, path, Bytes::from(rewritten), &headers);
+    let repeated = GatewayResponse::read(sent.await).await;
+    assert!(replayed(&repeated), "{}", repeated.text());
+    assert_eq!(repeated.body, first.body);
+    let other = form("a coat").send_with(&harness, path, &key).await;
     assert_eq!(other.status, 409, "{}", other.text());
     assert_eq!(
-        house.simulator.image_calls().len(),
+        harness.simulator.image_calls().len(),
         2,
         "the source, and once"
     );
-    house.spent().await;
-    house.audit().await;
+    harness.spent().await;
+    harness.audit().await;
 }

@@ -10,15 +10,15 @@ use crate::test_gateway::TestGateway;
 use crate::generation::harness::{PICTURE, size_of};
 
 /// The pictures of an answer, fetched by their links without a key.
-async fn fetched(house: &TestGateway, shown: &Value) -> Vec<Vec<u8>> {
+async fn fetched(harness: &TestGateway, shown: &Value) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for entry in shown["data"].as_array().unwrap() {
         let url = entry["url"].as_str().unwrap();
         // The house's public address is not the one it listens on.
         let path = url.split_once("/media/").unwrap().1;
-        let answer = house
+        let answer = harness
             .send_as(
-                (house.address, "no key"),
+                (harness.address, "no key"),
                 Method::GET,
                 &format!("/media/{path}"),
                 bytes::Bytes::new(),
@@ -38,7 +38,7 @@ async fn fetched(house: &TestGateway, shown: &Value) -> Vec<Vec<u8>> {
 // covers: G-1-12, G-2.6-37, G-4-11
 #[tokio::test]
 async fn one_call_answers_with_one_entry_for_each_picture_and_charges_for_each() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let mut sum = 0;
     for (model, vendor) in [
         ("brush", "openai"),
@@ -52,7 +52,7 @@ async fn one_call_answers_with_one_entry_for_each_picture_and_charges_for_each()
                 _ => "1024x1024",
             };
             let more = json!({ "n": count, "size": size });
-            let got = house.draw(model, "a cat on a roof", more).await;
+            let got = harness.draw(model, "a cat on a roof", more).await;
             assert_eq!(got.status.as_u16(), 200, "{model}: {}", got.text());
             let shown = got.json();
             let entries = shown["data"].as_array().unwrap();
@@ -64,22 +64,22 @@ async fn one_call_answers_with_one_entry_for_each_picture_and_charges_for_each()
             let metadata = &shown["metadata"];
             assert_eq!(metadata["success_count"], json!(count.to_string()));
             assert_eq!(metadata["failed_count"], json!("0"));
-            let pictures = fetched(&house, &shown).await;
+            let pictures = fetched(&harness, &shown).await;
             assert!(pictures.iter().all(|one| size_of(one) == (1024, 1024)));
             assert!(pictures.windows(2).all(|two| two[0] != two[1]), "{model}");
             sum += PICTURE * count;
-            assert_eq!(house.spent().await, sum, "{model}");
-            let call = house.simulator.image_calls().pop().unwrap();
+            assert_eq!(harness.spent().await, sum, "{model}");
+            let call = harness.simulator.image_calls().pop().unwrap();
             assert_eq!((call.vendor, i64::from(call.made)), (vendor, count));
         }
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-2.4-07, G-4.3-08, D-7-MON-19
 #[tokio::test]
 async fn pictures_come_inside_the_answer_when_that_is_asked_for() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     for model in [
         "brush",
         "mini-brush",
@@ -88,7 +88,7 @@ async fn pictures_come_inside_the_answer_when_that_is_asked_for() {
         "fine-brush",
     ] {
         let more = json!({ "response_format": "b64_json" });
-        let got = house.draw(model, "a dog", more).await;
+        let got = harness.draw(model, "a dog", more).await;
         assert_eq!(got.status.as_u16(), 200, "{model}: {}", got.text());
         let entry = &got.json()["data"][0];
         assert_eq!(entry["url"], "", "{model}");
@@ -98,19 +98,19 @@ async fn pictures_come_inside_the_answer_when_that_is_asked_for() {
         let (width, height) = size_of(&picture);
         assert!(width >= 256 && height >= 256, "{model}");
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-4.3-14, G-4.3-15
 #[tokio::test]
 async fn an_image_costs_the_same_for_any_prompt_and_logs_one_prompt_token() {
-    let house = TestGateway::studio().await;
-    let short = house.draw("brush", "cat", json!({})).await;
-    let long = house
+    let harness = TestGateway::generation().await;
+    let short = harness.draw("brush", "cat", json!({})).await;
+    let long = harness
         .draw("brush", &"a very long story ".repeat(50), json!({}))
         .await;
     for got in [&short, &long] {
-        let row = house.row(got).await;
+        let row = harness.row(got).await;
         assert_eq!(row["cost_usd"], "0.02", "{row}");
         assert_eq!(row["prompt_tokens"], 1);
         assert_eq!(row["completion_tokens"], 0);
@@ -122,7 +122,7 @@ async fn an_image_costs_the_same_for_any_prompt_and_logs_one_prompt_token() {
 // covers: D-4-52, D-4-53, G-4.3-01, G-4.3-02
 #[tokio::test]
 async fn what_is_missing_or_out_of_bounds_is_refused_before_money_moves() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     for (body, param) in [
         (json!({ "prompt": "x" }), "model"),
         (json!({ "model": "brush" }), "prompt"),
@@ -143,17 +143,17 @@ async fn what_is_missing_or_out_of_bounds_is_refused_before_money_moves() {
             "size",
         ),
     ] {
-        let got = house.post("/v1/images/generations", &body).await;
+        let got = harness.post("/v1/images/generations", &body).await;
         assert_eq!(got.status.as_u16(), 400, "{body}: {}", got.text());
         assert_eq!(got.json()["error"]["param"], param, "{body}");
     }
-    let got = house.draw("voice", "x", json!({})).await;
+    let got = harness.draw("voice", "x", json!({})).await;
     assert_eq!(got.code(), "endpoint_not_supported");
-    assert_eq!(house.spent().await, 0);
-    assert!(house.simulator.image_calls().is_empty());
+    assert_eq!(harness.spent().await, 0);
+    assert!(harness.simulator.image_calls().is_empty());
     // The most that the interface takes, where the record names none: quoted, since no vendor makes it.
     let body = json!({ "model": "many-brush", "prompt": "x", "n": 128 });
-    let quote = house
+    let quote = harness
         .post("/v1/quotes", &json!({ "endpoint": "images", "body": body }))
         .await;
     assert_eq!(quote.json()["price_usd"], "2.56", "{}", quote.text());
@@ -162,46 +162,46 @@ async fn what_is_missing_or_out_of_bounds_is_refused_before_money_moves() {
 // covers: G-4.3-05, G-4.3-06, G-4.3-07, D-2-41
 #[tokio::test]
 async fn a_default_that_moves_the_price_is_sent_and_others_are_omitted() {
-    let house = TestGateway::studio().await;
-    let got = house.draw("fine-brush", "a cat", json!({})).await;
+    let harness = TestGateway::generation().await;
+    let got = harness.draw("fine-brush", "a cat", json!({})).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
-    assert_eq!(house.spent().await, 10_000_000);
-    let call = house.simulator.image_calls().pop().unwrap();
+    assert_eq!(harness.spent().await, 10_000_000);
+    let call = harness.simulator.image_calls().pop().unwrap();
     assert_eq!((call.width, call.height), (1024, 1024));
     assert_eq!(call.quality.as_deref(), Some("low"));
     let more = json!({ "size": "1024x1024", "quality": "high" });
-    house.draw("fine-brush", "a cat", more).await;
-    assert_eq!(house.spent().await, 60_000_000);
-    let call = house.simulator.image_calls().pop().unwrap();
+    harness.draw("fine-brush", "a cat", more).await;
+    assert_eq!(harness.spent().await, 60_000_000);
+    let call = harness.simulator.image_calls().pop().unwrap();
     assert_eq!(call.quality.as_deref(), Some("high"));
     // What no tier names costs what the list says, and the size reaches the model.
     let more = json!({ "size": "1536x1024", "quality": "low" });
-    house.draw("fine-brush", "a cat", more).await;
-    assert_eq!(house.spent().await, 260_000_000);
-    let call = house.simulator.image_calls().pop().unwrap();
+    harness.draw("fine-brush", "a cat", more).await;
+    assert_eq!(harness.spent().await, 260_000_000);
+    let call = harness.simulator.image_calls().pop().unwrap();
     assert_eq!((call.width, call.height), (1536, 1024));
     // Where the price does not depend on it, the vendor's default holds.
-    house
+    harness
         .draw("sea-brush", "a cat", json!({ "size": "4K" }))
         .await;
-    let call = house.simulator.image_calls().pop().unwrap();
+    let call = harness.simulator.image_calls().pop().unwrap();
     assert!(call.width * call.height > 8_000_000, "{call:?}");
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-4.3-12, D-2-76
 #[tokio::test]
 async fn a_picture_to_edit_is_ignored_where_none_is_edited() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let more = json!({ "image": "https://example.com/cat.png" });
-    let got = house.draw("brush", "a cat", more.clone()).await;
+    let got = harness.draw("brush", "a cat", more.clone()).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     let warnings = got.header("trunkline-warnings").unwrap();
     assert!(warnings.contains("image_ignored"), "{warnings}");
     let mut body = json!({ "model": "brush", "prompt": "a cat" });
     body["image"] = more["image"].clone();
     let strict = [("trunkline-strict", "true")];
-    let got = house
+    let got = harness
         .post_with("/v1/images/generations", &body, &strict)
         .await;
     assert_eq!(

@@ -6,9 +6,9 @@ use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav};
 use crate::generation::harness::{CHARACTER, PICTURE};
 
-async fn quoted(house: &TestGateway, endpoint: &str, body: Value) -> Value {
+async fn quoted(harness: &TestGateway, endpoint: &str, body: Value) -> Value {
     let ask = json!({ "endpoint": endpoint, "body": body });
-    let got = house.post("/v1/quotes", &ask).await;
+    let got = harness.post("/v1/quotes", &ask).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     let quote = got.json();
     let lines = quote["lines"].as_array().unwrap().iter();
@@ -26,21 +26,21 @@ fn nanos(usd: &Value) -> i64 {
 
 #[tokio::test]
 async fn a_quote_is_exact_and_locked_for_every_endpoint() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let body = json!({ "model": "brush", "prompt": "a cat", "n": 3 });
-    let quote = quoted(&house, "images/generations", body.clone()).await;
+    let quote = quoted(&harness, "images/generations", body.clone()).await;
     assert_eq!(
         (&quote["exact"], nanos(&quote["price_usd"])),
         (&json!(true), PICTURE * 3)
     );
     assert_eq!(quote["units_billed"], 3);
     let kept = [("trunkline-quote", quote["id"].as_str().unwrap())];
-    let got = house
+    let got = harness
         .post_with("/v1/images/generations", &body, &kept)
         .await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     let other = json!({ "model": "brush", "prompt": "a dog", "n": 3 });
-    let got = house
+    let got = harness
         .post_with("/v1/images/generations", &other, &kept)
         .await;
     assert_eq!(
@@ -48,14 +48,14 @@ async fn a_quote_is_exact_and_locked_for_every_endpoint() {
         (409, "quote_mismatch".to_owned())
     );
     let body = json!({ "model": "voice", "input": "Hello.", "voice": "alloy" });
-    let quote = quoted(&house, "/v1/audio/speech", body.clone()).await;
+    let quote = quoted(&harness, "/v1/audio/speech", body.clone()).await;
     assert_eq!(nanos(&quote["price_usd"]), CHARACTER * 6);
     assert_eq!(quote["defaults"]["response_format"], "mp3");
     let kept = [("trunkline-quote", quote["id"].as_str().unwrap())];
-    let got = house.post_with("/v1/audio/speech", &body, &kept).await;
+    let got = harness.post_with("/v1/audio/speech", &body, &kept).await;
     assert_eq!(got.status.as_u16(), 200);
     let body = json!({ "model": "ears", "language": "en", "file": { "seconds": 3 } });
-    let quote = quoted(&house, "audio/transcriptions", body).await;
+    let quote = quoted(&harness, "audio/transcriptions", body).await;
     assert_eq!(nanos(&quote["price_usd"]), 300_000);
     let line = &quote["lines"][0];
     assert_eq!((&line["units"], &line["tokens"]), (&json!(3), &json!(50)));
@@ -67,49 +67,49 @@ async fn a_quote_is_exact_and_locked_for_every_endpoint() {
             .file("file", "a.wav", "audio/wav", &wav(samples))
     };
     let path = "/v1/audio/transcriptions";
-    let got = form(16_800).send_with(&house, path, &kept).await;
+    let got = form(16_800).send_with(&harness, path, &kept).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
-    let got = form(26_800).send_with(&house, path, &kept).await;
+    let got = form(26_800).send_with(&harness, path, &kept).await;
     assert_eq!(
         got.code(),
         "quote_mismatch",
         "another length has another price"
     );
-    assert_eq!(house.spent().await, PICTURE * 3 + CHARACTER * 6 + 300_000);
-    house.audit().await;
+    assert_eq!(harness.spent().await, PICTURE * 3 + CHARACTER * 6 + 300_000);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn fields_that_do_nothing_are_told_and_refused_in_strict_mode() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     // MiniMax is told no quality.
     let body = json!({ "model": "mini-brush", "prompt": "a cat", "quality": "high" });
-    let quote = quoted(&house, "images", body.clone()).await;
+    let quote = quoted(&harness, "images", body.clone()).await;
     let fields = quote["fields"].as_array().unwrap();
     let quality = fields
         .iter()
         .find(|field| field["field"] == "quality")
         .unwrap();
     assert_eq!(quality["fate"], "ignored", "{quality}");
-    let got = house.post("/v1/images/generations", &body).await;
+    let got = harness.post("/v1/images/generations", &body).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     assert!(got.header("trunkline-warnings").is_some());
-    let spent = house.spent().await;
+    let spent = harness.spent().await;
     let strict = [("trunkline-strict", "true")];
-    let got = house
+    let got = harness
         .post_with("/v1/images/generations", &body, &strict)
         .await;
     assert_eq!(got.status.as_u16(), 400, "{}", got.text());
     assert_eq!(got.json()["error"]["param"], "quality");
-    assert_eq!(house.spent().await, spent);
+    assert_eq!(harness.spent().await, spent);
 }
 
 #[tokio::test]
 async fn a_callers_own_limit_holds_on_every_endpoint() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let limit = [("trunkline-max-cost-usd", "0.0000001")];
     let body = json!({ "model": "brush", "prompt": "a cat" });
-    let got = house
+    let got = harness
         .post_with("/v1/images/generations", &body, &limit)
         .await;
     assert_eq!(
@@ -117,14 +117,14 @@ async fn a_callers_own_limit_holds_on_every_endpoint() {
         (402, "max_cost_exceeded".to_owned())
     );
     let body = json!({ "model": "voice", "input": "Hello.", "voice": "alloy" });
-    let got = house.post_with("/v1/audio/speech", &body, &limit).await;
+    let got = harness.post_with("/v1/audio/speech", &body, &limit).await;
     assert_eq!(got.code(), "max_cost_exceeded");
     let form = Form::default()
         .text("model", "ears")
         .file("file", "a.wav", "audio/wav", &wav(9));
     let got = form
-        .send_with(&house, "/v1/audio/transcriptions", &limit)
+        .send_with(&harness, "/v1/audio/transcriptions", &limit)
         .await;
     assert_eq!(got.code(), "max_cost_exceeded");
-    assert_eq!(house.spent().await, 0);
+    assert_eq!(harness.spent().await, 0);
 }

@@ -10,7 +10,7 @@ use crate::generation::harness::CHARACTER;
 // covers: G-1-13, G-1-16, G-2.6-38, G-4-14
 #[tokio::test]
 async fn the_body_is_the_audio_and_its_type_follows_the_format() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let text = "Good morning, everybody.";
     let mut spent = 0;
     for (model, format, kind) in [
@@ -27,7 +27,7 @@ async fn the_body_is_the_audio_and_its_type_follows_the_format() {
         ("wen-voice", "wav", "audio/wav"),
         ("wen-voice", "pcm", "audio/pcm"),
     ] {
-        let got = house
+        let got = harness
             .say(model, text, json!({ "response_format": format }))
             .await;
         let what = format!("{model} {format}");
@@ -43,8 +43,8 @@ async fn the_body_is_the_audio_and_its_type_follows_the_format() {
         };
         assert!(got.body.starts_with(magic), "{what}: {:?}", &got.body[..8]);
         spent += CHARACTER * 24;
-        assert_eq!(house.spent().await, spent, "{what}");
-        let row = house.row(&got).await;
+        assert_eq!(harness.spent().await, spent, "{what}");
+        let row = harness.row(&got).await;
         assert_eq!(row["prompt_tokens"], 24, "{what}");
         // A thousand a minute, rounded up; whole frames and a rate may add a little.
         let millis = speech_millis(text, 1_000_000);
@@ -56,20 +56,20 @@ async fn the_body_is_the_audio_and_its_type_follows_the_format() {
         );
         assert_eq!(row["units"], json!({ "input": 24 }), "{what}");
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-4.4-03, G-4.4-04
 #[tokio::test]
 async fn each_character_is_one_billed_token_punctuation_and_spaces_too() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let mut spent = 0;
     for (text, count) in [("a, b", 4), ("0123456789", 10), ("🙂é你", 3)] {
-        let got = house.say("voice", text, json!({})).await;
+        let got = harness.say("voice", text, json!({})).await;
         assert_eq!(got.status.as_u16(), 200);
         spent += CHARACTER * count;
-        assert_eq!(house.spent().await, spent, "{text}");
-        assert_eq!(house.row(&got).await["prompt_tokens"], json!(count));
+        assert_eq!(harness.spent().await, spent, "{text}");
+        assert_eq!(harness.row(&got).await["prompt_tokens"], json!(count));
     }
 }
 
@@ -77,7 +77,7 @@ async fn each_character_is_one_billed_token_punctuation_and_spaces_too() {
 // covers: D-7-MON-16
 #[tokio::test]
 async fn what_a_voice_does_not_take_is_refused_before_money_moves() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let whole = json!({ "model": "voice", "input": "x", "voice": "alloy" });
     let without = |name: &str| {
         let mut body = whole.clone();
@@ -102,30 +102,30 @@ async fn what_a_voice_does_not_take_is_refused_before_money_moves() {
         (with("stream_format", json!("sse")), "stream_format"),
         (long, "input"),
     ] {
-        let got = house.post("/v1/audio/speech", &body).await;
+        let got = harness.post("/v1/audio/speech", &body).await;
         assert_eq!(got.status.as_u16(), 400, "{body}: {}", got.text());
         assert_eq!(got.json()["error"]["param"], param, "{body}");
     }
-    assert_eq!(house.spent().await, 0);
-    assert!(house.simulator.audio_calls().is_empty());
-    let got = house.say("short-voice", &"x".repeat(1000), json!({})).await;
+    assert_eq!(harness.spent().await, 0);
+    assert!(harness.simulator.audio_calls().is_empty());
+    let got = harness.say("short-voice", &"x".repeat(1000), json!({})).await;
     assert_eq!(got.status.as_u16(), 200);
-    let got = house.say("voice", &"x".repeat(1001), json!({})).await;
+    let got = harness.say("voice", &"x".repeat(1001), json!({})).await;
     assert_eq!(got.status.as_u16(), 200, "another model has another limit");
 }
 
 // covers: D-7-MON-18, G-4.4-10, G-4.4-11
 #[tokio::test]
 async fn a_missing_format_is_the_records_and_speed_reaches_the_vendor() {
-    let house = TestGateway::studio().await;
-    let got = house.say("short-voice", "Good morning.", json!({})).await;
+    let harness = TestGateway::generation().await;
+    let got = harness.say("short-voice", "Good morning.", json!({})).await;
     assert_eq!(got.header("content-type").unwrap(), "audio/wav");
-    let call = house.simulator.audio_calls().pop().unwrap();
+    let call = harness.simulator.audio_calls().pop().unwrap();
     assert_eq!(call.format, Some("wav"));
     let slow = call.millis;
     let more = json!({ "speed": 2.0, "instructions": "softly" });
-    let got = house.say("short-voice", "Good morning.", more).await;
+    let got = harness.say("short-voice", "Good morning.", more).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
-    let call = house.simulator.audio_calls().pop().unwrap();
+    let call = harness.simulator.audio_calls().pop().unwrap();
     assert_eq!(call.millis * 2, slow);
 }

@@ -26,7 +26,7 @@ fn form(model: &str, file: &[u8]) -> Form {
 // covers: G-1-14, G-1-17, G-2.6-39, G-4-15, G-5-03
 #[tokio::test]
 async fn a_transcript_is_billed_by_whole_seconds_of_the_recording() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let mut spent = 0;
     for (model, samples, seconds) in [
         ("ears", 8_000_u32, 1_i64),
@@ -40,7 +40,7 @@ async fn a_transcript_is_billed_by_whole_seconds_of_the_recording() {
         ("wen-file-ears", 16_800, 3),
     ] {
         let file = wav(samples);
-        let got = form(model, &file).send(&house, PATH).await;
+        let got = form(model, &file).send(&harness, PATH).await;
         let what = format!("{model} {samples}");
         assert_eq!(got.status.as_u16(), 200, "{what}: {}", got.text());
         let shown = got.json();
@@ -50,46 +50,46 @@ async fn a_transcript_is_billed_by_whole_seconds_of_the_recording() {
             "{what}"
         );
         spent += SECOND * seconds;
-        assert_eq!(house.spent().await, spent, "{what}");
-        let row = house.row(&got).await;
+        assert_eq!(harness.spent().await, spent, "{what}");
+        let row = harness.row(&got).await;
         let tokens = (seconds * 1000 + 59) / 60;
         assert_eq!(row["prompt_tokens"], json!(tokens), "{what}");
         assert_eq!(row["completion_tokens"], 0, "{what}");
         assert_eq!(row["units"], json!({ "audio_input": seconds }), "{what}");
-        let heard = house.simulator.audio_calls().pop().unwrap();
-        assert_eq!(heard.bytes, u64::try_from(file.len()).unwrap(), "{what}");
+        let received = harness.simulator.audio_calls().pop().unwrap();
+        assert_eq!(received.bytes, u64::try_from(file.len()).unwrap(), "{what}");
     }
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-2.5-03, G-2.5-04, D-7-MON-12
 // covers: G-4-16, G-5-03
 #[tokio::test]
 async fn a_translation_answers_english_in_the_same_shape() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let file = wav(9_000);
     let got = form("ears", &file)
-        .send(&house, "/v1/audio/translations")
+        .send(&harness, "/v1/audio/translations")
         .await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     assert_eq!(
         got.json()["text"].as_str().unwrap(),
         translation(&Sha256::digest(&file).into())
     );
-    assert_eq!(house.row(&got).await["endpoint"], "translations");
-    assert_eq!(house.spent().await, SECOND * 2);
+    assert_eq!(harness.row(&got).await["endpoint"], "translations");
+    assert_eq!(harness.spent().await, SECOND * 2);
     // Who cannot translate is not asked, and nothing is charged.
     let got = form("glm-ears", &file)
-        .send(&house, "/v1/audio/translations")
+        .send(&harness, "/v1/audio/translations")
         .await;
     assert_eq!(got.status.as_u16(), 400, "{}", got.text());
-    assert_eq!(house.spent().await, SECOND * 2);
-    house.audit().await;
+    assert_eq!(harness.spent().await, SECOND * 2);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn each_form_of_an_answer_is_what_its_name_says() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let file = wav(20_000);
     for (model, format, kind, word) in [
         ("ears", "json", "application/json", "\"text\""),
@@ -107,7 +107,7 @@ async fn each_form_of_an_answer_is_what_its_name_says() {
         ("glm-ears", "text", "text/plain", ""),
     ] {
         let got = form(model, &file).text("response_format", format);
-        let got = got.send(&house, PATH).await;
+        let got = got.send(&harness, PATH).await;
         let what = format!("{model} {format}: {}", got.text());
         assert_eq!(got.status.as_u16(), 200, "{what}");
         assert!(
@@ -118,56 +118,56 @@ async fn each_form_of_an_answer_is_what_its_name_says() {
     }
     // No times, no subtitles.
     let got = form("glm-ears", &file).text("response_format", "srt");
-    let got = got.send(&house, PATH).await;
+    let got = got.send(&harness, PATH).await;
     assert_eq!(got.status.as_u16(), 400, "{}", got.text());
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: G-4.5-01, G-4.5-02, G-4.5-03
 #[tokio::test]
 async fn a_form_needs_its_model_and_its_file() {
-    let house = TestGateway::studio().await;
+    let harness = TestGateway::generation().await;
     let got = Form::default().file("file", "a.wav", "audio/wav", &wav(9));
-    let got = got.send(&house, PATH).await;
+    let got = got.send(&harness, PATH).await;
     assert_eq!(
         (got.status.as_u16(), got.json()["error"]["param"].clone()),
         (400, json!("model"))
     );
     let got = Form::default()
         .text("model", "ears")
-        .send(&house, PATH)
+        .send(&harness, PATH)
         .await;
     assert_eq!(
         (got.status.as_u16(), got.json()["error"]["param"].clone()),
         (400, json!("file"))
     );
-    let got = house.post(PATH, &json!({ "model": "ears" })).await;
+    let got = harness.post(PATH, &json!({ "model": "ears" })).await;
     assert_eq!(got.status.as_u16(), 415);
     let got = form("ears", b"this is no audio at all")
-        .send(&house, PATH)
+        .send(&harness, PATH)
         .await;
     assert_eq!(
         (got.status.as_u16(), got.code()),
         (400, "audio_unreadable".to_owned())
     );
-    assert_eq!(house.spent().await, 0);
-    assert!(house.simulator.audio_calls().is_empty());
+    assert_eq!(harness.spent().await, 0);
+    assert!(harness.simulator.audio_calls().is_empty());
 }
 
 // covers: G-4.5-10, G-4.5-11, G-4.5-12, G-4.5-13
 #[tokio::test]
 async fn a_streaming_transcriber_takes_wav_and_ogg_and_answers_in_one_piece() {
-    let house = TestGateway::studio().await;
-    let got = form("ears-realtime", &wav(8_000)).send(&house, PATH).await;
+    let harness = TestGateway::generation().await;
+    let got = form("ears-realtime", &wav(8_000)).send(&harness, PATH).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     assert_eq!(got.header("content-type").unwrap(), "application/json");
     assert!(got.json()["text"].is_string());
     // Speech of a simulator is a file like any other.
     let spoken = |format: &'static str| {
-        let house = &house;
+        let harness = &harness;
         async move {
             let more = json!({ "response_format": format });
-            house.say("voice", "Good morning.", more).await.body
+            harness.say("voice", "Good morning.", more).await.body
         }
     };
     let ogg = Form::default().text("model", "ears-realtime").file(
@@ -176,8 +176,8 @@ async fn a_streaming_transcriber_takes_wav_and_ogg_and_answers_in_one_piece() {
         "audio/ogg",
         &spoken("opus").await,
     );
-    assert_eq!(ogg.send(&house, PATH).await.status.as_u16(), 200);
-    let before = house.spent().await;
+    assert_eq!(ogg.send(&harness, PATH).await.status.as_u16(), 200);
+    let before = harness.spent().await;
     // By what it is, not by what it is called.
     for (name, bytes) in [
         ("a.mp3", spoken("mp3").await.to_vec()),
@@ -185,36 +185,36 @@ async fn a_streaming_transcriber_takes_wav_and_ogg_and_answers_in_one_piece() {
         ("a.wav", wav_of(8_000, 8)),
         ("a.flac", spoken("flac").await.to_vec()),
     ] {
-        let paid = house.spent().await;
+        let paid = harness.spent().await;
         let refused =
             Form::default()
                 .text("model", "ears-realtime")
                 .file("file", name, "audio/wav", &bytes);
-        let got = refused.send(&house, PATH).await;
+        let got = refused.send(&harness, PATH).await;
         assert_eq!(got.status.as_u16(), 400, "{name}: {}", got.text());
         assert_eq!(got.json()["error"]["param"], "file", "{name}");
-        assert_eq!(house.spent().await, paid);
+        assert_eq!(harness.spent().await, paid);
     }
-    assert!(house.spent().await >= before);
-    house.audit().await;
+    assert!(harness.spent().await >= before);
+    harness.audit().await;
 }
 
 // covers: G-8-15, G-8-16, G-8-17, G-8-20, D-7-MON-20
 #[tokio::test]
 async fn length_and_size_of_a_recording_are_limits_of_its_model() {
-    let house = TestGateway::studio().await;
-    let fits = form("short-ears", &wav(240_000)).send(&house, PATH).await;
+    let harness = TestGateway::generation().await;
+    let fits = form("short-ears", &wav(240_000)).send(&harness, PATH).await;
     assert_eq!(fits.status.as_u16(), 200, "{}", fits.text());
-    let got = form("short-ears", &wav(240_001)).send(&house, PATH).await;
+    let got = form("short-ears", &wav(240_001)).send(&harness, PATH).await;
     assert_eq!(
         (got.status.as_u16(), got.json()["error"]["param"].clone()),
         (400, json!("file"))
     );
-    let got = form("ears", &wav(240_001)).send(&house, PATH).await;
+    let got = form("ears", &wav(240_001)).send(&harness, PATH).await;
     assert_eq!(got.status.as_u16(), 200, "another model has no such limit");
-    let five_minutes = form("long-ears", &wav(2_400_000)).send(&house, PATH).await;
+    let five_minutes = form("long-ears", &wav(2_400_000)).send(&harness, PATH).await;
     assert_eq!(five_minutes.status.as_u16(), 200);
-    let got = form("long-ears", &wav(2_400_001)).send(&house, PATH).await;
+    let got = form("long-ears", &wav(2_400_001)).send(&harness, PATH).await;
     assert_eq!(got.status.as_u16(), 400);
     // The file part alone counts: a chunk of a wav that holds no sound fills it up.
     let mut large = wav(8_000);
@@ -222,15 +222,15 @@ async fn length_and_size_of_a_recording_are_limits_of_its_model() {
     large.extend_from_slice(b"junk");
     large.extend_from_slice(&u32::try_from(room).unwrap().to_le_bytes());
     large.resize(25_000_000, 0);
-    let got = form("short-ears", &large).send(&house, PATH).await;
+    let got = form("short-ears", &large).send(&harness, PATH).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     large.push(0);
-    let paid = house.spent().await;
-    let got = form("short-ears", &large).send(&house, PATH).await;
+    let paid = harness.spent().await;
+    let got = form("short-ears", &large).send(&harness, PATH).await;
     assert_eq!(got.json()["error"]["param"], "file", "{}", got.text());
     assert!(matches!(got.status.as_u16(), 400 | 413));
-    assert_eq!(house.spent().await, paid);
-    house.audit().await;
+    assert_eq!(harness.spent().await, paid);
+    harness.audit().await;
 }
 
 // covers: D-5-09, D-7-MON-22
@@ -241,7 +241,7 @@ async fn the_time_of_a_call_begins_when_its_upload_has_been_read() {
         whole_wait: Duration::from_secs(2),
         ..Settings::default()
     };
-    let house = TestGateway::studio_with(settings).await;
+    let harness = TestGateway::generation_with(settings).await;
     // Longer on its way than a call may take.
     let body = form("ears", &wav(8_000)).bytes();
     let left = u64::try_from(body.len()).unwrap();
@@ -257,15 +257,15 @@ async fn the_time_of_a_call_begins_when_its_upload_has_been_read() {
         drop(sender);
     };
     let began = std::time::Instant::now();
-    let call = house.upload(PATH, Payload::Pieces { pieces, left });
+    let call = harness.upload(PATH, Payload::Pieces { pieces, left });
     let (got, ()) = tokio::join!(call, sending);
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     assert!(began.elapsed() > Duration::from_millis(2_500));
     // And it ends when it must.
     let prompt = "[[fault:hang_before_headers]]";
     let got = form("ears", &wav(8_000)).text("prompt", prompt);
-    let got = got.send(&house, PATH).await;
+    let got = got.send(&harness, PATH).await;
     assert_eq!(got.status.as_u16(), 504, "{}", got.text());
-    assert_eq!(house.spent().await, SECOND);
-    house.audit().await;
+    assert_eq!(harness.spent().await, SECOND);
+    harness.audit().await;
 }

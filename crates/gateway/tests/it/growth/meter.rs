@@ -36,7 +36,7 @@ impl Sub for Sums {
 
 /// Reads the sums. Backends tell theirs a second late, so whoever asks has waited.
 pub(crate) async fn read(db: &Db) -> Sums {
-    let told = db
+    let reported = db
         .ask(
             "SELECT concat_ws(' ',
                  (SELECT sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read
@@ -47,12 +47,12 @@ pub(crate) async fn read(db: &Db) -> Sums {
                  (SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'))",
         )
         .await;
-    let told: Vec<f64> = told[0]
+    let reported: Vec<f64> = reported[0]
         .split(' ')
         .map(|text| text.parse().unwrap())
         .collect();
-    let [buffers, statements, child] = told.as_slice() else {
-        panic!("{told:?}");
+    let [buffers, statements, child] = reported.as_slice() else {
+        panic!("{reported:?}");
     };
     let [postmaster, _, _] = stat(&child.to_string()).unwrap();
     Sums {

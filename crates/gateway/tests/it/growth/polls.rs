@@ -62,7 +62,7 @@ struct Cost {
 }
 
 /// A house whose tasks are asked for so often that all of them together make the load.
-async fn house(tasks: u64, load: Load) -> TestGateway {
+async fn harness(tasks: u64, load: Load) -> TestGateway {
     let pause = Duration::from_millis(tasks * 1_000 / load.per_second);
     let settings = Settings {
         video: VideoSettings {
@@ -73,25 +73,25 @@ async fn house(tasks: u64, load: Load) -> TestGateway {
         },
         ..Settings::default()
     };
-    let house = TestGateway::with(settings, 1_000_000_000_000, 0).await;
-    house.sell(CATALOG).await;
-    let base = format!("http://{}/api/v1", house.simulator.address());
-    let wishes = ChannelOptions {
+    let harness = TestGateway::with(settings, 1_000_000_000_000, 0).await;
+    harness.sell(CATALOG).await;
+    let base = format!("http://{}/api/v1", harness.simulator.address());
+    let options = ChannelOptions {
         provider: Some("dashscope_native"),
         ..ChannelOptions::default()
     };
-    house
-        .channel_with("films", &base, &[(MODEL, MODEL)], wishes)
+    harness
+        .channel_with("films", &base, &[(MODEL, MODEL)], options)
         .await;
-    house
+    harness
 }
 
 /// One real task whose job never ends, and as many copies of its row as are asked for, due one after
 /// the other.
-async fn fill(house: &TestGateway, tasks: u64, load: Load) {
+async fn fill(harness: &TestGateway, tasks: u64, load: Load) {
     let body =
         json!({ "model": MODEL, "prompt": "a cat [[job:wait_ms:0]][[job:stuck]]" }).to_string();
-    let made = house
+    let made = harness
         .send(Method::POST, "/v1/videos", Bytes::from(body))
         .await;
     let made = GatewayResponse::read(made).await;
@@ -118,10 +118,10 @@ async fn fill(house: &TestGateway, tasks: u64, load: Load) {
         "VACUUM ANALYZE app.video_task",
         "VACUUM ANALYZE app.video_schedule",
     ] {
-        house.db.ask(statement).await;
+        harness.db.ask(statement).await;
     }
     let written = "SELECT count(*)::text FROM app.video_schedule";
-    assert_eq!(house.db.ask(written).await, [tasks.to_string()]);
+    assert_eq!(harness.db.ask(written).await, [tasks.to_string()]);
 }
 
 /// What a worker does, until it is told to stop.
@@ -138,8 +138,8 @@ async fn work(gateway: &Arc<Services>, stop: &Cell<bool>) {
 }
 
 /// Questions that the vendor was asked.
-fn asked(house: &TestGateway) -> f64 {
-    let jobs = house.simulator.video_jobs();
+fn asked(harness: &TestGateway) -> f64 {
+    let jobs = harness.simulator.video_jobs();
     let [job] = jobs.as_slice() else {
         panic!("{} jobs", jobs.len());
     };
@@ -148,7 +148,7 @@ fn asked(house: &TestGateway) -> f64 {
 
 /// How late tasks are taken, in milliseconds. A trigger writes it down: it costs, so it is not there
 /// while costs are measured.
-async fn lag(house: &TestGateway, load: Load) -> [f64; 2] {
+async fn lag(harness: &TestGateway, load: Load) -> [f64; 2] {
     for statement in [
         "CREATE TABLE public.lag (millis float8 NOT NULL)",
         "CREATE FUNCTION public.note_lag() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $note$ BEGIN
@@ -158,35 +158,35 @@ async fn lag(house: &TestGateway, load: Load) -> [f64; 2] {
         "CREATE TRIGGER note_lag AFTER UPDATE ON app.video_schedule
              FOR EACH ROW WHEN (NEW.tries > OLD.tries) EXECUTE FUNCTION public.note_lag()",
     ] {
-        house.db.ask(statement).await;
+        harness.db.ask(statement).await;
     }
     // Everybody stood still while the trigger was made; that is not what is to be seen.
     sleep(SETTLED).await;
-    house.db.ask("DELETE FROM public.lag").await;
+    harness.db.ask("DELETE FROM public.lag").await;
     sleep(load.window).await;
     let part = async |part: &str| -> f64 {
         let query = format!(
             "SELECT (percentile_cont({part}) WITHIN GROUP (ORDER BY millis))::text FROM public.lag"
         );
-        house.db.ask(&query).await[0].parse().unwrap()
+        harness.db.ask(&query).await[0].parse().unwrap()
     };
     [part("0.5").await, part("0.99").await]
 }
 
 async fn measured(tasks: u64, load: Load) -> Cost {
-    let house = house(tasks, load).await;
-    fill(&house, tasks, load).await;
+    let harness = harness(tasks, load).await;
+    fill(&harness, tasks, load).await;
     let stop = Cell::new(false);
     // Sums are read while the work goes on: backends tell theirs about a second late, at both ends.
     let watched = async {
         sleep(load.warm).await;
-        let (before, asked_before) = (meter::read(&house.db).await, asked(&house));
+        let (before, asked_before) = (meter::read(&harness.db).await, asked(&harness));
         let began = Instant::now();
         sleep(load.window).await;
-        let used: Sums = meter::read(&house.db).await - before;
-        let polls = asked(&house) - asked_before;
+        let used: Sums = meter::read(&harness.db).await - before;
+        let polls = asked(&harness) - asked_before;
         let took = began.elapsed().as_secs_f64();
-        let [lag_median_millis, lag_p99_millis] = lag(&house, load).await;
+        let [lag_median_millis, lag_p99_millis] = lag(&harness, load).await;
         stop.set(true);
         Cost {
             tasks,
@@ -199,7 +199,7 @@ async fn measured(tasks: u64, load: Load) -> Cost {
             lag_p99_millis,
         }
     };
-    let (cost, ()) = tokio::join!(watched, work(&house.gateway, &stop));
+    let (cost, ()) = tokio::join!(watched, work(&harness.gateway, &stop));
     cost
 }
 

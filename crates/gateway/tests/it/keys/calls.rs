@@ -10,28 +10,28 @@ use crate::test_gateway::{GatewayResponse, TestGateway, ask};
 
 /// A request of a method and path with this key, and perhaps a body.
 pub(crate) async fn call(
-    house: &TestGateway,
+    harness: &TestGateway,
     key: &str,
     (method, path): (Method, &str),
     body: Option<Value>,
 ) -> GatewayResponse {
-    call_at(house, (house.address, key), (method, path), body).await
+    call_at(harness, (harness.address, key), (method, path), body).await
 }
 
 pub(crate) async fn call_at(
-    house: &TestGateway,
+    harness: &TestGateway,
     at: (SocketAddr, &str),
     (method, path): (Method, &str),
     body: Option<Value>,
 ) -> GatewayResponse {
     let bytes = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
-    GatewayResponse::read(house.send_as(at, method, path, bytes, &[]).await).await
+    GatewayResponse::read(harness.send_as(at, method, path, bytes, &[]).await).await
 }
 
 /// What a short call is answered: its status and the word for why.
-pub(crate) async fn chat(house: &TestGateway, key: &str) -> (u16, String) {
+pub(crate) async fn chat(harness: &TestGateway, key: &str) -> (u16, String) {
     let to = (Method::POST, "/v1/chat/completions");
-    is(&call(house, key, to, Some(ask("Hello [[tokens:2]]"))).await)
+    is(&call(harness, key, to, Some(ask("Hello [[tokens:2]]"))).await)
 }
 
 /// The status, and the code of an error.
@@ -53,9 +53,9 @@ pub(crate) fn no(status: u16, code: &str) -> (u16, String) {
 }
 
 /// A key below another one: its secret and its number.
-pub(crate) async fn below(house: &TestGateway, key: &str, mut wish: Value) -> (String, i64) {
-    wish["name"] = json!("below");
-    let got = call(house, key, (Method::POST, "/v1/keys"), Some(wish)).await;
+pub(crate) async fn below(harness: &TestGateway, key: &str, mut case: Value) -> (String, i64) {
+    case["name"] = json!("below");
+    let got = call(harness, key, (Method::POST, "/v1/keys"), Some(case)).await;
     assert_eq!(got.status, 201, "{}", got.text());
     let made = got.json();
     let secret = made["key"].as_str().unwrap().to_owned();
@@ -63,7 +63,7 @@ pub(crate) async fn below(house: &TestGateway, key: &str, mut wish: Value) -> (S
 }
 
 /// The number of a key, as it shows itself.
-pub(crate) async fn own_id(house: &TestGateway, key: &str) -> i64 {
-    let got = call(house, key, (Method::GET, "/v1/key"), None).await;
+pub(crate) async fn own_id(harness: &TestGateway, key: &str) -> i64 {
+    let got = call(harness, key, (Method::GET, "/v1/key"), None).await;
     got.json()["id"].as_i64().unwrap()
 }

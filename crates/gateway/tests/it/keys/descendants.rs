@@ -11,8 +11,8 @@ const KEYS: (Method, &str) = (Method::POST, "/v1/keys");
 
 #[tokio::test]
 async fn a_key_makes_a_narrower_one_with_a_cap_and_an_end_by_one_call() {
-    let house = TestGateway::new().await;
-    let wish = json!({
+    let harness = TestGateway::new().await;
+    let case = json!({
         "name": "agent",
         "models": ["sim-fast"],
         "endpoints": ["chat"],
@@ -21,22 +21,22 @@ async fn a_key_makes_a_narrower_one_with_a_cap_and_an_end_by_one_call() {
         "cap_usd": "0.000001",
         "expires_in_seconds": 3_600,
     });
-    let got = call(&house, &house.key, KEYS, Some(wish)).await;
+    let got = call(&harness, &harness.key, KEYS, Some(case)).await;
     assert_eq!(got.status, 201, "{}", got.text());
     let made = got.json();
     let secret = made["key"].as_str().unwrap();
     assert!(secret.starts_with("sk-tl-"));
-    assert_eq!(made["parent"], own_id(&house, &house.key).await);
+    assert_eq!(made["parent"], own_id(&harness, &harness.key).await);
     assert_eq!(made["cap_usd"], "0.000001");
     assert_eq!(made["models"], json!(["sim-fast"]));
     assert!(made["hint"].as_str().unwrap().ends_with(&secret[53..]));
     assert_eq!(
-        chat(&house, secret).await,
+        chat(&harness, secret).await,
         no(402, "budget_exceeded"),
         "at once, and capped"
     );
     let one = format!("/v1/keys/{}", made["id"]);
-    let shown = call(&house, &house.key, (Method::GET, &one), None).await;
+    let shown = call(&harness, &harness.key, (Method::GET, &one), None).await;
     assert_eq!(
         shown.json()["budgets"][0]["limit_usd"],
         "0.000001",
@@ -47,28 +47,28 @@ async fn a_key_makes_a_narrower_one_with_a_cap_and_an_end_by_one_call() {
         !shown.text().contains(&secret[8..51]),
         "the secret is shown once"
     );
-    let listed = call(&house, &house.key, (Method::GET, "/v1/keys?limit=1"), None).await;
+    let listed = call(&harness, &harness.key, (Method::GET, "/v1/keys?limit=1"), None).await;
     assert_eq!(
         listed.json()["data"][0]["id"],
         made["id"],
         "{}",
         listed.text()
     );
-    let (free, _) = below(&house, &house.key, json!({ "cap_usd": 5 })).await;
-    assert_eq!(chat(&house, &free).await, fine());
-    house.audit().await;
+    let (free, _) = below(&harness, &harness.key, json!({ "cap_usd": 5 })).await;
+    assert_eq!(chat(&harness, &free).await, fine());
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn what_is_unknown_wider_or_not_a_word_is_refused_and_named() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let narrow = PolicyFields {
         models: Some(vec!["sim-fast".to_owned()]),
         requests_per_minute: Some(10),
         ..PolicyFields::default()
     };
-    let parent = house.make_key(narrow).await;
-    for (field, value, said) in [
+    let parent = harness.make_key(narrow).await;
+    for (field, value, reply) in [
         ("modles", json!(["sim-fast"]), "unknown field `modles`"),
         (
             "models",
@@ -91,30 +91,30 @@ async fn what_is_unknown_wider_or_not_a_word_is_refused_and_named() {
         ("expires_at", json!(1), "must be in the future"),
         ("addresses", json!(["everywhere"]), "not a network"),
     ] {
-        let mut wish = json!({ "name": "n" });
-        wish[field] = value;
-        let got = call(&house, &parent, KEYS, Some(wish)).await;
+        let mut case = json!({ "name": "n" });
+        case[field] = value;
+        let got = call(&harness, &parent, KEYS, Some(case)).await;
         assert_eq!(is(&got), no(400, "invalid_request"), "{field}");
-        assert!(got.text().contains(said), "{field}: {}", got.text());
+        assert!(got.text().contains(reply), "{field}: {}", got.text());
     }
-    let list = call(&house, &parent, (Method::GET, "/v1/keys"), None).await;
+    let list = call(&harness, &parent, (Method::GET, "/v1/keys"), None).await;
     assert_eq!(list.json()["data"], json!([]), "nothing was made");
 }
 
 #[tokio::test]
 async fn a_key_sees_itself_and_what_is_below_it_and_every_other_is_unknown() {
-    let house = TestGateway::new().await;
-    let other = house.make_key(PolicyFields::default()).await;
-    let foreign = house.make_account_key().await;
-    let (child, child_id) = below(&house, &house.key, json!({})).await;
-    let (_, sibling) = below(&house, &other, json!({})).await;
-    let unknown = call(&house, &house.key, (Method::GET, "/v1/keys/999999"), None).await;
+    let harness = TestGateway::new().await;
+    let other = harness.make_key(PolicyFields::default()).await;
+    let foreign = harness.make_account_key().await;
+    let (child, child_id) = below(&harness, &harness.key, json!({})).await;
+    let (_, sibling) = below(&harness, &other, json!({})).await;
+    let unknown = call(&harness, &harness.key, (Method::GET, "/v1/keys/999999"), None).await;
     assert_eq!(is(&unknown), no(404, "not_found"));
     let text = |got: &crate::test_gateway::GatewayResponse| got.json()["error"]["message"].clone();
     let ids = [
         sibling,
-        own_id(&house, &other).await,
-        own_id(&house, &foreign).await,
+        own_id(&harness, &other).await,
+        own_id(&harness, &foreign).await,
     ];
     for id in ids {
         for (method, rest) in [
@@ -126,45 +126,45 @@ async fn a_key_sees_itself_and_what_is_below_it_and_every_other_is_unknown() {
             (Method::POST, "/enable"),
         ] {
             let path = format!("/v1/keys/{id}{rest}");
-            let got = call(&house, &house.key, (method.clone(), &path), None).await;
+            let got = call(&harness, &harness.key, (method.clone(), &path), None).await;
             assert_eq!(is(&got), no(404, "not_found"), "{method} {path}");
             assert_eq!(text(&got), text(&unknown));
         }
     }
     // Its parent is above it, and as unknown; itself it may show, not change.
-    let parent = own_id(&house, &house.key).await;
+    let parent = own_id(&harness, &harness.key).await;
     let path = format!("/v1/keys/{parent}");
     assert_eq!(
-        is(&call(&house, &child, (Method::DELETE, &path), None).await).0,
+        is(&call(&harness, &child, (Method::DELETE, &path), None).await).0,
         404
     );
     let path = format!("/v1/keys/{child_id}");
     assert_eq!(
-        is(&call(&house, &child, (Method::GET, &path), None).await),
+        is(&call(&harness, &child, (Method::GET, &path), None).await),
         fine()
     );
     let rename = Some(json!({ "name": "mine" }));
-    let got = call(&house, &child, (Method::PATCH, &path), rename).await;
+    let got = call(&harness, &child, (Method::PATCH, &path), rename).await;
     assert_eq!(is(&got), no(403, "endpoint_not_allowed"));
 }
 
 #[tokio::test]
 async fn keys_stand_eight_deep_and_a_key_without_the_word_makes_none() {
-    let house = TestGateway::new().await;
-    let mut key = house.make_key(PolicyFields::default()).await;
+    let harness = TestGateway::new().await;
+    let mut key = harness.make_key(PolicyFields::default()).await;
     for _ in 0..7 {
-        key = below(&house, &key, json!({})).await.0;
+        key = below(&harness, &key, json!({})).await.0;
     }
-    assert_eq!(chat(&house, &key).await, fine());
-    let got = call(&house, &key, KEYS, Some(json!({ "name": "ninth" }))).await;
+    assert_eq!(chat(&harness, &key).await, fine());
+    let got = call(&harness, &key, KEYS, Some(json!({ "name": "ninth" }))).await;
     assert_eq!(is(&got), no(400, "invalid_request"));
     assert!(got.text().contains("8 deep"), "{}", got.text());
-    let (only_chat, _) = below(&house, &house.key, json!({ "endpoints": ["chat"] })).await;
-    let got = call(&house, &only_chat, KEYS, Some(json!({ "name": "x" }))).await;
+    let (only_chat, _) = below(&harness, &harness.key, json!({ "endpoints": ["chat"] })).await;
+    let got = call(&harness, &only_chat, KEYS, Some(json!({ "name": "x" }))).await;
     assert_eq!(is(&got), no(403, "endpoint_not_allowed"));
-    let shown: Value = call(&house, &only_chat, (Method::GET, "/v1/key"), None)
+    let shown: Value = call(&harness, &only_chat, (Method::GET, "/v1/key"), None)
         .await
         .json();
     assert_eq!(shown["endpoints"], json!(["chat"]));
-    house.audit().await;
+    harness.audit().await;
 }

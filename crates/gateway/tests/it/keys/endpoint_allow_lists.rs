@@ -164,42 +164,42 @@ fn list(words: &[&str]) -> Option<Vec<String>> {
 
 #[tokio::test]
 async fn endpoint_and_address_allow_lists_hold_on_every_endpoint() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let only = |words| PolicyFields {
         endpoints: list(words),
         ..PolicyFields::default()
     };
     let (chats, keys) = (
-        house.make_key(only(&["chat"])).await,
-        house.make_key(only(&["keys"])).await,
+        harness.make_key(only(&["chat"])).await,
+        harness.make_key(only(&["keys"])).await,
     );
-    let elsewhere = house
+    let elsewhere = harness
         .make_key(PolicyFields {
             addresses: list(&["192.0.2.0/24"]),
             ..PolicyFields::default()
         })
         .await;
-    for door in doors() {
-        let body = (!door.body.is_null()).then_some(door.body);
-        let other = if door.word == "keys" { &chats } else { &keys };
-        let to = (door.method.clone(), door.path);
-        let got = call(&house, other, to.clone(), body.clone()).await;
+    for endpoint in doors() {
+        let body = (!endpoint.body.is_null()).then_some(endpoint.body);
+        let other = if endpoint.word == "keys" { &chats } else { &keys };
+        let to = (endpoint.method.clone(), endpoint.path);
+        let got = call(&harness, other, to.clone(), body.clone()).await;
         assert_eq!(
             got.status,
             403,
             "{} {}: {}",
-            door.method,
-            door.path,
+            endpoint.method,
+            endpoint.path,
             got.text()
         );
         assert!(got.text().contains("endpoint_not_allowed") || got.text().contains("may use"));
-        let got = call(&house, &elsewhere, to, body).await;
+        let got = call(&harness, &elsewhere, to, body).await;
         assert_eq!(
             got.status,
             403,
             "{} {}: {}",
-            door.method,
-            door.path,
+            endpoint.method,
+            endpoint.path,
             got.text()
         );
         assert!(
@@ -211,72 +211,72 @@ async fn endpoint_and_address_allow_lists_hold_on_every_endpoint() {
     // What a key is, what it may call, what a call of its account cost and what is left is told to any.
     for path in ["/v1/key", "/v1/models", "/v1/balance"] {
         assert_eq!(
-            is(&call(&house, &keys, (Method::GET, path), None).await),
+            is(&call(&harness, &keys, (Method::GET, path), None).await),
             fine(),
             "{path}"
         );
-        let got = call(&house, &elsewhere, (Method::GET, path), None).await;
+        let got = call(&harness, &elsewhere, (Method::GET, path), None).await;
         assert_eq!(is(&got), no(403, "ip_not_allowed"), "{path}");
     }
 }
 
-async fn set_region(house: &TestGateway, channel: &str, region: &str) {
-    let mut tx = house.console.begin().await.unwrap();
+async fn set_region(harness: &TestGateway, channel: &str, region: &str) {
+    let mut tx = harness.console.begin().await.unwrap();
     let number = revision::bump(&mut tx, channels::TOPIC).await.unwrap();
     tx.commit().await.unwrap();
     let text = format!(
         "UPDATE app.channel SET region = '{region}', revision = {number} WHERE name = '{channel}'"
     );
-    house.db.ask(&text).await;
-    house.gateway.refresh().await.unwrap();
+    harness.db.ask(&text).await;
+    harness.gateway.refresh().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_key_with_regions_is_served_there_or_not_at_all() {
-    let house = TestGateway::new().await;
-    let european = house
+    let harness = TestGateway::new().await;
+    let european = harness
         .make_key(PolicyFields {
             regions: list(&["eu"]),
             ..PolicyFields::default()
         })
         .await;
     assert_eq!(
-        chat(&house, &european).await,
+        chat(&harness, &european).await,
         no(403, "model_not_allowed"),
         "no region is none"
     );
-    set_region(&house, "first", "us").await;
-    let got = chat(&house, &european).await;
+    set_region(&harness, "first", "us").await;
+    let got = chat(&harness, &european).await;
     assert_eq!(got, no(403, "model_not_allowed"));
     assert_eq!(
-        house.simulator.requests().len(),
+        harness.simulator.requests().len(),
         0,
         "nobody elsewhere was asked"
     );
-    assert_eq!(chat(&house, &house.key).await, fine());
-    let models = call(&house, &european, (Method::GET, "/v1/models"), None).await;
+    assert_eq!(chat(&harness, &harness.key).await, fine());
+    let models = call(&harness, &european, (Method::GET, "/v1/models"), None).await;
     assert!(!models.text().contains("sim-fast"), "{}", models.text());
-    set_region(&house, "first", "eu").await;
-    assert_eq!(chat(&house, &european).await, fine());
-    let models = call(&house, &european, (Method::GET, "/v1/models"), None).await;
+    set_region(&harness, "first", "eu").await;
+    assert_eq!(chat(&harness, &european).await, fine());
+    let models = call(&harness, &european, (Method::GET, "/v1/models"), None).await;
     assert!(models.text().contains("sim-fast"), "{}", models.text());
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_quote_of_another_key_does_not_open_a_model_that_a_key_may_not_use() {
-    let house = TestGateway::new().await;
+    let harness = TestGateway::new().await;
     let body = json!({ "model": "sim-reason", "messages": [{ "role": "user", "content": "Hi" }] });
     let quote = json!({ "endpoint": "chat", "body": body });
     let got = call(
-        &house,
-        &house.key,
+        &harness,
+        &harness.key,
         (Method::POST, "/v1/quotes"),
         Some(quote),
     )
     .await;
     let id = got.json()["id"].as_str().unwrap().to_owned();
-    let narrow = house
+    let narrow = harness
         .make_key(PolicyFields {
             models: list(&["sim-fast"]),
             ..PolicyFields::default()
@@ -284,10 +284,10 @@ async fn a_quote_of_another_key_does_not_open_a_model_that_a_key_may_not_use() {
         .await;
     let bytes = bytes::Bytes::from(body.to_string());
     let (to, with) = (
-        (house.address, narrow.as_str()),
+        (harness.address, narrow.as_str()),
         [("trunkline-quote", id.as_str())],
     );
-    let sent = house
+    let sent = harness
         .send_as(to, Method::POST, "/v1/chat/completions", bytes, &with)
         .await;
     let got = crate::test_gateway::GatewayResponse::read(sent).await;

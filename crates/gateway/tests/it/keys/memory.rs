@@ -18,27 +18,27 @@ use crate::keys::calls::{below, call, call_at, chat, fine, no, own_id};
 /// A number that looks at first as if the node had seen it: the row is changed behind its back.
 #[tokio::test]
 async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() {
-    let house = TestGateway::new().await;
-    let first = house.make_key(PolicyFields::default()).await;
-    let id = own_id(&house, &first).await;
-    house.make_key(PolicyFields::default()).await;
-    house.make_key(PolicyFields::default()).await;
-    assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Same));
+    let harness = TestGateway::new().await;
+    let first = harness.make_key(PolicyFields::default()).await;
+    let id = own_id(&harness, &first).await;
+    harness.make_key(PolicyFields::default()).await;
+    harness.make_key(PolicyFields::default()).await;
+    assert_eq!(harness.gateway.reconcile_keys().await, Ok(Reconcile::Same));
     let text = format!(
         "UPDATE app.api_key SET disabled_at = app.now(), revision = revision + 1 WHERE id = {id}"
     );
-    house.db.ask(&text).await;
-    house.gateway.refresh().await.unwrap();
+    harness.db.ask(&text).await;
+    harness.gateway.refresh().await.unwrap();
     assert_eq!(
-        chat(&house, &first).await,
+        chat(&harness, &first).await,
         fine(),
         "the number was seen before"
     );
-    assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Mended));
-    assert_eq!(chat(&house, &first).await, no(401, "revoked_api_key"));
-    assert_eq!(chat(&house, &house.key).await, fine());
-    assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Same));
-    let metrics = house.metrics().await;
+    assert_eq!(harness.gateway.reconcile_keys().await, Ok(Reconcile::Mended));
+    assert_eq!(chat(&harness, &first).await, no(401, "revoked_api_key"));
+    assert_eq!(chat(&harness, &harness.key).await, fine());
+    assert_eq!(harness.gateway.reconcile_keys().await, Ok(Reconcile::Same));
+    let metrics = harness.metrics().await;
     for line in ["keys_reconcile_total 3", "keys_reconcile_repaired_total 1"] {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
@@ -47,8 +47,8 @@ async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revocation_reaches_another_node_within_two_seconds() {
     const TIMES: usize = 5;
-    let house = TestGateway::new().await;
-    let node = house.second_node(Arc::new(SystemClock)).await;
+    let harness = TestGateway::new().await;
+    let node = harness.second_node(Arc::new(SystemClock)).await;
     let (stop, stopped) = oneshot::channel();
     #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
     let fresh = tokio::spawn(trunkline_gateway::run_refresh(
@@ -57,11 +57,11 @@ async fn a_revocation_reaches_another_node_within_two_seconds() {
     ));
     let mut lags = Vec::new();
     for _ in 0..TIMES {
-        let (key, id) = below(&house, &house.key, serde_json::json!({})).await;
+        let (key, id) = below(&harness, &harness.key, serde_json::json!({})).await;
         let at = (node.address, key.as_str());
         let seen = async |status: u16| {
             for _ in 0..2_000 {
-                let got = call_at(&house, at, (Method::GET, "/v1/models"), None).await;
+                let got = call_at(&harness, at, (Method::GET, "/v1/models"), None).await;
                 if got.status == status {
                     return;
                 }
@@ -72,9 +72,9 @@ async fn a_revocation_reaches_another_node_within_two_seconds() {
         seen(200).await;
         let path = format!("/v1/keys/{id}");
         let began = Instant::now();
-        call(&house, &house.key, (Method::DELETE, &path), None).await;
+        call(&harness, &harness.key, (Method::DELETE, &path), None).await;
         assert_eq!(
-            chat(&house, &key).await,
+            chat(&harness, &key).await,
             no(401, "revoked_api_key"),
             "here at once"
         );
@@ -95,8 +95,8 @@ fn secret_of(number: u64) -> ApiKey {
 }
 
 /// Keys by the number, over as many policies; the first ones can be called with.
-async fn write_keys(house: &TestGateway, keys: u64, policies: u64, known: u64) {
-    let account = house.account;
+async fn write_keys(harness: &TestGateway, keys: u64, policies: u64, known: u64) {
+    let account = harness.account;
     let text = format!(
         "WITH n AS (UPDATE app.revision SET value = value + 1 WHERE topic = 'keys' RETURNING value)
          INSERT INTO app.api_key (account_id, name, key_hash, hint, models, requests_per_minute, revision)
@@ -104,7 +104,7 @@ async fn write_keys(house: &TestGateway, keys: u64, policies: u64, known: u64) {
              ARRAY['sim-fast', 'model-' || k % {policies}], 1 + k % {policies}, n.value
          FROM generate_series(1, {keys}) AS k, n"
     );
-    house.db.ask(&text).await;
+    harness.db.ask(&text).await;
     for number in 0..known {
         let hash = Sha256::digest(secret_of(number).reveal().as_bytes());
         let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -112,9 +112,9 @@ async fn write_keys(house: &TestGateway, keys: u64, policies: u64, known: u64) {
             "INSERT INTO app.api_key (account_id, name, key_hash, hint, revision)
              SELECT {account}, 'known', decode('{hex}', 'hex'), 'x', max(revision) FROM app.api_key"
         );
-        house.db.ask(&text).await;
+        harness.db.ask(&text).await;
     }
-    house.db.ask("VACUUM ANALYZE app.api_key").await;
+    harness.db.ask("VACUUM ANALYZE app.api_key").await;
 }
 
 fn resident_bytes() -> u64 {
@@ -127,17 +127,17 @@ fn resident_bytes() -> u64 {
 /// nanoseconds to find one.
 async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     const KNOWN: u64 = 64;
-    let house = TestGateway::new().await;
-    write_keys(&house, keys, policies, KNOWN).await;
+    let harness = TestGateway::new().await;
+    write_keys(&harness, keys, policies, KNOWN).await;
     let resident = resident_bytes();
     let began = Instant::now();
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
     let read = began.elapsed();
     let grown = resident_bytes().saturating_sub(resident);
-    let table = house.gateway.key_table_stats();
+    let table = harness.gateway.key_table_stats();
     assert_eq!(table.keys as u64, keys + KNOWN + 1);
     assert!(table.policies as u64 <= policies + 2, "{table:?}");
-    assert_eq!(house.gateway.reconcile_keys().await, Ok(Reconcile::Same));
+    assert_eq!(harness.gateway.reconcile_keys().await, Ok(Reconcile::Same));
     let asked: Vec<HeaderMap> = (0..KNOWN)
         .map(|number| {
             let bearer = format!("Bearer {}", secret_of(number).reveal());
@@ -150,7 +150,7 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     for _ in 0..ROUNDS {
         for headers in &asked {
             assert!(matches!(
-                trunkline_gateway::key_owner(&house.gateway, headers),
+                trunkline_gateway::key_owner(&harness.gateway, headers),
                 KeyOwner::Known { .. }
             ));
         }

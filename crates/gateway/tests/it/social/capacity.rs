@@ -12,7 +12,7 @@ use crate::social::harness::{PAID, escaped, path};
 
 const PAIR: &str = "kuaishou/search";
 
-async fn house(capacity: i64) -> TestGateway {
+async fn harness(capacity: i64) -> TestGateway {
     let settings = Settings {
         social: SocialSettings {
             daily_capacity: capacity,
@@ -34,16 +34,16 @@ fn is_used_up(got: &GatewayResponse) -> bool {
 #[tokio::test]
 async fn the_capacity_is_shared_by_all_and_there_again_at_midnight() {
     const HOUR: i64 = 3_600;
-    let house = house(2).await;
-    house.two_weeks_ahead().await;
-    let other = account(&house.console, PAID, 0).await;
-    let other = house.key_of(other, PolicyFields::default()).await;
-    assert_eq!(house.look(PAIR, "keyword=a").await.status, 200);
+    let harness = harness(2).await;
+    harness.two_weeks_ahead().await;
+    let other = account(&harness.console, PAID, 0).await;
+    let other = harness.key_of(other, PolicyFields::default()).await;
+    assert_eq!(harness.look(PAIR, "keyword=a").await.status, 200);
     let path = path(PAIR, "keyword=a");
     let send = async || {
-        let sender = (house.address, other.as_str());
+        let sender = (harness.address, other.as_str());
         GatewayResponse::read(
-            house
+            harness
                 .send_as(sender, Method::GET, &path, Bytes::new(), &[])
                 .await,
         )
@@ -52,33 +52,33 @@ async fn the_capacity_is_shared_by_all_and_there_again_at_midnight() {
     assert_eq!(send().await.status, 200);
     let got = send().await;
     assert!(is_used_up(&got), "{}", got.text());
-    let got = house.look(PAIR, "keyword=a").await;
+    let got = harness.look(PAIR, "keyword=a").await;
     assert!(is_used_up(&got), "{}", got.text());
     // Until midnight, by the database's clock: within a minute of what it says.
-    let told: i64 = got.header("retry-after").unwrap().parse().unwrap();
+    let reported: i64 = got.header("retry-after").unwrap().parse().unwrap();
     let asked = "SELECT extract(epoch FROM date_trunc('day', app.now() AT TIME ZONE 'UTC') + interval '1 day'
                  - app.now() AT TIME ZONE 'UTC')::bigint::text";
-    let left: i64 = house.db.ask(asked).await[0].parse().unwrap();
-    assert!((told - left).abs() < 60, "{told} {left}");
-    house.db.shift_clock(left + HOUR).await;
-    assert_eq!(house.look(PAIR, "keyword=a").await.status, 200);
+    let left: i64 = harness.db.ask(asked).await[0].parse().unwrap();
+    assert!((reported - left).abs() < 60, "{reported} {left}");
+    harness.db.shift_clock(left + HOUR).await;
+    assert_eq!(harness.look(PAIR, "keyword=a").await.status, 200);
     assert_eq!(send().await.status, 200);
     assert!(is_used_up(&send().await));
-    house.posted_at_rest().await;
-    house.audit_but_for_the_clock().await;
+    harness.posted_at_rest().await;
+    harness.audit_but_for_the_clock().await;
 }
 
 #[tokio::test]
 async fn what_was_not_delivered_takes_no_place_of_the_day() {
-    let house = house(1).await;
-    for wish in ["empty", "500", "429", "close", "null"] {
-        let query = format!("keyword={}", escaped(&format!("[[social:{wish}]]")));
-        let got = house.look(PAIR, &query).await;
-        assert!(!is_used_up(&got), "{wish}: {}", got.text());
-        assert_ne!(got.status, 200, "{wish}");
+    let harness = harness(1).await;
+    for case in ["empty", "500", "429", "close", "null"] {
+        let query = format!("keyword={}", escaped(&format!("[[social:{case}]]")));
+        let got = harness.look(PAIR, &query).await;
+        assert!(!is_used_up(&got), "{case}: {}", got.text());
+        assert_ne!(got.status, 200, "{case}");
     }
-    assert_eq!(house.look(PAIR, "keyword=a").await.status, 200);
-    assert!(is_used_up(&house.look(PAIR, "keyword=a").await));
-    house.posted_at_rest().await;
-    house.audit().await;
+    assert_eq!(harness.look(PAIR, "keyword=a").await.status, 200);
+    assert!(is_used_up(&harness.look(PAIR, "keyword=a").await));
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }

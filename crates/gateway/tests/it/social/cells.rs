@@ -17,7 +17,7 @@ use crate::social::harness::{cells, escaped, example, needed, pair, price, query
 type Counts = BTreeMap<&'static str, usize>;
 
 struct Walk<'a> {
-    house: &'a TestGateway,
+    harness: &'a TestGateway,
     counts: Counts,
     charged: i64,
     wrong: Vec<String>,
@@ -26,12 +26,12 @@ struct Walk<'a> {
 impl Walk<'_> {
     async fn call(&mut self, cell: &Cell, what: &'static str, query: &str) -> GatewayResponse {
         *self.counts.entry(what).or_default() += 1;
-        self.house.look(&pair(cell), query).await
+        self.harness.look(&pair(cell), query).await
     }
 
     /// A refusal before anything is asked of the source, and for nothing.
     async fn refused(&mut self, cell: &Cell, what: &'static str, query: &str, code: &str) {
-        let asked = self.house.asked().len();
+        let asked = self.harness.asked().len();
         let got = self.call(cell, what, query).await;
         let name = format!("{} {what} {query:.80}", cell.model);
         assert_eq!(
@@ -53,11 +53,11 @@ impl Walk<'_> {
         ] {
             assert!(error.get(key).is_some(), "{name}: {key}");
         }
-        assert_eq!(self.house.asked().len(), asked, "{name}");
+        assert_eq!(self.harness.asked().len(), asked, "{name}");
     }
 
     async fn good(&mut self, cell: &Cell, query: &str) {
-        let before = self.house.asked().len();
+        let before = self.harness.asked().len();
         let got = self.call(cell, "good", query).await;
         let name = &cell.model;
         if got.status != StatusCode::OK {
@@ -78,7 +78,7 @@ impl Walk<'_> {
             "{name}"
         );
         let request: RequestId = got.id().parse().unwrap();
-        let row = usage::find(&self.house.data, self.house.account, request).await;
+        let row = usage::find(&self.harness.data, self.harness.account, request).await;
         let row = row.unwrap().unwrap();
         assert_eq!(row.model, *name);
         assert_eq!(row.endpoint, "social");
@@ -86,11 +86,11 @@ impl Walk<'_> {
         // What the source asks is the cost, so the margin of every call is known.
         assert_eq!(row.cost, Some(cell.cost.usd), "{name}");
         self.charged += cost.nanos();
-        let asked = self.house.asked();
+        let asked = self.harness.asked();
         assert_eq!(asked.len(), before + 1, "{name}: one question");
-        let told = asked.last().unwrap();
-        assert_eq!(told.path, cell.source_path(), "{name}");
-        assert!(told.is_billed, "{name}");
+        let reported = asked.last().unwrap();
+        assert_eq!(reported.path, cell.source_path(), "{name}");
+        assert!(reported.is_billed, "{name}");
     }
 
     async fn mistakes(&mut self, cell: &Cell) {
@@ -181,7 +181,7 @@ impl Walk<'_> {
                         format!("{}/pages", pair(cell)),
                         format!("{rest}&max_pages=1"),
                     );
-                    let page = self.house.look(&pages, &rest).await.text();
+                    let page = self.harness.look(&pages, &rest).await.text();
                     let end: Value = serde_json::from_str(page.lines().last().unwrap()).unwrap();
                     self.charged += price(cell).nanos();
                     *self.counts.entry("members").or_default() += 1;
@@ -202,7 +202,7 @@ impl Walk<'_> {
 }
 
 /// A query whose first text wishes something of the source; none where there is no text.
-fn wishing(cell: &Cell, wish: &str) -> Option<String> {
+fn wishing(cell: &Cell, case: &str) -> Option<String> {
     let names = needed(cell);
     let text = |name: &String| {
         cell.param(name)
@@ -213,7 +213,7 @@ fn wishing(cell: &Cell, wish: &str) -> Option<String> {
         .iter()
         .enumerate()
         .map(|(at, name)| match at == place {
-            true => format!("{name}={}", escaped(&format!("[[social:{wish}]]"))),
+            true => format!("{name}={}", escaped(&format!("[[social:{case}]]"))),
             false => example(cell, name),
         })
         .collect();
@@ -243,10 +243,10 @@ fn wishing(cell: &Cell, wish: &str) -> Option<String> {
 // covers: S-4.2-P20-01, S-4.2-P20-02, S-4.2-P20-03, S-4.2-P20-04, S-4.2-P20-05
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_cell_takes_a_good_call_and_refuses_every_mistake() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
     let mut walk = Walk {
-        house: &house,
+        harness: &harness,
         counts: Counts::new(),
         charged: 0,
         wrong: Vec::new(),
@@ -263,34 +263,34 @@ async fn every_cell_takes_a_good_call_and_refuses_every_mistake() {
     assert_eq!(count, cells().all().count());
     assert!(count >= 101, "{count}");
     let charged = walk.charged;
-    assert_eq!(house.posted_at_rest().await, before - charged);
+    assert_eq!(harness.posted_at_rest().await, before - charged);
     // The source was asked once for each charge, and what it billed is what the calls cost.
     assert_eq!(
-        house.asked().iter().filter(|call| call.is_billed).count(),
+        harness.asked().iter().filter(|call| call.is_billed).count(),
         walk.counts["good"] + walk.counts["members"]
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 // covers: S-4.1-20, S-4.1-22, S-7-09
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_answer_and_a_failing_source_cost_nothing_in_any_cell() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
     let mut counts = Counts::new();
     let mut wrong = Vec::new();
     for cell in cells().all() {
-        for (wish, status, code) in [
+        for (case, status, code) in [
             ("empty", 404, "social_data_no_result"),
             ("500", 502, "upstream_error"),
         ] {
-            let Some(query) = wishing(cell, wish) else {
+            let Some(query) = wishing(cell, case) else {
                 *counts.entry("without a text").or_default() += 1;
                 let plan =
-                    json!({ "fault": { "social": wish }, "model": cell.source_path(), "times": 1 });
-                house.simulator.plan(serde_json::from_value(plan).unwrap());
-                let got = house.look(&pair(cell), "").await;
-                assert_ne!(got.status, 200, "{} {wish}", cell.model);
+                    json!({ "fault": { "social": case }, "model": cell.source_path(), "times": 1 });
+                harness.simulator.plan(serde_json::from_value(plan).unwrap());
+                let got = harness.look(&pair(cell), "").await;
+                assert_ne!(got.status, 200, "{} {case}", cell.model);
                 assert_eq!(
                     (got.status.as_u16(), got.code().as_str()),
                     (status, code),
@@ -300,13 +300,13 @@ async fn an_empty_answer_and_a_failing_source_cost_nothing_in_any_cell() {
                 continue;
             };
             *counts.entry("wished").or_default() += 1;
-            let got = house.look(&pair(cell), &query).await;
+            let got = harness.look(&pair(cell), &query).await;
             if got.status == 200 {
-                println!("{} {wish}: {}", cell.model, got.text());
+                println!("{} {case}: {}", cell.model, got.text());
                 wrong.push(cell.model.clone());
                 continue;
             }
-            let name = format!("{} {wish}: {}", cell.model, got.text());
+            let name = format!("{} {case}: {}", cell.model, got.text());
             assert_eq!(
                 (got.status.as_u16(), got.code().as_str()),
                 (status, code),
@@ -314,13 +314,13 @@ async fn an_empty_answer_and_a_failing_source_cost_nothing_in_any_cell() {
             );
             let error = &got.json()["error"];
             assert_eq!(error["charged"], Value::Bool(false), "{name}");
-            let (_, charged, _, _) = house.usage(&got.id()).await;
+            let (_, charged, _, _) = harness.usage(&got.id()).await;
             assert_eq!(charged, 0, "{name}");
         }
     }
     println!("{counts:?}");
     assert!(wrong.is_empty(), "{wrong:?}");
     assert_eq!(counts.values().sum::<usize>(), 2 * cells().all().count());
-    assert_eq!(house.posted_at_rest().await, before);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, before);
+    harness.audit().await;
 }

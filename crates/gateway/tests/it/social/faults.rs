@@ -11,7 +11,7 @@ use crate::response::GatewayResponse;
 use crate::test_gateway::{CANARY, TestGateway};
 use crate::social::harness::{PAID, escaped, path};
 
-fn wish(text: &str) -> String {
+fn case(text: &str) -> String {
     escaped(&format!("[[social:{text}]]"))
 }
 
@@ -46,8 +46,8 @@ async fn each_answer_of_the_source_has_its_own_and_nothing_is_charged_or_told() 
         },
         ..Settings::default()
     };
-    let house = TestGateway::social_with(settings, PAID, 0).await;
-    let before = house.posted_at_rest().await;
+    let harness = TestGateway::social_with(settings, PAID, 0).await;
+    let before = harness.posted_at_rest().await;
     // An item's cell says that a 400 is about the item, a search that it is about the moment.
     let (item, search) = ("kuaishou/user", "kuaishou/search");
     let (by_item, by_search) = ("user_id", "keyword");
@@ -74,7 +74,7 @@ async fn each_answer_of_the_source_has_its_own_and_nothing_is_charged_or_told() 
         (item, by_item, "hang", 502, "upstream_error"),
         (search, by_search, "marker", 502, "upstream_error"),
     ] {
-        let got = house.look(pair, &format!("{param}={}", wish(fault))).await;
+        let got = harness.look(pair, &format!("{param}={}", case(fault))).await;
         let name = format!("{pair} {fault}: {}", got.text());
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
@@ -83,50 +83,50 @@ async fn each_answer_of_the_source_has_its_own_and_nothing_is_charged_or_told() 
         );
         assert_eq!(got.json()["error"]["charged"], json!(false), "{name}");
         check_silent(&got);
-        let (_, charged, _, _) = house.usage(&got.id()).await;
+        let (_, charged, _, _) = harness.usage(&got.id()).await;
         assert_eq!(charged, 0, "{name}");
     }
-    assert_eq!(house.posted_at_rest().await, before);
+    assert_eq!(harness.posted_at_rest().await, before);
     // None of these opened the way out of service.
-    assert_eq!(house.look(search, "keyword=a").await.status, 200);
-    house.audit().await;
+    assert_eq!(harness.look(search, "keyword=a").await.status, 200);
+    harness.audit().await;
 }
 
 // covers: D-7-SOC-05, D-7-SOC-06, D-7-SOC-07, D-7-SOC-08, D-3-53
 #[tokio::test]
 async fn an_account_refused_by_the_source_is_paused_with_an_internal_alert() {
     for status in ["401", "402", "403"] {
-        let house = TestGateway::of_social().await;
-        let got = house
-            .look("kuaishou/search", &format!("keyword={}", wish(status)))
+        let harness = TestGateway::of_social().await;
+        let got = harness
+            .look("kuaishou/search", &format!("keyword={}", case(status)))
             .await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (502, "upstream_error")
         );
         check_silent(&got);
-        let metrics = house.metrics().await;
+        let metrics = harness.metrics().await;
         let paused = metrics
             .lines()
             .any(|line| line.contains("source") && line.contains("paused") && line.ends_with(" 1"));
         assert!(paused, "{metrics}");
         // Nobody is asked now, and that is no 503 either.
-        let asked = house.asked().len();
-        let got = house.look("kuaishou/search", "keyword=a").await;
+        let asked = harness.asked().len();
+        let got = harness.look("kuaishou/search", "keyword=a").await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (502, "upstream_error")
         );
-        assert_eq!(house.asked().len(), asked);
+        assert_eq!(harness.asked().len(), asked);
     }
 }
 
 // covers: S-7-12, S-7-13, D-3-47, D-7-SOC-02, D-7-ERR-03
 #[tokio::test]
 async fn a_busy_platform_is_told_apart_and_asked_once() {
-    let house = TestGateway::of_social().await;
-    let got = house
-        .look("kuaishou/search", &format!("keyword={}", wish("429:7")))
+    let harness = TestGateway::of_social().await;
+    let got = harness
+        .look("kuaishou/search", &format!("keyword={}", case("429:7")))
         .await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
@@ -136,9 +136,9 @@ async fn a_busy_platform_is_told_apart_and_asked_once() {
     assert_eq!(error["reason"], json!("busy"));
     assert_eq!(error["retryable"], json!(true));
     assert_eq!(got.header("retry-after").as_deref(), Some("7"));
-    assert_eq!(house.asked().len(), 1);
-    assert_eq!(house.look("kuaishou/search", "keyword=a").await.status, 200);
-    assert_eq!(house.asked().len(), 2);
+    assert_eq!(harness.asked().len(), 1);
+    assert_eq!(harness.look("kuaishou/search", "keyword=a").await.status, 200);
+    assert_eq!(harness.asked().len(), 2);
 }
 
 #[tokio::test]
@@ -150,12 +150,12 @@ async fn a_platform_that_this_node_asks_too_much_at_once_is_busy() {
         },
         ..Settings::default()
     };
-    let house = TestGateway::social_with(settings, PAID, 0).await;
-    let slow = format!("keyword={}", wish("slow:1500"));
-    let (first, (second, third)) = tokio::join!(house.look("kuaishou/search", &slow), async {
+    let harness = TestGateway::social_with(settings, PAID, 0).await;
+    let slow = format!("keyword={}", case("slow:1500"));
+    let (first, (second, third)) = tokio::join!(harness.look("kuaishou/search", &slow), async {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        let second = house.look("kuaishou/search", "keyword=a").await;
-        (second, house.look("douyin/trending", "").await)
+        let second = harness.look("kuaishou/search", "keyword=a").await;
+        (second, harness.look("douyin/trending", "").await)
     });
     assert_eq!(first.status, 200);
     assert_eq!(
@@ -164,53 +164,53 @@ async fn a_platform_that_this_node_asks_too_much_at_once_is_busy() {
     );
     assert_eq!(second.json()["error"]["reason"], json!("busy"));
     assert_eq!(third.status, 200);
-    house.posted_at_rest().await;
-    house.audit().await;
+    harness.posted_at_rest().await;
+    harness.audit().await;
 }
 
 // covers: D-7-SOC-47, D-7-SOC-48, D-3-69, D-3-71
 #[tokio::test]
 async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
-    let house = TestGateway::build(crate::test_gateway::TestOptions {
+    let harness = TestGateway::build(crate::test_gateway::TestOptions {
         paid: PAID,
         ..crate::test_gateway::TestOptions::default()
     })
     .await;
-    house
+    harness
         .sell(&crate::social::harness::records(
             crate::social::harness::cells().all(),
         ))
         .await;
     // Nobody listens behind the first; the second serves.
-    house.source_at("deaf", "http://127.0.0.1:9", 1).await;
-    house.source("source").await;
-    let before = house.posted_at_rest().await;
-    assert_eq!(house.look("kuaishou/search", "keyword=a").await.status, 200);
-    assert_eq!(house.asked().len(), 1);
+    harness.source_at("deaf", "http://127.0.0.1:9", 1).await;
+    harness.source("source").await;
+    let before = harness.posted_at_rest().await;
+    assert_eq!(harness.look("kuaishou/search", "keyword=a").await.status, 200);
+    assert_eq!(harness.asked().len(), 1);
     for fault in ["429", "500", "503", "close"] {
-        let asked = house.asked().len();
-        let got = house
-            .look("kuaishou/search", &format!("keyword={}", wish(fault)))
+        let asked = harness.asked().len();
+        let got = harness
+            .look("kuaishou/search", &format!("keyword={}", case(fault)))
             .await;
         assert!(got.status.as_u16() >= 429, "{fault}");
-        assert_eq!(house.asked().len(), asked + 1, "{fault}");
+        assert_eq!(harness.asked().len(), asked + 1, "{fault}");
     }
-    assert_eq!(house.posted_at_rest().await, before - 20_000_000);
+    assert_eq!(harness.posted_at_rest().await, before - 20_000_000);
     // With nobody behind any, two attempts and no third.
-    let house = TestGateway::build(crate::test_gateway::TestOptions {
+    let harness = TestGateway::build(crate::test_gateway::TestOptions {
         paid: PAID,
         ..crate::test_gateway::TestOptions::default()
     })
     .await;
-    house
+    harness
         .sell(&crate::social::harness::records(
             crate::social::harness::cells().all(),
         ))
         .await;
     for name in ["one", "two", "three"] {
-        house.source_at(name, "http://127.0.0.1:9", 1).await;
+        harness.source_at(name, "http://127.0.0.1:9", 1).await;
     }
-    let got = house.look("kuaishou/search", "keyword=a").await;
+    let got = harness.look("kuaishou/search", "keyword=a").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (502, "upstream_error")
@@ -219,7 +219,7 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
         "SELECT jsonb_array_length(attempts)::text FROM ledger.usage WHERE request_id = '{}'::uuid",
         uuid_of(&got.id())
     );
-    assert_eq!(house.db.ask(&query).await, ["2"]);
+    assert_eq!(harness.db.ask(&query).await, ["2"]);
 }
 
 fn uuid_of(id: &str) -> String {
@@ -230,14 +230,14 @@ fn uuid_of(id: &str) -> String {
 // covers: D-7-SOC-52
 #[tokio::test]
 async fn our_own_outage_is_503_here_too() {
-    let house = TestGateway::social_built(crate::test_gateway::TestOptions {
+    let harness = TestGateway::social_built(crate::test_gateway::TestOptions {
         paid: PAID,
         breakable: true,
         ..crate::test_gateway::TestOptions::default()
     })
     .await;
-    house.wire.as_ref().unwrap().refuse();
-    let answer = house
+    harness.wire.as_ref().unwrap().refuse();
+    let answer = harness
         .send(
             Method::GET,
             &path("kuaishou/search", "keyword=a"),
@@ -249,14 +249,14 @@ async fn our_own_outage_is_503_here_too() {
         (got.status.as_u16(), got.code().as_str()),
         (503, "temporarily_unavailable")
     );
-    assert!(house.asked().is_empty());
+    assert!(harness.asked().is_empty());
 }
 
 // covers: S-1-04, S-1-05, S-1-06, D-4-75, D-4-76
 #[tokio::test]
 async fn data_pass_unchanged_and_are_always_an_object() {
-    let house = TestGateway::of_social().await;
-    let got = house.look("wechat_channels/search", "keyword=a").await;
+    let harness = TestGateway::of_social().await;
+    let got = harness.look("wechat_channels/search", "keyword=a").await;
     assert_eq!(got.status, 200);
     let text = got.text();
     let digits = |text: &str| {
@@ -270,18 +270,18 @@ async fn data_pass_unchanged_and_are_always_an_object() {
     };
     assert!(digits(&text) >= 17, "{text}");
     check_silent(&got);
-    let got = house
-        .look("kuaishou/search", &format!("keyword={}", wish("array")))
+    let got = harness
+        .look("kuaishou/search", &format!("keyword={}", case("array")))
         .await;
     assert!(got.json()["data"]["items"].is_array(), "{}", got.text());
-    let got = house
-        .look("kuaishou/search", &format!("keyword={}", wish("scalar")))
+    let got = harness
+        .look("kuaishou/search", &format!("keyword={}", case("scalar")))
         .await;
     assert!(got.json()["data"]["value"].is_number(), "{}", got.text());
-    let got = house
-        .look("kuaishou/search", &format!("keyword={}", wish("big")))
+    let got = harness
+        .look("kuaishou/search", &format!("keyword={}", case("big")))
         .await;
     assert_eq!(got.status, 200);
     assert!(got.body.len() > 5_000_000);
-    house.audit().await;
+    harness.audit().await;
 }

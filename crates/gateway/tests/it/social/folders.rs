@@ -38,35 +38,35 @@ some_of = ["/data"]
 #[tokio::test]
 async fn an_operators_platform_file_adds_and_removes_a_cell() {
     let folder = tempfile::tempdir().unwrap();
-    let house = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
-    assert_eq!(house.look("plaza/trending", "").await.status, 404);
+    let harness = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
+    assert_eq!(harness.look("plaza/trending", "").await.status, 404);
     std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
-    house.gateway.refresh().await.unwrap();
-    assert_eq!(trunkline_gateway::social_cells(&house.gateway).len(), 102);
-    assert_eq!(house.look("plaza/trending", "").await.status, 503);
+    harness.gateway.refresh().await.unwrap();
+    assert_eq!(trunkline_gateway::social_cells(&harness.gateway).len(), 102);
+    assert_eq!(harness.look("plaza/trending", "").await.status, 503);
     let mut all = Cells::builtin().unwrap();
     all.add("plaza", PLAZA).unwrap();
     let plaza = all.get("plaza", "trending").unwrap();
-    house.sell(&records([plaza])).await;
-    let base = format!("http://{}", house.simulator.address());
+    harness.sell(&records([plaza])).await;
+    let base = format!("http://{}", harness.simulator.address());
     let models = [("social-plaza-trending", "social-plaza-trending")];
-    let wishes = crate::test_gateway::ChannelOptions {
+    let options = crate::test_gateway::ChannelOptions {
         provider: Some("tikhub"),
         ..crate::test_gateway::ChannelOptions::default()
     };
-    house.channel_with("plaza", &base, &models, wishes).await;
-    let got = house.look("plaza/trending", "").await;
+    harness.channel_with("plaza", &base, &models, options).await;
+    let got = harness.look("plaza/trending", "").await;
     assert_eq!(got.status, 200, "{}", got.text());
     assert_eq!(got.json()["platform"], json!("plaza"));
     // One that is wrong changes nothing.
     std::fs::write(folder.path().join("plaza.toml"), "key = 1").unwrap();
-    house.gateway.refresh().await.unwrap();
-    assert_eq!(house.look("plaza/trending", "").await.status, 200);
+    harness.gateway.refresh().await.unwrap();
+    assert_eq!(harness.look("plaza/trending", "").await.status, 200);
     std::fs::remove_file(folder.path().join("plaza.toml")).unwrap();
-    house.gateway.refresh().await.unwrap();
-    assert_eq!(house.look("plaza/trending", "").await.status, 404);
+    harness.gateway.refresh().await.unwrap();
+    assert_eq!(harness.look("plaza/trending", "").await.status, 404);
     assert_eq!(
-        trunkline_gateway::social_cells(&house.gateway).len(),
+        trunkline_gateway::social_cells(&harness.gateway).len(),
         cells().all().count()
     );
 }
@@ -75,21 +75,21 @@ async fn an_operators_platform_file_adds_and_removes_a_cell() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_pauses_and_platform_files_that_change_at_once_none_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let house = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
+    let harness = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
     for _ in 0..20 {
         std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
-        let (file, pause) = (house.gateway.refresh(), house.pause("douyin", "search"));
+        let (file, pause) = (harness.gateway.refresh(), harness.pause("douyin", "search"));
         let (read, ()) = tokio::join!(file, pause);
         read.unwrap();
-        assert!(house.is_paused("social-douyin-search"));
-        assert!(!house.is_paused("social-plaza-trending"));
+        assert!(harness.is_paused("social-douyin-search"));
+        assert!(!harness.is_paused("social-plaza-trending"));
         std::fs::remove_file(folder.path().join("plaza.toml")).unwrap();
-        let (file, resume) = (house.gateway.refresh(), house.resume("douyin", "search"));
+        let (file, resume) = (harness.gateway.refresh(), harness.resume("douyin", "search"));
         let (read, ()) = tokio::join!(file, resume);
         read.unwrap();
-        assert!(!house.is_paused("social-douyin-search"));
+        assert!(!harness.is_paused("social-douyin-search"));
         assert_eq!(
-            trunkline_gateway::social_cells(&house.gateway).len(),
+            trunkline_gateway::social_cells(&harness.gateway).len(),
             cells().all().count()
         );
     }
@@ -144,40 +144,40 @@ fn a_folder_that_cannot_be_read_whole_is_an_error_that_says_why() {
 #[tokio::test]
 async fn a_folder_that_is_away_changes_nothing_and_is_told_once() {
     let log = Log::capture();
-    let told = || log.text().matches("social platforms are not used").count();
+    let reported = || log.text().matches("social platforms are not used").count();
     let parent = tempfile::tempdir().unwrap();
     let (folder, away) = (parent.path().join("cells"), parent.path().join("away"));
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("plaza.toml"), PLAZA).unwrap();
-    let house = TestGateway::social_with(with_cells(&folder), 1_000_000_000, 0).await;
-    let all = trunkline_gateway::social_cells(&house.gateway).len();
+    let harness = TestGateway::social_with(with_cells(&folder), 1_000_000_000, 0).await;
+    let all = trunkline_gateway::social_cells(&harness.gateway).len();
     assert_eq!(all, cells().all().count() + 1);
     for times in 1..=2 {
         std::fs::rename(&folder, &away).unwrap();
         for _ in 0..3 {
-            house.gateway.refresh().await.unwrap();
-            assert_eq!(trunkline_gateway::social_cells(&house.gateway).len(), all);
+            harness.gateway.refresh().await.unwrap();
+            assert_eq!(trunkline_gateway::social_cells(&harness.gateway).len(), all);
         }
-        assert_eq!(told(), times);
+        assert_eq!(reported(), times);
         // When it is back and away once more, that is told as well.
         std::fs::rename(&away, &folder).unwrap();
-        house.gateway.refresh().await.unwrap();
-        assert_eq!(trunkline_gateway::social_cells(&house.gateway).len(), all);
+        harness.gateway.refresh().await.unwrap();
+        assert_eq!(trunkline_gateway::social_cells(&harness.gateway).len(), all);
     }
     // So is a file that cannot be read, and it hides no later change.
     std::fs::create_dir(folder.join("agora.toml")).unwrap();
     for _ in 0..3 {
-        house.gateway.refresh().await.unwrap();
+        harness.gateway.refresh().await.unwrap();
     }
-    assert_eq!(told(), 3);
+    assert_eq!(reported(), 3);
     std::fs::remove_dir(folder.join("agora.toml")).unwrap();
     std::fs::remove_file(folder.join("plaza.toml")).unwrap();
-    house.gateway.refresh().await.unwrap();
+    harness.gateway.refresh().await.unwrap();
     assert_eq!(
-        trunkline_gateway::social_cells(&house.gateway).len(),
+        trunkline_gateway::social_cells(&harness.gateway).len(),
         all - 1
     );
-    assert_eq!(told(), 3);
+    assert_eq!(reported(), 3);
 }
 
 #[tokio::test]
@@ -185,20 +185,20 @@ async fn more_files_than_platforms_may_be_are_told_and_not_cut() {
     let log = Log::capture();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("plaza.toml"), PLAZA).unwrap();
-    let house = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
-    let all = trunkline_gateway::social_cells(&house.gateway).len();
+    let harness = TestGateway::social_with(with_cells(folder.path()), 1_000_000_000, 0).await;
+    let all = trunkline_gateway::social_cells(&harness.gateway).len();
     for number in 0..MAX_PLATFORMS {
         let key = format!("plaza{number}");
         let text = PLAZA.replace("\"plaza\"", &format!("{key:?}"));
         std::fs::write(folder.path().join(format!("{key}.toml")), text).unwrap();
     }
     for _ in 0..3 {
-        house.gateway.refresh().await.unwrap();
-        assert_eq!(trunkline_gateway::social_cells(&house.gateway).len(), all);
+        harness.gateway.refresh().await.unwrap();
+        assert_eq!(trunkline_gateway::social_cells(&harness.gateway).len(), all);
     }
     let text = log.text();
-    let told = text.matches("has more than 200 platforms").count();
-    assert_eq!(told, 1);
+    let reported = text.matches("has more than 200 platforms").count();
+    assert_eq!(reported, 1);
     let refused = cells_with_folder(folder.path()).unwrap_err();
     assert!(matches!(refused, FolderError::TooMany { .. }));
 }

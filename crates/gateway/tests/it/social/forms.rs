@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use crate::test_gateway::TestGateway;
 use crate::social::harness::cell;
-use crate::social::values::{heard, sends};
+use crate::social::values::{received, sends};
 
 // covers: S-4.2-P02-11, S-4.2-P02-16, S-4.2-P07-06, S-4.2-P07-07, S-4.2-P08-05, S-4.2-P07-15, D-7-SOC-23
 #[tokio::test]
 async fn an_empty_or_absent_cursor_means_the_first_page_and_offset_is_none() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let data = async |pair: &str, query: &str| -> Value {
-        let got = house.look(pair, query).await;
+        let got = harness.look(pair, query).await;
         assert_eq!(got.status, 200, "{pair}?{query}: {}", got.text());
         got.json()["data"].clone()
     };
@@ -49,19 +49,19 @@ async fn an_empty_or_absent_cursor_means_the_first_page_and_offset_is_none() {
 // covers: D-7-SOC-43, D-7-SOC-44, S-4.2-P07-18, S-4.2-P07-19, S-4.2-P15-07
 #[tokio::test]
 async fn raw_and_need_format_are_sent_only_if_they_were_given() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     for (pair, needs, param) in [
         ("wechat_channels/post", "object_id=1", "raw"),
         ("youtube/post", "video_id=a", "need_format"),
     ] {
-        let got = house.look(pair, needs).await;
+        let got = harness.look(pair, needs).await;
         assert_eq!(got.status, 200);
-        assert_eq!(heard(&house, param), None);
+        assert_eq!(received(&harness, param), None);
         let mut shapes = Vec::new();
         for value in ["true", "false"] {
-            let got = house.look(pair, &format!("{needs}&{param}={value}")).await;
+            let got = harness.look(pair, &format!("{needs}&{param}={value}")).await;
             assert_eq!(got.status, 200, "{}", got.text());
-            assert_eq!(heard(&house, param).as_deref(), Some(value));
+            assert_eq!(received(&harness, param).as_deref(), Some(value));
             shapes.push(got.json()["data"].clone());
         }
         assert_ne!(shapes[0], shapes[1], "{pair}");
@@ -71,7 +71,7 @@ async fn raw_and_need_format_are_sent_only_if_they_were_given() {
 // covers: D-7-SOC-45, D-7-SOC-46, S-4.2-P13-09
 #[tokio::test]
 async fn what_has_no_effect_is_warned_of_and_refused_in_strict_mode() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let strict = [("trunkline-strict", "true")];
     for (pair, query, code) in [
         (
@@ -96,19 +96,19 @@ async fn what_has_no_effect_is_warned_of_and_refused_in_strict_mode() {
             "cursor_not_offset",
         ),
     ] {
-        let got = house.look(pair, query).await;
+        let got = harness.look(pair, query).await;
         assert_eq!(got.status, 200, "{}", got.text());
         let warned = got.header("trunkline-warnings").unwrap();
         assert_eq!(warned, format!("1;codes={code}"), "{pair}");
-        let asked = house.asked().len();
-        let got = house.look_with(pair, query, &strict).await;
+        let asked = harness.asked().len();
+        let got = harness.look_with(pair, query, &strict).await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (400, code),
             "{pair}"
         );
         assert!(got.json()["error"]["param"].is_string());
-        assert_eq!(house.asked().len(), asked);
+        assert_eq!(harness.asked().len(), asked);
     }
     for (pair, query, code) in [
         (
@@ -122,7 +122,7 @@ async fn what_has_no_effect_is_warned_of_and_refused_in_strict_mode() {
             "short_lived_id",
         ),
     ] {
-        let got = house.look_with(pair, query, &strict).await;
+        let got = harness.look_with(pair, query, &strict).await;
         let warned = got.header("trunkline-warnings");
         assert_eq!(
             warned,
@@ -143,7 +143,7 @@ async fn what_has_no_effect_is_warned_of_and_refused_in_strict_mode() {
 // covers: S-4.2-P07-13, S-4.2-P07-16, S-4.2-P08-12, S-4.2-P07-10
 #[tokio::test]
 async fn identifiers_in_all_their_forms_reach_the_source() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     for (pair, param, value) in [
         (
             "xiaohongshu/post",
@@ -186,18 +186,18 @@ async fn identifiers_in_all_their_forms_reach_the_source() {
             "https://weixin.qq.com/sph/AbCd1",
         ),
     ] {
-        sends(&house, pair, param, value).await;
+        sends(&harness, pair, param, value).await;
     }
     // With several, the source looks at the first of its order.
-    let one = house
+    let one = harness
         .look("wechat_channels/post", "object_id=1")
         .await
         .json();
     let all = "object_id=1&export_id=export/2&share_url=https%3A%2F%2Fweixin.qq.com%2Fsph%2F3";
-    let several = house.look("wechat_channels/post", all).await.json();
+    let several = harness.look("wechat_channels/post", all).await.json();
     assert_eq!(one["data"], several["data"]);
-    let one = house.look("youtube/post", "video_id=a").await.json();
-    let both = house
+    let one = harness.look("youtube/post", "video_id=a").await.json();
+    let both = harness
         .look("youtube/post", "video_id=a&video_url=b")
         .await
         .json();

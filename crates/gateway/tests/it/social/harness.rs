@@ -54,20 +54,20 @@ impl TestGateway {
     }
 
     pub(crate) async fn social_with(settings: Settings, paid: i64, trial: i64) -> Self {
-        let wishes = TestOptions {
+        let options = TestOptions {
             settings,
             paid,
             trial,
             ..TestOptions::default()
         };
-        Box::pin(Self::social_built(wishes)).await
+        Box::pin(Self::social_built(options)).await
     }
 
-    pub(crate) async fn social_built(wishes: TestOptions) -> Self {
-        let house = Self::build(wishes).await;
-        house.sell(&records(cells().all())).await;
-        house.source("source").await;
-        house
+    pub(crate) async fn social_built(options: TestOptions) -> Self {
+        let harness = Self::build(options).await;
+        harness.sell(&records(cells().all())).await;
+        harness.source("source").await;
+        harness
     }
 
     /// A channel to the source, for every cell.
@@ -82,12 +82,12 @@ impl TestGateway {
             .all()
             .map(|cell| (cell.model.as_str(), cell.model.as_str()))
             .collect();
-        let wishes = ChannelOptions {
+        let options = ChannelOptions {
             provider: Some("tikhub"),
             priority,
             ..ChannelOptions::default()
         };
-        self.channel_with(name, base, &models, wishes).await;
+        self.channel_with(name, base, &models, options).await;
     }
 
     /// One call.

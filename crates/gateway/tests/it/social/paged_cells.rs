@@ -8,46 +8,46 @@ use crate::social::harness::{cells, needed, price, query};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_page_of_any_cell_is_found_and_stops_it() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let mut paged = 0;
     for cell in cells().all().filter(|cell| cell.has_pages()) {
         let name = &cell.model;
         let plan = json!({ "fault": { "social": "same_page" }, "model": cell.source_path() });
-        house.simulator.plan(serde_json::from_value(plan).unwrap());
-        let before = house.posted_at_rest().await;
-        let asked = house.asked().len();
-        let got = house.pages(cell, &query(cell, &needed(cell))).await;
+        harness.simulator.plan(serde_json::from_value(plan).unwrap());
+        let before = harness.posted_at_rest().await;
+        let asked = harness.asked().len();
+        let got = harness.pages(cell, &query(cell, &needed(cell))).await;
         let (pages, end) = split(&got);
         assert_eq!(end["reason"], json!("repeated_page"), "{name}: {end}");
         assert_eq!(end["next"], Value::Null, "{name}");
         assert_eq!(pages.len(), 2, "{name}");
-        assert_eq!(house.asked().len() - asked, 2, "{name}");
+        assert_eq!(harness.asked().len() - asked, 2, "{name}");
         let cost = price(cell).nanos() * 2;
-        assert_eq!(house.posted_at_rest().await, before - cost, "{name}");
-        house.simulator.clear_plans();
+        assert_eq!(harness.posted_at_rest().await, before - cost, "{name}");
+        harness.simulator.clear_plans();
         paged += 1;
     }
     assert!(paged >= 50, "{paged}");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cap_stops_the_pages_of_any_cell_and_what_it_says_is_the_page_behind() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let mut paged = 0;
     for cell in cells().all().filter(|cell| cell.has_pages()) {
         let name = &cell.model;
-        let before = house.posted_at_rest().await;
-        let asked = house.asked().len();
+        let before = harness.posted_at_rest().await;
+        let asked = harness.asked().len();
         let capped = format!("{}&max_pages=2", query(cell, &needed(cell)));
-        let got = house.pages(cell, capped.trim_start_matches('&')).await;
+        let got = harness.pages(cell, capped.trim_start_matches('&')).await;
         let (pages, end) = split(&got);
         assert_eq!(end["reason"], json!("max_pages"), "{name}: {end}");
         assert_eq!(pages.len(), 2, "{name}");
-        assert_eq!(house.asked().len() - asked, 2, "{name}");
+        assert_eq!(harness.asked().len() - asked, 2, "{name}");
         let cost = price(cell).nanos() * 2;
-        assert_eq!(house.posted_at_rest().await, before - cost, "{name}");
-        let got = house.pages(cell, &going_on(&end)).await;
+        assert_eq!(harness.posted_at_rest().await, before - cost, "{name}");
+        let got = harness.pages(cell, &going_on(&end)).await;
         let (rest, end) = split(&got);
         assert_eq!(end["reason"], json!("end"), "{name}: {end}");
         assert_eq!(rest.len(), PAGES - 2, "{name}");
@@ -58,5 +58,5 @@ async fn a_cap_stops_the_pages_of_any_cell_and_what_it_says_is_the_page_behind()
         paged += 1;
     }
     assert!(paged >= 50, "{paged}");
-    house.audit().await;
+    harness.audit().await;
 }

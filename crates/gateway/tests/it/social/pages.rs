@@ -71,14 +71,14 @@ impl TestGateway {
 // covers: S-4.2-P13-02, S-4.2-P14-08, S-4.2-P03-02, S-4.2-P15-02
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let (mut paged, mut platforms) = (0, Vec::new());
     let mut wrong = Vec::new();
     for cell in cells().all().filter(|cell| cell.has_pages()) {
         let name = &cell.model;
-        let before = house.posted_at_rest().await;
-        let asked = house.asked().len();
-        let got = house.pages(cell, &query(cell, &needed(cell))).await;
+        let before = harness.posted_at_rest().await;
+        let asked = harness.asked().len();
+        let got = harness.pages(cell, &query(cell, &needed(cell))).await;
         let is_whole = got.status == 200
             && split(&got).1["reason"] == json!("end")
             && split(&got).0.len() == PAGES;
@@ -90,8 +90,8 @@ async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
         let (pages, end) = split(&got);
         assert_eq!(end["next"], Value::Null, "{name}");
         let cost = price(cell).nanos() * 3;
-        assert_eq!(house.posted_at_rest().await, before - cost, "{name}");
-        assert_eq!(house.paid_pages(&pages).await, cost, "{name}");
+        assert_eq!(harness.posted_at_rest().await, before - cost, "{name}");
+        assert_eq!(harness.paid_pages(&pages).await, cost, "{name}");
         assert_eq!(
             end["cost_usd"],
             json!(trunkline_types::Money::from_nanos(cost).to_string())
@@ -100,7 +100,7 @@ async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
         assert!(data[0] != data[1] && data[1] != data[2], "{name}");
         // Three questions, each with what the page before gave out; and one more where pages are counted
         // and only an empty one tells the end.
-        let questions = house.asked().len() - asked;
+        let questions = harness.asked().len() - asked;
         assert!(
             (PAGES..=PAGES + 1).contains(&questions),
             "{name}: {questions}"
@@ -112,34 +112,34 @@ async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
     println!("{paged} cells of {} platforms have pages", platforms.len());
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(paged >= 50, "{paged}");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_cap_stops_it_and_says_how_to_go_on() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
-    let got = house
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
+    let got = harness
         .look("kuaishou/search/pages", "keyword=a&max_pages=2")
         .await;
     let (pages, end) = split(&got);
     assert_eq!((pages.len(), &end["reason"]), (2, &json!("max_pages")));
     assert_eq!(end["cost_usd"], json!("0.04"));
-    assert_eq!(house.posted_at_rest().await, before - 40_000_000);
+    assert_eq!(harness.posted_at_rest().await, before - 40_000_000);
     // What it says is the third page.
-    let got = house.look("kuaishou/search/pages", &going_on(&end)).await;
+    let got = harness.look("kuaishou/search/pages", &going_on(&end)).await;
     let (third, end) = split(&got);
     assert_eq!((third.len(), &end["reason"]), (1, &json!("end")));
     assert!(!pages.iter().any(|page| page["data"] == third[0]["data"]));
-    let before = house.posted_at_rest().await;
-    let got = house
+    let before = harness.posted_at_rest().await;
+    let got = harness
         .look("kuaishou/search/pages", "keyword=a&max_usd=0.059")
         .await;
     let (pages, end) = split(&got);
     assert_eq!((pages.len(), &end["reason"]), (2, &json!("max_usd")));
-    assert_eq!(house.posted_at_rest().await, before - 40_000_000);
+    assert_eq!(harness.posted_at_rest().await, before - 40_000_000);
     // A cap below one page is told before anything moves.
-    let got = house
+    let got = harness
         .look("kuaishou/search/pages", "keyword=a&max_usd=0.019")
         .await;
     assert_eq!(
@@ -154,28 +154,28 @@ async fn a_cap_stops_it_and_says_how_to_go_on() {
         ("keyword=a&colour=red", "unknown_parameter"),
         ("max_pages=2", "missing_parameter"),
     ] {
-        let got = house.look("kuaishou/search/pages", query).await;
+        let got = harness.look("kuaishou/search/pages", query).await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (400, code),
             "{query}"
         );
     }
-    let got = house.look("douyin/trending/pages", "").await;
+    let got = harness.look("douyin/trending/pages", "").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (404, "not_found")
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn the_callers_limit_for_a_call_is_one_for_all_pages_together() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
     let capped = async |query: &str, most: &str| {
         let limit = [("trunkline-max-cost-usd", most)];
-        house
+        harness
             .look_with("kuaishou/search/pages", query, &limit)
             .await
     };
@@ -190,7 +190,7 @@ async fn the_callers_limit_for_a_call_is_one_for_all_pages_together() {
     }
     let (pages, end) = split(&capped("keyword=a", "0.06").await);
     assert_eq!((pages.len(), &end["reason"]), (PAGES, &json!("end")));
-    assert_eq!(house.posted_at_rest().await, before - 9 * 20_000_000);
+    assert_eq!(harness.posted_at_rest().await, before - 9 * 20_000_000);
     // Below one page it is told before anything moves, by its own name.
     let got = capped("keyword=a&max_usd=1", "0.019").await;
     assert_eq!(
@@ -203,16 +203,16 @@ async fn the_callers_limit_for_a_call_is_one_for_all_pages_together() {
         (got.status.as_u16(), got.code().as_str()),
         (400, "invalid_request")
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_first_page_that_fails_is_an_ordinary_error_and_a_later_one_ends_it() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
-    let wish = escaped("[[social:empty]]");
-    let got = house
-        .look("kuaishou/search/pages", &format!("keyword={wish}"))
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
+    let case = escaped("[[social:empty]]");
+    let got = harness
+        .look("kuaishou/search/pages", &format!("keyword={case}"))
         .await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
@@ -220,59 +220,59 @@ async fn a_first_page_that_fails_is_an_ordinary_error_and_a_later_one_ends_it() 
     );
     // The second question fails.
     let plan = json!({ "fault": { "social": "500" }, "one_in": 2, "times": 1 });
-    house.simulator.plan(serde_json::from_value(plan).unwrap());
-    let got = house.look("kuaishou/search/pages", "keyword=a").await;
+    harness.simulator.plan(serde_json::from_value(plan).unwrap());
+    let got = harness.look("kuaishou/search/pages", "keyword=a").await;
     let (pages, end) = split(&got);
     assert_eq!((pages.len(), &end["reason"]), (1, &json!("error")), "{end}");
     assert_eq!(end["error"]["code"], json!("upstream_error"));
     assert_eq!(end["error"]["charged"], json!(false));
     assert!(end["next"]["pcursor"].is_string(), "{end}");
-    house.simulator.clear_plans();
+    harness.simulator.clear_plans();
     // A busy platform is waited for.
     let plan = json!({ "fault": { "social": "429:1" }, "one_in": 2, "times": 1 });
-    house.simulator.plan(serde_json::from_value(plan).unwrap());
-    let got = house.look("kuaishou/search/pages", "keyword=a").await;
+    harness.simulator.plan(serde_json::from_value(plan).unwrap());
+    let got = harness.look("kuaishou/search/pages", "keyword=a").await;
     let (pages, end) = split(&got);
     assert_eq!(
         (pages.len(), &end["reason"]),
         (PAGES, &json!("end")),
         "{end}"
     );
-    assert_eq!(house.posted_at_rest().await, before - 4 * 20_000_000);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, before - 4 * 20_000_000);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_client_gone_between_pages_pays_for_the_delivered_ones() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
+    let mut stream = TcpStream::connect(harness.address).await.unwrap();
     let slow = escaped("[[social:slow:700]]");
     let head = format!(
         "GET {} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\n\r\n",
         path("kuaishou/search/pages", &format!("keyword={slow}")),
-        house.key
+        harness.key
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     let mut piece = vec![0; 65_536];
-    while !String::from_utf8_lossy(&heard).contains("social.page") {
+    while !String::from_utf8_lossy(&received).contains("social.page") {
         let count = stream.read(&mut piece).await.unwrap();
         assert!(count > 0);
-        heard.extend_from_slice(&piece[..count]);
+        received.extend_from_slice(&piece[..count]);
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
     stream.set_zero_linger().unwrap();
     drop(stream);
-    assert_eq!(house.posted_at_rest().await, before - 20_000_000);
-    assert!(house.asked().len() <= 2);
-    house.audit().await;
+    assert_eq!(harness.posted_at_rest().await, before - 20_000_000);
+    assert!(harness.asked().len() <= 2);
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn every_page_is_a_call_with_its_own_line_in_the_usage_log() {
-    let house = TestGateway::of_social().await;
-    let got = house.look("douyin/comments/pages", "aweme_id=7").await;
+    let harness = TestGateway::of_social().await;
+    let got = harness.look("douyin/comments/pages", "aweme_id=7").await;
     let (pages, _) = split(&got);
     let mut ids: Vec<&str> = pages
         .iter()
@@ -282,7 +282,7 @@ async fn every_page_is_a_call_with_its_own_line_in_the_usage_log() {
     ids.dedup();
     assert_eq!(ids.len(), PAGES);
     for id in ids {
-        let answer = house
+        let answer = harness
             .send(Method::GET, &format!("/v1/usage/{id}"), Bytes::new())
             .await;
         let got = GatewayResponse::read(answer).await;

@@ -34,57 +34,57 @@ impl TestGateway {
 // covers: S-3-01, S-3-02, S-7-16, S-4.1-07, S-7-17
 #[tokio::test]
 async fn a_paused_cell_answers_503_and_costs_nothing_until_it_is_resumed() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
-    assert!(!house.is_paused("social-douyin-search"));
-    house.pause("douyin", "search").await;
-    assert!(house.is_paused("social-douyin-search"));
-    let got = house.look("douyin/search", "keyword=a").await;
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
+    assert!(!harness.is_paused("social-douyin-search"));
+    harness.pause("douyin", "search").await;
+    assert!(harness.is_paused("social-douyin-search"));
+    let got = harness.look("douyin/search", "keyword=a").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (503, "social_data_unavailable")
     );
-    assert_eq!(house.posted_at_rest().await, before);
-    assert!(house.asked().is_empty());
+    assert_eq!(harness.posted_at_rest().await, before);
+    assert!(harness.asked().is_empty());
     // Others go on.
-    assert_eq!(house.look("douyin/trending", "").await.status, 200);
-    house.resume("douyin", "search").await;
-    assert_eq!(house.look("douyin/search", "keyword=a").await.status, 200);
+    assert_eq!(harness.look("douyin/trending", "").await.status, 200);
+    harness.resume("douyin", "search").await;
+    assert_eq!(harness.look("douyin/search", "keyword=a").await.status, 200);
 }
 
 // covers: D-4-70, S-8-08
 #[tokio::test]
 async fn a_cell_without_a_price_is_paused_until_it_is_priced() {
-    let house = TestGateway::new().await;
-    house.source("source").await;
+    let harness = TestGateway::new().await;
+    harness.source("source").await;
     let priced = cell("reddit", "trending");
-    let got = house.look("reddit/trending", "").await;
+    let got = harness.look("reddit/trending", "").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (503, "social_data_unavailable")
     );
-    house.sell(&records([&priced])).await;
-    let got = house.look("reddit/trending", "").await;
+    harness.sell(&records([&priced])).await;
+    let got = harness.look("reddit/trending", "").await;
     assert_eq!(got.status, 200, "{}", got.text());
     let dearer = records([&priced]).replace("per_call = ", "per_call = 1");
-    house.sell(&dearer).await;
-    let got = house.look("reddit/trending", "").await;
-    let (_, charged, _, _) = house.usage(&got.id()).await;
+    harness.sell(&dearer).await;
+    let got = harness.look("reddit/trending", "").await;
+    let (_, charged, _, _) = harness.usage(&got.id()).await;
     assert_eq!(Some(charged.to_string()), dearer_nanos(&dearer));
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn a_cell_that_is_not_sold_in_the_callers_group_is_paused_for_it() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let elsewhere = records([&cell("reddit", "trending")]).replace("\"default\"", "\"vip\"");
-    house.sell(&elsewhere).await;
-    let got = house.look("reddit/trending", "").await;
+    harness.sell(&elsewhere).await;
+    let got = harness.look("reddit/trending", "").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (503, "social_data_unavailable")
     );
-    assert!(house.asked().is_empty());
+    assert!(harness.asked().is_empty());
 }
 
 fn dearer_nanos(record: &str) -> Option<String> {
@@ -95,28 +95,28 @@ fn dearer_nanos(record: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let retired = cell("douyin", "trending");
-    house.simulator.retire_social_path(retired.source_path());
-    let got = house.look("douyin/trending", "").await;
+    harness.simulator.retire_social_path(retired.source_path());
+    let got = harness.look("douyin/trending", "").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (502, "upstream_error")
     );
     for _ in 0..500 {
-        house.gateway.refresh().await.unwrap();
-        if house.is_paused(&retired.model) {
+        harness.gateway.refresh().await.unwrap();
+        if harness.is_paused(&retired.model) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(house.is_paused(&retired.model));
-    let got = house.look("douyin/trending", "").await;
+    assert!(harness.is_paused(&retired.model));
+    let got = harness.look("douyin/trending", "").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (503, "social_data_unavailable")
     );
-    let mut session = house.console.session().await.unwrap();
+    let mut session = harness.console.session().await.unwrap();
     let events = cell_pauses::events(&mut session, 10).await.unwrap();
     let [event] = events.as_slice() else {
         panic!("{events:?}");
@@ -130,7 +130,7 @@ async fn a_path_that_is_gone_pauses_its_cell_with_an_event() {
         (PauseAction::Paused, PausedBy::Gateway)
     );
     drop(session);
-    house.simulator.restore_social_paths();
-    house.resume("douyin", "trending").await;
-    assert_eq!(house.look("douyin/trending", "").await.status, 200);
+    harness.simulator.restore_social_paths();
+    harness.resume("douyin", "trending").await;
+    assert_eq!(harness.look("douyin/trending", "").await.status, 200);
 }

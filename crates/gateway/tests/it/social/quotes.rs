@@ -21,10 +21,10 @@ impl TestGateway {
 
 #[tokio::test]
 async fn a_quote_is_the_price_of_the_call_with_its_field_report_and_is_kept() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let endpoint = "/v1/social/wechat_channels/search";
     let params = json!({ "keyword": "café", "offset": 20 });
-    let got = house.social_quote(endpoint, &params).await;
+    let got = harness.social_quote(endpoint, &params).await;
     assert_eq!(got.status, 200, "{}", got.text());
     let quote = got.json();
     assert_eq!(quote["price_usd"], json!("0.02"));
@@ -39,14 +39,14 @@ async fn a_quote_is_the_price_of_the_call_with_its_field_report_and_is_kept() {
     assert_eq!(quote["model"], json!("social-wechat_channels-search"));
     assert_eq!(quote["warnings"], json!(["cursor_not_offset"]));
     assert_eq!(quote["fields"][0]["field"], json!("keyword"));
-    assert!(house.asked().is_empty());
+    assert!(harness.asked().is_empty());
     // The price rises; the quote is kept for what was quoted and for nothing else.
     let dearer =
         records([&cell("wechat_channels", "search")]).replace("per_call = 2", "per_call = 5");
-    house.sell(&dearer).await;
+    harness.sell(&dearer).await;
     let id = quote["id"].as_str().unwrap();
     let kept = [("trunkline-quote", id)];
-    let got = house
+    let got = harness
         .look_with(
             "wechat_channels/search",
             "offset=20&keyword=caf%C3%A9",
@@ -59,28 +59,28 @@ async fn a_quote_is_the_price_of_the_call_with_its_field_report_and_is_kept() {
         "{}",
         got.text()
     );
-    let got = house
+    let got = harness
         .look_with("wechat_channels/search", "keyword=tea", &kept)
         .await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (409, "quote_mismatch")
     );
-    let got = house
+    let got = harness
         .look_with("wechat_mp/search", "offset=20&keyword=caf%C3%A9", &kept)
         .await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (409, "quote_mismatch")
     );
-    let got = house.look("wechat_channels/search", "keyword=tea").await;
+    let got = harness.look("wechat_channels/search", "keyword=tea").await;
     assert_eq!(got.header("trunkline-cost-usd").as_deref(), Some("0.05"));
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn what_would_be_refused_is_refused_by_the_quote_too() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     for (endpoint, params, status, code) in [
         (
             "/v1/social/douyin/search",
@@ -108,7 +108,7 @@ async fn what_would_be_refused_is_refused_by_the_quote_too() {
         ),
         ("/v1/social/douyin/login", json!({}), 404, "not_found"),
     ] {
-        let got = house.social_quote(endpoint, &params).await;
+        let got = harness.social_quote(endpoint, &params).await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (status, code),

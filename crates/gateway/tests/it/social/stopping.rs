@@ -64,53 +64,53 @@ impl TestGateway {
 
 #[tokio::test]
 async fn pages_of_a_cell_that_is_paused_meanwhile_stop() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
-    let told = house
-        .pages_while(SLOW, async || house.pause("kuaishou", "search").await)
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
+    let reported = harness
+        .pages_while(SLOW, async || harness.pause("kuaishou", "search").await)
         .await;
-    let error = house.stopped_behind_two(told, before).await;
+    let error = harness.stopped_behind_two(reported, before).await;
     assert_eq!(error["code"], json!("social_data_unavailable"));
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("is paused"), "{message}");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn pages_of_a_cell_that_is_not_sold_any_more_stop() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
     let elsewhere = records([&cell("kuaishou", "search")]).replace("\"default\"", "\"vip\"");
-    let told = house
-        .pages_while(SLOW, async || house.sell(&elsewhere).await)
+    let reported = harness
+        .pages_while(SLOW, async || harness.sell(&elsewhere).await)
         .await;
-    let error = house.stopped_behind_two(told, before).await;
+    let error = harness.stopped_behind_two(reported, before).await;
     assert_eq!(error["code"], json!("social_data_unavailable"));
 }
 
 #[tokio::test]
 async fn pages_for_a_key_that_is_revoked_meanwhile_stop() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
-    let told = house
-        .pages_while(SLOW, async || house.revoke_own_key().await)
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
+    let reported = harness
+        .pages_while(SLOW, async || harness.revoke_own_key().await)
         .await;
-    let error = house.stopped_behind_two(told, before).await;
+    let error = harness.stopped_behind_two(reported, before).await;
     assert_eq!(error["code"], json!("revoked_api_key"));
     assert_eq!(error["retryable"], json!(false));
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("was revoked"), "{message}");
-    house.audit().await;
+    harness.audit().await;
 }
 
 #[tokio::test]
 async fn pages_of_a_node_that_is_stopping_end_so_that_another_can_go_on() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
-    let told = house
-        .pages_while(SLOW, async || house.gateway.drain())
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
+    let reported = harness
+        .pages_while(SLOW, async || harness.gateway.drain())
         .await;
-    let error = house.stopped_behind_two(told, before).await;
+    let error = harness.stopped_behind_two(reported, before).await;
     assert_eq!(error["code"], json!("temporarily_unavailable"));
     assert_eq!(error["retryable"], json!(true));
     let message = error["message"].as_str().unwrap();
@@ -119,16 +119,16 @@ async fn pages_of_a_node_that_is_stopping_end_so_that_another_can_go_on() {
 
 #[tokio::test]
 async fn a_busy_platform_is_not_asked_again_once_its_cell_is_paused() {
-    let house = TestGateway::of_social().await;
-    let before = house.posted_at_rest().await;
+    let harness = TestGateway::of_social().await;
+    let before = harness.posted_at_rest().await;
     let plan = json!({ "fault": { "social": "429:3" }, "one_in": 2, "times": 1 });
-    house.simulator.plan(serde_json::from_value(plan).unwrap());
-    let (pages, end) = house
-        .pages_while("a", async || house.pause("kuaishou", "search").await)
+    harness.simulator.plan(serde_json::from_value(plan).unwrap());
+    let (pages, end) = harness
+        .pages_while("a", async || harness.pause("kuaishou", "search").await)
         .await;
     assert_eq!((pages, &end["reason"]), (1, &json!("error")), "{end}");
     assert_eq!(end["error"]["code"], json!("social_data_unavailable"));
-    assert_eq!(house.asked().len(), 2);
-    assert_eq!(house.posted_at_rest().await, before - PAGE);
+    assert_eq!(harness.asked().len(), 2);
+    assert_eq!(harness.posted_at_rest().await, before - PAGE);
     assert!(end["next"]["pcursor"].is_string(), "{end}");
 }

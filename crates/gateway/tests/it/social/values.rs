@@ -6,22 +6,22 @@ use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, escaped, example, needed};
 
 /// What the source was given for a parameter in the last question.
-pub(crate) fn heard(house: &TestGateway, name: &str) -> Option<String> {
-    let call = house.asked().pop().unwrap();
+pub(crate) fn received(harness: &TestGateway, name: &str) -> Option<String> {
+    let call = harness.asked().pop().unwrap();
     let found = call.params.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.clone())
 }
 
-pub(crate) async fn sends(house: &TestGateway, pair: &str, param: &str, value: &str) {
+pub(crate) async fn sends(harness: &TestGateway, pair: &str, param: &str, value: &str) {
     let (platform, capability) = pair.split_once('/').unwrap();
     let cell = cell(platform, capability);
     let others = needed(&cell).into_iter().filter(|name| name != param);
     let mut pairs: Vec<String> = others.map(|name| example(&cell, &name)).collect();
     pairs.push(format!("{param}={}", escaped(value)));
-    let got = house.look(pair, &pairs.join("&")).await;
+    let got = harness.look(pair, &pairs.join("&")).await;
     assert_eq!(got.status, 200, "{pair} {param}={value}: {}", got.text());
     assert_eq!(
-        heard(house, param).as_deref(),
+        received(harness, param).as_deref(),
         Some(value),
         "{pair} {param}"
     );
@@ -154,7 +154,7 @@ const LISTED: [Listed; 23] = [
 // covers: S-4.2-P08-16, S-4.2-P09-03, S-4.2-P14-05, S-4.2-P15-03, S-4.2-P15-04, D-7-SOC-19, D-7-SOC-22
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_listed_value_reaches_the_source_and_stands_in_its_description() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let mut count = 0;
     for (pair, param, values, words) in LISTED {
         let (platform, capability) = pair.split_once('/').unwrap();
@@ -167,19 +167,19 @@ async fn every_listed_value_reaches_the_source_and_stands_in_its_description() {
             );
         }
         for value in values {
-            sends(&house, pair, param, value).await;
+            sends(&harness, pair, param, value).await;
             count += 1;
         }
     }
     println!("{count} values");
-    sends(&house, "douyin/search", "sort_type", "9").await;
-    house.audit().await;
+    sends(&harness, "douyin/search", "sort_type", "9").await;
+    harness.audit().await;
 }
 
 // covers: S-4.2-P02-13, S-4.2-P03-08, S-4.2-P04-02, S-4.2-P08-14, S-4.2-P13-04, S-4.2-P13-11
 #[tokio::test]
 async fn stated_defaults_are_shown_and_the_source_applies_them() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     for (pair, param, default) in [
         ("xiaohongshu/comments", "pageArea", json!("UNFOLDED")),
         ("kuaishou/user-posts", "sort", json!("latest")),
@@ -198,13 +198,13 @@ async fn stated_defaults_are_shown_and_the_source_applies_them() {
             .iter()
             .map(|name| example(&cell, name))
             .collect();
-        let bare = house.look(pair, &pairs.join("&")).await;
-        assert_eq!(heard(&house, param), None, "{pair}");
+        let bare = harness.look(pair, &pairs.join("&")).await;
+        assert_eq!(received(&harness, param), None, "{pair}");
         let text = default
             .as_str()
             .map_or_else(|| default.to_string(), str::to_owned);
         let with = format!("{}&{param}={text}", pairs.join("&"));
-        let same = house.look(pair, &with).await;
+        let same = harness.look(pair, &with).await;
         assert_eq!(bare.json()["data"], same.json()["data"], "{pair}");
     }
     for (name, default) in [
@@ -224,7 +224,7 @@ async fn stated_defaults_are_shown_and_the_source_applies_them() {
 // covers: S-4.2-P07-03, S-4.2-P07-04, S-4.2-P07-05, S-4.2-P07-20, S-4.2-P08-03, S-4.2-P08-04, D-7-SOC-26, D-7-SOC-27
 #[tokio::test]
 async fn a_word_and_its_integer_mean_the_same() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     let durations: &[(&str, &str)] =
         &[("all", "0"), ("short", "1"), ("medium", "2"), ("long", "3")];
     let sorts: &[(&str, &str)] = &[("default", "0"), ("latest", "1"), ("hot", "2")];
@@ -244,22 +244,22 @@ async fn a_word_and_its_integer_mean_the_same() {
         ("wechat_search/search", "publish_time", times),
     ] {
         for (word, number) in words {
-            let by_word = house.look(pair, &format!("keyword=a&{param}={word}")).await;
+            let by_word = harness.look(pair, &format!("keyword=a&{param}={word}")).await;
             assert_eq!(by_word.status, 200, "{}", by_word.text());
             assert!(
-                house
+                harness
                     .asked()
                     .pop()
                     .unwrap()
                     .body
                     .contains(&format!("\"{param}\":\"{word}\""))
             );
-            let by_number = house
+            let by_number = harness
                 .look(pair, &format!("keyword=a&{param}={number}"))
                 .await;
             // As a number, not as a text.
             assert!(
-                house
+                harness
                     .asked()
                     .pop()
                     .unwrap()
@@ -278,7 +278,7 @@ async fn a_word_and_its_integer_mean_the_same() {
 // covers: S-4.2-P07-02, S-4.2-P08-02, S-4.2-P09-02, S-4.2-P04-08, S-4.2-P04-09, S-4.2-P13-08, D-3-63
 #[tokio::test]
 async fn stated_lengths_and_maxima_hold_at_their_edge() {
-    let house = TestGateway::of_social().await;
+    let harness = TestGateway::of_social().await;
     for pair in [
         "wechat_channels/search",
         "wechat_mp/search",
@@ -290,7 +290,7 @@ async fn stated_lengths_and_maxima_hold_at_their_edge() {
             ("a".repeat(101), 400),
             (String::new(), 400),
         ] {
-            let got = house
+            let got = harness
                 .look(pair, &format!("keyword={}", escaped(&keyword)))
                 .await;
             assert_eq!(got.status, status, "{pair} {}", got.text());
@@ -312,7 +312,7 @@ async fn stated_lengths_and_maxima_hold_at_their_edge() {
         ("tiktok/user-posts", "secUid=a&count=15", 200),
         ("tiktok/user-posts", "secUid=a&count=16", 400),
     ] {
-        let got = house.look(pair, query).await;
+        let got = harness.look(pair, query).await;
         if status == 400 {
             assert_eq!(
                 (got.status.as_u16(), got.code().as_str()),

@@ -104,15 +104,15 @@ impl BusyLedger {
             return expected(ledger.reserve(asked).await.map(|_| ()));
         };
         let nanos = dice.nanos(80);
-        let heard = match choice {
+        let received = match choice {
             4 => ledger
                 .extend(extend(call, account, nanos))
                 .await
                 .map(|_| ()),
             5 | 6 => {
-                let again = ledger.settle(settle(call, account, nanos + 1));
+                let repeated = ledger.settle(settle(call, account, nanos + 1));
                 let (first, second) =
-                    tokio::join!(ledger.settle(settle(call, account, nanos)), again);
+                    tokio::join!(ledger.settle(settle(call, account, nanos)), repeated);
                 expected(second.map(|_| ()));
                 first.map(|_| ())
             }
@@ -146,7 +146,7 @@ impl BusyLedger {
                 ledger.write_off(loss).await
             }
         };
-        expected(heard);
+        expected(received);
     }
 
     /// What people do meanwhile: move limits, pay twice, correct.
@@ -187,8 +187,8 @@ impl BusyLedger {
 }
 
 /// Being replaced and being too slow are answers too.
-fn expected(heard: Result<(), LedgerError>) {
-    match heard {
+fn expected(received: Result<(), LedgerError>) {
+    match received {
         Ok(()) | Err(LedgerError::StaleEpoch | LedgerError::Unavailable) => {}
         Err(LedgerError::Rejected(text)) => panic!("a word of ours was refused: {text}"),
     }
@@ -196,32 +196,32 @@ fn expected(heard: Result<(), LedgerError>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_busy_ledger_is_not_a_wrong_one() {
-    let house = TestLedger::new().await;
+    let harness = TestLedger::new().await;
     let mut accounts = Vec::new();
     for _ in 0..3 {
-        let account = house.account(3_000, 200).await;
+        let account = harness.account(3_000, 200).await;
         let number = account.number() * 10;
-        house.key(account, number + 1, None).await;
-        house.key(account, number + 2, Some(number + 1)).await;
+        harness.key(account, number + 1, None).await;
+        harness.key(account, number + 2, Some(number + 1)).await;
         accounts.push(account);
     }
-    let town = BusyLedger {
+    let busy = BusyLedger {
         calls: Arc::default(),
         accounts: Arc::from(accounts),
     };
     // Whenever this runs, it is late in the evening: a task that is left open for a day is a finding.
-    let left = until_midnight(&house).await;
-    house.db.shift_clock((left - 3_600).max(0)).await;
-    round(&house, &town).await;
+    let left = until_midnight(&harness).await;
+    harness.db.shift_clock((left - 3_600).max(0)).await;
+    round(&harness, &busy).await;
     // The next round begins before midnight and ends after it.
-    let left = until_midnight(&house).await;
-    house.db.shift_clock(left - 1).await;
-    round(&house, &town).await;
+    let left = until_midnight(&harness).await;
+    harness.db.shift_clock(left - 1).await;
+    round(&harness, &busy).await;
     // Every hold is past its deadline now, and every node silent.
-    house.db.shift_clock(3_600).await;
-    round(&house, &town).await;
+    harness.db.shift_clock(3_600).await;
+    round(&harness, &busy).await;
     let tasks_left: i64 = {
-        let mut session = house.data.session().await.unwrap();
+        let mut session = harness.data.session().await.unwrap();
         sqlx::query_scalar("SELECT count(*) FROM ledger.usage")
             .fetch_one(&mut *session)
             .await
@@ -231,8 +231,8 @@ async fn a_busy_ledger_is_not_a_wrong_one() {
 }
 
 /// Seconds of the day that are left, by the ledger's clock.
-async fn until_midnight(house: &TestLedger) -> i64 {
-    let mut session = house.data.session().await.unwrap();
+async fn until_midnight(harness: &TestLedger) -> i64 {
+    let mut session = harness.data.session().await.unwrap();
     sqlx::query_scalar(
         "SELECT floor(extract(epoch FROM ledger.period_end('daily', 'UTC', app.now()) - app.now()))::bigint",
     )
@@ -242,21 +242,21 @@ async fn until_midnight(house: &TestLedger) -> i64 {
 }
 
 /// Two nodes, one of which is replaced in the middle, a sweeper and a desk; then the audit.
-async fn round(house: &TestLedger, town: &BusyLedger) {
-    let (first, first_tasks) = house.ledger("n1").await;
-    let (second, second_tasks) = house.ledger("n2").await;
+async fn round(harness: &TestLedger, busy: &BusyLedger) {
+    let (first, first_tasks) = harness.ledger("n1").await;
+    let (second, second_tasks) = harness.ledger("n2").await;
     let mut working = JoinSet::new();
     for worker in 0..WORKERS {
         let ledger = if worker % 2 == 0 { &first } else { &second }.clone();
-        let town = town.clone();
+        let busy = busy.clone();
         working.spawn(async move {
             let mut dice = Rng::new();
             for _ in 0..WORDS_EACH {
-                town.say(&ledger, &mut dice).await;
+                busy.say(&ledger, &mut dice).await;
             }
         });
     }
-    let (desk, console) = (town.clone(), house.console.clone());
+    let (desk, console) = (busy.clone(), harness.console.clone());
     working.spawn(async move {
         let mut dice = Rng::new();
         for _ in 0..WORDS_EACH {
@@ -264,24 +264,24 @@ async fn round(house: &TestLedger, town: &BusyLedger) {
         }
     });
     let sweeper = NodeId::new("sweeper").unwrap();
-    let (sweeper, _) = register(&house.data, &sweeper).await.unwrap();
+    let (sweeper, _) = register(&harness.data, &sweeper).await.unwrap();
     for _ in 0..3 {
-        sweep(&house.data, &sweeper, DEAD_AFTER).await.unwrap();
+        sweep(&harness.data, &sweeper, DEAD_AFTER).await.unwrap();
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     // The workers of the second node are told that it was replaced, in the middle of their words.
-    let (third, third_tasks) = house.ledger("n2").await;
+    let (third, third_tasks) = harness.ledger("n2").await;
     let mut dice = Rng::new();
     for _ in 0..WORDS_EACH {
-        town.say(&third, &mut dice).await;
+        busy.say(&third, &mut dice).await;
     }
     while let Some(done) = working.join_next().await {
         done.unwrap();
     }
-    assert_eq!(heartbeat(&house.data, first.node_epoch()).await, Ok(true));
+    assert_eq!(heartbeat(&harness.data, first.node_epoch()).await, Ok(true));
     drop((first, second, third));
     for tasks in [first_tasks, second_tasks, third_tasks] {
         tasks.finish().await;
     }
-    house.audit().await;
+    harness.audit().await;
 }

@@ -1,15 +1,15 @@
 //! Holds, budgets and lives of nodes that are not what they should be.
 
-use super::scene::bites;
+use super::scene::detects;
 
 #[tokio::test]
 async fn a_void_after_a_settlement_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.hold SET state = 'voided' WHERE request_id = scene.id('charged')",
         &["hold_and_usage_disagree"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.hold SET state = 'voided' WHERE request_id = scene.id('charged');
          UPDATE ledger.account SET paid_posted = paid_posted + 45 WHERE id = 1001",
         &[
@@ -23,14 +23,14 @@ async fn a_void_after_a_settlement_is_found() {
 
 #[tokio::test]
 async fn a_settlement_after_a_void_is_found() {
-    bites(
+    detects(
         "INSERT INTO ledger.transfer VALUES (scene.id('voided'), 'charge', 0, 1001, 2002, -1, 30, app.now());
          UPDATE ledger.account SET paid_posted = paid_posted - 30 WHERE id = 1001;
          UPDATE ledger.hold SET state = 'settled', resolved_at = app.now() WHERE request_id = scene.id('voided')",
         &["charge_is_not_the_usage", "hold_and_usage_disagree"],
     )
     .await;
-    bites(
+    detects(
         "INSERT INTO ledger.transfer SELECT request_id, 'charge', 0, 1001, 2002, -1, 30, settled_at
          FROM ledger.usage WHERE request_id = scene.id('voided');
          UPDATE ledger.account SET paid_posted = paid_posted - 30 WHERE id = 1001;
@@ -42,23 +42,23 @@ async fn a_settlement_after_a_void_is_found() {
 
 #[tokio::test]
 async fn a_hold_that_is_never_voided_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.node SET epoch = 3 WHERE name = 'n1';
          INSERT INTO ledger.node_epoch (node, epoch) VALUES ('n1', 3)",
         &["hold_overdue"],
     )
     .await;
-    bites(
+    detects(
         "DELETE FROM ledger.node WHERE name = 'n1'",
         &["hold_overdue"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.hold SET deadline = app.now() - interval '23 hours' WHERE request_id = scene.id('waiting')",
         &[],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.hold SET deadline = app.now() - interval '25 hours' WHERE request_id = scene.id('waiting')",
         &["hold_overdue"],
     )
@@ -67,12 +67,12 @@ async fn a_hold_that_is_never_voided_is_found() {
 
 #[tokio::test]
 async fn a_hold_that_is_resolved_twice_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.account SET paid_held = paid_held - 30 WHERE id = 1001",
         &["held_is_not_its_holds"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.hold SET resolved_at = app.now() WHERE request_id = scene.id('voided')",
         &["hold_and_usage_disagree"],
     )
@@ -81,7 +81,7 @@ async fn a_hold_that_is_resolved_twice_is_found() {
 
 #[tokio::test]
 async fn a_charge_above_its_hold_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.usage SET paid = 51 WHERE request_id = scene.id('charged');
          UPDATE ledger.transfer SET amount = 51 WHERE request_id = scene.id('charged');
          UPDATE ledger.account SET paid_posted = paid_posted - 6 WHERE id = 1001",
@@ -92,14 +92,14 @@ async fn a_charge_above_its_hold_is_found() {
 
 #[tokio::test]
 async fn a_balance_below_nothing_is_found_though_its_check_is_gone() {
-    bites(
+    detects(
         "ALTER TABLE ledger.account DROP CONSTRAINT account_paid_covers_holds;
          UPDATE ledger.hold SET paid = 5000 WHERE request_id = scene.id('open');
          UPDATE ledger.account SET paid_held = paid_held + 4970 WHERE id = 1001",
         &["overspent"],
     )
     .await;
-    bites(
+    detects(
         "ALTER TABLE ledger.account DROP CONSTRAINT account_trial_held_not_negative;
          UPDATE ledger.account SET trial_held = -1 WHERE id = 1001",
         &["held_is_not_its_holds", "overspent"],
@@ -109,17 +109,17 @@ async fn a_balance_below_nothing_is_found_though_its_check_is_gone() {
 
 #[tokio::test]
 async fn a_budget_that_was_not_given_back_or_twice_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.budget_period SET used = used + 30 WHERE budget_id = 2",
         &["budget_is_not_its_calls"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.budget_period SET used = used - 30 WHERE budget_id = 3",
         &["budget_is_not_its_calls"],
     )
     .await;
-    bites(
+    detects(
         "DELETE FROM ledger.budget_period WHERE budget_id = 3",
         &["budget_is_not_its_calls"],
     )
@@ -128,7 +128,7 @@ async fn a_budget_that_was_not_given_back_or_twice_is_found() {
 
 #[tokio::test]
 async fn a_budget_used_beyond_its_limit_is_found_though_its_check_is_gone() {
-    bites(
+    detects(
         "ALTER TABLE ledger.budget_period DROP CONSTRAINT budget_period_within_cap;
          UPDATE ledger.hold SET paid = paid + 400 WHERE request_id = scene.id('running');
          UPDATE ledger.account SET paid_held = paid_held + 400 WHERE id = 1000;
@@ -140,7 +140,7 @@ async fn a_budget_used_beyond_its_limit_is_found_though_its_check_is_gone() {
 
 #[tokio::test]
 async fn a_budget_that_a_sub_key_went_around_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.hold SET budget_ids = budget_ids[1:1] || budget_ids[3:3],
              budget_starts = budget_starts[1:1] || budget_starts[3:3]
          WHERE request_id = scene.id('split');
@@ -149,7 +149,7 @@ async fn a_budget_that_a_sub_key_went_around_is_found() {
     )
     .await;
     // It counts, but in a day that is over.
-    bites(
+    detects(
         "UPDATE ledger.hold SET budget_starts = budget_starts[1:2] || (budget_starts[3] - interval '1 day')
          WHERE request_id = scene.id('running');
          UPDATE ledger.budget_period SET used = used - 25 WHERE budget_id = 3;
@@ -162,17 +162,17 @@ async fn a_budget_that_a_sub_key_went_around_is_found() {
 
 #[tokio::test]
 async fn a_key_that_lost_its_parent_or_is_not_of_the_account_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.spender SET chain = '{2}' WHERE key_id = 2",
         &["budget_of_a_stranger"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.spender SET chain = '{2,9}' WHERE key_id = 2",
         &["budget_of_a_stranger", "key_chain_is_broken"],
     )
     .await;
-    bites(
+    detects(
         "INSERT INTO ledger.spender (key_id, account_id, chain) VALUES (9, 1001, '{9,1}')",
         &["key_chain_is_broken"],
     )
@@ -184,30 +184,30 @@ async fn a_key_that_lost_its_parent_or_is_not_of_the_account_is_found() {
         if table == "hold" {
             views.push("unknown_spender");
         }
-        bites(statement.leak(), &views).await;
+        detects(statement.leak(), &views).await;
     }
 }
 
 #[tokio::test]
 async fn what_a_life_wrote_that_is_over_or_never_began_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.hold SET node = 'n2', epoch = 2 WHERE request_id = scene.id('charged');
          UPDATE ledger.usage SET node = 'n2', epoch = 2 WHERE request_id = scene.id('charged')",
         &["stale_epoch"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.hold SET epoch = 9 WHERE request_id = scene.id('charged');
          UPDATE ledger.usage SET epoch = 9 WHERE request_id = scene.id('charged')",
         &["stale_epoch"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.hold SET node = 'n2', epoch = 2 WHERE request_id = scene.id('open')",
         &["hold_overdue", "stale_epoch"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.usage SET node = 'n2', epoch = 2 WHERE request_id = scene.id('task')",
         &["stale_epoch"],
     )
@@ -216,12 +216,12 @@ async fn what_a_life_wrote_that_is_over_or_never_began_is_found() {
 
 #[tokio::test]
 async fn a_call_that_another_life_charged_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.usage SET node = 'n2', epoch = 3 WHERE request_id = scene.id('charged')",
         &["resolved_by_a_stranger"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.usage SET node = 'n2', epoch = 3 WHERE request_id = scene.id('task')",
         &[],
     )

@@ -1,15 +1,15 @@
 //! Money that moved without a reason, twice, or to the wrong wallet.
 
-use super::scene::bites;
+use super::scene::detects;
 
 #[tokio::test]
 async fn a_settlement_that_was_told_and_never_written_is_an_overdue_hold() {
-    bites(
+    detects(
         "UPDATE ledger.hold SET deadline = app.now() - interval '4 minutes' WHERE request_id = scene.id('open')",
         &[],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.hold SET deadline = app.now() - interval '6 minutes' WHERE request_id = scene.id('open')",
         &["hold_overdue"],
     )
@@ -18,13 +18,13 @@ async fn a_settlement_that_was_told_and_never_written_is_an_overdue_hold() {
 
 #[tokio::test]
 async fn a_settlement_of_which_only_the_hold_was_written_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.hold SET state = 'settled', resolved_at = app.now() WHERE request_id = scene.id('open');
          UPDATE ledger.account SET paid_held = paid_held - 30 WHERE id = 1001",
         &["hold_and_usage_disagree"],
     )
     .await;
-    bites(
+    detects(
         "DELETE FROM ledger.hold WHERE request_id = scene.id('open')",
         &["held_is_not_its_holds"],
     )
@@ -62,24 +62,24 @@ async fn work_that_is_charged_again_under_another_id_is_found() {
         ),
     ] {
         let statement = format!("{AGAIN} SELECT scene.again('{call}', {owner})");
-        bites(statement.leak(), &[view]).await;
+        detects(statement.leak(), &[view]).await;
     }
 }
 
 #[tokio::test]
 async fn the_audit_finds_a_charge_without_a_balance_change_and_the_reverse() {
     let both = ["balance_is_not_its_transfers", "books_do_not_balance"];
-    bites(
+    detects(
         "UPDATE ledger.account SET paid_posted = paid_posted + 45 WHERE id = 1001",
         &both,
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.account SET trial_posted = trial_posted + 1 WHERE id = 1001",
         &both,
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.account SET paid_posted = paid_posted - 1, trial_posted = trial_posted + 1 WHERE id = 1001",
         &["balance_is_not_its_transfers"],
     )
@@ -88,14 +88,14 @@ async fn the_audit_finds_a_charge_without_a_balance_change_and_the_reverse() {
 
 #[tokio::test]
 async fn a_charge_that_is_refunded_twice_is_found() {
-    bites(
+    detects(
         "INSERT INTO ledger.transfer SELECT scene.id('charged'), kind, 0, 1001, -1, 2002, 45, app.now()
          FROM unnest(ARRAY['refund', 'settlement_adjustment']) AS kind;
          UPDATE ledger.account SET paid_posted = paid_posted + 90 WHERE id = 1001",
         &["wrong_refund"],
     )
     .await;
-    bites(
+    detects(
         "ALTER TABLE ledger.transfer DROP CONSTRAINT transfer_pkey;
          INSERT INTO ledger.transfer SELECT scene.id('charged'), 'refund', 0, 1001, -1, 2002, 10, app.now()
          FROM generate_series(1, 2);
@@ -107,19 +107,19 @@ async fn a_charge_that_is_refunded_twice_is_found() {
 
 #[tokio::test]
 async fn a_refund_to_the_other_wallet_is_found() {
-    bites(
+    detects(
         "INSERT INTO ledger.transfer VALUES (scene.id('charged'), 'refund', 1, 1001, -1, 2003, 45, app.now());
          UPDATE ledger.account SET trial_posted = trial_posted + 45 WHERE id = 1001",
         &["wrong_refund"],
     )
     .await;
-    bites(
+    detects(
         "INSERT INTO ledger.transfer VALUES (scene.id('charged'), 'refund', 0, 1001, -1, 2003, 45, app.now());
          UPDATE ledger.account SET trial_posted = trial_posted + 45 WHERE id = 1001",
         &["transfer_of_nobody"],
     )
     .await;
-    bites(
+    detects(
         "INSERT INTO ledger.transfer VALUES (scene.id('charged'), 'refund', 0, 1000, -1, 2000, 45, app.now());
          UPDATE ledger.account SET paid_posted = paid_posted + 45 WHERE id = 1000",
         &["wrong_refund"],
@@ -129,7 +129,7 @@ async fn a_refund_to_the_other_wallet_is_found() {
 
 #[tokio::test]
 async fn a_partial_refund_to_the_trial_wallet_before_the_paid_one_is_found() {
-    bites(
+    detects(
         "INSERT INTO ledger.transfer VALUES (scene.id('split'), 'refund', 1, 1000, -1, 2001, 10, app.now());
          UPDATE ledger.account SET trial_posted = trial_posted + 10 WHERE id = 1000;
          UPDATE ledger.budget_period SET used = used - 10",
@@ -140,13 +140,13 @@ async fn a_partial_refund_to_the_trial_wallet_before_the_paid_one_is_found() {
 
 #[tokio::test]
 async fn a_refund_above_its_charge_and_one_without_a_charge_are_found() {
-    bites(
+    detects(
         "INSERT INTO ledger.transfer VALUES (scene.id('charged'), 'refund', 0, 1001, -1, 2002, 46, app.now());
          UPDATE ledger.account SET paid_posted = paid_posted + 46 WHERE id = 1001",
         &["wrong_refund"],
     )
     .await;
-    bites(
+    detects(
         "INSERT INTO ledger.transfer VALUES (scene.id('voided'), 'refund', 0, 1001, -1, 2002, 1, app.now());
          UPDATE ledger.account SET paid_posted = paid_posted + 1 WHERE id = 1001",
         &["wrong_refund"],
@@ -156,7 +156,7 @@ async fn a_refund_above_its_charge_and_one_without_a_charge_are_found() {
 
 #[tokio::test]
 async fn a_transfer_that_was_edited_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.transfer SET amount = amount - 1 WHERE request_id = scene.id('charged')",
         &[
             "balance_is_not_its_transfers",
@@ -165,23 +165,23 @@ async fn a_transfer_that_was_edited_is_found() {
         ],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.transfer SET amount = amount - 1 WHERE request_id = scene.id('charged');
          UPDATE ledger.account SET paid_posted = paid_posted + 1 WHERE id = 1001",
         &["charge_is_not_the_usage"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.transfer SET at = at - interval '1 second' WHERE request_id = scene.id('split') AND leg = 1",
         &["charge_is_not_the_usage"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.transfer SET credit = -3 WHERE request_id = scene.id('charged')",
         &["transfer_the_wrong_way"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.transfer SET credit = -9 WHERE request_id = scene.id('charged')",
         &["transfer_of_nobody", "transfer_the_wrong_way"],
     )
@@ -190,7 +190,7 @@ async fn a_transfer_that_was_edited_is_found() {
 
 #[tokio::test]
 async fn a_transfer_that_was_deleted_is_found() {
-    bites(
+    detects(
         "DELETE FROM ledger.transfer WHERE request_id = scene.id('charged')",
         &[
             "balance_is_not_its_transfers",
@@ -199,7 +199,7 @@ async fn a_transfer_that_was_deleted_is_found() {
         ],
     )
     .await;
-    bites(
+    detects(
         "DELETE FROM ledger.transfer WHERE request_id = scene.id('refunded') AND kind = 'refund';
          UPDATE ledger.account SET paid_posted = paid_posted - 40 WHERE id = 1000",
         &["budget_is_not_its_calls"],
@@ -209,33 +209,33 @@ async fn a_transfer_that_was_deleted_is_found() {
 
 #[tokio::test]
 async fn a_usage_row_that_is_missing_or_tells_something_else_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.usage SET paid = 44 WHERE request_id = scene.id('charged')",
         &["charge_is_not_the_usage"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.usage SET paid = trial, trial = paid WHERE request_id = scene.id('charged');
          UPDATE ledger.hold SET trial = 50 WHERE request_id = scene.id('charged')",
         &["charge_is_not_the_usage"],
     )
     .await;
-    bites(
+    detects(
         "DELETE FROM ledger.usage WHERE request_id = scene.id('charged')",
         &["charge_is_not_the_usage", "hold_and_usage_disagree"],
     )
     .await;
-    bites(
+    detects(
         "DELETE FROM ledger.usage WHERE request_id = scene.id('voided')",
         &["hold_and_usage_disagree"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.usage SET model = 'another' WHERE request_id = scene.id('charged')",
         &["hold_and_usage_disagree"],
     )
     .await;
-    bites(
+    detects(
         "ALTER TABLE ledger.usage DROP CONSTRAINT usage_failure_is_free;
          UPDATE ledger.usage SET outcome = 'upstream_failed' WHERE request_id = scene.id('charged')",
         &["failure_was_charged"],
@@ -245,7 +245,7 @@ async fn a_usage_row_that_is_missing_or_tells_something_else_is_found() {
 
 #[tokio::test]
 async fn a_price_version_that_is_not_of_the_hold_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.usage SET price_version = sha256('other') WHERE request_id = scene.id('voided')",
         &["other_price_version"],
     )
@@ -254,13 +254,13 @@ async fn a_price_version_that_is_not_of_the_hold_is_found() {
 
 #[tokio::test]
 async fn a_payment_that_was_applied_twice_is_found() {
-    bites(
+    detects(
         "INSERT INTO ledger.transfer VALUES (scene.beside('charged'), 'top_up', 0, 1001, -2, 2002, 1000, app.now());
          UPDATE ledger.account SET paid_posted = paid_posted + 1000 WHERE id = 1001",
         &["top_up_is_not_its_transfer"],
     )
     .await;
-    bites(
+    detects(
         "ALTER TABLE ledger.top_up DROP CONSTRAINT top_up_pkey;
          INSERT INTO ledger.top_up SELECT provider, event_id, scene.beside('charged'), account_id, wallet, amount, at
          FROM ledger.top_up WHERE account_id = 1001;
@@ -269,7 +269,7 @@ async fn a_payment_that_was_applied_twice_is_found() {
         &["top_up_is_not_its_transfer"],
     )
     .await;
-    bites(
+    detects(
         "ALTER TABLE ledger.transfer DROP CONSTRAINT transfer_pkey;
          INSERT INTO ledger.transfer SELECT * FROM ledger.transfer WHERE kind = 'top_up' AND account_id = 1001;
          UPDATE ledger.account SET paid_posted = paid_posted + 1000 WHERE id = 1001",
@@ -280,22 +280,22 @@ async fn a_payment_that_was_applied_twice_is_found() {
 
 #[tokio::test]
 async fn a_correction_of_another_wallet_and_a_place_too_many_are_found() {
-    bites(
+    detects(
         "UPDATE ledger.adjustment SET account_id = 1000",
         &["adjustment_is_not_its_transfer"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.adjustment SET wallet = 'trial'",
         &["adjustment_is_not_its_transfer"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.capacity SET used = 0",
         &["capacity_is_not_its_calls"],
     )
     .await;
-    bites(
+    detects(
         "ALTER TABLE ledger.capacity DROP CONSTRAINT capacity_within_cap; UPDATE ledger.capacity SET cap = 0",
         &["capacity_is_not_its_calls"],
     )
@@ -304,7 +304,7 @@ async fn a_correction_of_another_wallet_and_a_place_too_many_are_found() {
 
 #[tokio::test]
 async fn the_audit_finds_a_stored_response_past_its_retention() {
-    bites(
+    detects(
         "UPDATE ledger.idempotency SET response = 'sealed', created_at = created_at - interval '49 hours'",
         &["answer_kept_too_long"],
     )
@@ -325,25 +325,25 @@ async fn sums_of_a_day_that_are_not_its_calls_and_refunds_are_found() {
         "DELETE FROM ledger.usage_day WHERE account_id = 1001",
     ] {
         let statement = format!("SELECT ledger.sum_up(1000); {statement}");
-        bites(statement.leak(), &["usage_day_disagrees"]).await;
+        detects(statement.leak(), &["usage_day_disagrees"]).await;
     }
     for statement in [
         "DELETE FROM ledger.usage_unsummed",
         "INSERT INTO ledger.usage_unsummed SELECT * FROM ledger.usage_unsummed",
     ] {
-        bites(statement, &["usage_day_disagrees"]).await;
+        detects(statement, &["usage_day_disagrees"]).await;
     }
-    bites("SELECT ledger.sum_up(1000)", &[]).await;
+    detects("SELECT ledger.sum_up(1000)", &[]).await;
 }
 
 #[tokio::test]
 async fn an_account_that_was_not_told_of_its_low_balance_is_found() {
-    bites(
+    detects(
         "UPDATE ledger.account SET low_balance_nanos = 1000000 WHERE id = 1001",
         &["balance_low_untold"],
     )
     .await;
-    bites(
+    detects(
         "UPDATE ledger.account SET low_balance_nanos = 1, balance_low = true WHERE id = 1001",
         &["balance_low_untold"],
     )

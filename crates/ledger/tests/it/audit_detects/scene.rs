@@ -29,12 +29,12 @@ const WORDS: &str = "
 const SUMS: &str = "usage_day_disagrees";
 
 pub(super) struct Scene {
-    house: TestLedger,
+    harness: TestLedger,
     calls: Vec<(&'static str, RequestId)>,
 }
 
 /// Plays the scene, breaks it with a statement, and expects exactly these views to say so.
-pub(super) async fn bites(statement: &'static str, views: &[&str]) {
+pub(super) async fn detects(statement: &'static str, views: &[&str]) {
     let scene = Scene::play().await;
     assert_eq!(
         scene.found().await,
@@ -52,17 +52,17 @@ pub(super) async fn bites(statement: &'static str, views: &[&str]) {
 
 impl Scene {
     pub(super) async fn play() -> Self {
-        let house = TestLedger::new().await;
+        let harness = TestLedger::new().await;
         let mut scene = Self {
-            house,
+            harness,
             calls: Vec::new(),
         };
         let (rich, plain) = scene.accounts().await;
         // A node that died once: its second life let go of what the first had held.
-        let (first, _first_tasks) = patient(&scene.house, "n2").await;
+        let (first, _first_tasks) = patient(&scene.harness, "n2").await;
         scene.hold(&first, "interrupted", plain, 10, |_| {}).await;
-        let (_second, _second_tasks) = patient(&scene.house, "n2").await;
-        let (ledger, tasks) = patient(&scene.house, "n1").await;
+        let (_second, _second_tasks) = patient(&scene.harness, "n2").await;
+        let (ledger, tasks) = patient(&scene.harness, "n1").await;
         scene.calls_with_budgets(&ledger, rich).await;
         scene.calls_without(&ledger, plain).await;
         drop(ledger);
@@ -72,13 +72,13 @@ impl Scene {
 
     /// All views.
     pub(super) async fn views(&self) -> Vec<String> {
-        let auditor = self.house.db.connect(Role::Audit).await;
+        let auditor = self.harness.db.connect(Role::Audit).await;
         audit::run(&auditor).await.unwrap().views
     }
 
     /// The views that are not empty, in order.
     pub(super) async fn found(&self) -> Vec<String> {
-        let auditor = self.house.db.connect(Role::Audit).await;
+        let auditor = self.harness.db.connect(Role::Audit).await;
         let report = audit::run(&auditor).await.unwrap();
         for violation in &report.violations {
             assert!(violation.count > 0 && !violation.rows.is_empty());
@@ -90,32 +90,32 @@ impl Scene {
 
     /// Says a statement as the database's superuser, past every trigger.
     async fn corrupt(&self, statement: &'static str) {
-        let url = self.house.db.superuser_url();
-        let mut nobody = sqlx::PgConnection::connect(url.reveal()).await.unwrap();
-        sqlx::raw_sql(WORDS).execute(&mut nobody).await.unwrap();
+        let url = self.harness.db.superuser_url();
+        let mut unknown = sqlx::PgConnection::connect(url.reveal()).await.unwrap();
+        sqlx::raw_sql(WORDS).execute(&mut unknown).await.unwrap();
         for (name, call) in &self.calls {
             sqlx::query("INSERT INTO scene.call VALUES ($1, $2)")
                 .bind(name)
                 .bind(call.uuid())
-                .execute(&mut nobody)
+                .execute(&mut unknown)
                 .await
                 .unwrap();
         }
         sqlx::raw_sql("SET session_replication_role = replica")
-            .execute(&mut nobody)
+            .execute(&mut unknown)
             .await
             .unwrap();
-        sqlx::raw_sql(statement).execute(&mut nobody).await.unwrap();
-        nobody.close().await.unwrap();
+        sqlx::raw_sql(statement).execute(&mut unknown).await.unwrap();
+        unknown.close().await.unwrap();
     }
 
     async fn accounts(&self) -> (AccountId, AccountId) {
-        let rich = self.house.account(1_000, 50).await;
-        let plain = self.house.account(1_000, 0).await;
+        let rich = self.harness.account(1_000, 50).await;
+        let plain = self.harness.account(1_000, 0).await;
         assert_eq!((rich.number(), plain.number()), (1_000, 1_001));
-        let parent = self.house.key(rich, 1, None).await;
-        let child = self.house.key(rich, 2, Some(1)).await;
-        let mut tx = self.house.console.begin().await.unwrap();
+        let parent = self.harness.key(rich, 1, None).await;
+        let child = self.harness.key(rich, 2, Some(1)).await;
+        let mut tx = self.harness.console.begin().await.unwrap();
         for (key, period, limit) in [
             (None, Period::Monthly, 600),
             (Some(parent), Period::Total, 500),
@@ -214,14 +214,14 @@ impl Scene {
 }
 
 /// The scene must come out the same on a machine that is busy with other things.
-async fn patient(house: &TestLedger, node: &str) -> (Ledger, LedgerTasks) {
+async fn patient(harness: &TestLedger, node: &str) -> (Ledger, LedgerTasks) {
     let settings = LedgerSettings {
         admission_wait: Duration::from_secs(60),
         settlement_wait: Duration::from_secs(60),
         ..LedgerSettings::default()
     };
     let node = NodeId::new(node).unwrap();
-    Ledger::open(house.data.clone(), &node, settings)
+    Ledger::open(harness.data.clone(), &node, settings)
         .await
         .unwrap()
 }

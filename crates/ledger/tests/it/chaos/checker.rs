@@ -62,11 +62,11 @@ pub(crate) fn judge_payments(
         if let Event::Answered {
             word: CallOperation::TopUp,
             request,
-            told,
+            answered,
             ..
         } = event
         {
-            match told {
+            match answered {
                 Answered::Done => *done.entry(*request).or_default() += 1,
                 Answered::Before { .. } => {
                     done.entry(*request).or_default();
@@ -94,7 +94,7 @@ fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut 
             }
             | Event::Answered {
                 word: CallOperation::TopUp,
-                told:
+                answered:
                     Answered::Done | Answered::Before { .. } | Answered::Unavailable | Answered::Stale | Answered::Refused,
                 ..
             } => {}
@@ -110,7 +110,7 @@ fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut 
                 }
             }
             Event::Answered {
-                told: Answered::Rejected(text),
+                answered: Answered::Rejected(text),
                 request,
                 word,
                 ..
@@ -118,12 +118,12 @@ fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut 
             Event::Answered {
                 word,
                 request,
-                told,
+                answered,
                 amount,
             } => {
                 *open.entry((*request, *word)).or_default() -= 1;
                 let trail = trails.entry(*request).or_default();
-                trail.add(*word, told, *amount, history.died);
+                trail.add(*word, answered, *amount, history.died);
             }
         }
     }
@@ -149,8 +149,8 @@ impl Trail {
         }
     }
 
-    fn add(&mut self, word: CallOperation, told: &Answered, amount: i64, died: bool) {
-        match (word, told) {
+    fn add(&mut self, word: CallOperation, answered: &Answered, amount: i64, died: bool) {
+        match (word, answered) {
             (_, Answered::Stale) => self.unknown(word),
             (CallOperation::Reserve | CallOperation::Settle, Answered::Unavailable) if died => self.unknown(word),
             (CallOperation::Reserve, Answered::Unavailable) => self.unavailable_reserve = true,

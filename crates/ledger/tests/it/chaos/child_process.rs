@@ -270,8 +270,8 @@ impl Life {
             .map(|number| self.clients.new_call(number))
             .collect();
         let asked = self.each(calls, |clients, call| async move {
-            let (told, amount) = clients.reserve(&call).await;
-            (call.of(amount), told)
+            let (answered, amount) = clients.reserve(&call).await;
+            (call.of(amount), answered)
         });
         let held = asked.await;
         let count = held.len();
@@ -284,8 +284,8 @@ impl Life {
         let calls = std::mem::take(&mut self.held);
         let asked = self.each(calls, |clients, call| async move {
             let charge = call.amount / 2 + 1;
-            let (told, _) = clients.settle(&call, charge).await;
-            (call, told)
+            let (answered, _) = clients.settle(&call, charge).await;
+            (call, answered)
         });
         let charged = asked.await;
         let count = charged.len();
@@ -296,8 +296,8 @@ impl Life {
     async fn void(&mut self) -> i64 {
         let calls = std::mem::take(&mut self.held);
         let asked = self.each(calls, |clients, call| async move {
-            let told = clients.void(&call).await;
-            (call, told)
+            let answered = clients.void(&call).await;
+            (call, answered)
         });
         i64::try_from(asked.await.len()).unwrap()
     }
@@ -305,8 +305,8 @@ impl Life {
     async fn refund(&mut self) -> i64 {
         let calls = std::mem::take(&mut self.charged);
         let asked = self.each(calls, |clients, call| async move {
-            let told = clients.refund(&call, CallOperation::Refund, None).await;
-            (call, told)
+            let answered = clients.refund(&call, CallOperation::Refund, None).await;
+            (call, answered)
         });
         i64::try_from(asked.await.len()).unwrap()
     }
@@ -321,8 +321,8 @@ impl Life {
             asked.spawn(say(self.clients.clone(), call));
         }
         let answers = asked.join_all().await;
-        let done = |told: &Answered| matches!(told, Answered::Done | Answered::Before { charged: true });
-        let done = answers.into_iter().filter(|(_, told)| done(told));
+        let done = |answered: &Answered| matches!(answered, Answered::Done | Answered::Before { charged: true });
+        let done = answers.into_iter().filter(|(_, answered)| done(answered));
         done.map(|(call, _)| call).collect()
     }
 

@@ -131,7 +131,7 @@ impl Clients {
             let now = SystemClock.now().micros() / 1_000 / SLOT;
             place = if now == slot { place + 1 } else { 0 };
             slot = now;
-            let told = match self.plan.shared_seed {
+            let answered = match self.plan.shared_seed {
                 Some(seed) if place % 2 == 0 => {
                     let of_slot = u64::try_from(slot).unwrap();
                     let named = Rng::new(&[seed, client, of_slot, place]);
@@ -142,7 +142,7 @@ impl Clients {
                     self.call(named, None, &mut own).await
                 }
             };
-            match told {
+            match answered {
                 Answered::Stale => return,
                 Answered::Unavailable => tokio::time::sleep(COME_AGAIN).await,
                 Answered::Done | Answered::Before { .. } | Answered::Refused | Answered::Rejected(_) => {}
@@ -178,18 +178,18 @@ impl Clients {
                 self.top_up(call.account, payment)
             );
         }
-        let (told, held) = if own.percent(25) {
+        let (answered, held) = if own.percent(25) {
             let (one, other) = tokio::join!(self.reserve(&call), self.reserve(&call));
             if one.0 == Answered::Done { one } else { other }
         } else {
             self.reserve(&call).await
         };
-        if told != Answered::Done {
+        if answered != Answered::Done {
             // The duplicate of a call that is over: its words are said all the same.
-            if matches!(told, Answered::Before { .. }) {
+            if matches!(answered, Answered::Before { .. }) {
                 self.settle(&call, 1).await;
             }
-            return told;
+            return answered;
         }
         call.amount = held;
         if own.percent(25) {
@@ -203,7 +203,7 @@ impl Clients {
     /// Charges or lets go, and gives back.
     async fn end(&self, call: &Call, own: &mut Rng) -> Answered {
         let charge = own.amount(call.amount);
-        let told = match own.below(100) {
+        let answered = match own.below(100) {
             0..30 => self.void(call).await,
             30..40 => tokio::join!(self.settle(call, charge), self.void(call)).0.0,
             40..55 => {
@@ -213,7 +213,7 @@ impl Clients {
             }
             _ => self.settle(call, charge).await.0,
         };
-        let charged = matches!(told, Answered::Done | Answered::Before { charged: true });
+        let charged = matches!(answered, Answered::Done | Answered::Before { charged: true });
         if charged && own.percent(20) {
             self.refund(call, CallOperation::Adjust, Some(own.amount(charge)))
                 .await;
@@ -224,7 +224,7 @@ impl Clients {
                 self.refund(call, CallOperation::Refund, None)
             );
         }
-        told
+        answered
     }
 
     fn asked(&self, word: CallOperation, request: RequestId, amount: i64) {
@@ -235,11 +235,11 @@ impl Clients {
         });
     }
 
-    fn told(&self, word: CallOperation, request: RequestId, told: &Answered, amount: i64) {
+    fn answered(&self, word: CallOperation, request: RequestId, answered: &Answered, amount: i64) {
         self.diary.write(&Event::Answered {
             word,
             request,
-            told: told.clone(),
+            answered: answered.clone(),
             amount,
         });
     }
@@ -251,7 +251,7 @@ impl Clients {
         reserve.key = self.plan.key.map(KeyId::new);
         reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
         self.asked(CallOperation::Reserve, call.request, call.amount);
-        let (told, amount) = match self.ledger.reserve(reserve).await {
+        let (answered, amount) = match self.ledger.reserve(reserve).await {
             Ok(ReserveAnswer::Held { paid, trial }) => (Answered::Done, paid.nanos() + trial.nanos()),
             Ok(ReserveAnswer::AlreadyResolved) => (Answered::Before { charged: false }, 0),
             Ok(
@@ -263,37 +263,37 @@ impl Clients {
             ) => (Answered::Refused, 0),
             Err(error) => (of_error(error), 0),
         };
-        self.told(CallOperation::Reserve, call.request, &told, amount);
-        (told, amount)
+        self.answered(CallOperation::Reserve, call.request, &answered, amount);
+        (answered, amount)
     }
 
     /// The new total, where there is one.
     async fn extend(&self, call: &Call, total: i64) -> Option<i64> {
         self.asked(CallOperation::Extend, call.request, total);
         let extend = test_ledger::extend(call.request, call.account, total);
-        let (told, amount) = match self.ledger.extend(extend).await {
+        let (answered, amount) = match self.ledger.extend(extend).await {
             Ok(ExtendAnswer::Held { total }) => (Answered::Done, total.nanos()),
             Ok(ExtendAnswer::TooLittle { .. } | ExtendAnswer::NoHold) => (Answered::Refused, 0),
             Err(error) => (of_error(error), 0),
         };
-        self.told(CallOperation::Extend, call.request, &told, amount);
-        (told == Answered::Done).then_some(amount)
+        self.answered(CallOperation::Extend, call.request, &answered, amount);
+        (answered == Answered::Done).then_some(amount)
     }
 
     pub(crate) async fn settle(&self, call: &Call, charge: i64) -> (Answered, i64) {
         self.asked(CallOperation::Settle, call.request, charge);
         let settle = test_ledger::settle(call.request, call.account, charge);
-        let (told, amount) = of_end(self.ledger.settle(settle).await);
-        self.told(CallOperation::Settle, call.request, &told, amount);
-        (told, amount)
+        let (answered, amount) = of_end(self.ledger.settle(settle).await);
+        self.answered(CallOperation::Settle, call.request, &answered, amount);
+        (answered, amount)
     }
 
     pub(crate) async fn void(&self, call: &Call) -> Answered {
         self.asked(CallOperation::Void, call.request, 0);
         let void = test_ledger::void(call.request, call.account);
-        let (told, amount) = of_end(self.ledger.void(void).await);
-        self.told(CallOperation::Void, call.request, &told, amount);
-        told
+        let (answered, amount) = of_end(self.ledger.void(void).await);
+        self.answered(CallOperation::Void, call.request, &answered, amount);
+        answered
     }
 
     pub(crate) async fn refund(&self, call: &Call, word: CallOperation, amount: Option<i64>) -> Answered {
@@ -303,14 +303,14 @@ impl Clients {
             refund.kind = RefundKind::SettlementAdjustment;
         }
         self.asked(word, call.request, amount.unwrap_or(0));
-        let (told, amount) = match self.ledger.refund(refund).await {
+        let (answered, amount) = match self.ledger.refund(refund).await {
             Ok(RefundAnswer::Done { paid, trial }) => (Answered::Done, paid.nanos() + trial.nanos()),
             Ok(RefundAnswer::Before) => (Answered::Before { charged: false }, 0),
             Ok(RefundAnswer::NothingCharged) => (Answered::Refused, 0),
             Err(error) => (of_error(error), 0),
         };
-        self.told(word, call.request, &told, amount);
-        told
+        self.answered(word, call.request, &answered, amount);
+        answered
     }
 
     /// A payment that every process tells of, under one event.
@@ -325,7 +325,7 @@ impl Clients {
             let done = accounts::top_up(&mut tx, &top_up).await;
             tx.finish(done).await
         };
-        let told = match answer.await {
+        let answered = match answer.await {
             Ok(TopUpAnswer::Done) => Answered::Done,
             Ok(TopUpAnswer::Before) => Answered::Before { charged: false },
             Ok(answer @ (TopUpAnswer::Different | TopUpAnswer::Refused)) => {
@@ -334,7 +334,7 @@ impl Clients {
             // Whoever pays tells again; here nobody does, so nobody knows.
             Err(_) => Answered::Unavailable,
         };
-        self.told(CallOperation::TopUp, request, &told, 0);
+        self.answered(CallOperation::TopUp, request, &answered, 0);
     }
 }
 

@@ -41,28 +41,28 @@ const WAYS: [(&str, &[&str], &str, Loss); 7] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_with_a_lost_answer_is_found_again_or_compensated() {
-    let mut arena = ProcessHarness::new("cut between COMMIT and its answer", durable()).await;
-    let mut worker = arena.process("worker");
+    let mut harness = ProcessHarness::new("cut between COMMIT and its answer", durable()).await;
+    let mut worker = harness.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {
         let (name, before, order, loss) = WAYS[round % WAYS.len()];
         for order in before {
             worker.done(order).await;
         }
-        let strikes = arena.postgres.wire().strikes();
+        let strikes = harness.postgres.wire().strikes();
         match loss {
-            Loss::Cut => arena.postgres.wire().cut_after_commit(),
-            Loss::Silence => arena.postgres.wire().stall_after_commit(),
+            Loss::Cut => harness.postgres.wire().cut_after_commit(),
+            Loss::Silence => harness.postgres.wire().stall_after_commit(),
         }
         let number = worker.order(order);
         until("a commit's answer is lost", STEP_LIMIT, async || {
-            arena.postgres.wire().strikes() > strikes
+            harness.postgres.wire().strikes() > strikes
         })
         .await;
         worker.history.read_on();
         let words = in_flight(&worker.history);
-        let seconds = settle_down(&arena, &mut worker, Some(number)).await;
-        arena.tell(&format!("COMMIT of a {name}"), &words, seconds);
+        let seconds = settle_down(&harness, &mut worker, Some(number)).await;
+        harness.tell(&format!("COMMIT of a {name}"), &words, seconds);
     }
-    finish(arena, worker).await;
+    finish(harness, worker).await;
 }

@@ -44,10 +44,10 @@ async fn a_full_disk_loses_no_charge_and_heals_when_there_is_space() {
         disk_limit_mb: Some(DISK_MB),
         ..settings
     };
-    let mut arena = ProcessHarness::new("disk full", settings).await;
-    let mut worker = arena.process("worker");
+    let mut harness = ProcessHarness::new("disk full", settings).await;
+    let mut worker = harness.process("worker");
     worker.done("open").await;
-    let ballast = arena.postgres.folder().join("ballast");
+    let ballast = harness.postgres.folder().join("ballast");
     for round in 0..rounds() {
         let full = if round.is_multiple_of(2) {
             Full::Log
@@ -56,21 +56,21 @@ async fn a_full_disk_loses_no_charge_and_heals_when_there_is_space() {
         };
         worker.done(CLIENTS).await;
         fill(&ballast);
-        let said = run_into(&arena, full, &ballast).await;
+        let submitted = run_into(&harness, full, &ballast).await;
         tokio::time::sleep(WHILE_FULL).await;
         worker.history.read_on();
         let words = in_flight(&worker.history);
         let rest = worker.order("rest");
         std::fs::remove_file(&ballast).unwrap();
-        arena.server_is_back().await;
-        let seconds = settle_down(&arena, &mut worker, Some(rest)).await;
-        arena.tell(
-            &format!("no space for the {full:?}: {said}"),
+        harness.server_is_back().await;
+        let seconds = settle_down(&harness, &mut worker, Some(rest)).await;
+        harness.tell(
+            &format!("no space for the {full:?}: {submitted}"),
             &words,
             seconds,
         );
     }
-    finish(arena, worker).await;
+    finish(harness, worker).await;
 }
 
 /// Writes until nothing more fits.
@@ -93,27 +93,27 @@ fn fill(ballast: &Path) {
 }
 
 /// Proves that the disk is full for PostgreSQL, in its own words.
-async fn run_into(arena: &ProcessHarness, full: Full, ballast: &Path) -> String {
+async fn run_into(harness: &ProcessHarness, full: Full, ballast: &Path) -> String {
     let statement = match full {
         Full::Table => {
             "BEGIN; CREATE TEMP TABLE probe AS SELECT repeat('x', 2000) FROM generate_series(1, 2000); ROLLBACK"
         }
         Full::Log => "SELECT pg_logical_emit_message(false, 'probe', repeat('x', 8000000))",
     };
-    let mut said = String::new();
+    let mut submitted = String::new();
     until(
         "PostgreSQL runs into the full disk",
         STEP_LIMIT,
         async || {
             // What it gave back meanwhile is taken again.
             fill(ballast);
-            let url = arena.postgres.superuser_url();
+            let url = harness.postgres.superuser_url();
             let probed = match PgConnection::connect(url.reveal()).await {
                 Ok(mut probe) => sqlx::raw_sql(statement).execute(&mut probe).await,
                 Err(error) => Err(error),
             };
             let Err(error) = probed else { return false };
-            said = error.to_string();
+            submitted = error.to_string();
             match error.as_database_error().and_then(|error| error.code()) {
                 Some(code) if code == NO_SPACE => true,
                 // The ledger's own writing was faster than the probe: it has fallen over already, and
@@ -124,5 +124,5 @@ async fn run_into(arena: &ProcessHarness, full: Full, ballast: &Path) -> String 
         },
     )
     .await;
-    said
+    submitted
 }

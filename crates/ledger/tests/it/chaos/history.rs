@@ -51,7 +51,7 @@ pub(crate) enum Event {
     Answered {
         word: CallOperation,
         request: RequestId,
-        told: Answered,
+        answered: Answered,
         amount: i64,
     },
     /// An order of the test's was carried out.
@@ -165,8 +165,8 @@ impl History {
     pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for event in &self.events {
-            if let Event::Answered { word, told, .. } = event {
-                *counts.entry(format!("{word:?} {told:?}")).or_default() += 1;
+            if let Event::Answered { word, answered, .. } = event {
+                *counts.entry(format!("{word:?} {answered:?}")).or_default() += 1;
             }
         }
         counts

@@ -7,7 +7,7 @@ use crate::chaos::steps::{REGISTERING, STEPS, Step};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_at_any_step_leaves_no_open_hold_and_no_double_charge() {
-    let mut arena = ProcessHarness::new("kill -9 of a ledger process", durable()).await;
+    let mut harness = ProcessHarness::new("kill -9 of a ledger process", durable()).await;
     let steps: Vec<&Step> = STEPS.iter().chain([&REGISTERING]).collect();
     for round in 0..rounds_over(steps.len()) {
         let step = steps[round % steps.len()];
@@ -18,35 +18,35 @@ async fn a_kill_at_any_step_leaves_no_open_hold_and_no_double_charge() {
         } else {
             OrphanedBy::Sweep
         };
-        one_kill(&mut arena, round, step, heir).await;
+        one_kill(&mut harness, round, step, heir).await;
     }
-    arena.close().await;
+    harness.close().await;
 }
 
-async fn one_kill(arena: &mut ProcessHarness, round: usize, step: &Step, heir: OrphanedBy) {
+async fn one_kill(harness: &mut ProcessHarness, round: usize, step: &Step, heir: OrphanedBy) {
     let node = format!("killed-{round}");
     let mut earlier = None;
     if step.name == REGISTERING.name {
-        let mut last_life = arena.process(&node);
+        let mut last_life = harness.process(&node);
         last_life.done("open").await;
         last_life.done("reserve 16").await;
         last_life.kill_9();
         earlier = Some(last_life);
     }
-    let mut victim = arena.process(&node);
+    let mut victim = harness.process(&node);
     if earlier.is_none() {
         victim.done("open").await;
     }
     let mut reached = step
-        .reach(&arena.postgres, &mut victim, arena.accounts[0])
+        .reach(&harness.postgres, &mut victim, harness.accounts[0])
         .await;
     victim.kill_9();
-    reached.lift(&arena.postgres).await;
+    reached.lift(&harness.postgres).await;
     let mut histories: Vec<&History> = vec![&victim.history];
     histories.extend(earlier.as_ref().map(|process| &process.history));
-    let seconds = arena.heal(&node, &histories, heir).await;
-    arena.backends_are_gone(&node).await;
-    arena.tell(
+    let seconds = harness.heal(&node, &histories, heir).await;
+    harness.backends_are_gone(&node).await;
+    harness.tell(
         &format!("{} ({heir:?})", step.name),
         &in_flight(&victim.history),
         seconds,

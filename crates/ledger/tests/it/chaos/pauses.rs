@@ -16,7 +16,7 @@ const AT_WORK: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_only_gives_back() {
-    let mut arena = ProcessHarness::new("pause and wake with an old epoch", durable()).await;
+    let mut harness = ProcessHarness::new("pause and wake with an old epoch", durable()).await;
     let steps: Vec<&Step> = STEPS.iter().filter(|step| can_pause(step)).collect();
     for round in 0..rounds() {
         // From the settlements backwards, so that the short form has the telling ones.
@@ -26,9 +26,9 @@ async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_only_gives_back()
         } else {
             OrphanedBy::Sweep
         };
-        one_pause(&mut arena, round, step, heir).await;
+        one_pause(&mut harness, round, step, heir).await;
     }
-    arena.close().await;
+    harness.close().await;
 }
 
 /// A commit that the wire keeps for good says nothing about waking up; one that the sleeper had not
@@ -37,28 +37,28 @@ fn can_pause(step: &Step) -> bool {
     !matches!(step.spot, Spot::CommitUnsent | Spot::NodeLock)
 }
 
-async fn one_pause(arena: &mut ProcessHarness, round: usize, step: &Step, heir: OrphanedBy) {
+async fn one_pause(harness: &mut ProcessHarness, round: usize, step: &Step, heir: OrphanedBy) {
     let node = format!("paused-{round}");
-    let mut sleeper = arena.process(&node);
+    let mut sleeper = harness.process(&node);
     let epoch = sleeper.done("open").await;
     // Somebody else's hold, for the sweep that the sleeper will try in its old name.
-    let bystander = arena.bystander.as_mut().expect("it is there");
+    let bystander = harness.bystander.as_mut().expect("it is there");
     bystander.done("reserve 2").await;
     let mut reached = step
-        .reach(&arena.postgres, &mut sleeper, arena.accounts[0])
+        .reach(&harness.postgres, &mut sleeper, harness.accounts[0])
         .await;
     sleeper.pause();
-    reached.lift(&arena.postgres).await;
+    reached.lift(&harness.postgres).await;
     sleeper.history.read_on();
     sleeper.history.died = true;
     let words = in_flight(&sleeper.history);
-    let seconds = arena.heal(&node, &[&sleeper.history], heir).await;
-    let seconds = seconds + be_replaced(arena, &node, epoch).await;
+    let seconds = harness.heal(&node, &[&sleeper.history], heir).await;
+    let seconds = seconds + be_replaced(harness, &node, epoch).await;
     if heir == OrphanedBy::Return {
         deadline_passes().await;
     }
     let nodes = [node.clone()];
-    let before = tables::facts(&arena.data, &nodes).await;
+    let before = tables::facts(&harness.data, &nodes).await;
     sleeper.wake();
     if let Some(order) = reached.order {
         sleeper
@@ -75,18 +75,18 @@ async fn one_pause(arena: &mut ProcessHarness, round: usize, step: &Step, heir: 
         // Its connections were lost while it slept; the first words may find none in time.
         let lines = sleeper.history.events.len();
         assert_eq!(sleeper.done("reserve 4").await, 0);
-        told_after(&sleeper.history, lines).all(|told| *told == Answered::Stale)
+        told_after(&sleeper.history, lines).all(|answered| *answered == Answered::Stale)
     })
     .await;
     assert_eq!(sleeper.done("beat").await, 0, "its heart must not beat");
     assert_eq!(sleeper.done("sweep").await, 0, "it sweeps for nobody");
-    for told in told_after(&sleeper.history, woken) {
-        let refused = matches!(told, Answered::Stale | Answered::Unavailable);
-        assert!(refused, "{told:?} after waking, {}", step.name);
+    for answered in told_after(&sleeper.history, woken) {
+        let refused = matches!(answered, Answered::Stale | Answered::Unavailable);
+        assert!(refused, "{answered:?} after waking, {}", step.name);
     }
     // Nothing changes, but for one thing: a charge that was committed while it slept, and of which it
     // could not tell its caller, it gives back.
-    let mut after = tables::facts(&arena.data, &nodes).await;
+    let mut after = tables::facts(&harness.data, &nodes).await;
     for (request, fact) in &mut after {
         if before.get(request).is_some_and(|was| was.refunded == 0) && fact.refunded == fact.charged
         {
@@ -94,21 +94,21 @@ async fn one_pause(arena: &mut ProcessHarness, round: usize, step: &Step, heir: 
         }
     }
     assert_eq!(after, before, "nothing changes");
-    arena.heal(&node, &[&sleeper.history], OrphanedBy::Itself).await;
-    arena.tell(&format!("{} ({heir:?})", step.name), &words, seconds);
+    harness.heal(&node, &[&sleeper.history], OrphanedBy::Itself).await;
+    harness.tell(&format!("{} ({heir:?})", step.name), &words, seconds);
 }
 
 /// A sleeper that held nothing is not swept, which is right: then its next life begins instead.
-async fn be_replaced(arena: &ProcessHarness, node: &str, epoch: i64) -> f64 {
+async fn be_replaced(harness: &ProcessHarness, node: &str, epoch: i64) -> f64 {
     let started = tokio::time::Instant::now();
     let next = NodeId::new(node).unwrap();
     until("the sleeper is replaced", HEAL_LIMIT, async || {
-        let mut session = arena.data.session().await.unwrap();
+        let mut session = harness.data.session().await.unwrap();
         let now = sqlx::query_scalar("SELECT epoch FROM ledger.node WHERE name = $1")
             .bind(node)
             .fetch_one(&mut *session);
         let now: i64 = now.await.unwrap();
-        now > epoch || register(&arena.data, &next).await.is_ok()
+        now > epoch || register(&harness.data, &next).await.is_ok()
     })
     .await;
     started.elapsed().as_secs_f64()
@@ -119,17 +119,17 @@ fn told_after(history: &History, lines: usize) -> impl Iterator<Item = &Answered
     history.events[lines..]
         .iter()
         .filter_map(|event| match event {
-            Event::Answered { told, .. } => Some(told),
+            Event::Answered { answered, .. } => Some(answered),
             Event::Asked { .. } | Event::Did { .. } => None,
         })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_replaced_under_load_is_refused_at_once_and_leaves_no_rows() {
-    let mut arena = ProcessHarness::new("replaced while at work", durable()).await;
+    let mut harness = ProcessHarness::new("replaced while at work", durable()).await;
     for round in 0..rounds() {
         let node = format!("replaced-{round}");
-        let mut worker = arena.process(&node);
+        let mut worker = harness.process(&node);
         worker.done("open").await;
         worker.done("load 16").await;
         tokio::time::sleep(AT_WORK).await;
@@ -139,7 +139,7 @@ async fn a_process_replaced_under_load_is_refused_at_once_and_leaves_no_rows() {
         let started = tokio::time::Instant::now();
         let next = NodeId::new(&node).unwrap();
         until("its next life begins", HEAL_LIMIT, async || {
-            register(&arena.data, &next).await.is_ok()
+            register(&harness.data, &next).await.is_ok()
         })
         .await;
         let seconds = started.elapsed().as_secs_f64();
@@ -147,8 +147,8 @@ async fn a_process_replaced_under_load_is_refused_at_once_and_leaves_no_rows() {
         worker.done("rest").await;
         assert_eq!(worker.done("reserve 4").await, 0);
         assert_eq!(worker.done("beat").await, 0);
-        let healed = arena.heal(&node, &[&worker.history], OrphanedBy::Itself).await;
-        arena.tell("under load (Return)", &words, seconds + healed);
+        let healed = harness.heal(&node, &[&worker.history], OrphanedBy::Itself).await;
+        harness.tell("under load (Return)", &words, seconds + healed);
     }
-    arena.close().await;
+    harness.close().await;
 }

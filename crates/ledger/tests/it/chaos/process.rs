@@ -48,11 +48,11 @@ impl Process {
         self.ordered += 1;
         let orders = self.orders.as_mut().expect("the process has not ended");
         writeln!(orders, "{order}").unwrap_or_else(|error| {
-            let said = std::fs::read(self.history_path("err")).unwrap_or_default();
+            let submitted = std::fs::read(self.history_path("err")).unwrap_or_default();
             panic!(
                 "{} is gone ({error}): {}",
                 self.node,
-                String::from_utf8_lossy(&said)
+                String::from_utf8_lossy(&submitted)
             )
         });
         self.ordered
@@ -75,10 +75,10 @@ impl Process {
                 return count;
             }
             if started.elapsed() > limit || ended {
-                let said = std::fs::read(self.history_path("err")).unwrap_or_default();
+                let submitted = std::fs::read(self.history_path("err")).unwrap_or_default();
                 panic!(
                     "not within {limit:?}: {what}; it says: {}",
-                    String::from_utf8_lossy(&said)
+                    String::from_utf8_lossy(&submitted)
                 );
             }
             tokio::time::sleep(crate::chaos::config::LOOK).await;

@@ -87,7 +87,7 @@ impl ProcessHarness {
         tx.commit().await.unwrap();
         let sweeper = NodeId::new("sweeper").unwrap();
         let (sweeper, _) = register(&data, &sweeper).await.unwrap();
-        let mut arena = Self {
+        let mut harness = Self {
             postgres,
             accounts,
             data,
@@ -98,11 +98,11 @@ impl ProcessHarness {
             class,
             faults: 0,
         };
-        let mut bystander = arena.process("bystander");
+        let mut bystander = harness.process("bystander");
         bystander.done("open").await;
         bystander.done(&format!("load {BYSTANDER_CLIENTS}")).await;
-        arena.bystander = Some(bystander);
-        arena
+        harness.bystander = Some(bystander);
+        harness
     }
 
     /// A process of this name that has not spoken yet. The bystander's line cannot be broken.

@@ -35,9 +35,9 @@ struct Finish {
 
 impl Race {
     /// Runs it and judges it. `meanwhile` is done in the middle.
-    async fn run(&self, house: &TestLedger, meanwhile: impl AsyncFnOnce()) -> Finish {
+    async fn run(&self, harness: &TestLedger, meanwhile: impl AsyncFnOnce()) -> Finish {
         let folder = Folder::new();
-        let url = |role| house.db.url(role).reveal().to_owned();
+        let url = |role| harness.db.url(role).reveal().to_owned();
         let seed = u64::from_be_bytes(trunkline_testkit::random_bytes());
         let mut processes: Vec<Process> = NODES
             .iter()
@@ -65,7 +65,7 @@ impl Race {
         for process in &mut processes {
             process.done("open").await;
         }
-        let sampler = Sampler::start(house.db.owner().await);
+        let sampler = Sampler::start(harness.db.owner().await);
         for process in &mut processes {
             process.done(CLIENTS).await;
         }
@@ -77,29 +77,29 @@ impl Race {
         }
         let samples = sampler.stop().await;
         let histories: Vec<History> = processes.into_iter().map(History::of).collect();
-        judge_all(house, &histories).await;
+        judge_all(harness, &histories).await;
         report(&samples, &histories);
         Finish { samples, histories }
     }
 }
 
-async fn judge_all(house: &TestLedger, histories: &[History]) {
+async fn judge_all(harness: &TestLedger, histories: &[History]) {
     let nodes = NODES.map(str::to_owned);
     assert_eq!(
-        tables::open_holds(&house.data, &nodes).await,
+        tables::open_holds(&harness.data, &nodes).await,
         0,
         "nothing is stuck"
     );
     let all: Vec<&History> = histories.iter().collect();
-    let mut wrong = judge(&all, &tables::facts(&house.data, &nodes).await);
-    wrong.extend(judge_payments(&all, &tables::payments(&house.data).await));
+    let mut wrong = judge(&all, &tables::facts(&harness.data, &nodes).await);
+    wrong.extend(judge_payments(&all, &tables::payments(&harness.data).await));
     assert!(
         wrong.is_empty(),
         "{} wrong: {:#?}",
         wrong.len(),
         &wrong[..wrong.len().min(20)]
     );
-    house.audit().await;
+    harness.audit().await;
 }
 
 fn report(samples: &Samples, histories: &[History]) {
@@ -159,32 +159,32 @@ impl Finish {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_account_with_one_dollar_is_never_overspent_by_two_racing_processes() {
-    let house = TestLedger::new().await;
+    let harness = TestLedger::new().await;
     let race = Race {
-        accounts: vec![house.account(USD, 0).await],
+        accounts: vec![harness.account(USD, 0).await],
         key: None,
         largest: USD / 20,
     };
-    let finish = race.run(&house, async || {}).await;
+    let finish = race.run(&harness, async || {}).await;
     finish.was_a_race();
     assert!(finish.refusals() > 0, "the money was scarce");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_with_a_daily_budget_is_never_overspent_while_midnight_passes() {
-    let house = TestLedger::new().await;
-    let account = house.account(1_000 * USD, 0).await;
-    let key = house.key(account, 1, None).await;
-    let mut tx = house.console.begin().await.unwrap();
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000 * USD, 0).await;
+    let key = harness.key(account, 1, None).await;
+    let mut tx = harness.console.begin().await.unwrap();
     let limit = Some(Money::from_nanos(USD));
     let set = accounts::set_budget(&mut tx, account, Some(key), Period::Daily, "UTC", limit).await;
     assert_eq!(set, Ok(true));
     tx.commit().await.unwrap();
     // Midnight comes by itself in the first half, and a whole day later in the second.
     let quarter = i64::try_from(race_time().as_secs() / 4).unwrap();
-    house
+    harness
         .db
-        .shift_clock(until_midnight(&house).await - quarter)
+        .shift_clock(until_midnight(&harness).await - quarter)
         .await;
     let race = Race {
         accounts: vec![account],
@@ -192,11 +192,11 @@ async fn a_key_with_a_daily_budget_is_never_overspent_while_midnight_passes() {
         largest: USD / 20,
     };
     let finish = race
-        .run(&house, async || house.db.shift_clock(DAY).await)
+        .run(&harness, async || harness.db.shift_clock(DAY).await)
         .await;
     finish.was_a_race();
     assert!(finish.refusals() > 0, "the budget was scarce");
-    let mut session = house.data.session().await.unwrap();
+    let mut session = harness.data.session().await.unwrap();
     let days: i64 = sqlx::query_scalar("SELECT count(*) FROM ledger.budget_period WHERE used > 0")
         .fetch_one(&mut *session)
         .await
@@ -206,14 +206,14 @@ async fn a_key_with_a_daily_budget_is_never_overspent_while_midnight_passes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_accounts_are_never_overspent_by_two_racing_processes() {
-    let house = Arc::new(TestLedger::new().await);
+    let harness = Arc::new(TestLedger::new().await);
     let mut made = JoinSet::new();
     for _ in 0..8 {
-        let house = Arc::clone(&house);
+        let harness = Arc::clone(&harness);
         made.spawn(async move {
             let mut accounts = Vec::new();
             for _ in 0..125 {
-                accounts.push(house.account(USD / 50, 0).await);
+                accounts.push(harness.account(USD / 50, 0).await);
             }
             accounts
         });
@@ -225,13 +225,13 @@ async fn a_thousand_accounts_are_never_overspent_by_two_racing_processes() {
         key: None,
         largest: USD / 40,
     };
-    let finish = race.run(&house, async || {}).await;
+    let finish = race.run(&harness, async || {}).await;
     finish.was_a_race();
     assert!(finish.refusals() > 0, "the money was scarce");
 }
 
-async fn until_midnight(house: &TestLedger) -> i64 {
-    let mut session = house.data.session().await.unwrap();
+async fn until_midnight(harness: &TestLedger) -> i64 {
+    let mut session = harness.data.session().await.unwrap();
     sqlx::query_scalar(
         "SELECT extract(epoch FROM date_trunc('day', app.now(), 'UTC') + interval '1 day' - app.now())::bigint",
     )

@@ -9,12 +9,12 @@ use crate::chaos::steps::{STEPS, Spot, Step, superuser};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_backend_at_any_step_loses_no_charge_and_makes_none_twice() {
-    let mut arena = ProcessHarness::new("kill -9 of a PostgreSQL backend", durable()).await;
-    let mut worker = arena.process("worker");
+    let mut harness = ProcessHarness::new("kill -9 of a PostgreSQL backend", durable()).await;
+    let mut worker = harness.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {
         one_fault(
-            &mut arena,
+            &mut harness,
             &mut worker,
             nth_step(round),
             |postgres, backend| {
@@ -23,21 +23,21 @@ async fn a_killed_backend_at_any_step_loses_no_charge_and_makes_none_twice() {
         )
         .await;
     }
-    finish(arena, worker).await;
+    finish(harness, worker).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_immediate_stop_at_any_step_loses_no_charge_and_makes_none_twice() {
-    let mut arena = ProcessHarness::new("immediate stop and restart", durable()).await;
-    let mut worker = arena.process("worker");
+    let mut harness = ProcessHarness::new("immediate stop and restart", durable()).await;
+    let mut worker = harness.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {
-        one_fault(&mut arena, &mut worker, nth_step(round), |postgres, _| {
+        one_fault(&mut harness, &mut worker, nth_step(round), |postgres, _| {
             postgres.stop_immediate();
         })
         .await;
     }
-    finish(arena, worker).await;
+    finish(harness, worker).await;
 }
 
 /// Steps at which a backend is at work, the most telling first: three are enough for the short form.
@@ -58,31 +58,31 @@ fn nth_step(round: usize) -> &'static Step {
 }
 
 async fn one_fault(
-    arena: &mut ProcessHarness,
+    harness: &mut ProcessHarness,
     worker: &mut Process,
     step: &Step,
     fault: impl FnOnce(&Postgres, u32),
 ) {
-    let mut reached = step.reach(&arena.postgres, worker, arena.accounts[0]).await;
+    let mut reached = step.reach(&harness.postgres, worker, harness.accounts[0]).await;
     worker.history.read_on();
     let words = in_flight(&worker.history);
-    let mut witness = superuser(&arena.postgres).await;
+    let mut witness = superuser(&harness.postgres).await;
     fault(
-        &arena.postgres,
+        &harness.postgres,
         reached.backend.expect("somebody is at work"),
     );
     // Everybody is thrown out, so this one is too; then the server is on its way back.
     let thrown_out = async { while sqlx::Connection::ping(&mut witness).await.is_ok() {} };
     let thrown_out = tokio::time::timeout(STEP_LIMIT, thrown_out).await;
     thrown_out.expect("the server throws everybody out");
-    reached.lift(&arena.postgres).await;
-    arena.server_is_back().await;
-    let seconds = settle_down(arena, worker, reached.order).await;
-    arena.tell(step.name, &words, seconds);
+    reached.lift(&harness.postgres).await;
+    harness.server_is_back().await;
+    let seconds = settle_down(harness, worker, reached.order).await;
+    harness.tell(step.name, &words, seconds);
 }
 
 /// The order under way is answered, what is still held is ended, and everything heals.
-pub(crate) async fn settle_down(arena: &ProcessHarness, worker: &mut Process, order: Option<u64>) -> f64 {
+pub(crate) async fn settle_down(harness: &ProcessHarness, worker: &mut Process, order: Option<u64>) -> f64 {
     let started = tokio::time::Instant::now();
     if let Some(order) = order {
         worker
@@ -92,14 +92,14 @@ pub(crate) async fn settle_down(arena: &ProcessHarness, worker: &mut Process, or
     worker.done("settle").await;
     let answered = started.elapsed().as_secs_f64();
     let node = worker.node.clone();
-    answered + arena.heal(&node, &[&worker.history], OrphanedBy::Itself).await
+    answered + harness.heal(&node, &[&worker.history], OrphanedBy::Itself).await
 }
 
 /// The worker's last words, and the bystander's.
-pub(crate) async fn finish(arena: ProcessHarness, mut worker: Process) {
+pub(crate) async fn finish(harness: ProcessHarness, mut worker: Process) {
     worker.quit().await;
     let node = worker.node.clone();
-    arena.heal(&node, &[&worker.history], OrphanedBy::Itself).await;
+    harness.heal(&node, &[&worker.history], OrphanedBy::Itself).await;
     println!("worker: {:?}", worker.history.counts());
-    arena.close().await;
+    harness.close().await;
 }

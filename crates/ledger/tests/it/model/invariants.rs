@@ -87,7 +87,7 @@ impl Checker {
         budgets(store)?;
         for call in 0..CALLS {
             self.hold(store, call, &moved[call])?;
-            told(store, &calls[call], call, &moved[call])?;
+            answered(store, &calls[call], call, &moved[call])?;
         }
         self.old_names(store)
     }
@@ -364,7 +364,7 @@ fn counted(store: &Store, row: &Transfer, stretch: (i64, i64)) -> i64 {
 
 /// A client that was told an amount was charged exactly that, once, and keeps paying it unless
 /// somebody asked for it back.
-fn told(store: &Store, state: &CallState, call: Call, rows: &Moved) -> Found {
+fn answered(store: &Store, state: &CallState, call: Call, rows: &Moved) -> Found {
     let Some(legs) = state.told_ok else {
         return Ok(());
     };

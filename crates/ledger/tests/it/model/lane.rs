@@ -12,7 +12,7 @@ use crate::model::mutations::Mutation;
 /// A word and who waits for its answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
-    pub(crate) said: CallOperation,
+    pub(crate) submitted: CallOperation,
     /// The actor that waits; none once it has gone, and for what the lane says of its own accord.
     pub(crate) waiter: Option<usize>,
     /// It has gone since.
@@ -42,9 +42,9 @@ impl Lane {
         }
     }
 
-    pub(crate) fn push(&mut self, said: CallOperation, waiter: usize) {
+    pub(crate) fn push(&mut self, submitted: CallOperation, waiter: usize) {
         self.queue.push(Job {
-            said,
+            submitted,
             waiter: Some(waiter),
             gone: false,
             unknown: false,
@@ -72,8 +72,8 @@ impl Lane {
 
     fn gather(&mut self, most: usize) {
         let own = most.min(self.take_backs.len());
-        let own_jobs = self.take_backs.drain(..own).map(|said| Job {
-            said,
+        let own_jobs = self.take_backs.drain(..own).map(|submitted| Job {
+            submitted,
             waiter: None,
             gone: false,
             unknown: false,
@@ -94,10 +94,10 @@ impl Lane {
                 kept += 1;
                 continue;
             }
-            match job.said.word {
-                Word::Settle(_) => self.undo(&job.said),
+            match job.submitted.word {
+                Word::Settle(_) => self.undo(&job.submitted),
                 Word::Void(_) | Word::Refund(..) | Word::WriteOff(..) => {
-                    self.take_backs.push(job.said);
+                    self.take_backs.push(job.submitted);
                 }
                 Word::Reserve(_) | Word::Extend(..) => {}
             }
@@ -106,7 +106,7 @@ impl Lane {
     }
 
     fn batch(&self) -> Batch {
-        Batch::new(self.under_way.iter().map(|job| job.said))
+        Batch::new(self.under_way.iter().map(|job| job.submitted))
     }
 
     /// True if this is the batch that is waited for.
@@ -136,31 +136,31 @@ impl Lane {
     /// who have gone is undone.
     pub(crate) fn hear(&mut self, answers: &[Option<Answer>]) -> [Option<(usize, Answer)>; BATCH] {
         self.sent = None;
-        let mut told = [None; BATCH];
+        let mut answered = [None; BATCH];
         for (place, answer) in answers.iter().enumerate() {
             let (Some(job), Some(answer)) = (self.under_way.get(place).copied(), *answer) else {
                 continue;
             };
             if let Some(waiter) = job.waiter {
-                told[place] = Some((waiter, answer));
+                answered[place] = Some((waiter, answer));
             } else if job.gone && self.moved(&job, answer) {
-                self.undo(&job.said);
+                self.undo(&job.submitted);
             }
         }
         self.under_way.clear();
-        told
+        answered
     }
 
     /// Whether this word moved money, now or at an earlier saying that nobody heard of.
     fn moved(&self, job: &Job, answer: Answer) -> bool {
         match answer {
-            Answer::Held(_) => matches!(job.said.word, Word::Reserve(_)),
+            Answer::Held(_) => matches!(job.submitted.word, Word::Reserve(_)),
             Answer::Done(_) => {
-                matches!(job.said.word, Word::Settle(_))
+                matches!(job.submitted.word, Word::Settle(_))
                     && self.wrong != Some(Mutation::ForgetTheHeardSettle)
             }
             Answer::Before { charged, .. } => {
-                let ours = charged && job.unknown && matches!(job.said.word, Word::Settle(_));
+                let ours = charged && job.unknown && matches!(job.submitted.word, Word::Settle(_));
                 ours && self.wrong != Some(Mutation::ForgetUnknownCommit)
             }
             Answer::TooLittle(_)
@@ -175,10 +175,10 @@ impl Lane {
 
     /// A caller has gone and its word was heard, or may have been. A task's charge stands: the job
     /// goes on without us, and another node may have told of it already.
-    fn undo(&mut self, said: &CallOperation) {
-        let of_task = said.owner == Owner::Task && self.wrong != Some(Mutation::TakeBackATaskCharge);
-        let mut take_back = |word| self.take_backs.push(CallOperation { word, ..*said });
-        match said.word {
+    fn undo(&mut self, submitted: &CallOperation) {
+        let of_task = submitted.owner == Owner::Task && self.wrong != Some(Mutation::TakeBackATaskCharge);
+        let mut take_back = |word| self.take_backs.push(CallOperation { word, ..*submitted });
+        match submitted.word {
             Word::Reserve(_) => take_back(Word::Void(Outcome::Cancelled)),
             Word::Settle(_) if of_task => {}
             Word::Settle(amount) => {
@@ -216,8 +216,8 @@ impl Lane {
         let jobs = self.under_way.iter();
         let jobs = jobs
             .filter(move |job| out || job.unknown || own(job))
-            .map(|job| job.said.call);
-        self.take_backs.iter().map(|said| said.call).chain(jobs)
+            .map(|job| job.submitted.call);
+        self.take_backs.iter().map(|submitted| submitted.call).chain(jobs)
     }
 
     /// The process has ended; numbers go on so that old answers find nobody.

@@ -83,7 +83,7 @@ pub(crate) struct LocalLease {
 pub(crate) struct Memory {
     pub(crate) leases: Vec<LocalLease>,
     open: [Option<OpenCall>; CALLS],
-    errand: Option<LeaseRequest>,
+    lease_request: Option<LeaseRequest>,
     /// The leases of earlier lives were closed, or there were none.
     settled_down: bool,
 }
@@ -149,22 +149,22 @@ impl NodeLeases {
     }
 
     /// One of the four words, answered out of memory. None means that it is not for a lease.
-    pub(crate) fn say(&mut self, said: &CallOperation, now: i64) -> Option<Answer> {
-        match said.word {
-            Word::Reserve(ask) => self.reserve(said, ask, now),
-            Word::Extend(total, _) => self.extend(said, total),
+    pub(crate) fn say(&mut self, submitted: &CallOperation, now: i64) -> Option<Answer> {
+        match submitted.word {
+            Word::Reserve(ask) => self.reserve(submitted, ask, now),
+            Word::Extend(total, _) => self.extend(submitted, total),
             // Too late to be sure that the lease is still ours: not charged, and told so.
             Word::Settle(_) if now > self.alive_until + LONGEST_CALL => {
-                let ended = self.end(said, End::Voided(Outcome::DatabaseAway));
+                let ended = self.end(submitted, End::Voided(Outcome::DatabaseAway));
                 ended.map(|_| Answer::NoHold)
             }
-            Word::Settle(amount) => self.end(said, End::Settled(amount)),
-            Word::Void(outcome) => self.end(said, End::Voided(outcome)),
+            Word::Settle(amount) => self.end(submitted, End::Settled(amount)),
+            Word::Void(outcome) => self.end(submitted, End::Voided(outcome)),
             Word::Refund(..) | Word::WriteOff(..) => None,
         }
     }
 
-    fn reserve(&mut self, said: &CallOperation, ask: Ask, now: i64) -> Option<Answer> {
+    fn reserve(&mut self, submitted: &CallOperation, ask: Ask, now: i64) -> Option<Answer> {
         if now > self.alive_until {
             return None;
         }
@@ -173,27 +173,27 @@ impl NodeLeases {
             lease.key == ask.key && !lease.closing && (now < lease.stretches.first_end() || any_day)
         };
         let lease = self.memory.leases.iter_mut().find(fits)?;
-        let legs = lease.draw(said.account, ask, self.wrong)?;
-        self.memory.open[said.call] = Some(OpenCall {
+        let legs = lease.draw(submitted.account, ask, self.wrong)?;
+        self.memory.open[submitted.call] = Some(OpenCall {
             lease: lease.id,
             legs,
         });
         self.disk.journal.push(Record {
-            call: said.call,
+            call: submitted.call,
             lease: lease.id,
             held: legs,
-            owner: said.owner,
+            owner: submitted.owner,
             begun_at: now,
             end: End::Begun,
         });
         Some(Answer::Held(legs))
     }
 
-    fn extend(&mut self, said: &CallOperation, total: i64) -> Option<Answer> {
-        let Word::Extend(_, wallets) = said.word else {
+    fn extend(&mut self, submitted: &CallOperation, total: i64) -> Option<Answer> {
+        let Word::Extend(_, wallets) = submitted.word else {
             return None;
         };
-        let open = self.memory.open[said.call]?;
+        let open = self.memory.open[submitted.call]?;
         let more = total - open.legs.total();
         if more <= 0 {
             return Some(Answer::Held(open.legs));
@@ -204,29 +204,29 @@ impl NodeLeases {
             amount: more,
             wallets,
         };
-        let Some(more) = lease.draw(said.account, ask, None) else {
+        let Some(more) = lease.draw(submitted.account, ask, None) else {
             return Some(Answer::TooLittle(0));
         };
         let legs = WalletSplit {
             paid: open.legs.paid + more.paid,
             trial: open.legs.trial + more.trial,
         };
-        self.memory.open[said.call] = Some(OpenCall { legs, ..open });
-        self.record(said.call)?.held = legs;
+        self.memory.open[submitted.call] = Some(OpenCall { legs, ..open });
+        self.record(submitted.call)?.held = legs;
         Some(Answer::Held(legs))
     }
 
     /// The journal first, then memory, then the caller.
-    fn end(&mut self, said: &CallOperation, end: End) -> Option<Answer> {
-        let open = self.memory.open[said.call].take()?;
-        self.record(said.call)?.end = end;
+    fn end(&mut self, submitted: &CallOperation, end: End) -> Option<Answer> {
+        let open = self.memory.open[submitted.call].take()?;
+        self.record(submitted.call)?.end = end;
         let asked = match end {
             End::Settled(amount) => amount,
             End::Begun | End::Voided(_) => 0,
         };
         let (legs, _) = charge(asked, open.legs);
         let lease = self.memory.lease(open.lease)?;
-        lease.give_back(said.account, open.legs, legs);
+        lease.give_back(submitted.account, open.legs, legs);
         Some(Answer::Done(legs))
     }
 
@@ -236,14 +236,14 @@ impl NodeLeases {
     }
 
     /// The errand under way, or the next one that makes sense; `choice` is the scheduler's.
-    pub(crate) fn errand(&mut self, choice: usize, now: i64) -> Option<LeaseRequest> {
-        if self.memory.errand.is_none() {
-            self.memory.errand = self.next_errand(choice, now);
+    pub(crate) fn lease_request(&mut self, choice: usize, now: i64) -> Option<LeaseRequest> {
+        if self.memory.lease_request.is_none() {
+            self.memory.lease_request = self.next_lease_request(choice, now);
         }
-        self.memory.errand
+        self.memory.lease_request
     }
 
-    fn next_errand(&mut self, choice: usize, now: i64) -> Option<LeaseRequest> {
+    fn next_lease_request(&mut self, choice: usize, now: i64) -> Option<LeaseRequest> {
         let ended = |record: &&Record| record.end != End::Begun;
         let mut records = self.disk.journal.iter().filter(ended).copied();
         let records: [Option<Record>; SHIPMENT] = std::array::from_fn(|_| records.next());
@@ -288,7 +288,7 @@ impl NodeLeases {
 
     /// The store has answered the errand under way.
     pub(crate) fn hear(&mut self, news: LeaseReply) {
-        let errand = self.memory.errand.take();
+        let lease_request = self.memory.lease_request.take();
         match news {
             LeaseReply::Granted {
                 lease,
@@ -301,7 +301,7 @@ impl NodeLeases {
             }
             LeaseReply::NotGranted => {}
             LeaseReply::Shipped => {
-                let Some(LeaseRequest::Ship(shipped)) = errand else {
+                let Some(LeaseRequest::Ship(shipped)) = lease_request else {
                     return;
                 };
                 let is_there = |record: &Record| shipped.contains(&Some(*record));
@@ -320,7 +320,7 @@ impl NodeLeases {
     pub(crate) fn is_quiet(&self) -> bool {
         self.disk.journal.is_empty()
             && self.memory.leases.is_empty()
-            && self.memory.errand.is_none()
+            && self.memory.lease_request.is_none()
             && self.memory.settled_down
     }
 }

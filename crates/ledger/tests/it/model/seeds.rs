@@ -69,8 +69,8 @@ fn a_failing_seed_replays() {
     }
     let (seed, sentence) = first_to_notice(Mutation::SettleTwice, Mode::Direct).unwrap();
     assert!(sentence.contains("replays: true"), "{sentence}");
-    let again = live(seed, Mode::Direct, Some(Mutation::SettleTwice));
-    assert_eq!(again.unwrap_err(), sentence);
+    let repeated = live(seed, Mode::Direct, Some(Mutation::SettleTwice));
+    assert_eq!(repeated.unwrap_err(), sentence);
 }
 
 #[test]

@@ -119,9 +119,9 @@ impl Store {
         self.serial += 1;
         let mut answers = [None; BATCH];
         for turn in 0..Batch::TURNS {
-            for (place, said) in batch.iter().enumerate() {
-                if said.word.turn() == turn {
-                    answers[place] = Some(self.say(author, said));
+            for (place, submitted) in batch.iter().enumerate() {
+                if submitted.word.turn() == turn {
+                    answers[place] = Some(self.say(author, submitted));
                 }
             }
         }
@@ -141,26 +141,26 @@ impl Store {
         }
     }
 
-    fn say(&mut self, author: NodeEpoch, said: &CallOperation) -> Answer {
-        match said.word {
-            Word::Reserve(ask) => self.reserve(author, said, ask),
-            Word::Extend(total, _) => self.extend(said, total),
+    fn say(&mut self, author: NodeEpoch, submitted: &CallOperation) -> Answer {
+        match submitted.word {
+            Word::Reserve(ask) => self.reserve(author, submitted, ask),
+            Word::Extend(total, _) => self.extend(submitted, total),
             Word::Settle(amount) => {
-                self.resolve(author, said.call, Verdict::Settled(amount), Whose::Own)
+                self.resolve(author, submitted.call, Verdict::Settled(amount), Whose::Own)
             }
             Word::Void(outcome) => {
-                self.resolve(author, said.call, Verdict::Voided(outcome), Whose::Own)
+                self.resolve(author, submitted.call, Verdict::Voided(outcome), Whose::Own)
             }
-            Word::Refund(kind, amount) => self.refund(author, said, kind, amount),
+            Word::Refund(kind, amount) => self.refund(author, submitted, kind, amount),
             Word::WriteOff(reason, sale) => {
-                self.write_off(said.call, reason, Some(sale));
+                self.write_off(submitted.call, reason, Some(sale));
                 Answer::Noted
             }
         }
     }
 
-    fn reserve(&mut self, author: NodeEpoch, said: &CallOperation, ask: Ask) -> Answer {
-        if let Some(hold) = &self.holds[said.call] {
+    fn reserve(&mut self, author: NodeEpoch, submitted: &CallOperation, ask: Ask) -> Answer {
+        if let Some(hold) = &self.holds[submitted.call] {
             return match hold.state {
                 HoldState::Open => Answer::Held(hold.legs),
                 HoldState::Settled | HoldState::Voided => Answer::AlreadyResolved,
@@ -168,13 +168,13 @@ impl Store {
         }
         let stretches = BudgetWindows::of(ask.key, self.now);
         self.open_stretches(&stretches);
-        let taken = self.take(said.account, ask, &stretches);
+        let taken = self.take(submitted.account, ask, &stretches);
         let Ok(legs) = taken else {
             return not_taken(taken);
         };
-        self.holds[said.call] = Some(Hold {
-            account: said.account,
-            owner: said.owner,
+        self.holds[submitted.call] = Some(Hold {
+            account: submitted.account,
+            owner: submitted.owner,
             author,
             legs,
             stretches,
@@ -202,14 +202,14 @@ impl Store {
         (self.standing).take(id, ask.wallets, ask.amount, slice, None)
     }
 
-    fn extend(&mut self, said: &CallOperation, total: i64) -> Answer {
-        let Word::Extend(_, wallets) = said.word else {
+    fn extend(&mut self, submitted: &CallOperation, total: i64) -> Answer {
+        let Word::Extend(_, wallets) = submitted.word else {
             return Answer::NoHold;
         };
-        let Some(hold) = self.holds[said.call] else {
+        let Some(hold) = self.holds[submitted.call] else {
             return Answer::NoHold;
         };
-        if hold.state != HoldState::Open || hold.account != said.account {
+        if hold.state != HoldState::Open || hold.account != submitted.account {
             return Answer::NoHold;
         }
         let more = total - hold.legs.total();
@@ -229,7 +229,7 @@ impl Store {
             paid: hold.legs.paid + more.paid,
             trial: hold.legs.trial + more.trial,
         };
-        self.holds[said.call] = Some(Hold { legs, ..hold });
+        self.holds[submitted.call] = Some(Hold { legs, ..hold });
         Answer::Held(legs)
     }
 
@@ -305,17 +305,17 @@ impl Store {
     fn refund(
         &mut self,
         author: NodeEpoch,
-        said: &CallOperation,
+        submitted: &CallOperation,
         kind: RefundKind,
         ask: Option<i64>,
     ) -> Answer {
-        let Some(hold) = self.holds[said.call] else {
+        let Some(hold) = self.holds[submitted.call] else {
             return Answer::NothingToGiveBack;
         };
         let mut left = WalletSplit::default();
         let mut before = false;
         for row in &self.transfers {
-            if row.call != Some(said.call) {
+            if row.call != Some(submitted.call) {
                 continue;
             }
             let sign = match row.kind {
@@ -332,7 +332,7 @@ impl Store {
             }
         }
         if self.is(Mutation::RefundTwice) {
-            left = self.usage_of(said.call).map_or(left, |usage| usage.legs);
+            left = self.usage_of(submitted.call).map_or(left, |usage| usage.legs);
         } else if before {
             return Answer::NothingToGiveBack;
         }
@@ -340,7 +340,7 @@ impl Store {
         if legs.total() == 0 {
             return Answer::NothingToGiveBack;
         }
-        self.write_refund(author, said.call, kind, &hold, legs);
+        self.write_refund(author, submitted.call, kind, &hold, legs);
         Answer::GivenBack
     }
 

@@ -289,8 +289,8 @@ impl Batch {
             words: [None; BATCH],
             count: 0,
         };
-        for said in words {
-            batch.words[batch.count] = Some(said);
+        for submitted in words {
+            batch.words[batch.count] = Some(submitted);
             batch.count += 1;
         }
         batch

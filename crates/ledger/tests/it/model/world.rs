@@ -124,8 +124,8 @@ struct Process {
     paused: bool,
     lane: Lane,
     desk: NodeLeases,
-    errand_out: Option<u32>,
-    last_errand: u32,
+    lease_request_out: Option<u32>,
+    last_lease_request: u32,
 }
 
 #[derive(Debug)]
@@ -166,11 +166,11 @@ pub(crate) fn live(seed: u64, mode: Mode, wrong: Option<Mutation>) -> Result<End
         });
     };
     // The same once more, with pen and paper.
-    let mut again = World::new(seed, mode, wrong);
-    again.log = Some(Vec::new());
-    let second = again.run().err().unwrap_or_default();
-    let same = second == violation && again.trail == world.trail;
-    let log = again.log.unwrap_or_default().join("\n  ");
+    let mut repeated = World::new(seed, mode, wrong);
+    repeated.log = Some(Vec::new());
+    let second = repeated.run().err().unwrap_or_default();
+    let same = second == violation && repeated.trail == world.trail;
+    let log = repeated.log.unwrap_or_default().join("\n  ");
     Err(format!(
         "seed {seed} ({mode:?}, {wrong:?}): {violation}\nreplays: {same}\n  {log}"
     ))
@@ -299,7 +299,7 @@ impl World {
             Event::GiveUp => self.any_actor(Self::give_up),
             Event::Poll => self.poll(node),
             Event::Send => self.send(node),
-            Event::LeaseRequest => self.send_errand(node),
+            Event::LeaseRequest => self.send_lease_request(node),
             Event::Deliver => self.any_parcel(Self::deliver),
             Event::Lose => self.any_parcel(Self::lose),
             Event::LoseSight => self.lose_sight(node),
@@ -370,8 +370,8 @@ impl Process {
             paused: false,
             lane: Lane::new(wrong),
             desk: NodeLeases::new(author.node, wrong),
-            errand_out: None,
-            last_errand: 0,
+            lease_request_out: None,
+            last_lease_request: 0,
         }
     }
 

@@ -53,7 +53,7 @@ async fn a_file_comes_as_it_is_by_address_and_by_name() {
 
 #[tokio::test]
 async fn a_range_is_told_from_the_whole_and_from_an_unrequested_range() {
-    let told = |range: &str, body: &str| {
+    let scripted = |range: &str, body: &str| {
         let length = body.len();
         raw(&format!(
             "HTTP/1.1 206 Partial Content\r\ncontent-range: bytes {range}\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -62,10 +62,10 @@ async fn a_range_is_told_from_the_whole_and_from_an_unrequested_range() {
     let more = "HTTP/1.1 206 Partial Content\r\ncontent-range: bytes 2-4/10\r\ntransfer-encoding: chunked\r\n\r\n\
                 3\r\ncde\r\n3\r\nfgh\r\n0\r\n\r\n";
     let front = Front::start(&[
-        ("/part", told("2-4/10", "cde")),
-        ("/short", told("2-3/*", "cd")),
-        ("/other", told("0-2/10", "abc")),
-        ("/longer", told("2-9/10", "cdefghij")),
+        ("/part", scripted("2-4/10", "cde")),
+        ("/short", scripted("2-3/*", "cd")),
+        ("/other", scripted("0-2/10", "abc")),
+        ("/longer", scripted("2-9/10", "cdefghij")),
         (
             "/untold",
             raw("HTTP/1.1 206 Partial Content\r\ncontent-length: 3\r\n\r\ncde"),

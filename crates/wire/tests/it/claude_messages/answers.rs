@@ -41,15 +41,15 @@ fn an_answer_comes_back_from_canon_as_it_was() {
     for (name, _, text) in STREAMS {
         let answer = read_response(OWN, text.as_bytes()).unwrap();
         let mut expected: Value = serde_json::from_str(text).unwrap();
-        let mut again = shown_as(&answer, None);
-        assert_eq!(again["id"], "msg_abc");
-        assert_eq!(again["model"], "public");
-        for value in [&mut expected, &mut again] {
+        let mut repeated = shown_as(&answer, None);
+        assert_eq!(repeated["id"], "msg_abc");
+        assert_eq!(repeated["model"], "public");
+        for value in [&mut expected, &mut repeated] {
             value["id"].take();
             value["model"].take();
             value["usage"].take();
         }
-        assert_eq!(again, expected, "{name}");
+        assert_eq!(repeated, expected, "{name}");
         let reported = scan_response(OWN, text.as_bytes()).unwrap().reported;
         assert_eq!(reported, answer.reported, "{name}");
     }

@@ -134,8 +134,8 @@ fn everything_is_read(bytes: &[u8]) {
     drop(scan_response(OWN, bytes));
     drop(rewrite_response(OWN, bytes, &rewrite));
     if let Ok(answer) = read_response(OWN, bytes) {
-        let again = write_response(OWN, &answer, &shown(None));
-        read_response(OWN, &again).unwrap();
+        let repeated = write_response(OWN, &answer, &shown(None));
+        read_response(OWN, &repeated).unwrap();
     }
     let body = Bytes::copy_from_slice(bytes);
     if let Ok(request) = Request::read(OWN, body, PathParams::default())
@@ -174,8 +174,8 @@ proptest! {
             stream.push_str(&format!("event: {event}\ndata: {value}\n\n"));
         }
         let (events, _, _) = read(&[stream.as_bytes()]);
-        let again = written(&events, shown(Some("17")), &stream_end(ReportedUsage::default(), false));
-        prop_assert!(read(&[again.as_bytes()]).2);
+        let repeated = written(&events, shown(Some("17")), &stream_end(ReportedUsage::default(), false));
+        prop_assert!(read(&[repeated.as_bytes()]).2);
     }
 
     #[test]

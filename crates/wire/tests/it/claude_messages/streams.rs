@@ -62,17 +62,17 @@ fn a_stream_that_is_written_again_tells_the_same() {
         let (events, _, _) = read(&[stream.as_bytes()]);
         let answer = collected(&events);
         let stream_end = stream_end(answer.reported.clone().unwrap(), false);
-        let again = written(&events, shown(None), &stream_end);
-        let (events_again, seen, fine) = read(&[again.as_bytes()]);
+        let repeated = written(&events, shown(None), &stream_end);
+        let (events_again, seen, fine) = read(&[repeated.as_bytes()]);
         assert!(fine, "{name}");
         assert!(!seen.contains(&FrameKind::Invalid), "{name}");
-        let mut again = collected(&events_again);
-        assert_eq!(again.id, "msg_abc");
-        assert_eq!(again.model, "public");
-        again.id.clone_from(&answer.id);
-        again.model.clone_from(&answer.model);
+        let mut repeated = collected(&events_again);
+        assert_eq!(repeated.id, "msg_abc");
+        assert_eq!(repeated.model, "public");
+        repeated.id.clone_from(&answer.id);
+        repeated.model.clone_from(&answer.model);
         assert_eq!(
-            without_cache_zeros(again),
+            without_cache_zeros(repeated),
             without_cache_zeros(answer),
             "{name}"
         );
@@ -106,8 +106,8 @@ fn a_written_stream_has_the_grammar_of_the_format() {
     for (name, stream, _) in STREAMS {
         let (events, _, _) = read(&[stream.as_bytes()]);
         let stream_end = stream_end(collected(&events).reported.unwrap(), false);
-        let again = written(&events, shown(None), &stream_end);
-        grammar(name, &again);
+        let repeated = written(&events, shown(None), &stream_end);
+        grammar(name, &repeated);
     }
 }
 

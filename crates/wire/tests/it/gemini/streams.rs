@@ -95,8 +95,8 @@ fn a_whole_answer_read_and_written_is_an_equal_answer() {
     for (name, body) in files("streams", ".json") {
         let answer = read_response(Format::Gemini, &body).unwrap();
         let written = write_response(Format::Gemini, &answer, &shown(None));
-        let again = read_response(Format::Gemini, &written).unwrap();
-        assert_eq!(without_names(again), without_names(answer), "{name}");
+        let repeated = read_response(Format::Gemini, &written).unwrap();
+        assert_eq!(without_names(repeated), without_names(answer), "{name}");
     }
 }
 

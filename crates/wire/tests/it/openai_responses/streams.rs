@@ -123,9 +123,9 @@ fn a_stream_that_is_read_and_written_tells_the_same() {
     for (name, whole) in fixtures("streams", "json") {
         let (read, _, _) = events(&[&fixture("streams", &name, "sse")]);
         let out = rewritten(&read, false);
-        let (again, _, fine) = events(&[&out]);
+        let (repeated, _, fine) = events(&[&out]);
         assert!(fine, "{name}");
-        let (first, second) = (collected(&read), collected(&again));
+        let (first, second) = (collected(&read), collected(&repeated));
         assert_eq!(
             without_names(second.clone()),
             without_names(first),

@@ -47,10 +47,10 @@ fn measured(name: &str, asked: &Conversation, sizes: std::ops::Range<usize>) {
     let costs = pairs(&title, "caller \\ upstream", |from, to| {
         let body = of(from);
         let out = sent(from, to, body);
-        let again = Request::read(to, out, PATH).unwrap();
+        let repeated = Request::read(to, out, PATH).unwrap();
         let lost = format!("{} to {}: something is lost", from.word(), to.word());
         assert_eq!(
-            again.canonical().unwrap().turns.len(),
+            repeated.canonical().unwrap().turns.len(),
             asked.turns.len(),
             "{lost}"
         );

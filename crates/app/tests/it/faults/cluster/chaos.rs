@@ -29,49 +29,49 @@ async fn budgets_hold_and_events_arrive_once_while_nodes_and_engines_die() {
     if !privileged().await {
         return;
     }
-    let mut town = Cluster::new(ClusterOptions::default()).await;
+    let mut the_cluster = Cluster::new(ClusterOptions::default()).await;
     let (callers, events, rounds) = (
         number(CALLERS, 200),
         number(EVENTS, 10_000),
         number(ROUNDS, 1),
     );
-    let rich = town.customer(MONEY).await;
-    let frugal = key_of(&town.console, rich.account, wide()).await;
-    budget(&town.console, &frugal, BUDGET).await;
+    let rich = the_cluster.customer(MONEY).await;
+    let frugal = key_of(&the_cluster.console, rich.account, wide()).await;
+    budget(&the_cluster.console, &frugal, BUDGET).await;
     let slow = PolicyFields {
         requests_per_minute: Some(RATE),
         ..wide()
     };
-    let slow = key_of(&town.console, rich.account, slow).await;
+    let slow = key_of(&the_cluster.console, rich.account, slow).await;
     let mut listeners = Vec::new();
     for _ in 0..LISTENERS {
-        listeners.push(town.customer(1).await);
+        listeners.push(the_cluster.customer(1).await);
     }
     // Keys are everywhere within the refresh.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let customers = vec![rich, frugal.clone(), slow.clone()];
     let callers = usize::try_from(callers).unwrap();
-    let (crowd, calls) = Callers::start(town.addresses(), customers, callers);
-    let (audience, ears) = EventReaders::start(town.addresses(), &listeners);
+    let (load, calls) = Callers::start(the_cluster.addresses(), customers, callers);
+    let (readers, ears) = EventReaders::start(the_cluster.addresses(), &listeners);
     let each = events / LISTENERS;
-    let (data, told) = (town.data.clone(), listeners.clone());
+    let (data, reported) = (the_cluster.data.clone(), listeners.clone());
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]
     let writer = tokio::spawn(async move {
-        tell(&data, &told, each, Duration::from_millis(40)).await;
+        tell(&data, &reported, each, Duration::from_millis(40)).await;
     });
     let mut faults = 0;
     for _ in 0..rounds {
-        faults += break_everything(&mut town, &crowd).await;
+        faults += break_everything(&mut the_cluster, &load).await;
     }
     writer.await.unwrap();
-    audience.until(each * LISTENERS, LONG).await;
-    let heard = ears.join_all().await;
-    crowd.end();
+    readers.until(each * LISTENERS, LONG).await;
+    let received = ears.join_all().await;
+    load.end();
     let history = calls.await.unwrap();
-    let returns: u64 = heard.iter().map(|(_, heard)| heard.returns).sum();
-    check(&heard, each);
-    town.settled().await;
-    let (complete, failed, unknown) = judge(&town.postgres, &history).await;
+    let returns: u64 = received.iter().map(|(_, received)| received.returns).sum();
+    check(&received, each);
+    the_cluster.settled().await;
+    let (complete, failed, unknown) = judge(&the_cluster.postgres, &history).await;
     println!(
         "{} calls: {complete} whole, {failed} refused, {unknown} broken off; {} events heard by {LISTENERS} \
          listeners who came back {returns} times; {:?}",
@@ -84,47 +84,47 @@ async fn budgets_hold_and_events_arrive_once_while_nodes_and_engines_die() {
             "SELECT COALESCE(sum(paid + trial), 0)::text FROM ledger.usage WHERE key_id = {key}"
         )
     };
-    let frugal_spent = town.postgres.ask(&spent(frugal.key_id.number())).await;
+    let frugal_spent = the_cluster.postgres.ask(&spent(frugal.key_id.number())).await;
     let frugal_spent: i64 = frugal_spent[0].parse().unwrap();
     assert!(frugal_spent <= BUDGET, "{frugal_spent} of {BUDGET}");
     assert!(
         frugal_spent > BUDGET / 2,
         "{frugal_spent} of {BUDGET}: the budget was never felt"
     );
-    check_rate(&town, slow.key_id.number()).await;
-    audit_of(&town.postgres).await;
+    check_rate(&the_cluster, slow.key_id.number()).await;
+    audit_of(&the_cluster.postgres).await;
     println!("figures: requests={} faults={faults}", complete + failed);
 }
 
 /// Every kind of fault once; in between, calls are served. Returns how many there were.
-async fn break_everything(town: &mut Cluster, crowd: &Callers) -> u64 {
+async fn break_everything(the_cluster: &mut Cluster, load: &Callers) -> u64 {
     let soon = Duration::from_secs(60);
-    crowd.serves(20, soon).await;
-    town.gateways[0].kill().await;
-    crowd.serves(10, soon).await;
-    town.gateways[0].start().await;
-    town.nats[0].kill_9();
-    crowd.serves(10, soon).await;
-    town.gateways[1].cut_off_for(Duration::from_secs(3)).await;
-    town.nats[0].restart();
-    crowd.serves(10, soon).await;
-    town.redis.kill_9();
-    crowd.serves(20, soon).await;
-    town.redis.restart();
-    town.workers[0].kill().await;
-    crowd.serves(10, soon).await;
-    town.workers[0].start().await;
-    town.redis.pause();
-    crowd.serves(20, soon).await;
-    town.redis.resume();
-    town.nats[1].pause();
-    town.gateways[2].kill().await;
-    crowd.serves(10, soon).await;
-    town.nats[1].resume();
-    town.gateways[2].start().await;
-    town.redis.flush();
-    town.workers[1].cut_off_for(Duration::from_secs(2)).await;
-    crowd.serves(20, soon).await;
+    load.serves(20, soon).await;
+    the_cluster.gateways[0].kill().await;
+    load.serves(10, soon).await;
+    the_cluster.gateways[0].start().await;
+    the_cluster.nats[0].kill_9();
+    load.serves(10, soon).await;
+    the_cluster.gateways[1].cut_off_for(Duration::from_secs(3)).await;
+    the_cluster.nats[0].restart();
+    load.serves(10, soon).await;
+    the_cluster.redis.kill_9();
+    load.serves(20, soon).await;
+    the_cluster.redis.restart();
+    the_cluster.workers[0].kill().await;
+    load.serves(10, soon).await;
+    the_cluster.workers[0].start().await;
+    the_cluster.redis.pause();
+    load.serves(20, soon).await;
+    the_cluster.redis.resume();
+    the_cluster.nats[1].pause();
+    the_cluster.gateways[2].kill().await;
+    load.serves(10, soon).await;
+    the_cluster.nats[1].resume();
+    the_cluster.gateways[2].start().await;
+    the_cluster.redis.flush();
+    the_cluster.workers[1].cut_off_for(Duration::from_secs(2)).await;
+    load.serves(20, soon).await;
     // Two gateways, a worker, a NATS server and Redis killed; a gateway and a worker cut off; Redis and a
     // NATS server paused; Redis flushed.
     10
@@ -132,12 +132,12 @@ async fn break_everything(town: &mut Cluster, crowd: &Callers) -> u64 {
 
 /// No minute held more calls than the limit allows: one flush and each stretch without Redis may let
 /// another limit's worth through, as docs/limits.md says.
-async fn check_rate(town: &Cluster, key: i64) {
+async fn check_rate(the_cluster: &Cluster, key: i64) {
     let minutes = format!(
         "SELECT (count(*))::text FROM ledger.usage WHERE key_id = {key} AND outcome = 'complete'
          GROUP BY date_trunc('minute', opened_at)"
     );
-    let counts: Vec<i64> = town
+    let counts: Vec<i64> = the_cluster
         .postgres
         .ask(&minutes)
         .await

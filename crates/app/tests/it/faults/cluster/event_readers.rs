@@ -34,7 +34,7 @@ pub(crate) struct ReceivedEvents {
 pub(crate) struct EventReaders {
     addresses: Vec<SocketAddr>,
     goes_on: AtomicBool,
-    heard: AtomicU64,
+    received: AtomicU64,
 }
 
 impl EventReaders {
@@ -43,28 +43,28 @@ impl EventReaders {
         addresses: Vec<SocketAddr>,
         customers: &[Customer],
     ) -> (Arc<Self>, JoinSet<(usize, ReceivedEvents)>) {
-        let audience = Arc::new(Self {
+        let readers = Arc::new(Self {
             addresses,
             goes_on: AtomicBool::new(true),
-            heard: AtomicU64::new(0),
+            received: AtomicU64::new(0),
         });
         let mut running = JoinSet::new();
         for (number, customer) in customers.iter().enumerate() {
-            let (own, key) = (Arc::clone(&audience), customer.key.clone());
+            let (own, key) = (Arc::clone(&readers), customer.key.clone());
             running.spawn(async move { (number, own.listen(number, &key).await) });
         }
-        (audience, running)
+        (readers, running)
     }
 
     /// Events that were heard so far.
-    pub(crate) fn heard(&self) -> u64 {
-        self.heard.load(Ordering::Relaxed)
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
     }
 
     /// Waits until so many were heard in all, then lets everybody go.
     pub(crate) async fn until(&self, events: u64, within: Duration) {
         let began = Instant::now();
-        while self.heard() < events && began.elapsed() < within {
+        while self.received() < events && began.elapsed() < within {
             tokio::time::sleep(PAUSE).await;
         }
         self.goes_on.store(false, Ordering::Relaxed);
@@ -72,24 +72,24 @@ impl EventReaders {
 
     async fn listen(&self, number: usize, key: &str) -> ReceivedEvents {
         let client = Client::new(Duration::from_secs(2)).unwrap();
-        let (mut heard, mut last) = (ReceivedEvents::default(), None);
+        let (mut received, mut last) = (ReceivedEvents::default(), None);
         let mut place = number;
         while self.goes_on.load(Ordering::Relaxed) {
             let address = self.addresses[place % self.addresses.len()];
             place += 1;
-            self.one_connection(&client, (address, key), &mut heard, &mut last)
+            self.one_connection(&client, (address, key), &mut received, &mut last)
                 .await;
-            heard.returns += 1;
+            received.returns += 1;
             tokio::time::sleep(PAUSE).await;
         }
-        heard
+        received
     }
 
     async fn one_connection(
         &self,
         client: &Client,
         (address, key): (SocketAddr, &str),
-        heard: &mut ReceivedEvents,
+        received: &mut ReceivedEvents,
         last: &mut Option<String>,
     ) {
         let from = if last.is_none() { "?from=start" } else { "" };
@@ -130,12 +130,12 @@ impl EventReaders {
             spoke = Instant::now();
             while let Some(end) = text.find("\n\n") {
                 let event: String = text.drain(..end + 2).collect();
-                self.hear(&event, heard, last);
+                self.hear(&event, received, last);
             }
         }
     }
 
-    fn hear(&self, event: &str, heard: &mut ReceivedEvents, last: &mut Option<String>) {
+    fn hear(&self, event: &str, received: &mut ReceivedEvents, last: &mut Option<String>) {
         let line = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
         let (Some(data), Some(id)) = (line("data: "), line("id: ")) else {
             return;
@@ -144,8 +144,8 @@ impl EventReaders {
         assert_ne!(line("event: "), Some("stream.gap"), "{event}");
         *last = Some(id.to_owned());
         if line("event: ") == Some("call.refunded") {
-            heard.numbers.push(body["seq"].as_i64().unwrap());
-            self.heard.fetch_add(1, Ordering::Relaxed);
+            received.numbers.push(body["seq"].as_i64().unwrap());
+            self.received.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -170,19 +170,19 @@ pub(crate) async fn tell(data: &Database, customers: &[Customer], each: u64, pau
 }
 
 /// Every number once, in order, from the first to the last.
-pub(crate) fn check(heard: &[(usize, ReceivedEvents)], each: u64) {
+pub(crate) fn check(received: &[(usize, ReceivedEvents)], each: u64) {
     let all: Vec<i64> = (1..=i64::try_from(each).unwrap()).collect();
-    for (customer, heard) in heard {
-        let first_wrong = heard
+    for (customer, received) in received {
+        let first_wrong = received
             .numbers
             .iter()
             .zip(&all)
             .find(|(is, should)| is != should);
         assert_eq!(
-            heard.numbers.len(),
+            received.numbers.len(),
             all.len(),
             "customer {customer} heard {} of {} events, first wrong {first_wrong:?}",
-            heard.numbers.len(),
+            received.numbers.len(),
             all.len()
         );
         assert_eq!(first_wrong, None, "customer {customer}");

@@ -13,7 +13,7 @@ use trunkline_upstream::{Client, SendError};
 
 use super::fixtures::{Customer, MODEL};
 use crate::faults::formats::{Format, CallParams};
-use crate::faults::client_view::{ClientView, told};
+use crate::faults::client_view::{ClientView, reported};
 
 /// Between two calls of one caller, so that the machine has time for everybody.
 const BREATH: Duration = Duration::from_millis(40);
@@ -22,7 +22,7 @@ const BREATH: Duration = Duration::from_millis(40);
 #[derive(Debug, Clone)]
 pub(crate) struct CallRecord {
     pub(crate) id: Option<String>,
-    pub(crate) told: ClientView,
+    pub(crate) reported: ClientView,
 }
 
 pub(crate) struct Callers {
@@ -40,24 +40,24 @@ impl Callers {
         customers: Vec<Customer>,
         callers: usize,
     ) -> (Arc<Self>, JoinHandle<Vec<CallRecord>>) {
-        let crowd = Arc::new(Self {
+        let load = Arc::new(Self {
             addresses,
             customers,
             goes_on: AtomicBool::new(true),
             numbers: AtomicU64::new(0),
             complete: AtomicU64::new(0),
         });
-        let own = Arc::clone(&crowd);
+        let own = Arc::clone(&load);
         #[expect(clippy::disallowed_methods, reason = "whoever starts a crowd joins it")]
         let running = tokio::spawn(async move {
             let mut running = JoinSet::new();
             for number in 0..callers {
-                let crowd = Arc::clone(&own);
-                running.spawn(async move { crowd.one(number).await });
+                let load = Arc::clone(&own);
+                running.spawn(async move { load.one(number).await });
             }
             running.join_all().await.into_iter().flatten().collect()
         });
-        (crowd, running)
+        (load, running)
     }
 
     pub(crate) fn end(&self) {
@@ -88,7 +88,7 @@ impl Callers {
         let mut history = Vec::new();
         while self.goes_on.load(Ordering::Relaxed) {
             let called = self.call(&client, customer).await;
-            if called.told == ClientView::Complete {
+            if called.reported == ClientView::Complete {
                 self.complete.fetch_add(1, Ordering::Relaxed);
             }
             history.push(called);
@@ -111,7 +111,7 @@ impl Callers {
         let to = (self.addresses[place], self.customers[customer].key.as_str());
         let mut called = CallRecord {
             id: None,
-            told: ClientView::Unknown,
+            reported: ClientView::Unknown,
         };
         let sent = client.send(Format::Chat.call(to, MODEL, wanted)).await;
         let mut answer = match sent {
@@ -122,7 +122,7 @@ impl Callers {
         called.id = id.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         // Without our id it is not ours: beyond a pulled cable somebody else may answer.
         if let (Some(_), Ok(bytes)) = (&called.id, answer.whole(1_000_000).await) {
-            called.told = told(Format::Chat, answer.status.as_u16(), stream, &bytes);
+            called.reported = reported(Format::Chat, answer.status.as_u16(), stream, &bytes);
         }
         called
     }
@@ -147,7 +147,7 @@ pub(crate) async fn judge(postgres: &Postgres, history: &[CallRecord]) -> (usize
     let (mut complete, mut failed, mut unknown) = (0, 0, 0);
     for called in history {
         let row = called.id.as_ref().and_then(|id| rows.get(id));
-        match &called.told {
+        match &called.reported {
             ClientView::Complete => {
                 // A stream whose budget ran out ends as at its length: it is whole, and paid as far as it went.
                 let ends = ["complete", "balance_exhausted"];
@@ -175,7 +175,7 @@ pub(crate) async fn judge(postgres: &Postgres, history: &[CallRecord]) -> (usize
 pub(crate) fn codes(history: &[CallRecord]) -> HashMap<String, usize> {
     let mut codes = HashMap::new();
     for called in history {
-        if let ClientView::Failed(code) = &called.told {
+        if let ClientView::Failed(code) = &called.reported {
             *codes.entry(code.clone()).or_default() += 1;
         }
     }

@@ -25,7 +25,7 @@ pub(super) struct Shared(Vec<(&'static str, String)>);
 pub(crate) struct ClusterNode {
     pub(crate) name: String,
     roles: &'static str,
-    pub(crate) island: NetNamespace,
+    pub(crate) netns: NetNamespace,
     shared: Shared,
     folder: PathBuf,
     child: Option<Child>,
@@ -34,7 +34,7 @@ pub(crate) struct ClusterNode {
 // === impl Shared ===
 
 impl Shared {
-    pub(super) fn new(postgres: &Postgres, lines: &EngineLinks, host: IpAddr, wishes: ClusterOptions) -> Self {
+    pub(super) fn new(postgres: &Postgres, lines: &EngineLinks, host: IpAddr, options: ClusterOptions) -> Self {
         let own = postgres.direct_url(Role::Data);
         let own_port = postgres.address().port();
         let database = own.reveal().replace(
@@ -59,7 +59,7 @@ impl Shared {
             ("TRUNKLINE__EDGE__NOTICE_SECONDS", "2".to_owned()),
             ("TRUNKLINE__KEYRING__FILE", "keyring.toml".to_owned()),
         ];
-        words.extend(wishes.environment);
+        words.extend(options.environment);
         Self(words)
     }
 }
@@ -71,7 +71,7 @@ impl ClusterNode {
         Self {
             name,
             roles,
-            island: NetNamespace::make(),
+            netns: NetNamespace::make(),
             shared: shared.clone(),
             folder: folder.to_owned(),
             child: None,
@@ -80,7 +80,7 @@ impl ClusterNode {
 
     /// Where customers find it.
     pub(crate) fn address(&self) -> SocketAddr {
-        SocketAddr::new(self.island.own(), EDGE_PORT)
+        SocketAddr::new(self.netns.own(), EDGE_PORT)
     }
 
     /// Starts it, as often as it takes while its engines come back.
@@ -110,7 +110,7 @@ impl ClusterNode {
             .create(true)
             .open(self.log_path());
         trunkline_testkit::count("gateway process");
-        let [first, rest @ ..] = self.island.words();
+        let [first, rest @ ..] = self.netns.words();
         let mut command = Command::new(first);
         command
             .args(rest)
@@ -158,9 +158,9 @@ impl ClusterNode {
 
     /// Cuts it off from everybody for a while.
     pub(crate) async fn cut_off_for(&self, long: Duration) {
-        self.island.cut_off();
+        self.netns.cut_off();
         tokio::time::sleep(long).await;
-        self.island.join();
+        self.netns.join();
     }
 
     fn log_path(&self) -> PathBuf {

@@ -13,7 +13,7 @@ use super::fixtures::{Customer, MODEL};
 use super::{Cluster, ClusterOptions, number};
 use crate::faults::process_harness::{MONEY, audit_of};
 use crate::faults::formats::{Format, CallParams};
-use crate::faults::client_view::{ClientView, told};
+use crate::faults::client_view::{ClientView, reported};
 
 const STREAMS: &str = "TRUNKLINE_CLUSTER_STREAMS";
 const LOOK: Duration = Duration::from_millis(300);
@@ -93,8 +93,8 @@ impl Balancer {
                 .await
                 .expect("a new call is taken");
             let bytes = answer.whole(100_000).await.expect("it is answered");
-            let heard = told(Format::Chat, answer.status.as_u16(), stream, &bytes);
-            assert_eq!(heard, ClientView::Complete, "call {made}");
+            let received = reported(Format::Chat, answer.status.as_u16(), stream, &bytes);
+            assert_eq!(received, ClientView::Complete, "call {made}");
             made += 1;
             tokio::time::sleep(EVERY).await;
         }
@@ -113,7 +113,7 @@ impl Balancer {
             .await
             .expect("a stream is taken");
         match answer.whole(1_000_000).await {
-            Ok(bytes) => told(Format::Chat, answer.status.as_u16(), true, &bytes),
+            Ok(bytes) => reported(Format::Chat, answer.status.as_u16(), true, &bytes),
             Err(_) => ClientView::Unknown,
         }
     }
@@ -141,11 +141,11 @@ async fn a_rolling_restart_fails_no_new_call_and_cuts_no_stream() {
     if !privileged().await {
         return;
     }
-    let mut town = Cluster::new(ClusterOptions::default()).await;
+    let mut the_cluster = Cluster::new(ClusterOptions::default()).await;
     let streams = number(STREAMS, 200);
-    let customer = town.customer(MONEY).await;
+    let customer = the_cluster.customer(MONEY).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let balancer = Balancer::new(town.addresses());
+    let balancer = Balancer::new(the_cluster.addresses());
     let watching = Arc::clone(&balancer);
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]
     let watching = tokio::spawn(async move { watching.watch().await });
@@ -161,9 +161,9 @@ async fn a_rolling_restart_fails_no_new_call_and_cuts_no_stream() {
     }
     // All streams are open before the first gateway goes.
     tokio::time::sleep(Duration::from_secs(4)).await;
-    for number in 0..town.gateways.len() {
-        town.gateways[number].stop().await;
-        town.gateways[number].start().await;
+    for number in 0..the_cluster.gateways.len() {
+        the_cluster.gateways[number].stop().await;
+        the_cluster.gateways[number].start().await;
         // Until the balancer has seen it.
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
@@ -173,9 +173,9 @@ async fn a_rolling_restart_fails_no_new_call_and_cuts_no_stream() {
     watching.await.unwrap();
     let whole = ends.iter().filter(|end| **end == ClientView::Complete).count();
     println!("{made} new calls and {whole} of {streams} streams were whole over three restarts");
-    assert_eq!(whole, ends.len(), "{ends:?}\n{}", town.logs("under way"));
+    assert_eq!(whole, ends.len(), "{ends:?}\n{}", the_cluster.logs("under way"));
     assert!(made > 50);
-    town.settled().await;
-    audit_of(&town.postgres).await;
+    the_cluster.settled().await;
+    audit_of(&the_cluster.postgres).await;
     println!("figures: requests={}", made + whole);
 }

@@ -13,24 +13,24 @@ const LONG: Duration = Duration::from_secs(90);
 
 /// Serves under load, kills the database in the middle and lets the standby lead.
 async fn fail_over(in_step: bool) -> (Cluster, Postgres, Vec<CallRecord>) {
-    let town = Cluster::new(ClusterOptions::default()).await;
+    let the_cluster = Cluster::new(ClusterOptions::default()).await;
     let standby = if in_step {
-        town.postgres.standby().await
+        the_cluster.postgres.standby().await
     } else {
-        town.postgres.standby_behind().await
+        the_cluster.postgres.standby_behind().await
     };
-    let customer = town.customer(MONEY).await;
+    let customer = the_cluster.customer(MONEY).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (crowd, calls) = Callers::start(town.addresses(), vec![customer], CALLERS);
-    crowd.serves(100, LONG).await;
-    town.postgres.kill_9_postmaster();
+    let (load, calls) = Callers::start(the_cluster.addresses(), vec![customer], CALLERS);
+    load.serves(100, LONG).await;
+    the_cluster.postgres.kill_9_postmaster();
     standby.promote().await;
-    town.lines.postgres.lead_to(standby.address());
-    town.lines.postgres.cut();
-    crowd.serves(100, LONG).await;
-    crowd.end();
+    the_cluster.lines.postgres.lead_to(standby.address());
+    the_cluster.lines.postgres.cut();
+    load.serves(100, LONG).await;
+    load.end();
     let history = calls.await.unwrap();
-    (town, standby, history)
+    (the_cluster, standby, history)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,12 +38,12 @@ async fn a_standby_in_step_is_promoted_under_load_and_has_every_charge() {
     if !privileged().await {
         return;
     }
-    let (town, standby, history) = fail_over(true).await;
+    let (the_cluster, standby, history) = fail_over(true).await;
     let (complete, failed, unknown) = judge(&standby, &history).await;
     println!(
         "in step: {complete} whole answers, all in the books; {failed} refused, {unknown} broken off"
     );
-    drop(town);
+    drop(the_cluster);
     audit_of(&standby).await;
     println!("figures: requests={} faults=1", complete + failed);
 }
@@ -53,11 +53,11 @@ async fn a_lagging_standby_loses_unreplicated_commits_and_they_are_counted() {
     if !privileged().await {
         return;
     }
-    let (town, standby, history) = fail_over(false).await;
+    let (the_cluster, standby, history) = fail_over(false).await;
     let rows = rows(&standby).await;
     let whole: Vec<&CallRecord> = history
         .iter()
-        .filter(|called| called.told == ClientView::Complete)
+        .filter(|called| called.reported == ClientView::Complete)
         .collect();
     let kept = |called: &&&CallRecord| called.id.as_ref().is_some_and(|id| rows.contains_key(id));
     let kept = whole.iter().filter(kept).count();
@@ -68,7 +68,7 @@ async fn a_lagging_standby_loses_unreplicated_commits_and_they_are_counted() {
     );
     // What is lost is the operator's loss, never the customer's; nothing is charged that was not served.
     assert!(kept * 10 >= whole.len() * 9, "{kept} of {}", whole.len());
-    drop(town);
+    drop(the_cluster);
     audit_of(&standby).await;
     println!("figures: requests={} faults=1", whole.len());
 }

@@ -10,7 +10,7 @@ use trunkline_testkit::{OwnSettings, all_at_once, privileged};
 use super::{Scene, all_end};
 use crate::faults::process_harness::{ProcessHarness, CHARGES};
 use crate::faults::formats::Pair;
-use crate::faults::client_view::{ClientView, told};
+use crate::faults::client_view::{ClientView, reported};
 
 /// How long an answer that is done waits for its charge to be written, and a little more.
 const SETTLEMENT: Duration = Duration::from_secs(10);
@@ -31,8 +31,8 @@ impl Scene {
             assert_eq!(answer.status, 503, "{pair}");
             assert!(answer.headers.contains_key("retry-after"), "{pair}");
             let body = answer.whole(10_000).await.unwrap();
-            let told = told(pair.caller, 503, stream, &body);
-            assert_eq!(told, ClientView::Failed(AWAY.to_owned()), "{pair}");
+            let reported = reported(pair.caller, 503, stream, &body);
+            assert_eq!(reported, ClientView::Failed(AWAY.to_owned()), "{pair}");
         });
         all_at_once(calls.collect()).await;
         assert!(self.served("refused").is_empty());
@@ -46,12 +46,12 @@ async fn a_database_restart_only_delays_a_stream() {
         let scene = Scene::new(ProcessHarness::wired().await);
         let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
         if kill {
-            scene.arena.postgres.kill_9_postmaster();
+            scene.harness.postgres.kill_9_postmaster();
         } else {
-            scene.arena.postgres.stop_immediate();
+            scene.harness.postgres.stop_immediate();
         }
         scene.until_all_served().await;
-        scene.arena.postgres.start();
+        scene.harness.postgres.start();
         all_end(streams, &ClientView::Complete).await;
         scene.spent(scene.price_of_all()).await;
         scene.all_are_charged().await;
@@ -66,7 +66,7 @@ async fn a_database_outage_ends_streams_uncharged_after_10s_and_refuses_calls()
     let scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
     let calls = streams.len();
-    scene.arena.postgres.stop_immediate();
+    scene.harness.postgres.stop_immediate();
     scene.until_all_served().await;
     let done = Instant::now();
     scene.refuses().await;
@@ -74,7 +74,7 @@ async fn a_database_outage_ends_streams_uncharged_after_10s_and_refuses_calls()
     let waited = done.elapsed();
     assert!(waited > SETTLEMENT - LITTLE, "{waited:?}");
     assert!(waited < SETTLEMENT + LITTLE, "{waited:?}");
-    scene.arena.postgres.start();
+    scene.harness.postgres.start();
     let spent = scene.serves_again("b").await;
     scene.spent(spent).await;
     let usage = scene.usage().await;
@@ -105,7 +105,7 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
     };
     let scene = Scene::new(ProcessHarness::with(settings, true).await);
     let mut spent = scene.serves_again("before").await;
-    let ballast = scene.arena.postgres.folder().join("ballast");
+    let ballast = scene.harness.postgres.folder().join("ballast");
     let mut file = File::create(&ballast).unwrap();
     while file.write_all(&[7; 65_536]).is_ok() {}
     drop(file);
@@ -114,7 +114,7 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
     for number in 0..4_000 {
         let marker = format!("full{number}");
         let prompt = format!("[[id:{marker}]] [[tokens:3]]");
-        match scene.told(Pair::numbered(number), &prompt, true).await {
+        match scene.reported(Pair::numbered(number), &prompt, true).await {
             ClientView::Complete => spent += scene.price(&marker),
             other @ (ClientView::Failed(_) | ClientView::Left | ClientView::Unknown | ClientView::Nonsense(_)) => {
                 failed = Some(other);
@@ -124,12 +124,12 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
     }
     assert_eq!(failed, Some(ClientView::Failed(AWAY.to_owned())));
     std::fs::remove_file(&ballast).unwrap();
-    if !scene.arena.postgres.runs() {
-        scene.arena.postgres.start();
+    if !scene.harness.postgres.runs() {
+        scene.harness.postgres.start();
     }
     super::reached("it serves", async || {
         let prompt = "[[id:probe]] [[fault:status:500]]";
-        scene.told(Pair::CHAT, prompt, false).await == ClientView::Failed("upstream_error".to_owned())
+        scene.reported(Pair::CHAT, prompt, false).await == ClientView::Failed("upstream_error".to_owned())
     })
     .await;
     spent += scene.serves_again("after").await;
@@ -142,14 +142,14 @@ async fn a_frozen_database_only_delays_the_end_of_a_stream() {
     const TOKENS: usize = 60;
     let scene = Scene::new(ProcessHarness::wired().await);
     let mut streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
-    scene.arena.postgres.pause();
+    scene.harness.postgres.pause();
     scene.refuses().await;
     // Every piece of an answer comes while the database stands still; the last word may come in one
     // frame with the end.
     for stream in &mut streams {
         stream.read_words(TOKENS - 1).await;
     }
-    scene.arena.postgres.resume();
+    scene.harness.postgres.resume();
     all_end(streams, &ClientView::Complete).await;
     let spent = scene.price_of_all() + scene.serves_again("b").await;
     scene.spent(spent).await;
@@ -162,31 +162,31 @@ async fn calls_wait_for_taken_connections_and_the_pool_keeps_its_size() {
     let scene = Scene::new(ProcessHarness::wired().await);
     let mut spent = scene.serves_again("a").await;
     scene
-        .arena
+        .harness
         .postgres
         .ask("ALTER ROLE test_data CONNECTION LIMIT 0")
         .await;
-    scene.arena.postgres.wire().cut();
+    scene.harness.postgres.wire().cut();
     scene.refuses().await;
     scene
-        .arena
+        .harness
         .postgres
         .ask("ALTER ROLE test_data CONNECTION LIMIT -1")
         .await;
     super::reached("it serves", async || {
         let prompt = "[[id:probe]] [[fault:status:500]]";
-        scene.told(Pair::CHAT, prompt, false).await == ClientView::Failed("upstream_error".to_owned())
+        scene.reported(Pair::CHAT, prompt, false).await == ClientView::Failed("upstream_error".to_owned())
     })
     .await;
     let calls = (0..64).map(|number| {
         let prompt = format!("[[id:many{number}]] [[tokens:3]]");
         let scene = &scene;
-        async move { scene.told(Pair::numbered(number), &prompt, true).await }
+        async move { scene.reported(Pair::numbered(number), &prompt, true).await }
     });
-    for told in all_at_once(calls.collect()).await {
-        assert_eq!(told, ClientView::Complete);
+    for reported in all_at_once(calls.collect()).await {
+        assert_eq!(reported, ClientView::Complete);
     }
-    let open: usize = scene.arena.postgres.ask(MINE).await[0].parse().unwrap();
+    let open: usize = scene.harness.postgres.ask(MINE).await[0].parse().unwrap();
     // The gateway's pool, and the one of this test.
     assert!(open <= 2 * 20, "{open} connections");
     spent += (0..64)
@@ -207,7 +207,7 @@ async fn a_commit_with_a_lost_answer_is_submitted_again_and_charges_once() {
         let marker = format!("{pair}-{lost_before}");
         let prompt = format!("[[id:{marker}]] [[tokens:4]] [[pace:100]]");
         let stream = scene.stream(pair, &prompt).await;
-        let wire = scene.arena.postgres.wire();
+        let wire = scene.harness.postgres.wire();
         wire.only_of(CHARGES);
         let before = wire.strikes();
         if lost_before {
@@ -234,7 +234,7 @@ async fn a_charge_waits_for_a_held_lock_and_is_written_once() {
                   SELECT pg_sleep(3)::text; COMMIT";
     tokio::join!(
         all_end(streams, &ClientView::Complete),
-        scene.arena.postgres.ask(locked)
+        scene.harness.postgres.ask(locked)
     );
     scene.spent(scene.price_of_all()).await;
     scene.all_are_charged().await;

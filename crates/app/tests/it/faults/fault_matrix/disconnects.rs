@@ -20,11 +20,11 @@ async fn a_client_that_resets_its_connection_before_a_late_answer_pays_nothing()
             "messages": [{ "role": "user", "content": prompt }],
         });
         let body = body.to_string();
-        let mut line = TcpStream::connect(scene.arena.address).await.unwrap();
+        let mut line = TcpStream::connect(scene.harness.address).await.unwrap();
         let head = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            scene.arena.key,
+            scene.harness.key,
             body.len()
         );
         line.write_all(head.as_bytes()).await.unwrap();

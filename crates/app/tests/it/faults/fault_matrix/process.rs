@@ -22,7 +22,7 @@ enum Caught {
 
 impl Scene {
     fn trap(&self, words: &str, caught: Caught) -> usize {
-        let wire = self.arena.postgres.wire();
+        let wire = self.harness.postgres.wire();
         wire.only_of(words);
         let before = wire.strikes();
         match caught {
@@ -34,10 +34,10 @@ impl Scene {
 
     /// Kills the gateway where it is, and starts its next life.
     async fn dies_and_returns(&mut self) {
-        self.arena.kill_gateway().await;
-        self.arena.postgres.wire().disarm();
-        self.arena.postgres.wire().pass();
-        self.arena.start_gateway().await;
+        self.harness.kill_gateway().await;
+        self.harness.postgres.wire().disarm();
+        self.harness.postgres.wire().pass();
+        self.harness.start_gateway().await;
     }
 }
 
@@ -65,7 +65,7 @@ impl Scene {
             _ = &mut waiting => panic!("nobody can answer"),
             () = step(scene) => {}
         }
-        signal(scene.arena.pid(), "-KILL").await;
+        signal(scene.harness.pid(), "-KILL").await;
         for answer in waiting.as_mut().await {
             assert!(answer.is_err(), "the connection must be reset");
         }
@@ -86,8 +86,8 @@ async fn killed_before_money_is_held_a_call_leaves_nothing() {
         };
         [(pair, true), (pair, false)]
     }) {
-        let mut half = TcpStream::connect(scene.arena.address).await.unwrap();
-        let (name, key) = pair.caller.key(&scene.arena.key);
+        let mut half = TcpStream::connect(scene.harness.address).await.unwrap();
+        let (name, key) = pair.caller.key(&scene.harness.key);
         let path = pair.caller.path(&pair.model(), stream);
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: x\r\n{name}: {key}\r\n\
@@ -106,7 +106,7 @@ async fn killed_before_money_is_held_a_call_leaves_nothing() {
     }
     scene.spent(spent).await;
     assert_eq!(scene.usage().await.len(), 1);
-    assert_eq!(scene.arena.simulator.requests().len(), 1);
+    assert_eq!(scene.harness.simulator.requests().len(), 1);
 }
 
 // row: G1
@@ -115,21 +115,21 @@ async fn killed_while_money_is_being_held_a_call_leaves_nothing() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     for pair in Pair::neighbours() {
         scene.serves_again(&format!("{pair}-first")).await;
-        let (money, calls) = (scene.arena.balance().await, scene.usage().await.len());
+        let (money, calls) = (scene.harness.balance().await, scene.usage().await.len());
         let marker = pair.to_string();
         let prompt = format!("[[id:{marker}]] [[tokens:3]]");
         let before = scene.trap(HOLDS, Caught::Before);
         tokio::select! {
-            told = scene.told(pair, &prompt, true) => panic!("{pair}: {told:?}"),
+            reported = scene.reported(pair, &prompt, true) => panic!("{pair}: {reported:?}"),
             () = scene.until_struck(before) => {}
         }
         scene.dies_and_returns().await;
         scene.until_free().await;
         assert!(scene.served(&marker).is_empty(), "{pair}");
         assert_eq!(scene.usage().await.len(), calls, "{pair}");
-        assert_eq!(scene.arena.balance().await, money, "{pair}");
+        assert_eq!(scene.harness.balance().await, money, "{pair}");
     }
-    scene.arena.audit().await;
+    scene.harness.audit().await;
 }
 
 // row: G2
@@ -138,14 +138,14 @@ async fn kill_after_the_hold_and_before_the_upstream_call_returns_the_money() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let calls = both_ways().len();
     // The line to the upstream lets nothing through: it is held for, and not yet asked.
-    scene.arena.road.black_hole();
+    scene.harness.road.black_hole();
     let held = async |scene: &Scene| scene.until_held(calls).await;
     scene.killed_unanswered("[[tokens:3]]", held).await;
-    scene.arena.road.cut();
-    scene.arena.road.pass();
+    scene.harness.road.cut();
+    scene.harness.road.pass();
     scene.spent(0).await;
     assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
-    assert!(scene.arena.simulator.requests().is_empty());
+    assert!(scene.harness.simulator.requests().is_empty());
 }
 
 // row: G3
@@ -173,9 +173,9 @@ async fn killed_in_the_middle_of_a_stream_nothing_is_charged_then_or_later() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:500]] [[pace:20]]").await;
     let calls = streams.len();
-    scene.arena.kill_gateway().await;
+    scene.harness.kill_gateway().await;
     all_end(streams, &ClientView::Unknown).await;
-    scene.arena.start_gateway().await;
+    scene.harness.start_gateway().await;
     scene.spent(0).await;
     assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
     assert_eq!(scene.losses().await, vec!["crash"; calls]);
@@ -190,16 +190,16 @@ async fn kill_before_the_charge_is_written_charges_nothing() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let mut streams = scene.streams("[[tokens:60]] [[pace:30]]").await;
     let calls = streams.len();
-    scene.arena.postgres.wire().black_hole();
+    scene.harness.postgres.wire().black_hole();
     scene.until_all_served().await;
     for stream in &mut streams {
         // The last word may come in one frame with the end.
         stream.read_words(TOKENS - 1).await;
     }
-    scene.arena.kill_gateway().await;
+    scene.harness.kill_gateway().await;
     all_end(streams, &ClientView::Unknown).await;
-    scene.arena.postgres.wire().pass();
-    scene.arena.start_gateway().await;
+    scene.harness.postgres.wire().pass();
+    scene.harness.start_gateway().await;
     scene.spent(0).await;
     assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
 }
@@ -218,7 +218,7 @@ async fn killed_while_the_charge_is_written_it_is_written_whole_or_not_at_all() 
         let stream = scene.stream(pair, &prompt).await;
         let before = scene.trap(CHARGES, caught);
         tokio::select! {
-            (_, told) = stream.ends() => panic!("{pair}: {told:?} before it was charged"),
+            (_, reported) = stream.ends() => panic!("{pair}: {reported:?} before it was charged"),
             () = scene.until_struck(before) => {}
         }
         scene.dies_and_returns().await;
@@ -251,7 +251,7 @@ async fn kill_between_charge_and_last_byte_keeps_one_charge() {
         answers.push((pair, answer));
     }
     let charged = scene.usage().await;
-    scene.arena.kill_gateway().await;
+    scene.harness.kill_gateway().await;
     let (mut spent, mut prices) = (0, Vec::new());
     for (pair, answer) in answers {
         assert_eq!(rest(pair, answer, false).await, ClientView::Unknown, "{pair}");
@@ -263,7 +263,7 @@ async fn kill_between_charge_and_last_byte_keeps_one_charge() {
         charged, prices,
         "each before its first byte, in their order"
     );
-    scene.arena.start_gateway().await;
+    scene.harness.start_gateway().await;
     assert_eq!(scene.usage().await, charged);
     scene.spent(spent).await;
     assert!(scene.losses().await.is_empty());
@@ -275,15 +275,15 @@ async fn a_process_paused_during_its_replacement_charges_nothing_after_resume() 
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:100]] [[pace:20]]").await;
     let calls = streams.len();
-    let old = scene.arena.pid();
+    let old = scene.harness.pid();
     signal(old, "-STOP").await;
-    let mut sleeper = scene.arena.replace_gateway().await;
+    let mut sleeper = scene.harness.replace_gateway().await;
     let spent = scene.serves_again("b").await;
     signal(old, "-CONT").await;
     let ends = streams.into_iter().map(super::Stream::ends);
-    for (pair, told) in all_at_once(ends.collect()).await {
+    for (pair, reported) in all_at_once(ends.collect()).await {
         // Whether it first sees that it was replaced or how long it heard nothing: not charged.
-        assert!(matches!(told, ClientView::Failed(_)), "{pair}: {told:?}");
+        assert!(matches!(reported, ClientView::Failed(_)), "{pair}: {reported:?}");
     }
     // It learns of its end, and ends.
     let ended = tokio::time::timeout(super::STEP, sleeper.wait());

@@ -10,21 +10,21 @@ use crate::faults::client_view::ClientView;
 #[tokio::test]
 async fn a_standby_has_every_charge_and_the_old_primary_acknowledges_none() {
     let scene = Scene::new(ProcessHarness::wired().await);
-    let standby = scene.arena.postgres.standby().await;
+    let standby = scene.harness.postgres.standby().await;
     let mut spent = 0;
     for number in 0..20 {
         spent += scene.serves_again(&format!("before{number}")).await;
     }
     // Streams of every pair are under way when their database dies, and end on the new one.
     let streams = scene.streams("[[tokens:100]] [[pace:20]]").await;
-    scene.arena.postgres.kill_9_postmaster();
+    scene.harness.postgres.kill_9_postmaster();
     standby.promote().await;
-    scene.arena.postgres.wire().lead_to(standby.address());
-    scene.arena.postgres.wire().cut();
+    scene.harness.postgres.wire().lead_to(standby.address());
+    scene.harness.postgres.wire().cut();
     all_end(streams, &ClientView::Complete).await;
     spent += scene.price_of_all();
     let prompt = "[[id:after]] [[tokens:3]]";
-    assert_eq!(scene.told(Pair::CHAT, prompt, true).await, ClientView::Complete);
+    assert_eq!(scene.reported(Pair::CHAT, prompt, true).await, ClientView::Complete);
     spent += scene.price("after");
     // Everything that was acknowledged is on the new server, and nothing else.
     let balance = "SELECT paid_posted::text FROM ledger.account WHERE kind = 'live'";
@@ -36,24 +36,24 @@ async fn a_standby_has_every_charge_and_the_old_primary_acknowledges_none() {
     );
     // The old server returns. Without its standby it cannot acknowledge a commit, so a gateway that
     // finds its way to it serves nobody and charges nobody.
-    scene.arena.postgres.start();
+    scene.harness.postgres.start();
     scene
-        .arena
+        .harness
         .postgres
         .wire()
-        .lead_to(scene.arena.postgres.address());
-    scene.arena.postgres.wire().cut();
+        .lead_to(scene.harness.postgres.address());
+    scene.harness.postgres.wire().cut();
     for pair in Pair::neighbours() {
-        let told = scene.told(pair, "[[id:stray]] [[tokens:3]]", true).await;
+        let reported = scene.reported(pair, "[[id:stray]] [[tokens:3]]", true).await;
         let away = ClientView::Failed("temporarily_unavailable".to_owned());
-        assert_eq!(told, away, "{pair}");
+        assert_eq!(reported, away, "{pair}");
     }
     assert!(scene.served("stray").is_empty());
-    scene.arena.postgres.wire().lead_to(standby.address());
-    scene.arena.postgres.wire().cut();
+    scene.harness.postgres.wire().lead_to(standby.address());
+    scene.harness.postgres.wire().cut();
     assert_eq!(
         scene
-            .told(Pair::CHAT, "[[id:home]] [[tokens:3]]", true)
+            .reported(Pair::CHAT, "[[id:home]] [[tokens:3]]", true)
             .await,
         ClientView::Complete
     );

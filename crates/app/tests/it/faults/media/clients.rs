@@ -16,12 +16,12 @@ const SLOW: Duration = Duration::from_secs(25);
 /// More than sockets and buffers on the way take: four minutes at a quarter of the speed, as bare samples.
 const UNREAD_CHARACTERS: usize = 4_000;
 
-fn left(kind: Kind, wish: &str, id: Option<String>) -> Call {
+fn left(kind: Kind, params: &str, id: Option<String>) -> Call {
     Call {
         kind,
-        wish: wish.to_owned(),
+        params: params.to_owned(),
         id,
-        told: MediaResult::Left,
+        result: MediaResult::Left,
     }
 }
 
@@ -34,9 +34,9 @@ enum Disconnect {
 
 impl MediaHarness {
     /// Sends a call, and leaves when who makes it has been asked.
-    async fn asks_and_leaves(&self, kind: Kind, (marker, wish): (&str, &str), leaves: Disconnect) {
-        let (content_type, body) = kind.body(kind.word(), wish);
-        let mut line = TcpStream::connect(self.arena.address).await.unwrap();
+    async fn asks_and_leaves(&self, kind: Kind, (marker, params): (&str, &str), leaves: Disconnect) {
+        let (content_type, body) = kind.body(kind.word(), params);
+        let mut line = TcpStream::connect(self.process.address).await.unwrap();
         line.write_all(self.head(kind, &content_type, body.len()).as_bytes())
             .await
             .unwrap();
@@ -55,7 +55,7 @@ impl MediaHarness {
             "POST {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
              content-type: {content_type}\r\ncontent-length: {length}\r\n\r\n",
             kind.path(),
-            self.arena.key
+            self.process.key
         )
     }
 }
@@ -63,43 +63,43 @@ impl MediaHarness {
 // row: C1
 #[tokio::test]
 async fn client_gone_before_the_result_pays_nothing_and_stops_the_vendor() {
-    let booth = MediaHarness::new(false).await;
+    let harness = MediaHarness::new(false).await;
     for kind in Kind::ALL {
-        let wish = format!("[[id:{}]] [[fault:slow_first_byte:60000]]", kind.word());
+        let params = format!("[[id:{}]] [[fault:slow_first_byte:60000]]", kind.word());
         let began = Instant::now();
-        let call = (kind.word(), wish.as_str());
-        booth.asks_and_leaves(kind, call, Disconnect::Reset).await;
-        booth.until_held(0).await;
+        let call = (kind.word(), params.as_str());
+        harness.asks_and_leaves(kind, call, Disconnect::Reset).await;
+        harness.until_held(0).await;
         assert!(began.elapsed() < SLOW, "{kind:?}: it was waited for");
-        assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
-        assert!(!booth.served(kind.word())[0].finished, "{kind:?}");
+        assert_eq!(harness.served(kind.word()).len(), 1, "{kind:?}: asked once");
+        assert!(!harness.served(kind.word())[0].finished, "{kind:?}");
     }
-    booth.spent(0).await;
-    assert_eq!(booth.usage().await, vec!["cancelled 0"; 3]);
+    harness.spent(0).await;
+    assert_eq!(harness.usage().await, vec!["cancelled 0"; 3]);
 }
 
 // row: C4
 #[tokio::test]
 async fn silent_disconnect_refunds_undelivered_results_and_pays_speech_once() {
-    let booth = MediaHarness::new(false).await;
+    let harness = MediaHarness::new(false).await;
     let mut spent = 0;
     for kind in Kind::ALL {
-        let wish = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
-        let call = (kind.word(), wish.as_str());
-        booth.asks_and_leaves(kind, call, Disconnect::ClosesBoth).await;
-        booth.until_held(0).await;
+        let params = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
+        let call = (kind.word(), params.as_str());
+        harness.asks_and_leaves(kind, call, Disconnect::ClosesBoth).await;
+        harness.until_held(0).await;
         // Speech was spoken when the first piece found nobody: the text is paid.
         if let Kind::Speech = kind {
-            spent += kind.price(&wish);
+            spent += kind.price(&params);
         }
-        assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
+        assert_eq!(harness.served(kind.word()).len(), 1, "{kind:?}: asked once");
     }
     reached("what nobody took went back", async || {
-        booth.arena.balance().await == (MONEY - spent, 0)
+        harness.process.balance().await == (MONEY - spent, 0)
     })
     .await;
-    booth.spent(spent).await;
-    let usage = booth.usage().await;
+    harness.spent(spent).await;
+    let usage = harness.usage().await;
     let words: Vec<&str> = usage
         .iter()
         .filter_map(|row| row.split(' ').next())
@@ -110,71 +110,71 @@ async fn silent_disconnect_refunds_undelivered_results_and_pays_speech_once() {
 // row: C1
 #[tokio::test]
 async fn a_client_that_leaves_during_an_upload_leaves_no_rows_and_no_files() {
-    let booth = MediaHarness::new(false).await;
+    let harness = MediaHarness::new(false).await;
     let (content_type, body) = Kind::Transcript.body("ears", "half");
-    let mut half = TcpStream::connect(booth.arena.address).await.unwrap();
-    let head = booth.head(Kind::Transcript, &content_type, body.len());
+    let mut half = TcpStream::connect(harness.process.address).await.unwrap();
+    let head = harness.head(Kind::Transcript, &content_type, body.len());
     half.write_all(head.as_bytes()).await.unwrap();
     half.write_all(&body[..body.len() / 2]).await.unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     drop(half);
-    let whole = booth.ask(Kind::Transcript, "ears", "whole").await;
-    assert!(matches!(whole.told, MediaResult::Whole(_)), "{whole:?}");
-    booth.compare(&[whole]).await;
-    assert_eq!(booth.usage().await.len(), 1);
-    assert_eq!(booth.arena.simulator.requests().len(), 1);
+    let whole = harness.ask(Kind::Transcript, "ears", "whole").await;
+    assert!(matches!(whole.result, MediaResult::Whole(_)), "{whole:?}");
+    harness.compare(&[whole]).await;
+    assert_eq!(harness.usage().await.len(), 1);
+    assert_eq!(harness.process.simulator.requests().len(), 1);
 }
 
 // row: C2
 #[tokio::test]
 async fn client_gone_in_mid_speech_pays_the_text_once_and_stops_the_vendor() {
-    let booth = MediaHarness::new(false).await;
+    let harness = MediaHarness::new(false).await;
     let text = "A long story. ".repeat(40);
-    let wish = format!("{text}[[id:left]] [[pace:50]]");
-    let mut answer = booth.call(Kind::Speech, "voice", &wish).await.unwrap();
+    let params = format!("{text}[[id:left]] [[pace:50]]");
+    let mut answer = harness.call(Kind::Speech, "voice", &params).await.unwrap();
     let id = id_of(&answer);
     assert!(answer.piece().await.unwrap().is_some());
     drop(answer);
-    booth.until_stopped("left").await;
-    booth.until_held(0).await;
-    let price = Kind::Speech.price(&wish);
-    assert_eq!(booth.usage().await, [format!("client_gone {price}")]);
-    booth.compare(&[left(Kind::Speech, &wish, id)]).await;
-    booth.spent(price).await;
+    harness.until_stopped("left").await;
+    harness.until_held(0).await;
+    let price = Kind::Speech.price(&params);
+    assert_eq!(harness.usage().await, [format!("client_gone {price}")]);
+    harness.compare(&[left(Kind::Speech, &params, id)]).await;
+    harness.spent(price).await;
 }
 
 // row: C3
 #[tokio::test]
 async fn client_not_reading_speech_times_out_and_pays_the_text_once() {
-    let booth = MediaHarness::new(false).await;
-    let wish = format!("[[id:unread]] {}", "x".repeat(UNREAD_CHARACTERS));
+    let harness = MediaHarness::new(false).await;
+    let params = format!("[[id:unread]] {}", "x".repeat(UNREAD_CHARACTERS));
     let body = serde_json::json!({
-        "model": "voice", "input": wish, "voice": "alloy", "response_format": "wav", "speed": 0.25,
+        "model": "voice", "input": params, "voice": "alloy", "response_format": "wav", "speed": 0.25,
     });
     let body = bytes::Bytes::from(body.to_string());
-    let call = booth.outgoing(Kind::Speech.path(), "application/json", body.into());
-    let unread = booth.client.send(call).await.unwrap();
+    let call = harness.outgoing(Kind::Speech.path(), "application/json", body.into());
+    let unread = harness.client.send(call).await.unwrap();
     assert_eq!(unread.status, 200);
     let id = id_of(&unread);
     // It slows nobody.
     let mut calls = Vec::new();
     for kind in Kind::ALL {
-        let call = booth.ask(kind, kind.word(), "meanwhile").await;
-        assert!(matches!(call.told, MediaResult::Whole(_)), "{call:?}");
+        let call = harness.ask(kind, kind.word(), "meanwhile").await;
+        assert!(matches!(call.result, MediaResult::Whole(_)), "{call:?}");
         calls.push(call);
     }
     let began = Instant::now();
-    while booth.arena.balance().await.1 != 0 {
+    while harness.process.balance().await.1 != 0 {
         assert!(began.elapsed() < READER_WAIT * 2, "still held");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     assert!(began.elapsed() > READER_WAIT / 2, "it was not waited for");
-    let price = Kind::Speech.price(&wish);
+    let price = Kind::Speech.price(&params);
     let gone = format!("client_gone {price}");
-    let of_unread = async || booth.usage().await.contains(&gone);
+    let of_unread = async || harness.usage().await.contains(&gone);
     reached("it is charged", of_unread).await;
-    booth.until_stopped("unread").await;
-    calls.push(left(Kind::Speech, &wish, id));
-    booth.compare(&calls).await;
+    harness.until_stopped("unread").await;
+    calls.push(left(Kind::Speech, &params, id));
+    harness.compare(&calls).await;
     drop(unread);
 }

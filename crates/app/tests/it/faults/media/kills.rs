@@ -28,7 +28,7 @@ enum Caught {
 
 impl MediaHarness {
     fn trap(&self, words: &str, caught: Caught) -> usize {
-        let wire = self.arena.postgres.wire();
+        let wire = self.process.postgres.wire();
         wire.only_of(words);
         let before = wire.strikes();
         match caught {
@@ -39,32 +39,32 @@ impl MediaHarness {
     }
 
     async fn until_struck(&self, before: usize) {
-        let wire = self.arena.postgres.wire();
+        let wire = self.process.postgres.wire();
         reached("a commit is caught", async || wire.strikes() > before).await;
     }
 
     /// Kills the gateway where it is, and starts its next life.
     async fn dies_and_returns(&mut self) {
-        self.arena.kill_gateway().await;
-        self.arena.postgres.wire().disarm();
-        self.arena.postgres.wire().pass();
-        self.arena.start_gateway().await;
+        self.process.kill_gateway().await;
+        self.process.postgres.wire().disarm();
+        self.process.postgres.wire().pass();
+        self.process.start_gateway().await;
     }
 
     /// Sends a call of every kind that nobody answers; waits until the step is reached, and kills the
     /// gateway there. Every connection must be reset.
     async fn killed_unanswered(&mut self, behaviour: &str, step: impl AsyncFn(&Self)) {
-        let booth = &*self;
+        let harness = &*self;
         let calls = Kind::ALL.map(|kind| async move {
-            let wish = format!("[[id:{}]] {behaviour}", kind.word());
-            booth.call(kind, kind.word(), &wish).await
+            let params = format!("[[id:{}]] {behaviour}", kind.word());
+            harness.call(kind, kind.word(), &params).await
         });
         let mut waiting = Box::pin(all_at_once(calls.into_iter().collect()));
         tokio::select! {
             _ = &mut waiting => panic!("nobody can answer"),
-            () = step(booth) => {}
+            () = step(harness) => {}
         }
-        signal(booth.arena.pid(), "-KILL").await;
+        signal(harness.process.pid(), "-KILL").await;
         for answer in waiting.as_mut().await {
             assert!(answer.is_err(), "the connection must be reset");
         }
@@ -78,7 +78,7 @@ impl MediaHarness {
         for kind in Kind::ALL {
             let call = self.ask(kind, kind.word(), "again").await;
             let price = kind.price("again");
-            assert_eq!(call.told, MediaResult::Whole(price), "{call:?}");
+            assert_eq!(call.result, MediaResult::Whole(price), "{call:?}");
             spent += price;
         }
         spent
@@ -114,105 +114,105 @@ fn holds_a_nameless_file(pid: u32, folder: &Path) -> bool {
 // row: G1
 #[tokio::test]
 async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing() {
-    let mut booth = MediaHarness::with(true, &HERE).await;
-    let spent = booth.serves_again().await;
-    let (asked, rows) = (booth.arena.simulator.requests().len(), booth.usage().await);
-    let folder = booth.arena.folder.path().to_owned();
+    let mut harness = MediaHarness::with(true, &HERE).await;
+    let spent = harness.serves_again().await;
+    let (asked, rows) = (harness.process.simulator.requests().len(), harness.usage().await);
+    let folder = harness.process.folder.path().to_owned();
     let before = names_in(&folder);
     let mut halves = Vec::new();
     for kind in Kind::ALL {
         let (content_type, body) = kind.body(kind.word(), "half");
-        let mut half = TcpStream::connect(booth.arena.address).await.unwrap();
+        let mut half = TcpStream::connect(harness.process.address).await.unwrap();
         let head = format!(
             "POST {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
              content-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
             kind.path(),
-            booth.arena.key,
+            harness.process.key,
             body.len()
         );
         half.write_all(head.as_bytes()).await.unwrap();
         half.write_all(&body[..body.len() / 2]).await.unwrap();
         halves.push(half);
     }
-    let pid = booth.arena.pid();
+    let pid = harness.process.pid();
     reached("the upload is on the disk", async || {
         holds_a_nameless_file(pid, &folder)
     })
     .await;
-    booth.dies_and_returns().await;
+    harness.dies_and_returns().await;
     for mut half in halves {
         let mut answer = Vec::new();
         drop(half.read_to_end(&mut answer).await);
         assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
     }
-    booth.spent(spent).await;
-    assert_eq!(booth.usage().await, rows);
-    assert_eq!(booth.arena.simulator.requests().len(), asked);
+    harness.spent(spent).await;
+    assert_eq!(harness.usage().await, rows);
+    assert_eq!(harness.process.simulator.requests().len(), asked);
     assert_eq!(names_in(&folder), before, "something of an upload is left");
 }
 
 // row: G1
 #[tokio::test]
 async fn kill_during_the_hold_leaves_nothing_behind() {
-    let mut booth = MediaHarness::new(true).await;
+    let mut harness = MediaHarness::new(true).await;
     for kind in Kind::ALL {
-        booth.serves_again().await;
-        let (money, calls) = (booth.arena.balance().await, booth.usage().await.len());
-        let wish = format!("[[id:{}]]", kind.word());
-        let before = booth.trap(HOLDS, Caught::Before);
+        harness.serves_again().await;
+        let (money, calls) = (harness.process.balance().await, harness.usage().await.len());
+        let params = format!("[[id:{}]]", kind.word());
+        let before = harness.trap(HOLDS, Caught::Before);
         tokio::select! {
-            call = booth.ask(kind, kind.word(), &wish) => panic!("{kind:?}: {:?}", call.told),
-            () = booth.until_struck(before) => {}
+            call = harness.ask(kind, kind.word(), &params) => panic!("{kind:?}: {:?}", call.result),
+            () = harness.until_struck(before) => {}
         }
-        booth.dies_and_returns().await;
+        harness.dies_and_returns().await;
         reached("nothing is held", async || {
-            booth.arena.balance().await.1 == 0
+            harness.process.balance().await.1 == 0
         })
         .await;
-        assert!(booth.served(kind.word()).is_empty(), "{kind:?}");
-        assert_eq!(booth.usage().await.len(), calls, "{kind:?}");
-        assert_eq!(booth.arena.balance().await, money, "{kind:?}");
+        assert!(harness.served(kind.word()).is_empty(), "{kind:?}");
+        assert_eq!(harness.usage().await.len(), calls, "{kind:?}");
+        assert_eq!(harness.process.balance().await, money, "{kind:?}");
     }
-    booth.arena.audit().await;
+    harness.process.audit().await;
 }
 
 // row: G2
 #[tokio::test]
 async fn kill_before_the_vendor_call_returns_the_money() {
-    let mut booth = MediaHarness::new(true).await;
-    booth.arena.road.black_hole();
+    let mut harness = MediaHarness::new(true).await;
+    harness.process.road.black_hole();
     let calls = Kind::ALL.len();
-    let held = async |booth: &MediaHarness| booth.until_held(calls).await;
-    booth.killed_unanswered("", held).await;
-    booth.arena.road.cut();
-    booth.arena.road.pass();
-    booth.spent(0).await;
-    assert_eq!(booth.usage().await, vec!["interrupted 0"; calls]);
-    assert!(booth.arena.simulator.requests().is_empty());
+    let held = async |harness: &MediaHarness| harness.until_held(calls).await;
+    harness.killed_unanswered("", held).await;
+    harness.process.road.cut();
+    harness.process.road.pass();
+    harness.spent(0).await;
+    assert_eq!(harness.usage().await, vec!["interrupted 0"; calls]);
+    assert!(harness.process.simulator.requests().is_empty());
 }
 
 // row: G3
 #[tokio::test]
 async fn kill_during_upstream_wait_charges_nothing_and_does_not_resend()
  {
-    let mut booth = MediaHarness::new(true).await;
+    let mut harness = MediaHarness::new(true).await;
     // Silent before the answer, then in the middle of it: speech has begun by then, and is row G4's.
-    let asked = async |booth: &MediaHarness| booth.until_all_asked().await;
-    booth
+    let asked = async |harness: &MediaHarness| harness.until_all_asked().await;
+    harness
         .killed_unanswered("[[fault:hang_before_headers]]", asked)
         .await;
-    booth.spent(0).await;
+    harness.spent(0).await;
     let calls = Kind::ALL.len();
-    assert_eq!(booth.usage().await, vec!["interrupted 0"; calls]);
-    assert_eq!(booth.losses().await, vec!["crash"; calls]);
+    assert_eq!(harness.usage().await, vec!["interrupted 0"; calls]);
+    assert_eq!(harness.losses().await, vec!["crash"; calls]);
     for kind in Kind::ALL {
-        assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
+        assert_eq!(harness.served(kind.word()).len(), 1, "{kind:?}: asked once");
     }
 }
 
 /// Speech that has begun.
-async fn begun(booth: &MediaHarness, wish: &str) -> UpstreamResponse {
-    let mut answer = booth.call(Kind::Speech, "voice", wish).await.unwrap();
+async fn begun(harness: &MediaHarness, params: &str) -> UpstreamResponse {
+    let mut answer = harness.call(Kind::Speech, "voice", params).await.unwrap();
     assert_eq!(answer.status, 200);
     assert!(!answer.piece().await.unwrap().unwrap().is_empty());
     answer
@@ -221,49 +221,49 @@ async fn begun(booth: &MediaHarness, wish: &str) -> UpstreamResponse {
 // row: G4
 #[tokio::test]
 async fn kill_in_the_middle_of_a_generation_answer_charges_nothing() {
-    let mut booth = MediaHarness::new(true).await;
+    let mut harness = MediaHarness::new(true).await;
     let text = "A long story. ".repeat(40);
-    let speech = begun(&booth, &format!("{text}[[id:voice]] [[pace:50]]")).await;
-    let halves = async |booth: &MediaHarness| booth.until_all_asked().await;
+    let speech = begun(&harness, &format!("{text}[[id:voice]] [[pace:50]]")).await;
+    let halves = async |harness: &MediaHarness| harness.until_all_asked().await;
     let half = "[[fault:hang_mid_stream]]";
     let waiting = |kind: Kind| {
-        let wish = format!("[[id:{}]] {half}", kind.word());
-        let booth = &booth;
-        async move { booth.call(kind, kind.word(), &wish).await }
+        let params = format!("[[id:{}]] {half}", kind.word());
+        let harness = &harness;
+        async move { harness.call(kind, kind.word(), &params).await }
     };
     {
         let mut calls =
             Box::pin(async { tokio::join!(waiting(Kind::Picture), waiting(Kind::Transcript)) });
         tokio::select! {
             _ = &mut calls => panic!("half an answer is none"),
-            () = halves(&booth) => {}
+            () = halves(&harness) => {}
         }
-        signal(booth.arena.pid(), "-KILL").await;
+        signal(harness.process.pid(), "-KILL").await;
         let (picture, transcript) = calls.await;
         assert!(picture.is_err() && transcript.is_err());
     }
     assert_eq!(rest(speech).await, MediaResult::Broken, "a part looks whole");
-    booth.dies_and_returns().await;
-    booth.spent(0).await;
-    assert_eq!(booth.usage().await, vec!["interrupted 0"; 3]);
-    assert_eq!(booth.losses().await, vec!["crash"; 3]);
+    harness.dies_and_returns().await;
+    harness.spent(0).await;
+    assert_eq!(harness.usage().await, vec!["interrupted 0"; 3]);
+    assert_eq!(harness.losses().await, vec!["crash"; 3]);
     for kind in Kind::ALL {
-        assert_eq!(booth.served(kind.word()).len(), 1, "{kind:?}: asked once");
+        assert_eq!(harness.served(kind.word()).len(), 1, "{kind:?}: asked once");
     }
-    let spent = booth.serves_again().await;
-    booth.spent(spent).await;
+    let spent = harness.serves_again().await;
+    harness.spent(spent).await;
 }
 
 // row: G5
 #[tokio::test]
 async fn kill_before_the_generation_charge_is_written_charges_nothing()
  {
-    let mut booth = MediaHarness::new(true).await;
-    let speech = begun(&booth, "Good morning. [[id:voice]] [[pace:60]]").await;
+    let mut harness = MediaHarness::new(true).await;
+    let speech = begun(&harness, "Good morning. [[id:voice]] [[pace:60]]").await;
     let late = |kind: Kind| {
-        let wish = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
-        let booth = &booth;
-        async move { booth.call(kind, kind.word(), &wish).await }
+        let params = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
+        let harness = &harness;
+        async move { harness.call(kind, kind.word(), &params).await }
     };
     {
         let mut calls =
@@ -271,47 +271,47 @@ async fn kill_before_the_generation_charge_is_written_charges_nothing()
         tokio::select! {
             _ = &mut calls => panic!("nothing may be answered before it is charged"),
             () = async {
-                booth.until_all_asked().await;
-                booth.arena.postgres.wire().black_hole();
+                harness.until_all_asked().await;
+                harness.process.postgres.wire().black_hole();
                 for kind in Kind::ALL {
-                    booth.until_served(kind.word()).await;
+                    harness.until_served(kind.word()).await;
                 }
                 tokio::time::sleep(GOES_ON).await;
             } => {}
         }
-        signal(booth.arena.pid(), "-KILL").await;
+        signal(harness.process.pid(), "-KILL").await;
         let (picture, transcript) = calls.await;
         assert!(picture.is_err() && transcript.is_err());
     }
     assert_eq!(rest(speech).await, MediaResult::Broken, "the last piece was sent");
-    booth.dies_and_returns().await;
-    booth.spent(0).await;
-    assert_eq!(booth.usage().await, vec!["interrupted 0"; 3]);
+    harness.dies_and_returns().await;
+    harness.spent(0).await;
+    assert_eq!(harness.usage().await, vec!["interrupted 0"; 3]);
 }
 
 // row: G6
 #[tokio::test]
 async fn kill_while_a_generation_charge_is_written_leaves_it_whole_or_none()
 {
-    let mut booth = MediaHarness::new(true).await;
+    let mut harness = MediaHarness::new(true).await;
     let mut spent = 0;
     let scenes = Kind::ALL
         .into_iter()
         .flat_map(|kind| [(kind, Caught::Before), (kind, Caught::After)]);
     for (kind, caught) in scenes {
         let marker = format!("{}-{caught:?}", kind.word());
-        let wish = format!("[[id:{marker}]]");
-        let before = booth.trap(CHARGES, caught);
-        let mut call = Box::pin(booth.ask(kind, kind.word(), &wish));
+        let params = format!("[[id:{marker}]]");
+        let before = harness.trap(CHARGES, caught);
+        let mut call = Box::pin(harness.ask(kind, kind.word(), &params));
         tokio::select! {
-            call = &mut call => panic!("{wish}: told {:?} before it was charged", call.told),
-            () = booth.until_struck(before) => {}
+            call = &mut call => panic!("{params}: told {:?} before it was charged", call.result),
+            () = harness.until_struck(before) => {}
         }
-        signal(booth.arena.pid(), "-KILL").await;
-        assert_eq!(call.await.told, MediaResult::Broken, "{wish}");
-        booth.dies_and_returns().await;
-        assert_eq!(booth.served(&marker).len(), 1, "{kind:?}: asked once");
-        let price = kind.price(&wish);
+        signal(harness.process.pid(), "-KILL").await;
+        assert_eq!(call.await.result, MediaResult::Broken, "{params}");
+        harness.dies_and_returns().await;
+        assert_eq!(harness.served(&marker).len(), 1, "{kind:?}: asked once");
+        let price = kind.price(&params);
         let row = match caught {
             Caught::Before => "interrupted 0".to_owned(),
             Caught::After => {
@@ -319,36 +319,36 @@ async fn kill_while_a_generation_charge_is_written_leaves_it_whole_or_none()
                 format!("complete {price}")
             }
         };
-        assert_eq!(booth.usage().await.pop(), Some(row), "{wish}");
-        booth.spent(spent).await;
+        assert_eq!(harness.usage().await.pop(), Some(row), "{params}");
+        harness.spent(spent).await;
     }
 }
 
 // row: G7
 #[tokio::test]
 async fn kill_between_charge_and_last_audio_byte_keeps_one_charge() {
-    let mut booth = MediaHarness::new(true).await;
+    let mut harness = MediaHarness::new(true).await;
     // This vendor hands its audio over in one piece: it is charged, and then sent for as long as it takes.
     let text = "x".repeat(LONG_TEXT);
     let body = serde_json::json!({
         "model": "long-voice", "input": text, "voice": "English_expressive_narrator",
     });
     let body = bytes::Bytes::from(body.to_string());
-    let call = booth.outgoing(Kind::Speech.path(), "application/json", body.into());
-    let mut answer = booth.client.send(call).await.unwrap();
+    let call = harness.outgoing(Kind::Speech.path(), "application/json", body.into());
+    let mut answer = harness.client.send(call).await.unwrap();
     if answer.status != 200 {
-        let said = answer.whole(super::MOST).await.unwrap();
-        panic!("{} {}", answer.status, String::from_utf8_lossy(&said));
+        let reply = answer.whole(super::MOST).await.unwrap();
+        panic!("{} {}", answer.status, String::from_utf8_lossy(&reply));
     }
     let price = CHARACTER * i64::try_from(LONG_TEXT).unwrap();
     assert_eq!(cost_of(&answer), price);
     let charged = vec![format!("complete {price}")];
-    reached("it is charged", async || booth.usage().await == charged).await;
+    reached("it is charged", async || harness.usage().await == charged).await;
     tokio::time::sleep(GOES_ON).await;
-    booth.arena.kill_gateway().await;
+    harness.process.kill_gateway().await;
     assert_eq!(rest(answer).await, MediaResult::Broken, "a part looks whole");
-    booth.arena.start_gateway().await;
-    assert_eq!(booth.usage().await, charged);
-    booth.spent(price).await;
-    assert!(booth.losses().await.is_empty());
+    harness.process.start_gateway().await;
+    assert_eq!(harness.usage().await, charged);
+    harness.spent(price).await;
+    assert!(harness.losses().await.is_empty());
 }

@@ -34,28 +34,28 @@ fn number(name: &str, short: u64) -> u64 {
 struct StreamTotals {
     calls: usize,
     /// Nano-USD.
-    told: i64,
+    result: i64,
 }
 
 /// Speech of several seconds: twelve pieces or so, half a second apart.
-fn wish(number: u64) -> String {
+fn params(number: u64) -> String {
     format!(
         "{} [[pace:500]]",
         "la ".repeat(usize::try_from(8 + number % 5).unwrap())
     )
 }
 
-async fn listens(booth: &MediaHarness, number: u64, until: Instant) -> StreamTotals {
-    let mut heard = StreamTotals::default();
+async fn listens(harness: &MediaHarness, number: u64, until: Instant) -> StreamTotals {
+    let mut totals = StreamTotals::default();
     while Instant::now() < until {
-        let call = booth.ask(Kind::Speech, "voice", &wish(number)).await;
-        let MediaResult::Whole(cost) = call.told else {
+        let call = harness.ask(Kind::Speech, "voice", &params(number)).await;
+        let MediaResult::Whole(cost) = call.result else {
             panic!("{call:?}");
         };
-        heard.calls += 1;
-        heard.told += cost;
+        totals.calls += 1;
+        totals.result += cost;
     }
-    heard
+    totals
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,42 +64,42 @@ async fn concurrent_speech_streams_use_bounded_memory_and_charge_as_reported() {
         number(STREAMS, SHORT_STREAMS),
         number(SECONDS, SHORT_SECONDS),
     );
-    let booth = std::sync::Arc::new(MediaHarness::new(false).await);
-    let first = booth.ask(Kind::Speech, "voice", "first").await;
-    let MediaResult::Whole(mut told) = first.told else {
+    let harness = std::sync::Arc::new(MediaHarness::new(false).await);
+    let first = harness.ask(Kind::Speech, "voice", "first").await;
+    let MediaResult::Whole(mut result) = first.result else {
         panic!("{first:?}");
     };
-    let pid = booth.arena.pid();
+    let pid = harness.process.pid();
     let (idle, watch) = (resident_kb(pid), Watch::over(pid));
     let until = Instant::now() + Duration::from_secs(seconds);
     let mut clients = JoinSet::new();
     for number in 0..streams {
-        let booth = std::sync::Arc::clone(&booth);
-        clients.spawn(async move { listens(&booth, number, until).await });
+        let harness = std::sync::Arc::clone(&harness);
+        clients.spawn(async move { listens(&harness, number, until).await });
     }
     let mut calls = 1;
-    while let Some(heard) = clients.join_next().await {
-        let heard = heard.unwrap();
-        assert!(heard.calls > 0);
-        calls += heard.calls;
-        told += heard.told;
+    while let Some(totals) = clients.join_next().await {
+        let totals = totals.unwrap();
+        assert!(totals.calls > 0);
+        calls += totals.calls;
+        result += totals.result;
     }
     let highest = watch.highest_kb();
     let bound = idle + BESIDE_KB + streams * EACH_KB;
     println!(
-        "{streams} clients for {seconds} s: {calls} calls, {told} nano-USD told; \
+        "{streams} clients for {seconds} s: {calls} calls, {result} nano-USD told; \
          idle {idle} kB, highest {highest} kB, bound {bound} kB"
     );
     assert!(highest <= bound, "{highest} kB, bound {bound} kB");
-    booth.spent(told).await;
-    let usage = booth.usage().await;
+    harness.spent(result).await;
+    let usage = harness.usage().await;
     assert_eq!(usage.len(), calls);
     assert!(usage.iter().all(|row| row.starts_with("complete ")));
-    assert!(booth.losses().await.is_empty());
-    let served = booth.arena.simulator.requests();
+    assert!(harness.losses().await.is_empty());
+    let served = harness.process.simulator.requests();
     assert_eq!(served.iter().filter(|one| one.finished).count(), calls);
     let open = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
-    assert_eq!(booth.arena.postgres.ask(open).await, ["0"]);
-    assert!(booth.arena.balance().await.0 < MONEY);
+    assert_eq!(harness.process.postgres.ask(open).await, ["0"]);
+    assert!(harness.process.balance().await.0 < MONEY);
     println!("figures: requests={calls}");
 }

@@ -34,33 +34,33 @@ impl MediaHarness {
         let body = sound.streamed(&[("model", model)]);
         let call = self.outgoing(Kind::Transcript.path(), &form::content_type(), body);
         let mut answer = self.client.send(call).await.unwrap();
-        let said = answer.whole(super::MOST).await.unwrap();
-        let said = String::from_utf8_lossy(&said).into_owned();
+        let reply = answer.whole(super::MOST).await.unwrap();
+        let reply = String::from_utf8_lossy(&reply).into_owned();
         let status = answer.status.as_u16();
         let cost = if status == 200 { cost_of(&answer) } else { 0 };
-        (id_of(&answer), status, cost, said)
+        (id_of(&answer), status, cost, reply)
     }
 }
 
 /// The highest memory of one upload, above what the gateway took before it.
-async fn upload(booth: &MediaHarness, model: &str, sound: Sound) -> i64 {
-    let pid = booth.arena.pid();
+async fn upload(harness: &MediaHarness, model: &str, sound: Sound) -> i64 {
+    let pid = harness.process.pid();
     let idle = resident_kb(pid);
     let watch = Watch::over(pid);
     let began = Instant::now();
-    let (_, status, cost, said) = booth.uploads(model, sound).await;
+    let (_, status, cost, reply) = harness.uploads(model, sound).await;
     let took = began.elapsed().as_millis();
     let (seen, peak) = (watch.highest_kb(), line_kb(pid, "VmHWM"));
     println!(
         "{model}: {} bytes in {took} ms; idle {idle} kB, highest seen {seen} kB, ever {peak} kB",
         sound.bytes()
     );
-    assert_eq!(status, 200, "{said}");
-    assert_eq!(cost, SECOND * i64::from(sound.billed()), "{said}");
+    assert_eq!(status, 200, "{reply}");
+    assert_eq!(cost, SECOND * i64::from(sound.billed()), "{reply}");
     assert!(seen < idle + MOST_KB, "{idle} kB, then {seen} kB");
     assert!(peak < idle + MOST_KB, "{idle} kB, then {peak} kB");
-    let heard = booth.arena.simulator.audio_calls().pop().unwrap();
-    assert_eq!(heard.bytes, sound.bytes(), "all of it arrived");
+    let totals = harness.process.simulator.audio_calls().pop().unwrap();
+    assert_eq!(totals.bytes, sound.bytes(), "all of it arrived");
     cost
 }
 
@@ -69,40 +69,40 @@ async fn an_upload_of_any_size_uses_little_memory_and_is_billed_by_seconds() {
     let bytes = bytes();
     // One more byte than this is too much: by the usual limit in the long form, by a smaller one here.
     let most = [("TRUNKLINE__UPLOADS__MAX_BYTES", &*bytes.to_string().leak())];
-    let booth = MediaHarness::with(false, if bytes == USUAL_BYTES { &[] } else { &most }).await;
+    let harness = MediaHarness::with(false, if bytes == USUAL_BYTES { &[] } else { &most }).await;
     // What is loaded once is no part of what an upload takes.
-    let first = booth.ask(Kind::Transcript, "ears", "first").await;
-    let MediaResult::Whole(mut spent) = first.told else {
+    let first = harness.ask(Kind::Transcript, "ears", "first").await;
+    let MediaResult::Whole(mut spent) = first.result else {
         panic!("{first:?}");
     };
-    spent += upload(&booth, "ears", Sound::of_bytes(bytes)).await;
-    spent += upload(&booth, "five-minute-ears", Sound::with_junk(SOUND, bytes)).await;
-    beyond(&booth, "ears", bytes + 1).await;
-    booth.spent(spent).await;
-    assert_eq!(booth.usage().await.len(), 3);
-    let heard = booth.arena.simulator.audio_calls().len();
-    assert_eq!(heard, 3);
-    println!("figures: requests={heard}");
+    spent += upload(&harness, "ears", Sound::of_bytes(bytes)).await;
+    spent += upload(&harness, "five-minute-ears", Sound::with_junk(SOUND, bytes)).await;
+    beyond(&harness, "ears", bytes + 1).await;
+    harness.spent(spent).await;
+    assert_eq!(harness.usage().await.len(), 3);
+    let totals = harness.process.simulator.audio_calls().len();
+    assert_eq!(totals, 3);
+    println!("figures: requests={totals}");
 }
 
 // row: C6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_byte_more_than_a_file_may_have_is_413_and_free() {
-    let booth = MediaHarness::with(false, &[("TRUNKLINE__UPLOADS__MAX_BYTES", "3000000")]).await;
-    let most = booth.uploads("ears", Sound::of_bytes(SMALL)).await;
+    let harness = MediaHarness::with(false, &[("TRUNKLINE__UPLOADS__MAX_BYTES", "3000000")]).await;
+    let most = harness.uploads("ears", Sound::of_bytes(SMALL)).await;
     assert_eq!(most.1, 200, "{}", most.3);
-    beyond(&booth, "ears", SMALL + 1).await;
+    beyond(&harness, "ears", SMALL + 1).await;
     // Beyond what a whole form may have: its head is enough to refuse it.
-    beyond(&booth, "ears", SMALL + 5_000_000).await;
-    booth.spent(most.2).await;
-    assert_eq!(booth.usage().await.len(), 1);
-    assert_eq!(booth.arena.simulator.audio_calls().len(), 1);
+    beyond(&harness, "ears", SMALL + 5_000_000).await;
+    harness.spent(most.2).await;
+    assert_eq!(harness.usage().await.len(), 1);
+    assert_eq!(harness.process.simulator.audio_calls().len(), 1);
 }
 
-async fn beyond(booth: &MediaHarness, model: &str, bytes: u64) {
-    let (id, status, _, said) = booth.uploads(model, Sound::of_bytes(bytes)).await;
-    assert_eq!(status, 413, "{said}");
-    let body: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(body["error"]["charged"], serde_json::json!(false), "{said}");
-    assert_eq!(booth.net(&id.unwrap()).await, 0);
+async fn beyond(harness: &MediaHarness, model: &str, bytes: u64) {
+    let (id, status, _, reply) = harness.uploads(model, Sound::of_bytes(bytes)).await;
+    assert_eq!(status, 413, "{reply}");
+    let body: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(body["error"]["charged"], serde_json::json!(false), "{reply}");
+    assert_eq!(harness.net(&id.unwrap()).await, 0);
 }

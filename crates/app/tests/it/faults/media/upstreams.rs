@@ -46,23 +46,23 @@ const HALVES: [FaultCase; 3] = [
     strike("wrong_content_length", FAILED, (1, 2)),
 ];
 
-async fn struck(booth: &MediaHarness, kind: Kind, strike: &FaultCase) -> Call {
+async fn struck(harness: &MediaHarness, kind: Kind, strike: &FaultCase) -> Call {
     let name: String = strike
         .fault
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .collect();
     let marker = format!("{}-{name}", kind.hasty());
-    let wish = format!("[[id:{marker}]] [[fault:{}]]", strike.fault);
-    let call = booth.ask(kind, kind.hasty(), &wish).await;
-    let told = MediaResult::Failed(strike.status, strike.code.to_owned());
-    assert_eq!(call.told, told, "{call:?}");
+    let params = format!("[[id:{marker}]] [[fault:{}]]", strike.fault);
+    let call = harness.ask(kind, kind.hasty(), &params).await;
+    let result = MediaResult::Failed(strike.status, strike.code.to_owned());
+    assert_eq!(call.result, result, "{call:?}");
     let times = match kind {
         Kind::Picture => strike.pictures,
         Kind::Speech | Kind::Transcript => strike.others,
     };
     assert_eq!(
-        booth.served(&marker).len(),
+        harness.served(&marker).len(),
         times,
         "{kind:?} {}",
         strike.fault
@@ -71,19 +71,19 @@ async fn struck(booth: &MediaHarness, kind: Kind, strike: &FaultCase) -> Call {
 }
 
 /// A good call, which shows that the channel is there.
-async fn good(booth: &MediaHarness, kind: Kind) -> Call {
-    let call = booth.ask(kind, kind.hasty(), "good").await;
-    assert!(matches!(call.told, MediaResult::Whole(_)), "{call:?}");
+async fn good(harness: &MediaHarness, kind: Kind) -> Call {
+    let call = harness.ask(kind, kind.hasty(), "good").await;
+    assert!(matches!(call.result, MediaResult::Whole(_)), "{call:?}");
     call
 }
 
-async fn all_strikes(booth: &MediaHarness, kind: Kind, strikes: &[FaultCase]) -> Vec<Call> {
+async fn all_strikes(harness: &MediaHarness, kind: Kind, strikes: &[FaultCase]) -> Vec<Call> {
     let mut calls = Vec::new();
     for strike in strikes {
-        calls.push(struck(booth, kind, strike).await);
+        calls.push(struck(harness, kind, strike).await);
         // Bare bytes have no form that could be wrong.
         if strike.code != "upstream_rate_limited" {
-            calls.push(good(booth, kind).await);
+            calls.push(good(harness, kind).await);
         }
     }
     calls
@@ -95,16 +95,16 @@ async fn all_strikes(booth: &MediaHarness, kind: Kind, strikes: &[FaultCase]) ->
 // row: U7
 #[tokio::test]
 async fn a_failed_image_vendor_is_free_and_retried_only_after_a_refusal() {
-    let booth = MediaHarness::new(false).await;
-    let mut calls = all_strikes(&booth, Kind::Picture, &STRIKES[..4]).await;
-    booth.compare(&calls).await;
+    let harness = MediaHarness::new(false).await;
+    let mut calls = all_strikes(&harness, Kind::Picture, &STRIKES[..4]).await;
+    harness.compare(&calls).await;
     // Channels that fail five times in a row rest; a new life knows nothing of that.
-    let mut booth = booth;
-    booth.arena.kill_gateway().await;
-    booth.arena.start_gateway().await;
-    calls.extend(all_strikes(&booth, Kind::Picture, &HALVES).await);
-    calls.extend(all_strikes(&booth, Kind::Picture, &STRIKES[4..]).await);
-    booth.compare(&calls).await;
+    let mut harness = harness;
+    harness.process.kill_gateway().await;
+    harness.process.start_gateway().await;
+    calls.extend(all_strikes(&harness, Kind::Picture, &HALVES).await);
+    calls.extend(all_strikes(&harness, Kind::Picture, &STRIKES[4..]).await);
+    harness.compare(&calls).await;
 }
 
 // row: U2
@@ -112,22 +112,22 @@ async fn a_failed_image_vendor_is_free_and_retried_only_after_a_refusal() {
 // row: U7
 #[tokio::test]
 async fn speech_failing_before_its_first_byte_is_free_and_fails_over() {
-    let booth = MediaHarness::new(false).await;
+    let harness = MediaHarness::new(false).await;
     let strikes = STRIKES
         .iter()
         .filter(|one| !one.fault.starts_with("garbage"));
     let mut calls = Vec::new();
     for strike in strikes {
-        calls.extend(all_strikes(&booth, Kind::Speech, std::slice::from_ref(strike)).await);
+        calls.extend(all_strikes(&harness, Kind::Speech, std::slice::from_ref(strike)).await);
     }
-    booth.compare(&calls).await;
+    harness.compare(&calls).await;
 }
 
 // row: U3
 // row: U10
 #[tokio::test]
 async fn cut_silent_or_mismeasured_audio_is_aborted_and_free() {
-    let booth = MediaHarness::new(false).await;
+    let harness = MediaHarness::new(false).await;
     let text = "A rather long sentence. ".repeat(8);
     let mut calls = Vec::new();
     for fault in [
@@ -135,18 +135,18 @@ async fn cut_silent_or_mismeasured_audio_is_aborted_and_free() {
         "hang_mid_stream:3",
         "wrong_content_length",
     ] {
-        let wish = format!("{text}[[fault:{fault}]]");
-        let call = booth.ask(Kind::Speech, "hasty-voice", &wish).await;
-        assert_eq!(call.told, MediaResult::Broken, "{fault}: a part looks whole");
+        let params = format!("{text}[[fault:{fault}]]");
+        let call = harness.ask(Kind::Speech, "hasty-voice", &params).await;
+        assert_eq!(call.result, MediaResult::Broken, "{fault}: a part looks whole");
         calls.push(call);
-        calls.push(good(&booth, Kind::Speech).await);
+        calls.push(good(&harness, Kind::Speech).await);
     }
     // What is no audio between the sounds is passed on: bytes have no form that we could hold them to.
-    let wish = format!("{text}[[fault:garbage_frame:3]]");
-    let call = booth.ask(Kind::Speech, "hasty-voice", &wish).await;
-    assert!(matches!(call.told, MediaResult::Whole(_)), "{call:?}");
+    let params = format!("{text}[[fault:garbage_frame:3]]");
+    let call = harness.ask(Kind::Speech, "hasty-voice", &params).await;
+    assert!(matches!(call.result, MediaResult::Whole(_)), "{call:?}");
     calls.push(call);
-    booth.compare(&calls).await;
+    harness.compare(&calls).await;
 }
 
 // row: U2
@@ -155,11 +155,11 @@ async fn cut_silent_or_mismeasured_audio_is_aborted_and_free() {
 // row: U7
 #[tokio::test]
 async fn a_listener_that_fails_is_free_and_another_one_is_asked() {
-    let mut booth = MediaHarness::new(false).await;
-    let mut calls = all_strikes(&booth, Kind::Transcript, &STRIKES[..4]).await;
-    booth.arena.kill_gateway().await;
-    booth.arena.start_gateway().await;
-    calls.extend(all_strikes(&booth, Kind::Transcript, &HALVES).await);
-    calls.extend(all_strikes(&booth, Kind::Transcript, &STRIKES[4..]).await);
-    booth.compare(&calls).await;
+    let mut harness = MediaHarness::new(false).await;
+    let mut calls = all_strikes(&harness, Kind::Transcript, &STRIKES[..4]).await;
+    harness.process.kill_gateway().await;
+    harness.process.start_gateway().await;
+    calls.extend(all_strikes(&harness, Kind::Transcript, &HALVES).await);
+    calls.extend(all_strikes(&harness, Kind::Transcript, &STRIKES[4..]).await);
+    harness.compare(&calls).await;
 }

@@ -11,7 +11,7 @@ use super::scenarios::Scenario;
 /// What came out of films, for the log.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Counts {
-    pub(crate) films: usize,
+    pub(crate) video_tasks: usize,
     pub(crate) tasks: usize,
     pub(crate) jobs: usize,
     pub(crate) done: usize,
@@ -28,27 +28,27 @@ pub(crate) struct Counts {
     pub(crate) mirrored: usize,
     /// Films that became more than one task.
     pub(crate) doubled: usize,
-    pub(crate) wishes: BTreeMap<Scenario, usize>,
+    pub(crate) scenarios: BTreeMap<Scenario, usize>,
     pub(crate) manners: BTreeMap<ClientBehaviour, usize>,
 }
 
 /// Checks one film and counts it.
-pub(crate) fn check(film: &VideoTask, rows: &[Row], jobs: &[VideoJob], price: i64, counts: &mut Counts) {
-    let scene = || format!("{film:?}\n{rows:#?}\n{jobs:#?}");
-    check_told(film, rows, price, &scene);
+pub(crate) fn check(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], price: i64, counts: &mut Counts) {
+    let scene = || format!("{task:?}\n{rows:#?}\n{jobs:#?}");
+    check_told(task, rows, price, &scene);
     for row in rows {
         check_money(row, price, &scene);
     }
-    check_jobs(film, rows, jobs, &scene);
-    count(film, rows, jobs, counts);
+    check_jobs(task, rows, jobs, &scene);
+    count(task, rows, jobs, counts);
 }
 
 /// What the client was told is so.
-fn check_told(film: &VideoTask, rows: &[Row], price: i64, scene: &dyn Fn() -> String) {
+fn check_told(task: &VideoTask, rows: &[Row], price: i64, scene: &dyn Fn() -> String) {
     let mut made = BTreeSet::new();
     let mut broken = 0;
-    for told in &film.told {
-        match told {
+    for answer in &task.answer {
+        match answer {
             ClientAnswer::Made { id, cost } => {
                 made.insert(id.as_str());
                 let there = rows.iter().any(|row| row.id == *id);
@@ -67,16 +67,16 @@ fn check_told(film: &VideoTask, rows: &[Row], price: i64, scene: &dyn Fn() -> St
     let untold = rows.iter().filter(|row| !made.contains(row.id.as_str()));
     let paid = untold.filter(|row| row.is_done()).count();
     assert!(paid <= broken, "told an error, and charged: {}", scene());
-    if film.manner == ClientBehaviour::Keyed {
+    if task.behaviour == ClientBehaviour::Keyed {
         let alive = rows.iter().filter(|row| row.is_done()).count();
         assert!(alive <= 1, "one key, two films: {}", scene());
     }
-    let first_was_made = matches!(film.told.first(), Some(ClientAnswer::Made { .. }));
-    if film.manner == ClientBehaviour::Retrying && first_was_made {
+    let first_was_made = matches!(task.answer.first(), Some(ClientAnswer::Made { .. }));
+    if task.behaviour == ClientBehaviour::Retrying && first_was_made {
         assert_eq!(rows.len(), 1, "a retry made another film: {}", scene());
     }
-    assert!(rows.len() <= film.told.len(), "too many tasks: {}", scene());
-    if film.cancelled {
+    assert!(rows.len() <= task.answer.len(), "too many tasks: {}", scene());
+    if task.cancelled {
         let stands = rows.iter().any(Row::is_done);
         assert!(!stands, "cancelled, and done: {}", scene());
     }
@@ -104,7 +104,7 @@ fn check_money(row: &Row, price: i64, scene: &dyn Fn() -> String) {
 }
 
 /// The upstreams' truth is the ledger's.
-fn check_jobs(film: &VideoTask, rows: &[Row], jobs: &[VideoJob], scene: &dyn Fn() -> String) {
+fn check_jobs(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], scene: &dyn Fn() -> String) {
     assert!(jobs.len() <= rows.len(), "too many jobs: {}", scene());
     for row in rows.iter().filter(|row| row.is_done()) {
         let job = jobs
@@ -129,23 +129,23 @@ fn check_jobs(film: &VideoTask, rows: &[Row], jobs: &[VideoJob], scene: &dyn Fn(
     let given_up = |row: &&Row| row.upstream.is_none() && !row.losses.is_empty();
     let given_up = rows.iter().filter(given_up).count();
     assert!(lost <= given_up, "an unnoted loss: {}", scene());
-    if matches!(film.wish, Scenario::Refused | Scenario::FullForever) {
+    if matches!(task.scenario, Scenario::Refused | Scenario::FullForever) {
         assert!(jobs.is_empty() && done == 0, "taken: {}", scene());
     }
-    if matches!(film.wish, Scenario::Failed | Scenario::Stuck) {
+    if matches!(task.scenario, Scenario::Failed | Scenario::Stuck) {
         assert_eq!(done, 0, "done: {}", scene());
     }
 }
 
-fn count(film: &VideoTask, rows: &[Row], jobs: &[VideoJob], counts: &mut Counts) {
-    counts.films += 1;
+fn count(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], counts: &mut Counts) {
+    counts.video_tasks += 1;
     counts.tasks += rows.len();
     counts.jobs += jobs.len();
     counts.doubled += usize::from(rows.len() > 1);
-    *counts.wishes.entry(film.wish).or_default() += 1;
-    *counts.manners.entry(film.manner).or_default() += 1;
-    for told in &film.told {
-        match told {
+    *counts.scenarios.entry(task.scenario).or_default() += 1;
+    *counts.manners.entry(task.behaviour).or_default() += 1;
+    for answer in &task.answer {
+        match answer {
             ClientAnswer::Made { .. } => {}
             ClientAnswer::Refused { status, .. } => *counts.refused.entry(*status).or_default() += 1,
             ClientAnswer::Broken => counts.broken += 1,

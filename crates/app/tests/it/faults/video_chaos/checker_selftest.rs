@@ -13,15 +13,15 @@ const PAID_WALLET: i64 = 2;
 const TRIAL_WALLET: i64 = 3;
 const SALES: i64 = 9;
 
-fn film(told: &[ClientAnswer]) -> VideoTask {
+fn task(answer: &[ClientAnswer]) -> VideoTask {
     VideoTask {
         marker: "film".to_owned(),
         shape: 0,
-        wish: Scenario::Done,
-        manner: ClientBehaviour::Once,
+        scenario: Scenario::Done,
+        behaviour: ClientBehaviour::Once,
         customer: 0,
         body: String::new(),
-        told: told.to_vec(),
+        answer: answer.to_vec(),
         cancelled: false,
     }
 }
@@ -123,74 +123,74 @@ fn failing(id: &str) -> VideoJob {
     }
 }
 
-fn judged(film: &VideoTask, rows: &[Row], jobs: &[VideoJob]) {
-    check(film, rows, jobs, PRICE, &mut Counts::default());
+fn judged(task: &VideoTask, rows: &[Row], jobs: &[VideoJob]) {
+    check(task, rows, jobs, PRICE, &mut Counts::default());
 }
 
 #[test]
 fn what_is_right_passes() {
-    judged(&film(&[made("a")]), &[done("a")], &[job("a")]);
-    judged(&film(&[made("a")]), &[failed("a")], &[failing("a")]);
-    judged(&film(&[refused(false)]), &[], &[]);
-    judged(&film(&[ClientAnswer::Broken]), &[done("a")], &[job("a")]);
-    judged(&film(&[ClientAnswer::Broken]), &[], &[]);
+    judged(&task(&[made("a")]), &[done("a")], &[job("a")]);
+    judged(&task(&[made("a")]), &[failed("a")], &[failing("a")]);
+    judged(&task(&[refused(false)]), &[], &[]);
+    judged(&task(&[ClientAnswer::Broken]), &[done("a")], &[job("a")]);
+    judged(&task(&[ClientAnswer::Broken]), &[], &[]);
     let mut late = failed("a");
     late.losses.push("late_result".to_owned());
-    judged(&film(&[made("a")]), &[late], &[job("a")]);
+    judged(&task(&[made("a")]), &[late], &[job("a")]);
     let mut lost = row("a", "failed", &[]);
     lost.upstream = None;
     lost.losses.push("unknown_outcome".to_owned());
-    judged(&film(&[made("a")]), &[lost], &[job("b")]);
+    judged(&task(&[made("a")]), &[lost], &[job("b")]);
 }
 
 #[test]
 #[should_panic(expected = "the task is not there")]
 fn a_task_that_a_client_was_told_of_and_that_is_gone_is_found() {
-    judged(&film(&[made("a")]), &[], &[]);
+    judged(&task(&[made("a")]), &[], &[]);
 }
 
 #[test]
 #[should_panic(expected = "told an error, and charged")]
 fn an_error_that_was_charged_is_found() {
-    judged(&film(&[refused(false)]), &[done("a")], &[job("a")]);
+    judged(&task(&[refused(false)]), &[done("a")], &[job("a")]);
 }
 
 #[test]
 #[should_panic(expected = "says it was charged")]
 fn an_error_that_does_not_say_that_it_is_free_is_found() {
-    judged(&film(&[refused(true)]), &[], &[]);
+    judged(&task(&[refused(true)]), &[], &[]);
 }
 
 #[test]
 #[should_panic(expected = "told another price")]
 fn another_price_than_the_quote_is_found() {
-    let told = ClientAnswer::Made {
+    let answer = ClientAnswer::Made {
         id: "a".to_owned(),
         cost: Some("0.0000006".to_owned()),
     };
-    judged(&film(&[told]), &[done("a")], &[job("a")]);
+    judged(&task(&[answer]), &[done("a")], &[job("a")]);
 }
 
 #[test]
 #[should_panic(expected = "one key, two films")]
 fn two_video_tasks_of_one_idempotency_key_are_found() {
-    let mut keyed = film(&[made("a"), made("b")]);
-    keyed.manner = ClientBehaviour::Keyed;
+    let mut keyed = task(&[made("a"), made("b")]);
+    keyed.behaviour = ClientBehaviour::Keyed;
     judged(&keyed, &[done("a"), done("b")], &[job("a"), job("b")]);
 }
 
 #[test]
 #[should_panic(expected = "a retry made another film")]
 fn a_retry_that_became_a_second_video_task_is_found() {
-    let mut retrying = film(&[made("a"), made("b")]);
-    retrying.manner = ClientBehaviour::Retrying;
+    let mut retrying = task(&[made("a"), made("b")]);
+    retrying.behaviour = ClientBehaviour::Retrying;
     judged(&retrying, &[done("a"), done("b")], &[job("a"), job("b")]);
 }
 
 #[test]
 #[should_panic(expected = "cancelled, and done")]
 fn a_cancelled_video_task_that_was_charged_is_found() {
-    let mut cancelled = film(&[made("a")]);
+    let mut cancelled = task(&[made("a")]);
     cancelled.cancelled = true;
     judged(&cancelled, &[done("a")], &[job("a")]);
 }
@@ -198,7 +198,7 @@ fn a_cancelled_video_task_that_was_charged_is_found() {
 #[test]
 #[should_panic(expected = "it has not ended")]
 fn a_task_that_goes_on_is_found() {
-    judged(&film(&[made("a")]), &[row("a", "running", &[])], &[]);
+    judged(&task(&[made("a")]), &[row("a", "running", &[])], &[]);
 }
 
 #[test]
@@ -206,21 +206,21 @@ fn a_task_that_goes_on_is_found() {
 fn money_that_is_still_held_is_found() {
     let mut open = row("a", "failed", &[]);
     open.hold = Some("open".to_owned());
-    judged(&film(&[made("a")]), &[open], &[]);
+    judged(&task(&[made("a")]), &[open], &[]);
 }
 
 #[test]
 #[should_panic(expected = "not charged its price")]
 fn a_success_that_was_not_charged_is_found() {
     let free = row("a", "completed", &[]);
-    judged(&film(&[made("a")]), &[free], &[job("a")]);
+    judged(&task(&[made("a")]), &[free], &[job("a")]);
 }
 
 #[test]
 #[should_panic(expected = "failed and charged")]
 fn a_failure_that_was_not_refunded_is_found() {
     let kept = row("a", "failed", &[charge(PAID_WALLET, PRICE)]);
-    judged(&film(&[made("a")]), &[kept], &[failing("a")]);
+    judged(&task(&[made("a")]), &[kept], &[failing("a")]);
 }
 
 #[test]
@@ -228,23 +228,23 @@ fn a_failure_that_was_not_refunded_is_found() {
 fn a_refund_to_another_wallet_is_found() {
     let moved = [charge(TRIAL_WALLET, PRICE), refund(PAID_WALLET, PRICE)];
     let moved = row("a", "failed", &moved);
-    judged(&film(&[made("a")]), &[moved], &[failing("a")]);
+    judged(&task(&[made("a")]), &[moved], &[failing("a")]);
 }
 
 #[test]
 #[should_panic(expected = "too many jobs")]
 fn a_task_that_was_sent_twice_is_found() {
-    judged(&film(&[made("a")]), &[done("a")], &[job("a"), job("b")]);
+    judged(&task(&[made("a")]), &[done("a")], &[job("a"), job("b")]);
 }
 
 #[test]
 #[should_panic(expected = "nobody made it")]
 fn a_success_without_a_job_is_found() {
-    judged(&film(&[made("a")]), &[done("a")], &[]);
+    judged(&task(&[made("a")]), &[done("a")], &[]);
 }
 
 #[test]
 #[should_panic(expected = "an unnoted loss")]
 fn a_job_that_was_made_for_a_failure_without_a_loss_is_found() {
-    judged(&film(&[made("a")]), &[failed("a")], &[job("a")]);
+    judged(&task(&[made("a")]), &[failed("a")], &[job("a")]);
 }

@@ -60,11 +60,11 @@ pub(crate) enum ClientAnswer {
 pub(crate) struct VideoTask {
     pub(crate) marker: String,
     pub(crate) shape: usize,
-    pub(crate) wish: Scenario,
-    pub(crate) manner: ClientBehaviour,
+    pub(crate) scenario: Scenario,
+    pub(crate) behaviour: ClientBehaviour,
     pub(crate) customer: usize,
     pub(crate) body: String,
-    pub(crate) told: Vec<ClientAnswer>,
+    pub(crate) answer: Vec<ClientAnswer>,
     /// A cancellation was confirmed.
     pub(crate) cancelled: bool,
 }
@@ -155,11 +155,11 @@ impl ClientBehaviour {
 // === impl Clients ===
 
 impl Clients {
-    pub(crate) fn of(studio: &VideoCluster, films: u64) -> Arc<Self> {
+    pub(crate) fn of(cluster: &VideoCluster, video_tasks: u64) -> Arc<Self> {
         Arc::new(Self {
-            customers: studio.customers.clone(),
-            addresses: studio.addresses,
-            left: AtomicU64::new(films),
+            customers: cluster.customers.clone(),
+            addresses: cluster.addresses,
+            left: AtomicU64::new(video_tasks),
             numbers: AtomicU64::new(0),
         })
     }
@@ -172,15 +172,15 @@ impl Clients {
     pub(crate) async fn run(self: Arc<Self>, clients: usize) -> Vec<VideoTask> {
         let mut running = JoinSet::new();
         for _ in 0..clients {
-            let crew = Arc::clone(&self);
-            running.spawn(async move { crew.client().await });
+            let load = Arc::clone(&self);
+            running.spawn(async move { load.client().await });
         }
         running.join_all().await.into_iter().flatten().collect()
     }
 
     async fn client(&self) -> Vec<VideoTask> {
         let client = Client::new(CONNECT).unwrap();
-        let mut films = Vec::new();
+        let mut video_tasks = Vec::new();
         let take = |left: u64| left.checked_sub(1);
         let left = || {
             let taken = self
@@ -189,92 +189,92 @@ impl Clients {
             taken.is_ok()
         };
         while left() {
-            films.push(self.film(&client).await);
+            video_tasks.push(self.task(&client).await);
             let rest = u64::from_le_bytes(random_bytes()) % REST_MILLIS;
             tokio::time::sleep(Duration::from_millis(rest)).await;
         }
-        films
+        video_tasks
     }
 
-    async fn film(&self, client: &Client) -> VideoTask {
+    async fn task(&self, client: &Client) -> VideoTask {
         let dice: [u8; 4] = random_bytes();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let marker = format!("film-{number}");
         let shape = usize::from(dice[0]) % SHAPES.len();
-        let wish = Scenario::drawn();
-        let words = wish.words(SHAPES[shape].vendor);
+        let scenario = Scenario::drawn();
+        let words = scenario.words(SHAPES[shape].vendor);
         let prompt = format!("a cat [[id:{marker}]] {words}");
-        let mut film = VideoTask {
+        let mut task = VideoTask {
             shape,
-            wish,
-            manner: ClientBehaviour::drawn(),
+            scenario,
+            behaviour: ClientBehaviour::drawn(),
             customer: usize::from(dice[1]) % self.customers.len(),
             body: SHAPES[shape].body(&prompt),
-            told: Vec::new(),
+            answer: Vec::new(),
             cancelled: false,
             marker,
         };
         let node = usize::from(dice[2] % 2);
-        let first = self.ask(client, &film, node, 0).await;
+        let first = self.ask(client, &task, node, 0).await;
         let was_refused = matches!(&first, ClientAnswer::Refused { status: 400, .. });
-        film.told.push(first);
-        match film.manner {
+        task.answer.push(first);
+        match task.behaviour {
             ClientBehaviour::Once | ClientBehaviour::Leaving => {}
             ClientBehaviour::Keyed => {
-                let again = self.ask(client, &film, 1 - node, 1).await;
-                film.told.push(again);
+                let repeated = self.ask(client, &task, 1 - node, 1).await;
+                task.answer.push(repeated);
             }
             // A library does not try again what was refused for what it says.
             ClientBehaviour::Retrying if was_refused => {}
             ClientBehaviour::Retrying => {
-                let again = self.ask(client, &film, 1 - node, 1).await;
-                film.told.push(again);
+                let repeated = self.ask(client, &task, 1 - node, 1).await;
+                task.answer.push(repeated);
             }
-            ClientBehaviour::Cancelling => self.cancel(client, &mut film, node, dice[3]).await,
+            ClientBehaviour::Cancelling => self.cancel(client, &mut task, node, dice[3]).await,
         }
-        film
+        task
     }
 
-    async fn ask(&self, client: &Client, film: &VideoTask, node: usize, retry: u32) -> ClientAnswer {
+    async fn ask(&self, client: &Client, task: &VideoTask, node: usize, retry: u32) -> ClientAnswer {
         let [dice, path] = random_bytes::<2>();
         let mut extra = Vec::new();
-        match film.manner {
-            ClientBehaviour::Keyed => extra.push(("idempotency-key", format!("key {}", film.marker))),
+        match task.behaviour {
+            ClientBehaviour::Keyed => extra.push(("idempotency-key", format!("key {}", task.marker))),
             ClientBehaviour::Retrying => extra.push(("x-stainless-retry-count", retry.to_string())),
             ClientBehaviour::Once | ClientBehaviour::Leaving | ClientBehaviour::Cancelling => {}
         }
-        let patience = match film.manner {
+        let patience = match task.behaviour {
             ClientBehaviour::Leaving => Duration::from_millis(u64::from(dice) + 5),
             ClientBehaviour::Once | ClientBehaviour::Keyed | ClientBehaviour::Retrying | ClientBehaviour::Cancelling => PATIENCE,
         };
         let ask = HttpCall {
             method: Method::POST,
             url: self.url(node, PATHS[usize::from(path % 2)]),
-            key: &self.customers[film.customer].key,
-            body: film.body.clone(),
+            key: &self.customers[task.customer].key,
+            body: task.body.clone(),
             extra,
             patience,
         };
         ask.send(client)
             .await
-            .map_or(ClientAnswer::Broken, |heard| told(&heard))
+            .map_or(ClientAnswer::Broken, |received| answer(&received))
     }
 
-    async fn cancel(&self, client: &Client, film: &mut VideoTask, node: usize, dice: u8) {
-        let Some(ClientAnswer::Made { id, .. }) = film.told.first() else {
+    async fn cancel(&self, client: &Client, task: &mut VideoTask, node: usize, dice: u8) {
+        let Some(ClientAnswer::Made { id, .. }) = task.answer.first() else {
             return;
         };
         tokio::time::sleep(Duration::from_millis(u64::from(dice))).await;
         let ask = HttpCall {
             method: Method::DELETE,
             url: self.url(node, &format!("/v1/videos/{id}")),
-            key: &self.customers[film.customer].key,
+            key: &self.customers[task.customer].key,
             body: String::new(),
             extra: Vec::new(),
             patience: PATIENCE,
         };
-        let heard = ask.send(client).await;
-        film.cancelled = heard.is_some_and(|heard| heard.status == 200);
+        let received = ask.send(client).await;
+        task.cancelled = received.is_some_and(|received| received.status == 200);
     }
 
     fn url(&self, node: usize, path: &str) -> String {
@@ -282,11 +282,11 @@ impl Clients {
     }
 }
 
-fn told(heard: &HttpAnswer) -> ClientAnswer {
-    if heard.status == 200 {
-        let cost = heard.headers.get("trunkline-cost-usd");
+fn answer(received: &HttpAnswer) -> ClientAnswer {
+    if received.status == 200 {
+        let cost = received.headers.get("trunkline-cost-usd");
         return ClientAnswer::Made {
-            id: heard.body["id"]
+            id: received.body["id"]
                 .as_str()
                 .expect("a task has a name")
                 .to_owned(),
@@ -294,8 +294,8 @@ fn told(heard: &HttpAnswer) -> ClientAnswer {
         };
     }
     ClientAnswer::Refused {
-        status: heard.status,
-        charged: heard.body["error"]["charged"] != Value::Bool(false),
-        text: heard.body.to_string(),
+        status: received.status,
+        charged: received.body["error"]["charged"] != Value::Bool(false),
+        text: received.body.to_string(),
     }
 }

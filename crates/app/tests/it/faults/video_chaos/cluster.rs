@@ -80,7 +80,7 @@ impl VideoCluster {
         for _ in 0..ACCOUNTS {
             customers.push(fixtures::customer(&console).await);
         }
-        let mut studio = Self {
+        let mut cluster = Self {
             postgres,
             simulator,
             customers,
@@ -92,10 +92,10 @@ impl VideoCluster {
             folder,
             gifts: 0,
         };
-        studio.give().await;
-        studio.start(0).await;
-        studio.start(1).await;
-        studio
+        cluster.give().await;
+        cluster.start(0).await;
+        cluster.start(1).await;
+        cluster
     }
 
     /// Starts a node, as often as it takes while its database comes back.

@@ -13,10 +13,10 @@ use crate::model::mutations::Mutation;
 
 impl Store {
     /// One transaction for a node's leases.
-    pub(crate) fn run_errand(&mut self, author: NodeEpoch, errand: &LeaseRequest) -> Result<LeaseReply, Stale> {
+    pub(crate) fn run_lease_request(&mut self, author: NodeEpoch, lease_request: &LeaseRequest) -> Result<LeaseReply, Stale> {
         self.check_author(author)?;
         self.serial += 1;
-        match errand {
+        match lease_request {
             LeaseRequest::Grant { lease, key, amount } => Ok(self.grant(author, *lease, *key, *amount)),
             LeaseRequest::Ship(records) => {
                 for record in records.iter().flatten() {
@@ -169,8 +169,8 @@ impl Store {
     fn close_where(&mut self, which: impl Fn(&Lease) -> bool, state: LeaseState) {
         for place in 0..self.leases.len() {
             let lease = self.leases[place];
-            let again = self.is(Mutation::ReturnTheRemainderTwice);
-            if !which(&lease) || (lease.state != LeaseState::Active && !again) {
+            let repeated = self.is(Mutation::ReturnTheRemainderTwice);
+            if !which(&lease) || (lease.state != LeaseState::Active && !repeated) {
                 continue;
             }
             self.leases[place].state = state;
@@ -178,7 +178,7 @@ impl Store {
                 self.release(lease.account, lease.left);
                 self.give_stretches_back(&lease.stretches, lease.left.total());
             }
-            if !again {
+            if !repeated {
                 self.leases[place].left = WalletSplit::default();
             }
         }

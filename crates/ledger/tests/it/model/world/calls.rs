@@ -116,18 +116,18 @@ impl World {
     fn speak(&mut self, actor: usize, word: Word) {
         let Actor { call, node, .. } = self.actors[actor];
         let plan = self.calls[call].plan;
-        let said = CallOperation {
+        let submitted = CallOperation {
             call,
             account: plan.account(),
             owner: plan.owner,
             word,
         };
         self.note(|_| format!("call {call} on {node} says {word:?}"));
-        if let Some(answer) = self.ask_lease(node, &said) {
+        if let Some(answer) = self.ask_lease(node, &submitted) {
             return self.hear(actor, answer);
         }
         let process = &mut self.processes[node];
-        process.lane.push(said, actor);
+        process.lane.push(submitted, actor);
         if let (Word::Settle(price), Some(Mutation::AnswerBeforeCommit)) = (word, self.wrong) {
             process.lane.let_go(actor);
             let held = self.store.holds[call].map_or(WalletSplit::default(), |hold| hold.legs);
@@ -135,22 +135,22 @@ impl World {
         }
     }
 
-    fn ask_lease(&mut self, node: usize, said: &CallOperation) -> Option<Answer> {
-        if self.mode == Mode::Direct || said.owner == Owner::Task {
+    fn ask_lease(&mut self, node: usize, submitted: &CallOperation) -> Option<Answer> {
+        if self.mode == Mode::Direct || submitted.owner == Owner::Task {
             return None;
         }
-        let reserves = matches!(said.word, Word::Reserve(_));
-        let gives_back = matches!(said.word, Word::Refund(..));
-        if gives_back || !(reserves || self.calls[said.call].leased) {
+        let reserves = matches!(submitted.word, Word::Reserve(_));
+        let gives_back = matches!(submitted.word, Word::Refund(..));
+        if gives_back || !(reserves || self.calls[submitted.call].leased) {
             return None;
         }
-        let answer = self.processes[node].desk.say(said, self.store.now);
+        let answer = self.processes[node].desk.say(submitted, self.store.now);
         if reserves {
-            self.calls[said.call].leased = answer.is_some();
+            self.calls[submitted.call].leased = answer.is_some();
             return answer;
         }
         if matches!(
-            (said.word, answer),
+            (submitted.word, answer),
             (Word::Settle(_), Some(Answer::Done(_)))
         ) {
             self.see(Observation::LeasedSettle);

@@ -42,7 +42,7 @@ impl World {
         }
         process.lane.clear();
         process.desk.crash();
-        process.errand_out = None;
+        process.lease_request_out = None;
         process.up = false;
         process.paused = false;
         if doubtful {

@@ -45,30 +45,30 @@ impl World {
     }
 
     /// A node asks something for its leases.
-    pub(super) fn send_errand(&mut self, node: usize) -> bool {
+    pub(super) fn send_lease_request(&mut self, node: usize) -> bool {
         // A lease that is at hand is mostly kept: another key is asked for, or nothing.
         let choice = self.dice.below(1 << 12);
         let at_hand = self.processes[node].desk.key_at_hand();
         if at_hand == Some(choice % KEYS.len()) && !self.dice.one_in(4) {
             return false;
         }
-        self.send_errand_of(node, choice)
+        self.send_lease_request_of(node, choice)
     }
 
-    pub(super) fn send_errand_of(&mut self, node: usize, choice: usize) -> bool {
+    pub(super) fn send_lease_request_of(&mut self, node: usize, choice: usize) -> bool {
         let now = self.store.now;
         let process = &mut self.processes[node];
-        if !process.runs() || process.errand_out.is_some() {
+        if !process.runs() || process.lease_request_out.is_some() {
             return false;
         }
-        let Some(errand) = process.desk.errand(choice, now) else {
+        let Some(lease_request) = process.desk.lease_request(choice, now) else {
             return false;
         };
-        process.last_errand += 1;
-        process.errand_out = Some(process.last_errand);
-        let (author, number) = (process.author, process.last_errand);
-        self.put(author, number, Load::LeaseRequest(errand));
-        self.note(|_| format!("{node} asks {errand:?}"));
+        process.last_lease_request += 1;
+        process.lease_request_out = Some(process.last_lease_request);
+        let (author, number) = (process.author, process.last_lease_request);
+        self.put(author, number, Load::LeaseRequest(lease_request));
+        self.note(|_| format!("{node} asks {lease_request:?}"));
         true
     }
 
@@ -90,10 +90,10 @@ impl World {
                 self.refused(answers.is_err());
                 Load::Answers(answers)
             }
-            Load::LeaseRequest(errand) => {
-                let news = self.store.run_errand(parcel.author, &errand);
+            Load::LeaseRequest(lease_request) => {
+                let news = self.store.run_lease_request(parcel.author, &lease_request);
                 self.refused(news.is_err());
-                self.see_errand(&errand, news);
+                self.see_lease_request(&lease_request, news);
                 Load::LeaseReply(news)
             }
             Load::Answers(answers) => return self.bring_answers(place, answers),
@@ -155,11 +155,11 @@ impl World {
         }
         self.wire.swap_remove(place);
         let process = &mut self.processes[node];
-        let known = process.errand_out == Some(parcel.number);
+        let known = process.lease_request_out == Some(parcel.number);
         if !known || process.author != parcel.author || !process.up {
             return true;
         }
-        process.errand_out = None;
+        process.lease_request_out = None;
         match news {
             Ok(news) => process.desk.hear(news),
             Err(Stale) => self.stop(node),
@@ -186,14 +186,14 @@ impl World {
         if !process.runs() {
             return false;
         }
-        let errand = process.errand_out.take().is_some();
+        let lease_request = process.lease_request_out.take().is_some();
         let words = process.lane.number_out().is_some();
         if words {
             process.lane.lose_sight();
             self.see(Observation::Repeated);
             self.note(|_| format!("{node} does not know whether its batch happened"));
         }
-        words || errand
+        words || lease_request
     }
 
     /// A node learns that its batch surely did not happen.
@@ -222,8 +222,8 @@ impl World {
         }
     }
 
-    fn see_errand(&mut self, errand: &LeaseRequest, news: Result<LeaseReply, Stale>) {
-        match (errand, news) {
+    fn see_lease_request(&mut self, lease_request: &LeaseRequest, news: Result<LeaseReply, Stale>) {
+        match (lease_request, news) {
             (LeaseRequest::Grant { .. }, Ok(LeaseReply::Granted { .. })) => self.see(Observation::LeaseGranted),
             (LeaseRequest::Ship(records), Ok(_)) => {
                 let late = records.iter().flatten().any(|record| {

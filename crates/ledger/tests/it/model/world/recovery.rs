@@ -83,7 +83,7 @@ impl World {
             Mode::Leased => {
                 let leases = &self.processes[node].desk.memory.leases;
                 let key = leases.first().map_or(0, |lease| lease.key);
-                self.send_errand_of(node, key)
+                self.send_lease_request_of(node, key)
             }
         }
     }
