@@ -1,4 +1,4 @@
-# The one door. CI calls only these recipes, so a laptop and CI cannot differ.
+# The one entry point. CI calls only these recipes, so a laptop and CI cannot differ.
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 export PATH := env("HOME") + "/.cache/trunkline/tools/bin:" + env("PATH")
@@ -122,7 +122,7 @@ fuzz-short:
 keyring-tests:
     cargo nextest run --locked -p trunkline-keyring
 
-# The walls bite: wrong edge, oversized file, banned call each fail the check.
+# The checks detect mistakes: wrong edge, oversized file, banned call each fail the check.
 lint-selftest:
     cargo nextest run --locked -p xtask
 

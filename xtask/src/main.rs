@@ -1,4 +1,4 @@
-//! House chores: `tidy` holds the walls between the rooms, `conformance` shows which requirements have tests.
+//! Repository tasks: `tidy` checks the boundaries between the crates, `conformance` shows which requirements have tests.
 //!
 //! This crate knows the repository as files and nothing of the product: no room may use it, and it uses no room.
 #![expect(

@@ -1,4 +1,4 @@
-//! The walls of the house, checked: module docs, sizes, edges between crates, words that must not be committed.
+//! The boundaries of the repository, checked: module docs, sizes, edges between crates, words that must not be committed.
 //!
 //! What is allowed is data (`tidy.toml`); this code knows only the kinds of rule.
 

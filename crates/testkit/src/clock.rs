@@ -1,4 +1,4 @@
-//! Time and chance for tests: a clock that can be moved and bytes that nobody has seen.
+//! Time and chance for tests: a clock that can be moved and bytes that were never seen before.
 
 use std::fs::File;
 use std::io::Read as _;

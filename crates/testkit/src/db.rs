@@ -15,7 +15,7 @@ const CONNECTIONS: u32 = 8;
 /// How long a pool of a test waits where the product would give up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A migrated, empty database of a test's own. It is dropped with the handle, whoever is connected.
+/// A migrated, empty database of a test's own. It is dropped with the handle, despite open connections.
 #[derive(Debug)]
 pub struct Db {
     name: String,
@@ -114,7 +114,7 @@ impl Db {
         FaultProxy::to_postgres(port::loopback(self.port))
     }
 
-    /// Moves `app.now()` for everybody in this database, relative to where it stands.
+    /// Moves `app.now()` for all connections to this database, relative to where it stands.
     pub async fn shift_clock(&self, seconds: i64) {
         clock::shift(&self.url(Role::Owner), seconds).await;
     }
@@ -125,7 +125,7 @@ impl Drop for Db {
         let url = server::url(SUPERUSER, self.port, "postgres");
         let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         // A thread of its own, because the test's runtime may be the one that is ending. When it
-        // fails the database stays until the run's end, which is nobody's problem.
+        // fails the database stays until the run's end, which harms no other test.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()

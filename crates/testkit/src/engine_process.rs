@@ -140,7 +140,7 @@ impl Engine {
         self.collect_within(pids, KILL_LIMIT);
     }
 
-    /// Waits for processes to end; the main one is our child, and nobody else will collect it.
+    /// Waits for processes to end; the main one is our child, and no other process will collect it.
     fn collect_within(&self, pids: &[u32], limit: Duration) {
         process::wait_until_gone(pids, limit);
         if let Some(child) = &mut self.state().child {

@@ -132,7 +132,7 @@ impl Nats {
         self.engine().start(|_| is_ready(self.port, &self.name));
     }
 
-    /// Freezes it; connections stay open and nobody answers.
+    /// Freezes it; connections stay open without an answer.
     pub fn pause(&self) {
         self.engine().pause();
     }

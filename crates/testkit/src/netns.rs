@@ -1,5 +1,5 @@
-//! A network of its own for a process: one cable leads to it, and the cable can be pulled. Nobody on
-//! either side is told; that is what a broken switch looks like.
+//! A network of its own for a process: one link leads to it, and the link can be cut. Neither
+//! side is notified; that is what a broken switch looks like.
 //!
 //! Made of a network namespace and a pair of virtual interfaces, so it needs iproute2 and a test that is
 //! [`privileged`](crate::privileged).
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::{clock, binaries, random_bytes};
 
-/// An address of this machine that every island reaches, whichever cable is pulled; gone when dropped.
+/// An address of this machine that every network namespace reaches, whichever link is cut; gone when dropped.
 pub struct HostBridge(Ipv4Addr);
 
 /// Only when there is no other way.
@@ -17,13 +17,13 @@ const FALLBACK: &str = "50000";
 /// Networks are tried until one is free on this machine.
 const TRIES: usize = 20;
 
-/// The island; gone when dropped.
+/// The namespace; gone when dropped.
 pub struct NetNamespace {
     name: String,
     cable: String,
-    /// The mainland's end of the cable.
+    /// The host's end of the link.
     shore: Ipv4Addr,
-    /// The island's own address.
+    /// The namespace's own address.
     own: Ipv4Addr,
 }
 
@@ -120,19 +120,19 @@ impl NetNamespace {
         format!("{a}.{b}.{c}.0/24")
     }
 
-    /// Where what listens on this side of the cable is found from the island.
+    /// The address of a listener on the host, seen from the namespace.
     #[must_use]
     pub const fn shore(&self) -> IpAddr {
         IpAddr::V4(self.shore)
     }
 
-    /// Where what listens on the island is found.
+    /// The address of a listener in the namespace.
     #[must_use]
     pub const fn own(&self) -> IpAddr {
         IpAddr::V4(self.own)
     }
 
-    /// The words before a command that is to run on the island.
+    /// The words before a command that is to run in the namespace.
     #[must_use]
     pub fn words(&self) -> [String; 4] {
         ["ip", "netns", "exec", &self.name].map(str::to_owned)

@@ -11,7 +11,7 @@ const FIRST: u16 = 12_000;
 const COUNT: u16 = 20_000;
 const TRIES: usize = 200;
 
-/// A port that nobody listened on a moment ago. Somebody may be faster, so who starts a server on it
+/// A port without a listener a moment ago. Another process may be faster, so a server that starts on it
 /// must be ready to try another.
 pub(crate) fn free() -> u16 {
     for _ in 0..TRIES {

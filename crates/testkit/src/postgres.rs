@@ -84,7 +84,7 @@ impl Postgres {
     /// standby does not have. It serves reads until it is promoted.
     pub async fn standby(&self) -> Self {
         let standby = self.standby_behind().await;
-        // Only after the copy, so that the standby waits for nobody once it leads.
+        // Only after the copy, so that the standby waits for no replica once it leads.
         self.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
             .await;
         self.ask("SELECT pg_reload_conf()::text").await;
@@ -141,7 +141,7 @@ impl Postgres {
         test_run::ask(&self.superuser_url(), query).await
     }
 
-    /// Moves `app.now()` for everybody on this server, relative to where it stands.
+    /// Moves `app.now()` for all connections to this server, relative to where it stands.
     pub async fn shift_clock(&self, seconds: i64) {
         clock::shift(&self.direct_url(Role::Owner), seconds).await;
     }
@@ -204,7 +204,7 @@ impl Postgres {
         self.server.kill_9_postmaster();
     }
 
-    /// Kills one backend; PostgreSQL then throws everybody out and recovers by itself.
+    /// Kills one backend; PostgreSQL then drops all connections and recovers by itself.
     pub fn kill_9_backend(&self, pid: u32) {
         self.server.kill_9_backend(pid);
     }
@@ -225,7 +225,7 @@ impl Postgres {
         pid
     }
 
-    /// A clean shutdown that throws everybody out.
+    /// A clean shutdown that drops all connections.
     pub fn stop_fast(&self) {
         self.server.stop_fast();
     }
@@ -240,7 +240,7 @@ impl Postgres {
         self.server.start();
     }
 
-    /// Freezes every process of the server; connections stay open and nobody answers.
+    /// Freezes every process of the server; connections stay open without an answer.
     pub fn pause(&self) {
         self.server.pause();
     }

@@ -104,7 +104,7 @@ impl Redis {
         self.engine().start(|pid| is_ready(self.port, pid));
     }
 
-    /// Freezes it; connections stay open and nobody answers.
+    /// Freezes it; connections stay open without an answer.
     pub fn pause(&self) {
         self.engine().pause();
     }

@@ -12,7 +12,7 @@ use trunkline_types::Secret;
 use crate::engine_process::Engine;
 use crate::{binaries, port, process};
 
-/// How often another port is tried when somebody was faster.
+/// How often another port is tried when another process was faster.
 const PORT_TRIES: usize = 5;
 /// Longest wait for children of a killed postmaster to notice.
 const ORPHAN_LIMIT: Duration = Duration::from_secs(3);
@@ -124,7 +124,7 @@ impl Server {
         *self.orphans.lock().unwrap_or_else(PoisonError::into_inner) = tree;
     }
 
-    /// Kills one backend; the postmaster then throws everybody out and recovers.
+    /// Kills one backend; the postmaster then drops all connections and recovers.
     pub(crate) fn kill_9_backend(&self, pid: u32) {
         let engine = self.engine();
         assert!(

@@ -6,7 +6,7 @@ use std::io::Write as _;
 
 use crate::binaries;
 
-/// The file, if somebody reads it.
+/// The file, if a task reads it.
 const REPORT: &str = "TRUNKLINE_SKIPPED";
 
 /// Reports that the test which calls this cannot run here; it has to return afterwards.

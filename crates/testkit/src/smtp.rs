@@ -17,7 +17,7 @@ use crate::port;
 
 pub use mail::Mail;
 
-/// How a mail server treats letters.
+/// How a mail server treats emails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmtpBehaviour {
     /// Takes them.
@@ -26,11 +26,11 @@ pub enum SmtpBehaviour {
     PutOff,
     /// Refuses them for good: 550.
     Refuse,
-    /// Lets nobody in: 535 to every login.
+    /// Refuses every login: 535 to every login.
     NoLogin,
-    /// Says nothing any more once it has a letter's envelope.
+    /// Says nothing any more once it has an email's envelope.
     Hang,
-    /// Takes a letter and drops the line before it says so.
+    /// Takes an email and drops the connection before it says so.
     DropAfterData,
 }
 
@@ -113,7 +113,7 @@ impl Smtp {
         format!("smtp://{}", self.address)
     }
 
-    /// Changes how letters are treated from now on.
+    /// Changes how emails are treated from now on.
     pub fn behave(&self, behaviour: SmtpBehaviour) {
         *lock(&self.shared.behaviour) = behaviour;
     }
@@ -130,7 +130,7 @@ impl Smtp {
         lock(&self.shared.logins).clone()
     }
 
-    /// Waits until it has got so many letters in all.
+    /// Waits until it has got so many emails in all.
     pub async fn wait_for(&self, count: usize) -> Vec<Mail> {
         let began = Instant::now();
         loop {
@@ -147,7 +147,7 @@ impl Smtp {
         }
     }
 
-    /// Waits for a letter to an address.
+    /// Waits for an email to an address.
     pub async fn mail_to(&self, address: &str) -> Mail {
         let began = Instant::now();
         loop {

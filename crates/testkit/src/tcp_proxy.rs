@@ -108,7 +108,7 @@ impl FaultProxy {
         self.order(Order::Become(Mode::Delay(by)));
     }
 
-    /// Lets nothing through and tells nobody: as if a cable were cut or the other machine had
+    /// Lets nothing through and notifies no peer: as if a cable were cut or the other machine had
     /// vanished. What was sent meanwhile arrives after [`FaultProxy::pass`].
     pub fn black_hole(&self) {
         self.order(Order::Become(Mode::BlackHole));
@@ -159,7 +159,7 @@ impl FaultProxy {
         *self.shared.lock_of() = Some(words.to_owned());
     }
 
-    /// Takes a trap away that nobody has stepped on.
+    /// Disarms a trap that has not sprung.
     pub fn disarm(&self) {
         self.set_trap(NO_TRAP);
     }
@@ -331,7 +331,7 @@ async fn relisten(
     }
 }
 
-/// Waits for a client, for ever while nobody listens.
+/// Waits for a client, for ever while no listener is there.
 async fn accept(listener: Option<&TcpListener>) -> tokio::net::TcpStream {
     loop {
         let Some(listener) = listener else {

@@ -103,7 +103,7 @@ impl Run {
 }
 
 /// Where runs live: in memory when there is enough of it, because a cluster is a thousand files and
-/// a disk makes them ten times slower, unless somebody has set TMPDIR.
+/// a disk makes them ten times slower, unless TMPDIR is set.
 fn place() -> PathBuf {
     let temporary = std::env::temp_dir();
     if temporary == Path::new("/tmp") && binaries::megabytes_of(Path::new(MEMORY)) >= MEMORY_MIN_MB {

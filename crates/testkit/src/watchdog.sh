@@ -24,7 +24,7 @@ residents() {
 while watched_runs; do sleep 0.2; done
 
 # A paused process does not hear anything but CONT and KILL. QUIT lets PostgreSQL take its shared
-# memory with it; nobody else needs to be asked.
+# memory with it; no other process needs to be asked.
 for resident in $(residents); do
     kill -CONT "$resident"
     if [ "$(cat "/proc/$resident/comm")" = postgres ]; then kill -QUIT "$resident"; else kill -KILL "$resident"; fi

@@ -1,4 +1,4 @@
-//! A function fits a page; tests may be longer, because a story is read from top to bottom.
+//! A function fits a page; tests may be longer, because a scenario is read from top to bottom.
 
 use syn::visit::{self, Visit};
 

@@ -16,7 +16,7 @@ const FILE_LIMIT: Limit = Limit {
 /// How many files the summary shows.
 const SHOWN: usize = 10;
 
-/// A size nobody passes unlisted.
+/// A size that no file passes unlisted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
     pub(crate) lines: usize,

@@ -6,7 +6,7 @@ use crate::fixture::{Fixture, Run, repository_file};
 
 const CLEAN: &str = "//! A room.\n\n/// Adds one.\n#[must_use]\npub const fn next(number: u8) -> Option<u8> {\n    number.checked_add(1)\n}\n";
 
-/// Each function holds one call that the house bans.
+/// Each function holds one call that our lints ban.
 const SPOILT: &str = r#"//! A room.
 
 /// Banned call.

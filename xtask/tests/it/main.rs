@@ -1,4 +1,4 @@
-//! The walls bite: each deliberate mistake in a throw-away workspace is refused with the right words.
+//! The checks detect mistakes: each deliberate mistake in a throw-away workspace is refused with the right words.
 
 #[cfg(test)]
 mod circles;

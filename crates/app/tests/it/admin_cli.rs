@@ -1,4 +1,4 @@
-//! The executable at the desk of a database, and calls that spend what it booked.
+//! The executable as the administration of a database, and calls that spend what it booked.
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};

@@ -20,7 +20,7 @@ const COST: &str = r#"{
     "models": { "theirs": { "input": 2000000, "output": 8000000 } }
 }"#;
 
-/// A desk with a keyring and the canary in a file.
+/// An installation with a keyring and the canary in a file.
 async fn cli() -> AdminCli {
     let cli = AdminCli::new().await;
     let made = cli.run(&["keyring", "generate"]);

@@ -1,4 +1,4 @@
-//! Codes and letters at the command line.
+//! Redemption codes and emails at the command line.
 
 use trunkline_db::Role;
 

@@ -12,7 +12,7 @@ use trunkline_testkit::{OwnSettings, Postgres};
 
 const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
 
-/// What the page's commands meet here: `sudo` is whoever runs the tests, and `trunkline` works below a folder of its
+/// What the page's commands meet here: `sudo` is the user that runs the tests, and `trunkline` works below a folder of its
 /// own and finds the simulator where the vendor would be.
 const SUDO: &str = r#"#!/usr/bin/env bash
 set -euo pipefail

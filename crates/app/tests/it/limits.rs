@@ -1,4 +1,4 @@
-//! Limits at the desk: of accounts, of models and platforms.
+//! Limits at the command line: of accounts, of models and platforms.
 
 use serde_json::json;
 

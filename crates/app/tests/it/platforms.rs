@@ -54,7 +54,7 @@ impl Source {
         (source, address)
     }
 
-    /// One request of a connection; whoever wants another one connects again.
+    /// One request of a connection; a client that wants another one connects again.
     fn serve(&self, stream: TcpStream) {
         let mut lines = BufReader::new(stream.try_clone().unwrap());
         let mut first = String::new();
@@ -198,7 +198,7 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adding/platform")
 }
 
-/// What the source answers first, to the letter.
+/// What the source answers first, exactly.
 fn page(cell: &Cell) -> String {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../social/tests/fixtures");
     let name = format!("{}.json", cell.capability.word());
@@ -210,7 +210,7 @@ fn page(cell: &Cell) -> String {
     pages["page_1"].to_string()
 }
 
-/// A desk whose starter catalog and suggested prices sell every cell, and where a channel serves them.
+/// An installation whose starter catalog and suggested prices sell every cell, and where a channel serves them.
 async fn shop(source: SocketAddr) -> AdminCli {
     let cli = AdminCli::new().await;
     let folder = example().canonicalize().unwrap();

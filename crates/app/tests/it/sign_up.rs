@@ -1,4 +1,4 @@
-//! Letters and gifts with the real executable: mailed, kept, and not lost when a process dies.
+//! Emails and trial credit with the real executable: mailed, kept, and not lost when a process dies.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -172,7 +172,7 @@ async fn a_body_that_stops_in_the_middle_ends_with_an_error_in_time() {
     );
 }
 
-/// A server that says one thing to everybody, and then nothing more.
+/// A server that says one thing to every client, and then nothing more.
 struct Silent {
     address: SocketAddr,
     _tasks: JoinSet<()>,

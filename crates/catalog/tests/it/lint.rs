@@ -247,7 +247,7 @@ fn an_endpoint_type_that_no_provider_speaks_is_an_error() {
             .iter()
             .all(|finding| finding.code == "endpoint_unspoken")
     );
-    // What has no path needs nobody.
+    // What has no path needs no vendor.
     let silent = clean(
         "m",
         "endpoints = [\"system-one\"]\nspecs = { type = \"decision\" }",

@@ -42,7 +42,7 @@ async fn the_document_describes_every_answer_and_every_error_of_every_path() {
     every_reference_is_there(&document, &document);
 }
 
-/// Whether a path is somebody's; which ones those are is told by the tests of people.
+/// Whether a path needs a session; which ones those are is told by the tests of people.
 fn is_private(path: &str) -> bool {
     let public = ["/api/pricing", "/api/social/catalog", "/api/workflows"];
     path.starts_with("/api/") && !public.iter().any(|known| path.starts_with(known))

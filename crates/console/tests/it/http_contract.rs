@@ -155,7 +155,7 @@ async fn long_queries_and_large_bodies_are_refused() {
 
 #[tokio::test]
 async fn a_database_that_is_away_is_our_fault_and_worth_another_try() {
-    // Port 1 is nobody's.
+    // No server listens on port 1.
     let url = Secret::new("postgres://nobody@127.0.0.1:1/none".to_owned());
     let settings = PoolSettings {
         acquire_timeout: Duration::from_millis(200),
@@ -192,7 +192,7 @@ async fn the_listener_answers_bounds_heads_and_stops_when_told() {
     let serving = tokio::task::JoinSet::from_iter([test_console.console.clone().serve(listener, stopped)]);
     let say = async |text: &str| {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // Who is refused early may find that nobody reads on.
+        // Who is refused early may find that the server reads no further.
         drop(stream.write_all(text.as_bytes()).await);
         let mut answer = Vec::new();
         drop(stream.read_to_end(&mut answer).await);

@@ -196,7 +196,7 @@ impl TestConsole {
         self.device(person).await
     }
 
-    /// One more device of somebody.
+    /// One more device of a person.
     pub(crate) async fn device(&self, person: PersonId) -> Browser<'_> {
         let token = Token::fresh(&SystemRandom).unwrap();
         let mut tx = self.people.begin().await.unwrap();

@@ -169,7 +169,7 @@ async fn when_the_server_is_killed_during_a_commit_it_is_unknown() {
     let error = tx.commit().await.unwrap_err();
     assert!(matches!(error, DbError::UnknownCommit(_)), "{error:?}");
     postgres.start();
-    // What was confirmed is there; of the other one nobody could know.
+    // What was confirmed is there; the outcome of the other one is unknown.
     assert!((1..=2).contains(&current(&data).await));
 }
 

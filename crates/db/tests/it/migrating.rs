@@ -37,7 +37,7 @@ async fn migrating_again_does_nothing_and_says_so() {
     assert_eq!((report.already, report.sealed), (count, true));
 }
 
-/// A cluster with nothing of the house in it, not even the roles, and some empty databases.
+/// A cluster with nothing of the product in it, not even the roles, and some empty databases.
 async fn bare_cluster(databases: usize) -> (Postgres, PgConnection) {
     let postgres = Postgres::own(OwnSettings::default()).await;
     let url = postgres.superuser_url();
@@ -112,7 +112,7 @@ async fn a_migration_that_loses_the_race_for_the_roles_succeeds_all_the_same() {
 }
 
 /// Who has once looked for a role and not found it may go on not finding it until its transaction
-/// ends, whoever has made it meanwhile. When that happens is up to PostgreSQL's caches, so here a
+/// ends, if another session has made it meanwhile. When that happens is up to PostgreSQL's caches, so here a
 /// trigger says the same words twice; a sequence remembers, rolled back or not.
 #[tokio::test]
 async fn a_migration_that_does_not_see_the_roles_of_a_faster_one_is_tried_again() {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use trunkline_db::{Database, PollInterval, Role, Signal, revision};
 use trunkline_testkit::Db;
 
-/// Long enough that nobody takes it for the fallback.
+/// Long enough not to be taken for the fallback.
 const LONG: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
 const LISTENED: PollInterval = PollInterval {

@@ -1,4 +1,4 @@
-//! The walls between the roles.
+//! The boundaries between the roles.
 
 use trunkline_db::{Database, DbError, PoolSettings, Role, connect, connect_lazily};
 use trunkline_testkit::Db;

@@ -11,7 +11,7 @@ use trunkline_store::catalog::{self, NewChange};
 
 use crate::test_gateway::{TestGateway, ask};
 
-/// Writes rows that nobody has checked. Their number.
+/// Writes unchecked rows. Their number.
 async fn spoil(harness: &TestGateway, models: &[(String, Option<Value>)], frame: Option<&Value>) -> i64 {
     let mut tx = harness.console.begin().await.unwrap();
     let number = catalog::next_number(&mut tx).await.unwrap();
@@ -89,7 +89,7 @@ async fn an_invalid_catalog_is_not_used_and_the_next_valid_one_is() {
     }
     let reply = harness.metrics().await;
     assert!(reply.contains("trunkline_catalog_refused_revision 0\n"));
-    // And whoever reads it from the beginning reads the same.
+    // And a reader that starts from the beginning reads the same.
     let third =
         trunkline_gateway::CatalogSnapshot::load(&mut harness.data.session().await.unwrap()).await;
     assert_eq!(third.unwrap().book.document(), done.after.book.document());

@@ -1,4 +1,4 @@
-//! Who may call, and what strangers are told.
+//! Authentication, and what anonymous callers are answered.
 
 use bytes::Bytes;
 use http::Method;

@@ -1,6 +1,6 @@
 //! Secrets are planted everywhere: in the credential, in a header of the channel, in the proxy's
 //! login, in the caller's key, prompt and address. Upstreams repeat them in every way an upstream can
-//! fail. Afterwards everything that left the house is searched: answers, the whole log, the traces.
+//! fail. Afterwards everything that left the gateway is searched: answers, the whole log, the traces.
 
 use std::time::Duration;
 

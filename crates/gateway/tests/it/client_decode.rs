@@ -326,7 +326,7 @@ pub(crate) fn responses(whole: &Value) -> DecodedAnswer {
                 }
             }
             "reasoning" => {
-                // A summary where it is the vendor's own, the thought itself where somebody shows it.
+                // A summary where it is the vendor's own, the thought itself where a vendor shows it.
                 let parts = list(&item["summary"]).iter().chain(list(&item["content"]));
                 received.thought.extend(parts.map(|part| text(&part["text"])));
             }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// What somebody speaks.
+/// The format of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClientFormat {
     Chat,

@@ -1,4 +1,4 @@
-//! The door: whose word is taken for an address, what browsers are allowed, and one account's fair
+//! The edge: which header is trusted for an address, what browsers are allowed, and one account's fair
 //! share of the room for bodies.
 
 use std::time::Duration;

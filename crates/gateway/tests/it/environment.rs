@@ -1,4 +1,4 @@
-//! What a house reaches and where its files lie.
+//! What a gateway reaches and where its files lie.
 
 use std::path::Path;
 

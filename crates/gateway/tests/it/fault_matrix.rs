@@ -1,5 +1,5 @@
 //! Rows of the fault matrix (docs/faults.md) that no other file here has: upstreams that cannot be
-//! reached at all, and clients with manners of their own.
+//! reached at all, and clients with unusual behaviour.
 
 use std::time::Duration;
 

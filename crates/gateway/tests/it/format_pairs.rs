@@ -1,4 +1,4 @@
-//! Every caller's format beside every upstream's: a house with a channel for each, calls, and what a call
+//! Every caller's format beside every upstream's: a gateway with a channel for each, calls, and what a call
 //! must have been charged.
 
 use std::fmt;
@@ -250,14 +250,14 @@ pub(crate) async fn quote(harness: &TestGateway, pair: FormatPair, model: &str, 
     GatewayResponse::read(harness.send(Method::POST, "/v1/quotes", bytes).await).await
 }
 
-/// A house that sells such models, and has no channels for them.
+/// A gateway that sells such models, and has no channels for them.
 pub(crate) async fn shop(options: TestOptions) -> TestGateway {
     let harness = TestGateway::build(options).await;
     harness.sell(&catalog()).await;
     harness
 }
 
-/// A house with a channel for each format, and models that each of them alone serves.
+/// A gateway with a channel for each format, and models that each of them alone serves.
 pub(crate) async fn harness(options: TestOptions) -> TestGateway {
     let harness = shop(options).await;
     for client_format in ClientFormat::ALL {

@@ -1,4 +1,4 @@
-//! Every kind of token that an upstream tells apart is billed at its own face's price, whoever asks.
+//! Every kind of token that an upstream tells apart is billed at its own face's price, for every caller.
 
 use crate::format_pairs::{FormatPair, harness, in_each, same, unit};
 use crate::test_gateway::TestOptions;

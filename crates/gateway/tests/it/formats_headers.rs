@@ -1,5 +1,5 @@
 //! Headers and paths of the formats: what goes on to an upstream, what comes back, where a key may stand,
-//! and which doors a model has.
+//! and which endpoints a model has.
 
 use bytes::Bytes;
 use http::Method;
@@ -130,7 +130,7 @@ async fn every_answer_of_every_format_names_its_call_twice() {
     .await;
 }
 
-/// Sold without Gemini's door, and with it under a name that may not have it.
+/// Sold without Gemini's endpoint, and with it under a name that may not have it.
 const DOORS: &str = r#"
 [models.gemini-without]
 groups = ["default"]

@@ -1,4 +1,4 @@
-//! Limits over the real doors: of keys, of the keys above them, of accounts and models; what callers are
+//! Limits over the real endpoints: of keys, of the keys above them, of accounts and models; what callers are
 //! told, and that nothing is charged for what is refused.
 
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn is_limited(got: &GatewayResponse, names: &str) {
     assert!((1..=60).contains(&wait), "{wait}");
 }
 
-/// A house whose keys have the limits that customers' have.
+/// A gateway whose keys have the limits that customers' have.
 async fn usual(settings: Settings, paid: i64) -> TestGateway {
     TestGateway::build(TestOptions {
         settings,
@@ -418,7 +418,7 @@ async fn an_account_and_its_models_have_limits_over_all_keys() {
     harness.audit().await;
 }
 
-/// A house whose only channel to a vendor of videos has limits.
+/// A gateway whose only channel to a vendor of videos has limits.
 async fn narrow(requests: Option<i64>, at_once: Option<i64>) -> TestGateway {
     let harness = TestGateway::build(TestOptions {
         settings: quick(),
@@ -428,7 +428,7 @@ async fn narrow(requests: Option<i64>, at_once: Option<i64>) -> TestGateway {
     .await;
     let harness = Box::pin(furnished(harness)).await;
     let base = format!("http://{}/api/v1", harness.simulator.address());
-    // The one that furnishes the house is out of use.
+    // The one that sets up the database is out of use.
     let asked = "SELECT id::text FROM app.channel WHERE name = 'dashscope_native'";
     let id = ChannelId::new(harness.db.ask(asked).await[0].parse().unwrap());
     let mut tx = harness.console.begin().await.unwrap();

@@ -143,7 +143,7 @@ async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
         concurrent_calls: at_once,
         ..ChannelOptions::default()
     };
-    // Before the house's own, which has no limits.
+    // Before the harness's own, which has no limits.
     let models = [("sim-fast", "sim-fast")];
     harness
         .channel_with("narrow", &base, &models, options(Some(4), None))

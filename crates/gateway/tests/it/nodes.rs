@@ -65,7 +65,7 @@ fn usual() -> Settings {
 }
 
 impl TestGateway {
-    /// A second node beside the house's own, with the same keys and books.
+    /// A second node beside the harness's own, with the same keys and ledger.
     pub(crate) async fn second_node(&self, clock: Arc<dyn Clock>) -> Node {
         self.second_node_on(clock, Bus::local()).await
     }

@@ -1,4 +1,4 @@
-//! What a test wants of its house and its channels.
+//! What a test wants of its gateway and its channels.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use trunkline_limits::Limits;
 use trunkline_types::Clock;
 use trunkline_upstream::safe_fetch::SafeFetcher;
 
-/// What a house is to be like.
+/// Options of a test gateway.
 pub(crate) struct TestOptions {
     pub(crate) settings: Settings,
     /// Money in the wallets, in nano-USD.
@@ -19,7 +19,7 @@ pub(crate) struct TestOptions {
     pub(crate) trial: i64,
     /// The gateway's own way to the database goes through a line that can be broken.
     pub(crate) breakable: bool,
-    /// Links lead to the house itself, so that upstreams can fetch what is lent to them.
+    /// Links lead to the gateway itself, so that upstreams can fetch what is lent to them.
     pub(crate) own_links: bool,
     pub(crate) edge: EdgeSettings,
     /// Where traces go, and how many of a thousand.
@@ -69,7 +69,7 @@ pub(crate) enum OtherEngines {
 }
 
 impl TestOptions {
-    /// The settings of a house that listens there.
+    /// The settings of a gateway that listens there.
     pub(crate) fn settings_at(&self, address: SocketAddr) -> Settings {
         let mut settings = self.settings.clone();
         if !self.has_usual_limits {

@@ -104,7 +104,7 @@ fn every_folder_belongs_to_a_provider_that_speaks_chat_completions() {
     assert!(strangers.is_empty(), "{strangers:?}");
 }
 
-/// Plays one case through a channel that nobody else uses.
+/// Plays one case through a channel of its own.
 async fn run(harness: &TestGateway, provider: &Provider, case: &Case) -> Result<(), String> {
     let player = RecordedUpstream::new().await;
     let channel = format!("{}-{}", provider.name, case.name);

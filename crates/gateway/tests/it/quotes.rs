@@ -13,7 +13,7 @@ use trunkline_types::Clock as _;
 use crate::test_gateway::{GatewayResponse, TestGateway, INPUT, OUTPUT, TestOptions, ask, ask_streaming};
 use crate::nodes::{ManualClock, nanos};
 
-/// The house's model at twice its price.
+/// The harness's model at twice its price.
 const DEARER: &str = r#"
 [models.sim-fast]
 groups = ["default", "vip"]

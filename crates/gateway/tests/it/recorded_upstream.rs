@@ -1,4 +1,4 @@
-//! Answers from a file, played byte for byte to whoever asks, and what was asked.
+//! Answers from a file, played byte for byte to any client, and what was asked.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +33,7 @@ pub(crate) struct Expected {
     pub(crate) code: Option<String>,
     pub(crate) message: Option<String>,
     pub(crate) retry_after: Option<u64>,
-    /// Whether we had to count because nobody told us.
+    /// Whether we had to count because the upstream reported none.
     #[serde(default)]
     pub(crate) estimated: bool,
     /// In nano-USD.

@@ -32,7 +32,7 @@ fn entries(count: usize) -> BTreeMap<String, Value> {
     let mut dice = Dice::new(7);
     let one = |number| {
         let mut model = dice.model(number);
-        // So that every model is sold to everybody.
+        // So that every model is sold to every account.
         model.entry["groups"] = json!(["default", "odd", "third"]);
         model.entry["description"] = json!("What it is good for, in a sentence or two. ".repeat(6));
         model.entry["capabilities"] = json!(["text", "vision", "tools"]);

@@ -92,7 +92,7 @@ impl TestGateway {
         Self::build(options).await
     }
 
-    /// In a box: whoever waits for a house would carry its whole scaffold.
+    /// In a box: a future that waits for a harness would carry its whole scaffold.
     pub(crate) async fn build(options: TestOptions) -> Self {
         Box::pin(Self::built(options)).await
     }
@@ -195,7 +195,7 @@ impl TestGateway {
         self.gateway.refresh().await.unwrap();
     }
 
-    /// A key of the house's account.
+    /// A key of the harness's account.
     pub(crate) async fn make_key(&self, fields: PolicyFields) -> String {
         self.key_of(self.account, fields).await
     }
@@ -290,7 +290,7 @@ impl TestGateway {
         self.gateway.refresh().await.unwrap();
     }
 
-    /// Sends a request with the house's key.
+    /// Sends a request with the harness's key.
     pub(crate) async fn send(&self, method: Method, path: &str, body: Bytes) -> UpstreamResponse {
         self.send_with(method, path, body, &[]).await
     }

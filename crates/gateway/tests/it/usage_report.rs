@@ -38,7 +38,7 @@ impl TestGateway {
         (nanos(&Value::from(cost)), got.id())
     }
 
-    /// A key of the house's account, below another where it is given. Its number and its text.
+    /// A key of the harness's account, below another where it is given. Its number and its text.
     async fn key_below(&self, parent: Option<KeyId>, fields: PolicyFields) -> (KeyId, String) {
         let mut tx = self.console.begin().await.unwrap();
         let new = NewKey {

@@ -1,4 +1,4 @@
-//! Video tasks through the real doors: made, polled in both shapes, fetched, failed, stopped, with the
+//! Video tasks through the real endpoints: made, polled in both shapes, fetched, failed, stopped, with the
 //! books beside each.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ pub(crate) fn quick() -> Settings {
     }
 }
 
-/// A house that sells the starter's videos, each served by its vendor's simulator.
+/// A gateway that sells the starter's videos, each served by its vendor's simulator.
 pub(crate) async fn generation(settings: Settings) -> TestGateway {
     generation_with(TestOptions {
         settings,
@@ -45,7 +45,7 @@ pub(crate) async fn generation_with(options: TestOptions) -> TestGateway {
     furnished(TestGateway::build(options).await).await
 }
 
-/// Makes a studio of a house.
+/// Adds the generation vendors to a gateway.
 pub(crate) async fn furnished(harness: TestGateway) -> TestGateway {
     let mut starter = starter().unwrap();
     starter
@@ -59,7 +59,7 @@ pub(crate) async fn furnished(harness: TestGateway) -> TestGateway {
     starter.vendors.retain(|name, _| sold.contains(name));
     starter.groups.retain(|name, _| name == "vip");
     starter.auto_groups.clear();
-    // The house has a vendor of the same number.
+    // The harness has a vendor of the same number.
     starter
         .vendors
         .values_mut()
@@ -140,7 +140,7 @@ pub(crate) async fn make_with(harness: &TestGateway, body: &Value, extra: &[(&'s
     .await
 }
 
-/// What was spent of the house's money.
+/// What was spent of the harness's money.
 pub(crate) async fn spent(harness: &TestGateway) -> i64 {
     let [paid, held, _, _] = harness.wallets().await;
     assert_eq!(held, 0, "nothing is held any more");

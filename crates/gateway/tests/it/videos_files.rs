@@ -35,7 +35,7 @@ async fn done(harness: &TestGateway, id: &str) -> String {
     panic!("{id} was never done");
 }
 
-/// Without a key, as whoever was given the link.
+/// Without a key, as any client with the link.
 async fn follow(harness: &TestGateway, path: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
     let unknown = (harness.address, "");
     let sent = harness.send_as(unknown, Method::GET, path, Bytes::new(), extra);

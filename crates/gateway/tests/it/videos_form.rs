@@ -10,7 +10,7 @@ use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{ended, quick, spent, generation};
 
 const BOUNDARY: &str = "----formdata-openai-0123456789";
-/// As much of a picture as anybody looks at here.
+/// As much of a picture as a test looks at here.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x10\x00\x00\x00\x10\x08\x06\x00\x00\x00 and more";
 
 fn field(name: &str, value: &str) -> Vec<u8> {

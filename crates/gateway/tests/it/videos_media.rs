@@ -78,7 +78,7 @@ async fn media_that_can_be_measured_have_an_exact_price() {
     harness.audit().await;
 }
 
-/// A server that knows no parts and sends a film whose end never comes, at a pace; how much it has sent.
+/// A server that knows no parts and sends a movie whose end never comes, at a pace; how much it has sent.
 async fn endless(pause: Duration, piece: usize) -> (String, Arc<AtomicU64>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/film.mp4", listener.local_addr().unwrap());
@@ -151,7 +151,7 @@ async fn unmeasurable_media_reserve_the_maximum_and_refund_the_difference() {
             3_500_000_000,
             3_500_000_000,
         ),
-        // The upstream does not tell what went in: nobody knows better than the most.
+        // The upstream does not tell what went in: the most is the best estimate.
         (
             content("doubao-seedance-2-5-260628", &seven),
             7_560_000_000,

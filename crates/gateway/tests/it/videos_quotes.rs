@@ -27,7 +27,7 @@ const USUAL_SEED: u64 = 20_261_115;
 const PNG: &str = "https://example.com/a.png";
 const LENGTHS: [u64; 5] = [2, 3, 7, 10, 14];
 
-/// Clips that can be measured, and clips behind a door.
+/// Clips that can be measured, and clips behind authentication.
 struct Clips {
     open: Vec<String>,
     closed: Vec<String>,

@@ -1,5 +1,5 @@
-//! Steps of a task that go wrong: senders that die, submissions nobody answers, lanes that are full,
-//! words nobody knows, time that runs out.
+//! Steps of a task that go wrong: senders that die, submissions without an answer, lanes that are full,
+//! unknown statuses, time that runs out.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ fn sent(harness: &TestGateway, marker: &str) -> usize {
 async fn a_task_that_was_written_and_never_sent_is_taken_over_after_its_lease() {
     let harness = generation(quick()).await;
     fill(&harness).await;
-    // Its sender found nobody to send to, and leaves it as one that dies would.
+    // Its sender found no channel, and leaves it as one that dies would.
     let id = made(&harness, &cat("[[id:left]]")).await;
     assert_eq!(column(&harness, &id, "state").await, "accepted");
     let uuid = id.strip_prefix("task_").unwrap();

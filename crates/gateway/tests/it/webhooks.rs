@@ -37,7 +37,7 @@ async fn a_webhook_is_created_with_its_own_secret_shown_once() {
     let list = harness.get("/v1/webhooks").await.json();
     assert_eq!(list["data"], json!([made]));
 
-    // What is at rest can be read by nobody without the keys.
+    // What is at rest cannot be read without the keys.
     let rows = harness
         .db
         .ask("SELECT encode(url, 'escape') || encode(secret, 'escape') FROM app.webhook")

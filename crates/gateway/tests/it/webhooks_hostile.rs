@@ -180,7 +180,7 @@ impl Resolve for Turns {
     }
 }
 
-/// A house that reaches one address of this machine; names turn as they are told.
+/// A gateway that reaches one address of this machine; names turn as they are told.
 async fn house_of(turns: &[&str]) -> TestGateway {
     let settings = SafeFetchSettings {
         allowed: vec!["127.0.0.1/32".parse().unwrap()],

@@ -29,7 +29,7 @@ use uuid::Uuid;
 
 use crate::test_gateway::{GatewayResponse, TestGateway};
 
-/// Bytes of an answer that nobody wants.
+/// Bytes of an answer that no caller wants.
 pub(crate) const FLOOD: u64 = 500_000_000;
 
 /// How a receiver behaves.
@@ -59,7 +59,7 @@ pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
     received: Arc<Mutex<Vec<ReceivedMessage>>>,
     behaviour: Arc<Mutex<ReceiverBehaviour>>,
-    /// Bytes of floods that anybody took.
+    /// Bytes of floods that were accepted.
     pub(crate) flooded: Arc<AtomicU64>,
 }
 
@@ -221,7 +221,7 @@ pub(crate) async fn hook(harness: &TestGateway, receiver: &Receiver) -> CreatedW
     make(harness, &json!({ "url": receiver.url("/hook") })).await
 }
 
-/// Something happens to the house's account.
+/// Something happens to the harness's account.
 pub(crate) async fn happens(harness: &TestGateway, topic: Topic, body: Value) -> Uuid {
     let id = uuid_v7(SystemClock.now(), random_bytes());
     append(
@@ -238,7 +238,7 @@ pub(crate) async fn happens(harness: &TestGateway, topic: Topic, body: Value) ->
     id
 }
 
-/// Something happens to everybody.
+/// Something happens to the system account.
 pub(crate) async fn happens_to_all(harness: &TestGateway, topic: Topic) -> Uuid {
     let id = uuid_v7(SystemClock.now(), random_bytes());
     append(

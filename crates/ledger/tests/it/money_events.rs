@@ -1,4 +1,4 @@
-//! What money tells of: each once, whoever does it, and again only when it is true again.
+//! What money tells of: each once, by any node, and again only when it is true again.
 
 use serde_json::Value;
 use trunkline_db::events;

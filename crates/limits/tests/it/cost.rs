@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use trunkline_limits::{CounterCost, CounterGroup, CounterKey, CounterKind, Limits, ScopeId};
 
-/// Looks of one round, and rounds: the fastest is the one that nobody disturbed.
+/// Looks of one round, and rounds: the fastest is the undisturbed one.
 const LOOKS: u32 = 200;
 const ROUNDS: u32 = 100;
 

@@ -203,7 +203,7 @@ async fn by_redis_limits_hold() {
     assert_eq!(node.limits.counts().decided_locally, 0);
 }
 
-/// Tasks of every node take as fast as they can until nobody is given anything.
+/// Tasks of every node take as fast as they can until no task is given anything.
 async fn hammer(nodes: &[Arc<Node>], wants: &[CounterCost]) -> u64 {
     const CALLERS: usize = 8;
     const TRIES: usize = 200;
@@ -312,7 +312,7 @@ async fn things_at_once_are_exact_over_nodes_and_those_of_a_dead_node_come_back(
     )
     .await;
     assert!(living.take(&wants).await.is_err());
-    // It dies: nobody renews, nobody gives back.
+    // It dies: its lease is neither renewed nor returned.
     drop(stop);
     keepers.shutdown().await;
     until("its seats are free", async || {
@@ -369,7 +369,7 @@ impl Broken<'_> {
         let given = given(&self.limits, &wants, 200).await;
         assert_eq!(given, 10, "{}: a third of the limit", self.what);
         assert_eq!(self.limits.mode(), Mode::Fallback, "{}", self.what);
-        // One call waits for the timeout at most, the others for nobody.
+        // One call waits for the timeout at most, the others do not wait.
         assert!(began.elapsed() < Duration::from_secs(20), "{}", self.what);
         let counts = self.limits.counts();
         assert!(counts.decided_locally > 0, "{}", self.what);

@@ -1,4 +1,4 @@
-//! A letter is sent once if it can be, more than once if it must be, and never not at all.
+//! An email is sent once if it can be, more than once if it must be, and never not at all.
 
 use std::time::{Duration, Instant};
 
@@ -256,7 +256,7 @@ async fn what_another_keyring_sealed_or_another_row_holds_is_not_sent() {
     let worker = harness.worker(Some(&settings(&smtp.url())));
     let first = harness.write("ada@example.com", true).await;
     let second = harness.write("mallory@example.com", true).await;
-    // Whoever can write to the table moves one person's link into another's letter.
+    // An attacker who can write to the table moves one person's link into another's email.
     let swap = format!(
         "UPDATE app.email SET sealed = (SELECT sealed FROM app.email WHERE id = '{first}')
         WHERE id = '{second}' RETURNING id::text"

@@ -78,7 +78,7 @@ impl Harness {
         id
     }
 
-    /// One column of a letter.
+    /// One column of an email.
     pub(crate) async fn column(&self, id: Uuid, column: &str) -> String {
         let query =
             format!("SELECT COALESCE(({column})::text, 'null') FROM app.email WHERE id = '{id}'");

@@ -96,7 +96,7 @@ fn a_tag_of_an_encoder_takes_away_what_it_can_hold_and_no_more() {
     let place = find(&bytes, b"Lavf").min(find(&bytes, b"Lav")) + 21;
     put(&mut bytes, place, &[0xFF, 0xFF, 0xFF]);
     assert_eq!(samples(&bytes, 44_100), frames - 2 * 4_095);
-    // An encoder that nobody knows is not believed.
+    // An unknown encoder is not believed.
     put(&mut bytes, place - 21, b"Nobo");
     assert_eq!(samples(&bytes, 44_100), frames);
 }

@@ -1,4 +1,4 @@
-//! What nobody wrote: random bytes, and files with some of their bytes changed.
+//! Random bytes, and files with some of their bytes changed.
 
 use proptest::prelude::*;
 use trunkline_probe::{SpeechFormat, StreamMeter};

@@ -1,4 +1,4 @@
-//! Wave files, whose heads often lie: they are written before anybody knows how long they will be.
+//! Wave files, whose heads often lie: they are written before their writer knows how long they will be.
 
 use trunkline_probe::{Codec, MeasureError, SpeechFormat};
 

@@ -153,7 +153,7 @@ async fn reasoning_text_and_calls_are_separate_blocks_with_counted_tokens() {
     assert!(!joined(&all, 0, "signature").is_empty());
     let input: Value = serde_json::from_str(&joined(&all, 3, "partial_json")).unwrap();
     assert_eq!(input, json!({"city": "sim"}));
-    // A piece that ends inside a word shows that nobody may parse pieces alone.
+    // A piece that ends inside a word shows that no reader may parse pieces alone.
     let pieces: Vec<&str> = all
         .iter()
         .filter_map(|(_, data)| data["delta"]["partial_json"].as_str())

@@ -21,7 +21,7 @@ fn speech() -> Value {
     json!({"model": "qwen3-tts-flash", "input": {"text": TEXT, "voice": "Cherry"}})
 }
 
-/// The address of a spoken file, as somebody outside reaches it.
+/// The address of a spoken file, as an outside client reaches it.
 async fn spoken(simulator: &Simulator) -> (String, Vec<u8>) {
     let reported = post(simulator, MULTIMODAL, &speech()).await.json();
     let link = reported["output"]["audio"]["url"].as_str().unwrap();

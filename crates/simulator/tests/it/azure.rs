@@ -1,4 +1,4 @@
-//! Azure's doors: which there are, what opens them, and how they say no.
+//! Azure's endpoints: which there are, what opens them, and how they say no.
 
 use serde_json::{Value, json};
 use trunkline_simulator::{Settings, Simulator};
@@ -37,7 +37,7 @@ async fn the_key_is_a_header_of_its_own_or_a_bearer() {
     let wrong = with_key(&simulator, CHAT, "azure-0002", &saying("hello")).await;
     assert_eq!(wrong.status, 401);
     assert_eq!(wrong.json()["error"]["code"], "401");
-    // The header opens no door of the other house.
+    // The header opens no endpoint of the other vendor.
     let head = "api-key: azure-0001\r\n";
     let got = ask(&simulator, "GET", "/v1/models", head, b"").await;
     assert_eq!(got.status, 401);
@@ -121,7 +121,7 @@ async fn filters_tell_what_they_found() {
     let last = &chunks[4]["choices"][0];
     assert_eq!(last["finish_reason"], "content_filter");
     assert_eq!(last["content_filter_results"]["hate"]["filtered"], true);
-    // The same model behind the other door tells of no filter.
+    // The same model on the other endpoint tells of no filter.
     let plain = crate::client::chat(&simulator, &crate::client::streaming("hello")).await;
     assert!(!plain.text().contains("filter"));
 }

@@ -1,4 +1,4 @@
-//! The source of social data over a real socket: its doors, its parameters, its envelope and its
+//! The source of social data over a real socket: its endpoints, its parameters, its envelope and its
 //! record. The vendor's SDK, which calls every path, has a test of its own.
 
 use serde_json::{Value, json};
@@ -276,7 +276,7 @@ async fn a_call_is_recorded_as_it_came_and_billed_if_it_was_good() {
         (truth[1].marker.as_deref(), truth[1].model.as_str()),
         (Some("one"), DOUYIN)
     );
-    // The desk tells the same to whoever is outside.
+    // The control API tells the same to outside clients.
     let reported = ask(&simulator, "GET", "/_simulator/social", "", b"")
         .await
         .json();

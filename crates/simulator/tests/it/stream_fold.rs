@@ -101,7 +101,7 @@ pub(crate) fn gemini(chunks: &[Value]) -> Value {
     let mut answer = chunks.last().unwrap().clone();
     for chunk in chunks {
         let list = chunk["candidates"][0]["content"]["parts"].as_array();
-        // The end of a stream may be an empty text, which nobody needs to send back.
+        // The end of a stream may be an empty text, which no client needs to send back.
         let list = list.into_iter().flatten();
         parts.extend(list.filter(|part| part["text"] != "").cloned());
     }

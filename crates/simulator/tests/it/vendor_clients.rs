@@ -8,7 +8,7 @@ use crate::bedrock::framed;
 use crate::client::{Response, ask};
 use crate::stream_fold;
 
-/// A door at which a model can be asked.
+/// An endpoint of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vendor {
     Chat,
@@ -34,7 +34,7 @@ pub(crate) const ALL: [Vendor; 9] = [
     Vendor::Vertex,
 ];
 
-/// The messages that several doors share.
+/// The messages that several endpoints share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MessageFormat {
     Chat,
@@ -156,7 +156,7 @@ impl Vendor {
         }
     }
 
-    /// Posts a body, with what this door wants in it beside the question.
+    /// Posts a body, with what this endpoint wants in it beside the question.
     pub(crate) async fn post(
         self,
         simulator: &Simulator,

@@ -106,7 +106,7 @@ fn every_cell_reads_its_pages_and_finds_nothing_in_an_empty_answer() {
                     read(cell, 200, &enveloped(data.get()))
                 );
             };
-            // To the letter: large integers keep every digit.
+            // Exactly: large integers keep every digit.
             assert_eq!(found.json(), data.get());
             let print = fingerprint(&now, &found);
             assert!(

@@ -65,7 +65,7 @@ impl TestStore {
         made.unwrap()
     }
 
-    /// Runs a statement as somebody.
+    /// Runs a statement as a role.
     pub(crate) async fn say(&self, database: &Database, statement: &str) -> Result<(), DbError> {
         let mut session = database.session().await.unwrap();
         let text = sqlx::AssertSqlSafe(statement.to_owned());

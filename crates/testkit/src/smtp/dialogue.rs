@@ -11,7 +11,7 @@ use rustls::{ServerConnection, StreamOwned};
 use super::mail::Mail;
 use super::{Line, SmtpBehaviour, Shared, lock};
 
-/// Longest line, and longest letter.
+/// Longest line, and longest email.
 const MAX_LINE: usize = 100_000;
 const MAX_MAIL: usize = 1_000_000;
 /// How often a thread that waits looks whether the server is over.
@@ -133,7 +133,7 @@ fn address(line: &str) -> String {
     inner.unwrap_or_default().to_owned()
 }
 
-/// The lines of a letter up to a lone dot.
+/// The lines of an email up to a lone dot.
 fn email(stream: &mut dyn Talk, shared: &Shared) -> io::Result<String> {
     let mut data = String::new();
     loop {

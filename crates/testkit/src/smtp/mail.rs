@@ -1,13 +1,13 @@
-//! A letter as a mail server got it.
+//! An email as a mail server got it.
 
-/// A letter.
+/// An email.
 #[derive(Debug, Clone)]
 pub struct Mail {
     /// Whose, by its envelope.
     pub from: String,
     /// For whom, by its envelope.
     pub to: String,
-    /// The whole letter.
+    /// The whole email.
     pub data: String,
 }
 

@@ -1,7 +1,7 @@
 //! Just enough of PostgreSQL's protocol to see where a message ends and whether it is a commit.
 //!
-//! After the start a message is a letter, a length that counts itself, and the rest. Before it the
-//! client sends messages without a letter, and the server answers the question for TLS with one
+//! After the start a message is a type byte, a length that counts itself, and the rest. Before it the
+//! client sends messages without a type byte, and the server answers the question for TLS with one
 //! single byte.
 
 /// Who speaks.
@@ -61,7 +61,7 @@ impl Frames {
         match (self.state, self.side) {
             (State::Unreadable, _) => self.cut_off(self.buffer.len()),
             (State::Start, Side::Server) => match first {
-                // "No" to TLS, "yes" to TLS; neither letter can begin a server's first message.
+                // "No" to TLS, "yes" to TLS; neither byte can begin a server's first message.
                 b'N' => self.cut_off(1),
                 b'S' => {
                     self.state = State::Unreadable;

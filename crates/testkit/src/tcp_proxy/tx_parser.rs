@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// A letter and a length stand before the body of a message.
+/// A type byte and a length stand before the body of a message.
 const HEAD_BYTES: usize = 5;
 
 /// The statements of one connection, and which of them its transaction ran.

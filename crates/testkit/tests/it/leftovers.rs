@@ -146,7 +146,7 @@ fn nothing_is_left_when_the_runner_is_killed() {
     for id in memory {
         assert!(!shared_memory_is_there(&id), "{id}");
     }
-    // Our own leftover: the test that hangs is nobody's child any more.
+    // Our own leftover: the test that hangs has lost its parent.
     Command::new("kill").args(["-9", test]).status().unwrap();
     wait_until("the watchdog has gone home", || {
         !watchdog.exists()

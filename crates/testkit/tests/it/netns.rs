@@ -1,4 +1,4 @@
-//! An island is reached by its cable and by nothing else.
+//! A network namespace is reached by its link and by nothing else.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use trunkline_testkit::{NetNamespace, HostBridge, FaultProxy, privileged};
 
 const SOON: Duration = Duration::from_secs(5);
 
-/// Whether somebody on the island reaches this address.
+/// Whether a process in the namespace reaches this address.
 fn reaches(netns: &NetNamespace, address: SocketAddr) -> bool {
     let [first, rest @ ..] = netns.words();
     let script = format!("exec 3<>/dev/tcp/{}/{}", address.ip(), address.port());

@@ -13,7 +13,7 @@ const TEST: &str = "island::a_network_namespace_is_cut_off_by_its_link_and_comes
 fn run_as_plain_user(folder: &Path, report: &Path, ci: &str) -> Output {
     let program = folder.join("program");
     let run = format!("plain-{:016x}", u64::from_be_bytes(random_bytes()));
-    // Root becomes the user without rights; everybody else is plain already.
+    // Root becomes the user without rights; other users are plain already.
     let mut command = if fs::metadata("/proc/self").unwrap().uid() == 0 {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);

@@ -74,7 +74,7 @@ async fn clients_with_the_same_connect_timeout_share_connections()
     let uri = format!("https://{}/", silent.local_addr().unwrap());
     let patient = Client::new(LONG).unwrap();
     let short = Duration::from_millis(50);
-    // TCP stands, and nobody answers the TLS handshake.
+    // TCP stands, and the TLS handshake gets no answer.
     let hasty = patient.connecting_within(short);
     let words = not_sent(&hasty, call(&uri, Protocol::Http1));
     let words = tokio::time::timeout(LONG / 2, words).await.unwrap();

@@ -88,7 +88,7 @@ async fn stalled_readers_do_not_stall_others() {
         assert!(answer.piece().await.unwrap().is_some());
         stalled.push(answer);
     }
-    // Even whole answers that nobody reads leave room for others on their connection.
+    // Even buffered answers that no client reads leave room for others on their connection.
     for _ in 0..8 {
         stalled.push(client.send(call(&endless, Protocol::Http2)).await.unwrap());
     }

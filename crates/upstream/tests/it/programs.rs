@@ -40,7 +40,7 @@ impl Program {
         panic!("no proxy after {TRIES} tries");
     }
 
-    /// None if somebody else took the port in between.
+    /// None if another process took the port in between.
     fn try_start(kind: Kind, with_login: bool) -> Option<Self> {
         let port = free_port();
         let folder = tempfile::tempdir().unwrap();
@@ -116,7 +116,7 @@ impl Drop for Program {
     }
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

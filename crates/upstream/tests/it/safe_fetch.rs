@@ -1,4 +1,4 @@
-//! The guarded fetcher against real listeners on this machine: what it refuses must reach nobody.
+//! The guarded fetcher against real listeners on this machine: what it refuses must reach no listener.
 
 mod accepted;
 mod fake_network;

@@ -119,7 +119,7 @@ async fn continued(scratch: &Sandbox, mut command: Command) {
     let prompt = format!("Now copy it. [[call:Bash {input}]]");
     let reply = run(command.args(["--continue", "-p", &prompt])).await;
     let mut blocks = blocks(&reply.events());
-    // A seal of Gemini's on a call comes behind it, as a thought that nobody can read.
+    // A seal of Gemini's on a call comes behind it, as a thought that no client can read.
     blocks.retain(|(kind, _)| kind != "redacted_thinking");
     assert_eq!(
         kinds(&blocks),

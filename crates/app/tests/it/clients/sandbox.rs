@@ -1,4 +1,4 @@
-//! A home and a work folder that nobody used before, and the programs that `just setup` installed.
+//! An empty home and work folder, and the programs that `just setup` installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -71,7 +71,7 @@ impl Sandbox {
         std::fs::write(path, text).unwrap();
     }
 
-    /// An installed program with an environment that holds nothing of whoever runs the tests.
+    /// An installed program with an environment that holds nothing of the user that runs the tests.
     pub(crate) fn command(&self, program: &str) -> Command {
         let programs = installed("bin");
         let path = format!("{}:/usr/bin:/bin", programs.display());

@@ -30,7 +30,7 @@ async fn assert_spent(dev: &Dev, customer: &Customer, model: &str) {
 async fn claude_code_and_codex_work_with_their_default_caps_on_twenty_cents() {
     let dev = Dev::start().await;
     let scratch = Sandbox::new();
-    // The second is what Claude Code takes if nobody names one: it asks for 128,000 tokens.
+    // The second is what Claude Code takes if the caller names none: it asks for 128,000 tokens.
     for model in ["claude-sonnet-5", "claude-opus-5-5"] {
         let customer = Customer::with_usd(&dev, WALLET).await;
         claude::a_turn(&scratch, &dev, &customer, model).await;

@@ -1,4 +1,4 @@
-//! Many nodes: three gateways and two workers, each on an island of its own, one Redis, three NATS
+//! Many nodes: three gateways and two workers, each in a network namespace of its own, one Redis, three NATS
 //! servers and a PostgreSQL. Everything can be killed, and every cable be pulled.
 
 mod load;
@@ -43,7 +43,7 @@ pub(crate) struct Cluster {
     _host_bridge: HostBridge,
 }
 
-/// How every island reaches the engines.
+/// How every network namespace reaches the engines.
 pub(crate) struct EngineLinks {
     pub(crate) postgres: FaultProxy,
     pub(crate) redis: FaultProxy,
@@ -143,7 +143,7 @@ impl Cluster {
         }
     }
 
-    /// Lines of the nodes' logs that hold a word, for whoever looks for the cause.
+    /// Lines of the nodes' logs that hold a word, to look for the cause.
     pub(crate) fn logs(&self, word: &str) -> String {
         let nodes = self.gateways.iter().chain(&self.workers);
         nodes.map(|node| node.log(word)).collect()

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use trunkline_upstream::{Deadlines, Outgoing, Protocol};
 
-/// What somebody speaks.
+/// The format of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Format {
     Chat,

@@ -208,7 +208,7 @@ impl MediaHarness {
         .await;
     }
 
-    /// Waits until the upstream knows that nobody listens any more.
+    /// Waits until the upstream knows that the client is gone.
     async fn until_stopped(&self, marker: &str) {
         reached("the upstream is stopped", async || {
             let served = self.served(marker);
@@ -250,7 +250,7 @@ impl MediaHarness {
     }
 
     /// What was told, what was served and the books agree: who has all of it paid once what it was
-    /// told, who was told of an error paid nothing, and nobody else paid anything.
+    /// told, who was told of an error paid nothing, and no other account paid anything.
     async fn compare(&self, calls: &[Call]) {
         reached("nothing is held", async || {
             self.process.balance().await.1 == 0

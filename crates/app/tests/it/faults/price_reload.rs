@@ -188,7 +188,7 @@ async fn honoured(harness: &ProcessHarness, node: SocketAddr, kept: &Value) {
         (got.status, got.json()["error"]["code"].as_str()),
         (409, Some("quote_mismatch"))
     );
-    // One of eleven minutes ago, as this house seals them.
+    // One of eleven minutes ago, as this gateway seals them.
     let at = SystemClock.now().plus_seconds(-660).micros();
     let lock = json!({ "r": 1, "a": at, "g": "default", "b": vec![0_u8; 32] }).to_string();
     let binding = Binding::of_account(harness.account, b"chat");

@@ -88,7 +88,7 @@ pub(crate) async fn quote(client: &Client, address: SocketAddr, key: &str, body:
     got.json()
 }
 
-/// New prices, through the house's own way to write them. The version they have.
+/// New prices, through the gateway's own way to write them. The version they have.
 pub(crate) async fn reprice(harness: &ProcessHarness, input: u64, output: u64) -> String {
     let entry = entry(&json!({ "input": input, "output": output }));
     let entry = serde_json::from_value(entry).unwrap();

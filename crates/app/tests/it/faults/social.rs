@@ -1,5 +1,5 @@
 //! Social data while things break: the capacity of a day on two nodes of which one is killed, and calls
-//! and pages under a storm. `just social-chaos` runs the long form.
+//! and pages under chaos. `just social-chaos` runs the long form.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ enum SocialResult {
     Answer(String, u16, Value),
     /// Lines of pages: the ids of those that came whole, and whether the last line came.
     Pages(Vec<String>, bool),
-    /// The connection broke, or nobody listened.
+    /// The connection broke, or there was no listener.
     Broken,
     /// It did not wait for the answer.
     Left,
@@ -329,7 +329,7 @@ async fn storm(harness: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, 
                     return history;
                 }
                 let reported = one(&caller, address, number).await;
-                // Nobody may listen just now; a call that meets nobody is no test of anything.
+                // The gateway may be down just now; a call that meets no listener is no test of anything.
                 if matches!(reported, SocialResult::Broken) {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }

@@ -29,7 +29,7 @@ use checker::{Counts, check, nanos};
 
 const FILMS: &str = "TRUNKLINE_VIDEO_CHAOS_TASKS";
 const SHORT_FILMS: u64 = 500;
-/// Faults of the short form at least; the long form goes on while there are films to ask for.
+/// Faults of the short form at least; the long form goes on while there are videos to ask for.
 const LEAST_FAULTS: usize = 22;
 const CLIENTS: usize = 12;
 const MOST_CLIENTS: u64 = 32;
@@ -204,7 +204,7 @@ async fn run_out(cluster: &VideoCluster) {
         assert!(began.elapsed() < DEADLINE + HEAL, "never ended: {left:?}");
         tokio::time::sleep(CALM).await;
     }
-    // Files are fetched again after pauses that grow; whoever waits for one is on the list with its time.
+    // Files are fetched again after pauses that grow; a task that waits for one is on the list with its time.
     let began = Instant::now();
     loop {
         let left = tables::pending(&cluster.postgres).await;

@@ -72,7 +72,7 @@ fn is_png(file: &str) -> bool {
     file.starts_with("89504e47")
 }
 
-/// The first bytes behind a link, in hexadecimal digits; nobody needs a key for it.
+/// The first bytes behind a link, in hexadecimal digits; no key is needed for it.
 async fn linked(url: &str, folder: &Path) -> String {
     let variables = [("LINK", url)];
     let text = "curl -sSf \"$LINK\" -o linked && od -An -tx1 -N4 linked | tr -d ' \\n'";

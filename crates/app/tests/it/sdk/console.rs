@@ -139,7 +139,7 @@ async fn schemathesis_finds_nothing_wrong_with_the_console_and_would_see_a_lie()
     let lines: Vec<&str> = text.lines().collect();
     println!("{}", lines[lines.len().saturating_sub(25)..].join("\n"));
     assert!(succeeded, "{text}");
-    // It warns of what nobody may do who is not signed in; every case must have passed.
+    // It warns of what an anonymous request may not do; every case must have passed.
     let cases = lines
         .iter()
         .find_map(|line| line.split_once(" generated, "));

@@ -1,4 +1,4 @@
-//! The first minute of a stranger: `trunkline dev` as it is started in a container or by a service, with
+//! The first minute of a new user: `trunkline dev` as it is started in a container or by a service, with
 //! vendors' keys in the environment or without, and what its first answers look like.
 
 use std::process::Stdio;
@@ -19,7 +19,7 @@ use crate::sdk::suites::every_model;
 /// Stands for a vendor's key.
 const CANARY: &str = "sk-vendor-canary-0123456789";
 
-/// One that nobody holds a terminal or a pipe of.
+/// One without a terminal or a pipe.
 async fn without_terminal(command: &mut Command) -> (Child, Value) {
     let mut process = command
         .stdin(Stdio::null())

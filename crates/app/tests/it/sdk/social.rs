@@ -1,4 +1,4 @@
-//! Social data of a running `trunkline dev`: every cell is sold, and there is somebody to ask.
+//! Social data of a running `trunkline dev`: every cell is sold, and has a channel.
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -8,7 +8,7 @@ use trunkline_social::Cells;
 
 use crate::dev::{Dev, TRUNKLINE, audit};
 
-/// What a command at the desk of a running one says.
+/// What a command against a running one prints.
 pub(crate) async fn reply(dev: &Dev, words: &[&str]) -> Value {
     let output = Command::new(TRUNKLINE)
         .args(words)

@@ -41,7 +41,7 @@ pub(crate) struct CustomerConsole {
     numbers: AtomicI64,
 }
 
-/// A browser that somebody is signed in with.
+/// A signed-in browser.
 #[derive(Debug, Clone)]
 pub(crate) struct Browser {
     cookie: String,
@@ -62,7 +62,7 @@ pub(crate) struct CallSpec {
 }
 
 impl Browser {
-    /// One that nobody is signed in with.
+    /// One without a session.
     pub(crate) fn stranger() -> Self {
         Self {
             cookie: "trunkline=nobody".to_owned(),

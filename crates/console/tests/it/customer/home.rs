@@ -109,7 +109,7 @@ async fn days_that_are_over_stay_and_old_ones_leave_the_rate() {
         rate.as_str(),
         "spread over more days"
     );
-    // Sign-ins end when they are silent for a week, so somebody else looks then.
+    // Sign-ins end when they are silent for a week, so another person looks then.
     harness.db.shift_clock(5 * 86_400).await;
     let later = harness.member(account, Role::Viewer).await;
     let home = harness.read(&later, "/api/home").await;

@@ -1,5 +1,5 @@
 //! Two organisations over every route: what is another's answers exactly as what never was. And every
-//! role over every route: everybody reads, and who may not write changes nothing.
+//! role over every route: every role reads, and who may not write changes nothing.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -179,7 +179,7 @@ async fn unauthenticated_and_cross_site_requests_get_nothing() {
         if method == Method::GET {
             continue;
         }
-        // Without the header of our pages nothing is done, whoever's cookie it is.
+        // Without the header of our pages nothing is done, with any person's cookie.
         let bare = ask(&harness.console, request(method.clone(), &path)).await;
         bare.error(403, "cross_site");
     }

@@ -1,4 +1,4 @@
-//! The wallets: what is in them, every movement, and the mark below which somebody is told.
+//! The wallets: what is in them, every movement, and the threshold below which the account is notified.
 
 use std::collections::BTreeSet;
 

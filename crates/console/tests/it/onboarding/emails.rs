@@ -1,4 +1,4 @@
-//! Letters that nobody mails, in the hands of operators.
+//! Emails without a mail server, in the hands of operators.
 
 use trunkline_console::SignUp;
 use trunkline_store::people::Role;

@@ -1,4 +1,4 @@
-//! A console with a mail server, a post that carries letters, and visitors with a browser each.
+//! A console with a mail server, a mail worker that delivers emails, and visitors with a browser each.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(crate) struct Visitor<'a> {
 }
 
 impl OnboardingConsole {
-    /// Where everybody may sign up and letters are mailed.
+    /// With open sign-up and a mail server.
     pub(crate) async fn open() -> Self {
         Self::with(|settings| {
             settings.sign_up = SignUp::Open;
@@ -109,7 +109,7 @@ impl OnboardingConsole {
         rows.into_iter().map(read).collect()
     }
 
-    /// The token of the newest letter to an address.
+    /// The token of the newest email to an address.
     pub(crate) async fn token_to(&self, address: &str) -> String {
         let (_, link) = self.mails_to(address).await.pop().expect("a letter");
         link.split_once('#').expect("a token").1.to_owned()

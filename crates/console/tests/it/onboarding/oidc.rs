@@ -357,7 +357,7 @@ async fn an_absent_provider_is_reported_and_a_new_key_is_not_trusted_at_once() {
     harness.member("ada@example.com", Role::Owner).await;
     let mut ada = harness.visitor();
     assert_eq!(come(&mut ada, &provider, |_| {}).await, "/keys");
-    // What was fetched a moment ago is not fetched again for whoever brings another key.
+    // What was fetched a moment ago is not fetched again for a caller with another key.
     provider.change_key();
     let led = come(&mut harness.visitor(), &provider, |_| {}).await;
     assert_eq!(led, "/sign-in?error=provider_refused");

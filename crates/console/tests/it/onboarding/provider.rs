@@ -24,7 +24,7 @@ use trunkline_types::{Clock as _, Secret};
 const CLIENT_ID: &str = "trunkline";
 const CLIENT_SECRET: &str = "psst/+ canary";
 
-/// What somebody was sent to the provider with.
+/// What a person was redirected to the provider with.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthorizationRequest {
     pub(crate) query: BTreeMap<String, String>,
@@ -102,7 +102,7 @@ impl Provider {
         &self.shared.issuer
     }
 
-    /// What the provider says of somebody, unless the test changes it.
+    /// The provider's claims about a person, unless the test changes it.
     pub(crate) fn claims(&self, asked: &AuthorizationRequest, subject: &str, email: &str) -> Value {
         let now = SystemClock.now().seconds();
         json!({
@@ -119,7 +119,7 @@ impl Provider {
         })
     }
 
-    /// Lets somebody through: the address of the console to come back to.
+    /// Lets a person through: the address of the console to come back to.
     pub(crate) fn consent(&self, asked: &AuthorizationRequest, claims: Value) -> String {
         let code = format!("code-{}", self.shared.codes.lock().unwrap().len());
         let mut codes = self.shared.codes.lock().unwrap();
@@ -139,7 +139,7 @@ impl Provider {
 }
 
 impl AuthorizationRequest {
-    /// Reads where the console sends somebody.
+    /// Reads where the console redirects a person.
     pub(crate) fn of(location: &str) -> Self {
         let url = url::Url::parse(location).unwrap();
         assert_eq!(url.path(), "/authorize", "{location}");

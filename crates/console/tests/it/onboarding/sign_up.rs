@@ -9,7 +9,7 @@ use trunkline_testkit::all_at_once;
 
 use crate::onboarding::harness::{OnboardingConsole, PASSWORD};
 
-/// Answers that nobody may tell apart.
+/// Answers that a client cannot tell apart.
 fn facts(got: &crate::client::Response) -> (u16, Value, Vec<String>) {
     let mut names: Vec<String> = got.headers.keys().map(ToString::to_string).collect();
     names.sort();
@@ -113,7 +113,7 @@ async fn a_sign_up_with_a_foreign_address_sets_no_password_on_its_account() {
     let harness = OnboardingConsole::open().await;
     let mut mallory = harness.visitor();
     mallory.sign_up("ada@example.com").await;
-    // Ada opens the letter that she did not ask for, in a browser of her own.
+    // Ada opens the email that she did not ask for, in a browser of her own.
     let token = harness.token_to("ada@example.com").await;
     let mut ada = harness.visitor();
     let session = ada
@@ -125,7 +125,7 @@ async fn a_sign_up_with_a_foreign_address_sets_no_password_on_its_account() {
         .await
         .error(401, "sign_in_failed");
     assert_eq!(mallory.session().await["signed_in"], false);
-    // A letter leads to a password of her own.
+    // An email leads to a password of her own.
     ada.done(
         "/api/password/forgot",
         &json!({ "email": "ada@example.com" }),
@@ -284,7 +284,7 @@ async fn emails_are_limited_per_address_and_per_network() {
         let body = json!({ "email": format!("p{number}@example.com") });
         visitor.done("/api/password/forgot", &body).await;
     }
-    // A neighbour in the same network is out too, somebody elsewhere is not.
+    // A neighbour in the same network is locked out too, a client elsewhere is not.
     let mut neighbour = harness.visitor_at("198.51.100.200");
     let got = neighbour.post("/api/password/forgot", &body).await;
     got.error(429, "too_many_attempts");

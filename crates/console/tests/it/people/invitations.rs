@@ -1,4 +1,4 @@
-//! Invitations: to somebody new, to somebody known, taken back, replaced, used once.
+//! Invitations: to a new person, to an existing one, revoked, replaced, used once.
 
 use serde_json::{Value, json};
 use trunkline_console::ConsoleSettings;

@@ -1,4 +1,4 @@
-//! Tries that fail: how many, for how long, and what nobody is told.
+//! Tries that fail: how many, for how long, and what is never reported.
 
 use std::time::Instant;
 
@@ -182,7 +182,7 @@ async fn an_unknown_address_takes_as_long_as_a_wrong_password() {
         time(ADA, "192.0.2.1").await,
         time("no@example.com", "192.0.2.1").await,
     );
-    // The hash is by far the longest part; without it a stranger would be many times faster.
+    // The hash is by far the longest part; without it an unknown address would be many times faster.
     let fair = known < unknown.saturating_mul(3) && unknown < known.saturating_mul(3);
     assert!(fair, "{known:?} {unknown:?}");
 }

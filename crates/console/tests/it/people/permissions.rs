@@ -1,4 +1,4 @@
-//! Every route by every role: who may, who must not, and what a stranger is told.
+//! Every route by every role: who may, who must not, and what an anonymous request is answered.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn row(method: Method, path: &'static str, body: Option<Value>, statuses: [u16; 
     }
 }
 
-/// `{member}` stands for somebody who may be changed, `{invitation}` for one that is open.
+/// `{member}` stands for a person who may be changed, `{invitation}` for one that is open.
 fn rows() -> Vec<Row> {
     let all = [200; 5];
     let managing = |good: u16| [good, good, 403, 403, 403];
@@ -142,7 +142,7 @@ fn rows() -> Vec<Row> {
             [400, 400, 403, 400, 403],
         ),
         row(Method::DELETE, "/api/session", None, [204; 5]),
-        // Last, because nobody is there after it.
+        // Last, because no person is left after it.
         row(Method::GET, "/api/members", None, [401; 5]),
         row(Method::GET, "/api/none", None, [404; 5]),
     ]

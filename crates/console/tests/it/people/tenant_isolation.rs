@@ -1,4 +1,4 @@
-//! Two organisations side by side, secrets in no answer and no table, and tables that are nobody else's.
+//! Two organisations side by side, secrets in no answer and no table, and tables of one owner.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -44,7 +44,7 @@ fn numbers(page: &Page) -> Vec<i64> {
 async fn scribble(data: Database, nth: usize, accounts: [AccountId; 3]) -> [i64; 3] {
     let mut written = [0; 3];
     for round in 0..20 {
-        // In any order: whoever writes for several must not wait in a circle.
+        // In any order: a node that writes for several must not wait in a circle.
         let mut some = Vec::new();
         for step in 0..=(nth + round) % 4 {
             some.push((nth * 7 + round + step) % 3);
@@ -146,7 +146,7 @@ async fn a_week_is_kept_and_more_is_forgotten_while_the_numbers_go_on() {
     write(&data, &[event(account)]).await;
     db.shift_clock(2 * DAY).await;
     forget().await;
-    // The third lies where days lie that nobody had made room for.
+    // The third lies where days lie that have no partition.
     let kept = page(&data, account, 0, 10).await;
     assert_eq!((kept.newest, numbers(&kept)), (3, vec![3]));
     db.shift_clock(8 * DAY).await;

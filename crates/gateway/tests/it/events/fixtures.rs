@@ -33,7 +33,7 @@ pub(crate) async fn happen(data: &Database, events: &[NewEvent]) {
 }
 
 impl TestGateway {
-    /// So many refunds of the house's account, in transactions of a few.
+    /// So many refunds of the harness's account, in transactions of a few.
     pub(crate) async fn happens(&self, many: usize) {
         let all: Vec<NewEvent> = (0..many)
             .map(|nth| news(self.account, Topic::CallRefunded, &format!("{nth}")))
@@ -50,7 +50,7 @@ impl TestGateway {
         happen(&self.data, &[event]).await;
     }
 
-    /// Revokes the key that was made last; nobody is told.
+    /// Revokes the key that was made last, without an event.
     pub(crate) async fn revokes_newest_key(&self) {
         let newest = "SELECT max(id)::text FROM app.api_key";
         let id = self.db.ask(newest).await[0].parse().unwrap();

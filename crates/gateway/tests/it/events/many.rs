@@ -25,7 +25,7 @@ use crate::test_gateway::{TestGateway, TestOptions, account};
 
 /// Connections of the short form; the long form says how many in the environment.
 const SHORT: usize = 200;
-/// Events for everybody, one after the other.
+/// Events of the system account, one after the other.
 const ROUNDS: usize = 10;
 /// Connections that are opened at once.
 const AT_ONCE: usize = 100;

@@ -25,7 +25,7 @@ fn quick() -> Settings {
     }
 }
 
-/// A house that sells one model of videos of the starter.
+/// A gateway that sells one model of videos of the starter.
 async fn generation(options: TestOptions) -> TestGateway {
     let harness = TestGateway::build(TestOptions {
         settings: quick(),

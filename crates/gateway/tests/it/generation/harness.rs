@@ -1,4 +1,4 @@
-//! A house that sells pictures, speech and transcripts, each made by its vendor's simulator.
+//! A gateway that sells pictures, speech and transcripts, each made by its vendor's simulator.
 
 use std::time::Duration;
 

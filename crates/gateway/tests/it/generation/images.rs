@@ -14,7 +14,7 @@ async fn fetched(harness: &TestGateway, shown: &Value) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for entry in shown["data"].as_array().unwrap() {
         let url = entry["url"].as_str().unwrap();
-        // The house's public address is not the one it listens on.
+        // The gateway's public address is not the one it listens on.
         let path = url.split_once("/media/").unwrap().1;
         let answer = harness
             .send_as(

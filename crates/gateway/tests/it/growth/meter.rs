@@ -34,7 +34,7 @@ impl Sub for Sums {
     }
 }
 
-/// Reads the sums. Backends tell theirs a second late, so whoever asks has waited.
+/// Reads the sums. Backends tell theirs a second late, so the caller has waited.
 pub(crate) async fn read(db: &Db) -> Sums {
     let reported = db
         .ask(

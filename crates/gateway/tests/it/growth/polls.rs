@@ -61,7 +61,7 @@ struct Cost {
     lag_p99_millis: f64,
 }
 
-/// A house whose tasks are asked for so often that all of them together make the load.
+/// A gateway whose tasks are asked for so often that all of them together make the load.
 async fn harness(tasks: u64, load: Load) -> TestGateway {
     let pause = Duration::from_millis(tasks * 1_000 / load.per_second);
     let settings = Settings {

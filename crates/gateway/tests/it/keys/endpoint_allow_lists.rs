@@ -1,4 +1,4 @@
-//! Every door and every allow-list: which is asked where.
+//! Every endpoint and every allow-list: which applies where.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn at(word: &'static str, method: Method, path: &'static str, body: Value) -> At
     }
 }
 
-/// Every door of the paths that a word opens, with a body that gets as far as the list.
+/// Every endpoint of the paths that a name allows, with a body that gets as far as the list.
 fn doors() -> Vec<At> {
     let (post, get) = (Method::POST, Method::GET);
     let model = json!({ "model": "sim-fast" });

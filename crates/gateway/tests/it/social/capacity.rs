@@ -1,4 +1,4 @@
-//! The capacity of the day: one number for everybody, by the database's clock.
+//! The capacity of the day: one number for all nodes, by the database's clock.
 
 use bytes::Bytes;
 use http::Method;

@@ -196,7 +196,7 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
         assert_eq!(harness.asked().len(), asked + 1, "{fault}");
     }
     assert_eq!(harness.posted_at_rest().await, before - 20_000_000);
-    // With nobody behind any, two attempts and no third.
+    // With no server behind any, two attempts and no third.
     let harness = TestGateway::build(crate::test_gateway::TestOptions {
         paid: PAID,
         ..crate::test_gateway::TestOptions::default()

@@ -1,4 +1,4 @@
-//! A house that sells social data: every cell has a price, and one channel to the source serves them.
+//! A gateway that sells social data: every cell has a price, and one channel to the source serves them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -124,7 +124,7 @@ pub(crate) fn planned(
     })
 }
 
-/// What a body that is sent costs must be what was planned, whoever looks at it later.
+/// What a body that is sent costs must be what was planned, at every later check.
 pub(crate) fn bill_again(
     (family, variant): (&'static Family, &'static str),
     plan: &Plan,

@@ -24,7 +24,7 @@ const DEAD_AFTER: Duration = Duration::from_secs(120);
 /// Small numbers out of one seed; a failing run prints it.
 struct Rng(u64);
 
-/// What the workers share: calls that somebody has made, and who may pay.
+/// What the workers share: calls that were made, and who may pay.
 #[derive(Clone)]
 struct BusyLedger {
     calls: Arc<Mutex<Vec<(RequestId, AccountId)>>>,
@@ -241,7 +241,7 @@ async fn until_midnight(harness: &TestLedger) -> i64 {
     .unwrap()
 }
 
-/// Two nodes, one of which is replaced in the middle, a sweeper and a desk; then the audit.
+/// Two nodes, one of which is replaced in the middle, a sweeper and account operations; then the audit.
 async fn round(harness: &TestLedger, busy: &BusyLedger) {
     let (first, first_tasks) = harness.ledger("n1").await;
     let (second, second_tasks) = harness.ledger("n2").await;

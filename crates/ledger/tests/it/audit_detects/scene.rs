@@ -1,4 +1,4 @@
-//! A sound ledger with a bit of everything in it, and a way to break it as nobody in the product can.
+//! A sound ledger with a bit of everything in it, and a way to break it as no code of the product can.
 //!
 //! Account 1000 has both wallets, a key with a sub-key, and budgets on all three; account 1001 has
 //! paid money, no key and no budget, so that a wrong row of it breaks nothing else.

@@ -18,9 +18,9 @@ struct Trail {
     frees_told: u32,
     refunds: Backs,
     adjustments: Backs,
-    /// A reservation nobody can answer for.
+    /// A reservation without a responsible node.
     unknown_reserve: bool,
-    /// A charge nobody can answer for: unanswered, or answered by a process that was replaced or
+    /// A charge without a responsible node: unanswered, or answered by a process that was replaced or
     /// died before it could keep its word.
     unknown_settle: bool,
     /// Told "not done, or taken back" by a process that lived on.

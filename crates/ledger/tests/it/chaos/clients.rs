@@ -331,7 +331,7 @@ impl Clients {
             Ok(answer @ (TopUpAnswer::Different | TopUpAnswer::Refused)) => {
                 Answered::Rejected(format!("{answer:?}"))
             }
-            // Whoever pays tells again; here nobody does, so nobody knows.
+            // The payer would report again; here none does, so the outcome is unknown.
             Err(_) => Answered::Unavailable,
         };
         self.answered(CallOperation::TopUp, request, &answered, 0);

@@ -117,7 +117,7 @@ async fn run_into(harness: &ProcessHarness, full: Full, ballast: &Path) -> Strin
             match error.as_database_error().and_then(|error| error.code()) {
                 Some(code) if code == NO_SPACE => true,
                 // The ledger's own writing was faster than the probe: it has fallen over already, and
-                // nobody but the disk has pushed it.
+                // the disk alone has pushed it.
                 Some(code) => code.starts_with(CRASHED),
                 None => true,
             }

@@ -71,7 +71,7 @@ pub(crate) struct History {
     read: u64,
     torn: Vec<u8>,
     pub(crate) events: Vec<Event>,
-    /// The process was killed or replaced: whoever was not answered does not know.
+    /// The process was killed or replaced: a caller without an answer does not know the outcome.
     pub(crate) died: bool,
 }
 
@@ -138,7 +138,7 @@ impl History {
         })
     }
 
-    /// What nobody has answered, by word.
+    /// What is unanswered, by operation.
     pub(crate) fn in_flight(&self) -> BTreeMap<CallOperation, i64> {
         let mut open = BTreeMap::new();
         for event in &self.events {
@@ -152,7 +152,7 @@ impl History {
         open
     }
 
-    /// All calls that anybody asked for.
+    /// All calls that clients asked for.
     pub(crate) fn requests(&self) -> BTreeSet<RequestId> {
         let asked = |event: &Event| match event {
             Event::Asked { request, .. } => Some(*request),

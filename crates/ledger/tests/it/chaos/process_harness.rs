@@ -31,7 +31,7 @@ const BYSTANDER_CLIENTS: u32 = 8;
 pub(crate) enum OrphanedBy {
     /// The node comes back and begins its next life.
     Return,
-    /// It never does; somebody sweeps.
+    /// It never does; a sweep does.
     Sweep,
     /// It lives; only what is past its deadline is let go.
     Itself,
@@ -130,7 +130,7 @@ impl ProcessHarness {
         })
     }
 
-    /// Waits until the server lets somebody in, and starts it where it has died.
+    /// Waits until the server accepts a login, and starts it where it has died.
     pub(crate) async fn server_is_back(&self) {
         let url = self.postgres.superuser_url();
         until("PostgreSQL lets us in", STEP_LIMIT, async || {
@@ -232,7 +232,7 @@ impl ProcessHarness {
     }
 }
 
-/// What nobody has answered, in words.
+/// What is unanswered, in words.
 pub(crate) fn in_flight(history: &History) -> String {
     let open = history.in_flight();
     if open.is_empty() {

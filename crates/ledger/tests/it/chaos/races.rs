@@ -1,4 +1,4 @@
-//! Two processes, sixty-four clients, every word, duplicates from both: nobody overspends.
+//! Two processes, sixty-four clients, every operation, duplicates from both: no account overspends.
 
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ fn made_by_both(histories: &[History]) -> usize {
 }
 
 impl Finish {
-    /// The race was one: there were refusals and duplicates, and somebody looked.
+    /// The race was one: there were refusals and duplicates, and the sampler looked.
     fn was_a_race(&self) {
         let total = |name: &str| -> u64 {
             let counts = self.histories.iter().map(History::counts);

@@ -16,7 +16,7 @@ pub(crate) enum Spot {
     NodeLock,
     /// Waiting for an account's row.
     AccountRow,
-    /// Inside the statement that has this text, at the door of this table.
+    /// Inside the statement that has this text, at the trigger of this table.
     Statement(&'static str, &'static str),
     /// All is said but `COMMIT`.
     CommitUnsent,
@@ -221,7 +221,7 @@ pub(crate) async fn superuser(postgres: &Postgres) -> PgConnection {
     PgConnection::connect(url.reveal()).await.unwrap()
 }
 
-/// A transaction of somebody mighty that stands in the way until its connection is closed.
+/// A transaction of a superuser that stands in the way until its connection is closed.
 async fn barrier(postgres: &Postgres, statement: String) -> PgConnection {
     let mut connection = superuser(postgres).await;
     let text = format!("BEGIN; SET LOCAL lock_timeout = '10s'; {statement}");

@@ -164,7 +164,7 @@ impl Bench {
     }
 
     async fn cost<T>(&mut self, asked: impl AsyncFn(&Database) -> T) -> (T, Cost) {
-        // The first one warms what a house keeps warm.
+        // The first one warms what a gateway keeps warm.
         asked(&self.data).await;
         let before = self.buffers().await;
         let began = Instant::now();

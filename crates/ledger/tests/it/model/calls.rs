@@ -36,7 +36,7 @@ pub(crate) struct CallState {
     pub(crate) begun: bool,
     /// It is served out of a lease.
     pub(crate) leased: bool,
-    /// A task that was handed over to whoever polls.
+    /// A task that was handed over to the poller.
     pub(crate) accepted: bool,
     /// The client was told that it was charged, and how much.
     pub(crate) told_ok: Option<WalletSplit>,

@@ -49,7 +49,7 @@ impl Checker {
         }
     }
 
-    /// After every step: nobody has promised more than there is.
+    /// After every step: no node has promised more than there is.
     pub(crate) fn quick(&mut self, store: &Store) -> Found {
         if let Some(alarm) = store.alarm {
             return Err(alarm.to_owned());
@@ -217,7 +217,7 @@ impl Checker {
         Ok(())
     }
 
-    /// After the faults have stopped: everybody got what they were told. Returns how many calls fell
+    /// After the faults have stopped: every client got what was reported. Returns how many calls fell
     /// into the one window that is left: a process told its client "not charged" and ended before it
     /// could take the charge back. Then the charge stands, once, as for any call whose process dies
     /// between its settlement and its last byte.
@@ -363,7 +363,7 @@ fn counted(store: &Store, row: &Transfer, stretch: (i64, i64)) -> i64 {
 }
 
 /// A client that was told an amount was charged exactly that, once, and keeps paying it unless
-/// somebody asked for it back.
+/// a caller asked for it back.
 fn answered(store: &Store, state: &CallState, call: Call, rows: &Moved) -> Found {
     let Some(legs) = state.told_ok else {
         return Ok(());

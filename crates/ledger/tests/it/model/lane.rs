@@ -118,8 +118,8 @@ impl Lane {
         self.sent
     }
 
-    /// No answer came, and nobody knows whether the batch happened. From now on it is said until
-    /// that is known, whether anybody waits or not.
+    /// No answer came, and it is unknown whether the batch happened. From now on it is said until
+    /// that is known, with or without a waiter.
     pub(crate) fn lose_sight(&mut self) {
         self.sent = None;
         for job in &mut self.under_way {
@@ -151,7 +151,7 @@ impl Lane {
         answered
     }
 
-    /// Whether this word moved money, now or at an earlier saying that nobody heard of.
+    /// Whether this word moved money, now or at an earlier submission without an answer.
     fn moved(&self, job: &Job, answer: Answer) -> bool {
         match answer {
             Answer::Held(_) => matches!(job.submitted.word, Word::Reserve(_)),
@@ -220,7 +220,7 @@ impl Lane {
         self.take_backs.iter().map(|submitted| submitted.call).chain(jobs)
     }
 
-    /// The process has ended; numbers go on so that old answers find nobody.
+    /// The process has ended; numbers go on so that old answers find no waiter.
     pub(crate) fn clear(&mut self) {
         self.queue.clear();
         self.take_backs.clear();

@@ -1,6 +1,6 @@
 //! A second way behind the same four words. A node takes a slice of wallets and budgets in advance and
 //! answers reserve, extend, settle and void out of its memory, by the product's own decisions over
-//! the slice. What ends a call is written to the node's journal before anybody is told, and shipped
+//! the slice. What ends a call is written to the node's journal before the caller is answered, and shipped
 //! to the store later. A crash takes the memory and leaves the journal.
 
 use trunkline_ledger::Outcome;
@@ -52,7 +52,7 @@ pub(crate) enum LeaseRequest {
     CloseOld,
 }
 
-/// The store's answer to an errand.
+/// The store's answer to a lease request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseReply {
     Granted {
@@ -235,7 +235,7 @@ impl NodeLeases {
         journal.find(|record| record.call == call)
     }
 
-    /// The errand under way, or the next one that makes sense; `choice` is the scheduler's.
+    /// The lease request under way, or the next one that makes sense; `choice` is the scheduler's.
     pub(crate) fn lease_request(&mut self, choice: usize, now: i64) -> Option<LeaseRequest> {
         if self.memory.lease_request.is_none() {
             self.memory.lease_request = self.next_lease_request(choice, now);
@@ -286,7 +286,7 @@ impl NodeLeases {
         Some(LeaseRequest::Close(id))
     }
 
-    /// The store has answered the errand under way.
+    /// The store has answered the lease request under way.
     pub(crate) fn hear(&mut self, news: LeaseReply) {
         let lease_request = self.memory.lease_request.take();
         match news {

@@ -34,7 +34,7 @@ enum Verdict {
     Voided(Outcome),
 }
 
-/// Which holds may be resolved: those of the one who speaks (and tasks), or anybody's.
+/// Which holds may be resolved: those of the submitting node (and tasks), or of any node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Own,

@@ -12,7 +12,7 @@ pub(crate) const CALLS: usize = 6;
 pub(crate) const BATCH: usize = 4;
 /// Ticks of the clock in a day, short enough for a border to pass while calls run.
 pub(crate) const DAY: i64 = 40;
-/// After so many ticks an open hold is nobody's.
+/// After so many ticks an open hold is an orphan.
 pub(crate) const LIFETIME: i64 = 30;
 /// The wallets' legs as they are numbered in the tables.
 pub(crate) const PAID: usize = 0;
@@ -125,7 +125,7 @@ pub(crate) struct Transfer {
     pub(crate) credit: i64,
     pub(crate) amount: i64,
     pub(crate) at: i64,
-    /// None for a payment, which is taken at the desk.
+    /// None for a payment, which is taken by the account API.
     pub(crate) author: Option<NodeEpoch>,
     pub(crate) serial: u32,
 }

@@ -7,7 +7,7 @@ use trunkline_probe::visual::{MAX_BYTES, MAX_NEED_BYTES, MediaInfo, Probe, Probe
 pub(crate) enum FeedMode {
     /// Parts as asked for, and the length of the file is known.
     Parts,
-    /// The same, and nobody knows the length.
+    /// The same, of unknown length.
     Unknown,
     /// The length is learned with the first part.
     Learned,

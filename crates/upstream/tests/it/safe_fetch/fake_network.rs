@@ -1,4 +1,4 @@
-//! Names that answer as told, servers that send raw bytes, and a listener that nobody may reach.
+//! Names that answer as told, servers that send raw bytes, and a listener that no fetch may reach.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -1,4 +1,4 @@
-//! The table of what is refused, and that nobody was reached.
+//! The table of what is refused, and that no listener was reached.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

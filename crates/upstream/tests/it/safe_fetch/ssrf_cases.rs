@@ -1,4 +1,4 @@
-//! Addresses that must not be reached, each with its name. `PORT` is a port where somebody listens.
+//! Addresses that must not be reached, each with its name. `PORT` is a port with a listener.
 
 /// Every spelling of an address that is not public.
 pub(crate) const PLACES: &[(&str, &str)] = &[
@@ -90,7 +90,7 @@ pub(crate) const PLACES: &[(&str, &str)] = &[
     ("v6 outside of what is given out", "[4000::1]"),
 ];
 
-/// Names that are refused before anybody is asked for them.
+/// Names that are refused before they are resolved.
 pub(crate) const DENIED: &[(&str, &str)] = &[
     ("localhost", "localhost"),
     ("localhost, capitals", "LOCALHOST"),

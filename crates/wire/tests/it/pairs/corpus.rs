@@ -54,7 +54,7 @@ fn read_case(folder: PathBuf) -> Case {
 }
 
 impl Case {
-    /// The request as the gateway reads it; some are refused before anybody is asked.
+    /// The request as the gateway reads it; some are refused before a vendor is asked.
     pub(crate) fn read(&self) -> Result<Request, RequestError> {
         let (format, body) = &self.request;
         Request::read(*format, Bytes::copy_from_slice(body), in_path(*format))

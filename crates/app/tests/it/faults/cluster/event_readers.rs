@@ -61,7 +61,7 @@ impl EventReaders {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Waits until so many were heard in all, then lets everybody go.
+    /// Waits until so many were heard in all, then disconnects all readers.
     pub(crate) async fn until(&self, events: u64, within: Duration) {
         let began = Instant::now();
         while self.received() < events && began.elapsed() < within {
@@ -122,7 +122,7 @@ impl EventReaders {
         while self.goes_on.load(Ordering::Relaxed) {
             let piece = tokio::time::timeout(PAUSE, answer.piece());
             match piece.await {
-                // Nothing yet: look whether anybody still wants to hear, and whether anybody speaks.
+                // Nothing yet: look whether a waiter is left, and whether the server sends.
                 Err(_) if spoke.elapsed() < SILENCE => continue,
                 Err(_) | Ok(Err(_) | Ok(None)) => return,
                 Ok(Ok(Some(piece))) => text.push_str(&String::from_utf8_lossy(&piece)),

@@ -1,4 +1,4 @@
-//! Who lives in the town, and what it sells: one chat model, dear enough for its budgets to be felt.
+//! The cluster's customers, and what it sells: one chat model, dear enough for its budgets to be felt.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use trunkline_types::{AccountId, KeyId, Money};
 
 use crate::faults::process_harness::{self, INPUT, OUTPUT, add_channel, publish_text};
 
-/// What the town sells.
+/// What the cluster sells.
 pub(crate) const MODEL: &str = "sim-fast";
 
 /// Who pays.
@@ -47,7 +47,7 @@ pub(super) async fn customer(console: &Database, paid: i64) -> Customer {
     key_of(console, account, wide()).await
 }
 
-/// A policy whose limits nobody meets.
+/// A policy whose limits no key meets.
 pub(super) fn wide() -> PolicyFields {
     PolicyFields {
         requests_per_minute: Some(10_000_000),

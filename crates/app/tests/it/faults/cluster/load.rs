@@ -15,7 +15,7 @@ use super::fixtures::{Customer, MODEL};
 use crate::faults::formats::{Format, CallParams};
 use crate::faults::client_view::{ClientView, reported};
 
-/// Between two calls of one caller, so that the machine has time for everybody.
+/// Between two calls of one caller, so that the machine has time for all callers.
 const BREATH: Duration = Duration::from_millis(40);
 
 /// What a caller knows of one call.
@@ -120,7 +120,7 @@ impl Callers {
         };
         let id = answer.headers.get("x-request-id");
         called.id = id.and_then(|id| Some(id.to_str().ok()?.to_owned()));
-        // Without our id it is not ours: beyond a pulled cable somebody else may answer.
+        // Without our id it is not ours: beyond a cut link another node may answer.
         if let (Some(_), Ok(bytes)) = (&called.id, answer.whole(1_000_000).await) {
             called.reported = reported(Format::Chat, answer.status.as_u16(), stream, &bytes);
         }

@@ -1,4 +1,4 @@
-//! One process of the town, on an island of its own.
+//! One process of the cluster, in a network namespace of its own.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use trunkline_testkit::{NetNamespace, Postgres};
 use super::{EngineLinks, ClusterOptions};
 use crate::faults::process_harness::{TRUNKLINE, first_line, signal};
 
-/// The same on every island.
+/// The same in every network namespace.
 const EDGE_PORT: u16 = 8080;
 const READY: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -156,7 +156,7 @@ impl ClusterNode {
         child.wait().await.unwrap();
     }
 
-    /// Cuts it off from everybody for a while.
+    /// Cuts it off from all nodes for a while.
     pub(crate) async fn cut_off_for(&self, long: Duration) {
         self.netns.cut_off();
         tokio::time::sleep(long).await;

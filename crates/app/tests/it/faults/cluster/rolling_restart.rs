@@ -57,7 +57,7 @@ impl Balancer {
         }
     }
 
-    /// Sends a call to somebody who is ready; one that was not taken goes to the next.
+    /// Sends a call to a node that is ready; one that was not taken goes to the next.
     async fn send(
         &self,
         customer: &Customer,

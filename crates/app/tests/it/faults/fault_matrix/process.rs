@@ -52,7 +52,7 @@ fn marker((pair, stream): (Pair, bool)) -> String {
 }
 
 impl Scene {
-    /// Sends a call of every pair, streamed and whole, that nobody answers; waits until the step is
+    /// Sends a call of every pair, streamed and whole, without an answer; waits until the step is
     /// reached, and kills the gateway there. Every connection must be reset.
     async fn killed_unanswered(&mut self, behaviour: &str, step: impl AsyncFn(&Self)) {
         let scene = &*self;

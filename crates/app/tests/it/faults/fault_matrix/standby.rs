@@ -35,7 +35,7 @@ async fn a_standby_has_every_charge_and_the_old_primary_acknowledges_none() {
         ["37"]
     );
     // The old server returns. Without its standby it cannot acknowledge a commit, so a gateway that
-    // finds its way to it serves nobody and charges nobody.
+    // finds its way to it serves no call and charges no account.
     scene.harness.postgres.start();
     scene
         .harness

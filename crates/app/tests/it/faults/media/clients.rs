@@ -25,7 +25,7 @@ fn left(kind: Kind, params: &str, id: Option<String>) -> Call {
     }
 }
 
-/// How somebody leaves.
+/// How a client leaves.
 #[derive(Debug, Clone, Copy)]
 enum Disconnect {
     Reset,
@@ -88,7 +88,7 @@ async fn silent_disconnect_refunds_undelivered_results_and_pays_speech_once() {
         let call = (kind.word(), params.as_str());
         harness.asks_and_leaves(kind, call, Disconnect::ClosesBoth).await;
         harness.until_held(0).await;
-        // Speech was spoken when the first piece found nobody: the text is paid.
+        // Speech was spoken when the first piece found no client: the text is paid.
         if let Kind::Speech = kind {
             spent += kind.price(&params);
         }
@@ -156,7 +156,7 @@ async fn client_not_reading_speech_times_out_and_pays_the_text_once() {
     let unread = harness.client.send(call).await.unwrap();
     assert_eq!(unread.status, 200);
     let id = id_of(&unread);
-    // It slows nobody.
+    // It slows no other reader.
     let mut calls = Vec::new();
     for kind in Kind::ALL {
         let call = harness.ask(kind, kind.word(), "meanwhile").await;

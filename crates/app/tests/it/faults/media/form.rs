@@ -1,4 +1,4 @@
-//! Forms with a recording in them, whole or as a stream that nobody holds.
+//! Forms with a recording in them, whole or as a stream that is never in memory whole.
 
 use std::io;
 
@@ -17,7 +17,7 @@ const CHUNK_HEAD_BYTES: u64 = 8;
 const PIECE: usize = 256 << 10;
 const PIECES: usize = 2;
 
-/// A wav file of silence; behind its samples may stand a chunk that nobody knows.
+/// A wav file of silence; behind its samples may stand an unknown chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sound {
     samples: u32,

@@ -16,7 +16,7 @@ use crate::faults::process_harness::{CHARACTER, CHARGES, HOLDS, signal};
 const GOES_ON: Duration = Duration::from_millis(300);
 /// Characters whose sound is more than sockets and buffers on the way take.
 const LONG_TEXT: usize = 4_000;
-/// Uploads lie in the arena's own folder, where a test can see what is left of them.
+/// Uploads lie in the harness's own folder, where a test can see what is left of them.
 const HERE: [(&str, &str); 1] = [("TRUNKLINE__UPLOADS__FOLDER", ".")];
 
 /// On which side of its commit a charge is caught.
@@ -51,7 +51,7 @@ impl MediaHarness {
         self.process.start_gateway().await;
     }
 
-    /// Sends a call of every kind that nobody answers; waits until the step is reached, and kills the
+    /// Sends a call of every kind without an answer; waits until the step is reached, and kills the
     /// gateway there. Every connection must be reset.
     async fn killed_unanswered(&mut self, behaviour: &str, step: impl AsyncFn(&Self)) {
         let harness = &*self;

@@ -1,4 +1,4 @@
-//! What an arena sells, to whom, and over which channels: each format of an upstream has one.
+//! What a process harness sells, to which customers, and over which channels: each format of an upstream has one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Pictures, speech and transcripts that an arena sells, and the channels to who makes them. What is
+//! Pictures, speech and transcripts that a process harness sells, and the channels to their vendors. What is
 //! called hasty has two channels to vendors that are waited for a few seconds only.
 
 use std::collections::BTreeMap;

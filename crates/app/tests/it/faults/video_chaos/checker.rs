@@ -1,4 +1,4 @@
-//! The checker: what clients were told, what the upstreams did and the books, joined film by film.
+//! The checker: what clients were told, what the upstreams did and the ledger, joined task by task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::tables::Row;
 use super::clients::{VideoTask, ClientBehaviour, ClientAnswer};
 use super::scenarios::Scenario;
 
-/// What came out of films, for the log.
+/// Results of video tasks, for the log.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Counts {
     pub(crate) video_tasks: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Counts {
     pub(crate) manners: BTreeMap<ClientBehaviour, usize>,
 }
 
-/// Checks one film and counts it.
+/// Checks one video task and counts it.
 pub(crate) fn check(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], price: i64, counts: &mut Counts) {
     let scene = || format!("{task:?}\n{rows:#?}\n{jobs:#?}");
     check_told(task, rows, price, &scene);
@@ -63,7 +63,7 @@ fn check_told(task: &VideoTask, rows: &[Row], price: i64, scene: &dyn Fn() -> St
             ClientAnswer::Broken => broken += 1,
         }
     }
-    // A task that nobody was told of comes of a connection that broke, or it costs nothing.
+    // A task that no client was answered with comes of a connection that broke, or it costs nothing.
     let untold = rows.iter().filter(|row| !made.contains(row.id.as_str()));
     let paid = untold.filter(|row| row.is_done()).count();
     assert!(paid <= broken, "told an error, and charged: {}", scene());
@@ -125,7 +125,7 @@ fn check_jobs(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], scene: &dyn Fn(
     }
     let done = rows.iter().filter(|row| row.is_done()).count();
     assert_eq!(sold, done, "sold something else: {}", scene());
-    // Jobs that nobody could name: each has a task that was given up with a loss.
+    // Jobs that no lookup could name: each has a task that was given up with a loss.
     let given_up = |row: &&Row| row.upstream.is_none() && !row.losses.is_empty();
     let given_up = rows.iter().filter(given_up).count();
     assert!(lost <= given_up, "an unnoted loss: {}", scene());

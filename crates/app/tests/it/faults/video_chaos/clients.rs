@@ -1,4 +1,4 @@
-//! Clients that ask for films over both paths of both nodes, some twice, and write down what they were
+//! Clients that ask for videos over both paths of both nodes, some twice, and write down what they were
 //! told.
 
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ const CONNECT: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Nobody is there: a client tries again after this.
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
-/// Longest rest of a client between two films.
+/// Longest rest of a client between two videos.
 const REST_MILLIS: u64 = 1_200;
 const MOST: usize = 1_000_000;
 
@@ -55,7 +55,7 @@ pub(crate) enum ClientAnswer {
     Broken,
 }
 
-/// What a client knows about a film.
+/// What a client knows about a video task.
 #[derive(Debug, Clone)]
 pub(crate) struct VideoTask {
     pub(crate) marker: String,
@@ -96,7 +96,7 @@ pub(crate) struct HttpAnswer {
 // === impl HttpCall ===
 
 impl HttpCall<'_> {
-    /// Asks until somebody is there. None if the connection broke on the way.
+    /// Asks until a listener answers. None if the connection broke on the way.
     pub(crate) async fn send(&self, client: &Client) -> Option<HttpAnswer> {
         let mut answer = loop {
             match client.send(self.outgoing()).await {
@@ -168,7 +168,7 @@ impl Clients {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Runs so many clients until all films are asked for.
+    /// Runs so many clients until all videos are asked for.
     pub(crate) async fn run(self: Arc<Self>, clients: usize) -> Vec<VideoTask> {
         let mut running = JoinSet::new();
         for _ in 0..clients {

@@ -20,7 +20,7 @@ use crate::faults::process_harness::{TRUNKLINE, admin_of, first_line, free_addre
 
 /// What each account has paid in, nano-USD.
 pub(crate) const PAID: i64 = 100_000_000_000_000;
-/// What each is given at a time, nano-USD: less than most films cost, so that many charges fall on both
+/// What each is given at a time, nano-USD: less than most videos cost, so that many charges fall on both
 /// wallets.
 pub(crate) const GIFT: i64 = 333_333_333;
 /// Longer than this, and the other node takes over.
@@ -187,7 +187,7 @@ impl VideoCluster {
         balance.paid.nanos() + balance.trial.nanos()
     }
 
-    /// The ends of the nodes' logs, for whoever looks for the cause.
+    /// The ends of the nodes' logs, to look for the cause.
     pub(crate) fn log_of(&self, word: &str) -> String {
         let of = |node: usize| {
             let path = self.folder.path().join(format!("node-{node}.log"));

@@ -1,4 +1,4 @@
-//! What is asked for: films of every vendor's family at a fixed price, and what shall become of each.
+//! What is asked for: videos of every vendor's family at a fixed price, and what shall become of each.
 
 use serde_json::{Map, Value, json};
 use trunkline_testkit::random_bytes;
@@ -24,7 +24,7 @@ const fn shape(vendor: Vendor, fields: &'static str) -> Shape {
     Shape { vendor, fields }
 }
 
-/// Every family that makes a film of a text.
+/// Every family that makes a video of a text.
 pub(crate) const SHAPES: [Shape; 11] = [
     shape(Vendor::Dashscope, r#"{"model":"wan2.7-t2v"}"#),
     shape(
@@ -57,7 +57,7 @@ pub(crate) const SHAPES: [Shape; 11] = [
     shape(Vendor::Openai, r#"{"model":"sim-film","seconds":"8"}"#),
 ];
 
-/// What shall become of a film.
+/// The planned outcome of a video task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scenario {
     Done,
@@ -73,7 +73,7 @@ pub(crate) enum Scenario {
     FullOnce,
     /// Never any room.
     FullForever,
-    /// Told in a word that nobody knows while it runs.
+    /// Reported with an unknown status while it runs.
     Odd,
     /// It never ends.
     Stuck,

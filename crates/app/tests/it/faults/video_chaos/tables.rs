@@ -58,7 +58,7 @@ const UNDER_WAY: &str =
     "SELECT 'task_' || replace(id::text, '-', '') || ' ' || state FROM app.video_task
     WHERE state NOT IN ('completed', 'failed')";
 
-/// What somebody is still to do, and holds that are open. A lease that has just run out is no delay.
+/// What is still to be done, and holds that are open. A lease that has just run out is no delay.
 const PENDING: &str = "SELECT s.job || CASE WHEN t.state = 'completed'
             AND s.due_at > app.now() - interval '5 seconds' THEN ', waits' ELSE ', stands' END
             || ' ' || s.tries FROM app.video_schedule AS s JOIN app.video_task AS t ON t.id = s.task_id

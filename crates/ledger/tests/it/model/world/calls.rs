@@ -187,7 +187,7 @@ impl World {
             return Phase::Over;
         }
         if self.calls[call].plan.owner == Owner::Task {
-            // From here on the task is everybody's. In the product this is the step that marks the
+            // From here on the task belongs to every worker. In the product this is the step that marks the
             // job as submitted; without it no poller may touch it.
             self.calls[call].accepted = true;
             return Phase::Over;
@@ -277,7 +277,7 @@ impl World {
         true
     }
 
-    /// An actor ends without an answer, and says so to whoever it worked for.
+    /// An actor ends without an answer, and says so to its caller.
     pub(super) fn send_away(&mut self, actor: usize) {
         let Actor { call, phase, .. } = self.actors[actor];
         self.actors[actor].phase = Phase::Over;

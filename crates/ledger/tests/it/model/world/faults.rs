@@ -102,7 +102,7 @@ impl World {
         true
     }
 
-    /// A node looks for what is nobody's: holds and leases of the dead, holds past their deadline.
+    /// A node looks for orphans: holds and leases of the dead, holds past their deadline.
     pub(super) fn sweep(&mut self, sweeper: usize) -> bool {
         if !self.processes[sweeper].runs() {
             return false;

@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// Everybody does what they can until nobody can do anything.
+    /// Every actor does what it can until no actor can do anything.
     fn settle_down(&mut self) {
         for _ in 0..ROUNDS {
             for node in 0..NODES {
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Tasks outlive everything: those that were accepted are polled to their end. Those that nobody
+    /// Tasks outlive everything: those that were accepted are polled to their end. Those that no worker
     /// was ever told of are let go by their own recovery, which knows that they were not submitted.
     fn end_tasks(&mut self) {
         for call in 0..CALLS {
