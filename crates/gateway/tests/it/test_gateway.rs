@@ -102,8 +102,7 @@ impl TestGateway {
         let wire = options.breakable.then(|| db.wire());
         let console = db.connect(Role::Console).await;
         let data = data_pool(&db, wire.as_ref()).await;
-        let simulator = Simulator::start(SimulatorSettings::default()).await;
-        let simulator = simulator.unwrap();
+        let simulator = started_simulator().await;
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
         let keyring = || Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
         let node = NodeId::new("n1").unwrap();
@@ -115,7 +114,8 @@ impl TestGateway {
         let telemetry = traces.map(|to| trace_to(to, client.clone(), traces_stopped));
         let files = tempfile::tempdir().unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let bound = BoundListener::bind(any, options.edge.clone()).await.unwrap();
+        let bound = BoundListener::bind(any, options.edge.clone()).await;
+        let bound = bound.unwrap();
         let address = bound.address().unwrap();
         let engines = Engines::of(&options).await;
         let gateway = Services::new(ServicesConfig {
@@ -429,6 +429,11 @@ impl Drop for TestGateway {
     fn drop(&mut self) {
         self.stop.send_replace(true);
     }
+}
+
+async fn started_simulator() -> Simulator {
+    let started = Simulator::start(SimulatorSettings::default()).await;
+    started.unwrap()
 }
 
 /// The gateway's way to the database.

@@ -94,14 +94,7 @@ fn dialogue(
             say(stream, "250 ok")?;
         } else if verb.starts_with("RCPT TO:") {
             to = address(&line);
-            let reply = match behaviour {
-                SmtpBehaviour::PutOff => "451 4.3.0 later",
-                SmtpBehaviour::Refuse => "550 5.1.1 nobody of that name: the letter was rejected",
-                SmtpBehaviour::Take | SmtpBehaviour::NoLogin | SmtpBehaviour::Hang | SmtpBehaviour::DropAfterData => {
-                    "250 ok"
-                }
-            };
-            say(stream, reply)?;
+            say(stream, answer_to_recipient(behaviour))?;
         } else if verb == "DATA" {
             if behaviour == SmtpBehaviour::Hang {
                 wait_for_the_end(stream, shared)?;
@@ -122,6 +115,17 @@ fn dialogue(
         } else {
             say(stream, "502 what?")?;
         }
+    }
+}
+
+const fn answer_to_recipient(behaviour: SmtpBehaviour) -> &'static str {
+    match behaviour {
+        SmtpBehaviour::PutOff => "451 4.3.0 later",
+        SmtpBehaviour::Refuse => "550 5.1.1 nobody of that name: the letter was rejected",
+        SmtpBehaviour::Take
+        | SmtpBehaviour::NoLogin
+        | SmtpBehaviour::Hang
+        | SmtpBehaviour::DropAfterData => "250 ok",
     }
 }
 
