@@ -77,6 +77,10 @@ deny:
 tidy:
     cargo run --quiet --locked -p xtask -- tidy
 
+# Words that are not ours, counted by word and crate (`just words --places`: every place). The list is in tidy.toml.
+words form="--words":
+    cargo run --quiet --locked -p xtask -- tidy {{ form }}
+
 # Print which lines of the specification tests cover, and write docs/conformance.md.
 conformance:
     cargo run --quiet --locked -p xtask -- conformance

@@ -22,7 +22,7 @@ mod tidy;
 mod tokens;
 
 const USAGE: &str = "usage:
-  cargo run -p xtask -- tidy [--root DIR]
+  cargo run -p xtask -- tidy [--words | --places] [--root DIR]
   cargo run -p xtask -- conformance [--check] [--spec FILE] [--root DIR]";
 
 /// What the command line asks for.
@@ -32,7 +32,7 @@ struct Request {
 }
 
 enum Chore {
-    Tidy,
+    Tidy { words: tidy::Words },
     Conformance { check: bool, spec: Option<PathBuf> },
 }
 
@@ -61,7 +61,7 @@ fn run() -> Result<Vec<Finding>> {
     };
     let tree = Tree::read(&root)?;
     let outcome = match request.chore {
-        Chore::Tidy => tidy::run(&tree)?,
+        Chore::Tidy { words } => tidy::run(&tree, words)?,
         Chore::Conformance { check, spec } => conformance::run(&tree, check, spec.as_deref())?,
     };
     print!("{}", outcome.summary);
@@ -79,7 +79,9 @@ struct Outcome {
 
 fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Request> {
     let mut chore = match arguments.next().as_deref() {
-        Some("tidy") => Chore::Tidy,
+        Some("tidy") => Chore::Tidy {
+            words: tidy::Words::Nothing,
+        },
         Some("conformance") => Chore::Conformance {
             check: false,
             spec: None,
@@ -95,6 +97,8 @@ fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Request
         };
         match (argument.as_str(), &mut chore) {
             ("--root", _) => root = Some(value()?),
+            ("--words", Chore::Tidy { words }) => *words = tidy::Words::Counts,
+            ("--places", Chore::Tidy { words }) => *words = tidy::Words::Places,
             ("--spec", Chore::Conformance { spec, .. }) => *spec = Some(value()?),
             ("--check", Chore::Conformance { check, .. }) => *check = true,
             _ => bail!("unknown argument `{argument}`\n{USAGE}"),
@@ -124,6 +128,7 @@ mod tests {
     #[test]
     fn arguments_that_mean_nothing_are_refused() {
         assert_eq!(refusal(&["tidy", "--root", "x"]), None);
+        assert_eq!(refusal(&["tidy", "--words"]), None);
         assert_eq!(refusal(&["conformance", "--check", "--spec", "x"]), None);
         for (arguments, words) in [
             (&[][..], "no chore"),

@@ -17,13 +17,22 @@ mod functions;
 mod path_pattern;
 mod policy;
 mod sizes;
+mod vocabulary;
 mod words;
 
 /// The rules of this repository, at its root.
 pub(crate) const POLICY_FILE: &str = "tidy.toml";
 
+/// What is printed about banned words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Words {
+    Nothing,
+    Counts,
+    Places,
+}
+
 /// Checks the whole tree; every rule runs even when an earlier one found something.
-pub(crate) fn run(tree: &Tree) -> Result<Outcome> {
+pub(crate) fn run(tree: &Tree, words: Words) -> Result<Outcome> {
     let text = &tree
         .file(POLICY_FILE)
         .with_context(|| format!("{POLICY_FILE} is missing at {}", tree.root.display()))?
@@ -45,8 +54,11 @@ pub(crate) fn run(tree: &Tree) -> Result<Outcome> {
     findings.extend(circles::check(tree, &policy, text));
     findings.extend(features::check(tree, &policy));
     findings.extend(words::check(tree, &policy));
-    Ok(Outcome {
-        summary: sizes::ten_longest(tree),
-        findings,
-    })
+    findings.extend(vocabulary::check(tree, &policy.vocabulary));
+    let summary = match words {
+        Words::Nothing => sizes::ten_longest(tree),
+        Words::Counts => vocabulary::report(tree, &policy.vocabulary, false),
+        Words::Places => vocabulary::report(tree, &policy.vocabulary, true),
+    };
+    Ok(Outcome { summary, findings })
 }

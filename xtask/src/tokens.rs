@@ -17,6 +17,7 @@ const QUALIFIERS: [&str; 5] = ["pub", "const", "async", "unsafe", "extern"];
 pub(crate) struct RustTokens {
     headers: Vec<FnHeader>,
     literals: Vec<Literal>,
+    names: Vec<Name>,
     starts: Vec<LineColumn>,
 }
 
@@ -38,6 +39,12 @@ pub(crate) struct Literal {
     end: LineColumn,
 }
 
+/// An identifier or a keyword.
+pub(crate) struct Name {
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
 /// Attributes and qualifiers read so far, in case a `fn` follows.
 struct OpenHeader {
     first: LineColumn,
@@ -56,6 +63,10 @@ impl RustTokens {
 
     pub(crate) fn literals(&self) -> &[Literal] {
         &self.literals
+    }
+
+    pub(crate) fn names(&self) -> &[Name] {
+        &self.names
     }
 
     pub(crate) fn is_inside_literal(&self, at: LineColumn) -> bool {
@@ -79,6 +90,12 @@ impl RustTokens {
         while let Some(tree) = trees.next() {
             let start = tree.span().start();
             self.starts.push(start);
+            if let TokenTree::Ident(word) = &tree {
+                self.names.push(Name {
+                    line: start.line,
+                    text: word.to_string(),
+                });
+            }
             match tree {
                 TokenTree::Punct(mark) if mark.as_char() == '#' => {
                     if let Some(TokenTree::Group(attribute)) = trees.peek() {

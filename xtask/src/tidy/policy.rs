@@ -29,6 +29,8 @@ pub(crate) struct Policy {
     pub(crate) forbidden: Vec<Forbidden>,
     #[serde(default)]
     pub(crate) only_in: Vec<OnlyIn>,
+    #[serde(default)]
+    pub(crate) vocabulary: Vocabulary,
 }
 
 /// A set of crates with the same freedom.
@@ -126,6 +128,50 @@ pub(crate) enum LookIn {
     Sql,
     /// Every text file, anywhere on a line.
     Text,
+}
+
+/// The words that are not used, because the field has others.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Vocabulary {
+    /// Whether a banned word fails the check; `tidy --words` counts them either way.
+    pub(crate) enforce: bool,
+    /// Paths that are not read: fixtures, recorded answers, what others wrote.
+    #[serde(default)]
+    pub(crate) except: Vec<String>,
+    #[serde(default)]
+    pub(crate) banned: Vec<Banned>,
+}
+
+/// Words for one thing, and what it is called instead.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Banned {
+    /// Lower case; a plural is a word of its own.
+    pub(crate) words: Vec<String>,
+    pub(crate) say: String,
+    pub(crate) look_for: LookFor,
+    /// Fails also while the list as a whole does not.
+    #[serde(default)]
+    pub(crate) enforce: bool,
+    /// Paths where they may stand.
+    #[serde(default)]
+    pub(crate) except: Vec<String>,
+    /// Lower case: ordinary English or a name of others that holds such a word.
+    #[serde(default)]
+    pub(crate) phrases: Vec<String>,
+}
+
+/// What a banned word is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LookFor {
+    /// Every word of every text file, with names split on case and underscores.
+    Word,
+    /// The words that names of Rust code and of files are made of.
+    NamePart,
+    /// Whole names of Rust code and of files.
+    Name,
 }
 
 // === impl Policy ===

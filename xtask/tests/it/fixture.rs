@@ -119,7 +119,11 @@ impl Fixture {
     }
 
     pub(crate) fn tidy(&self) -> Run {
-        self.xtask(&["tidy"])
+        self.tidy_with(&[])
+    }
+
+    pub(crate) fn tidy_with(&self, more: &[&str]) -> Run {
+        self.xtask(&[&["tidy"], more].concat())
     }
 }
 

@@ -16,3 +16,5 @@ mod policy;
 mod target;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod vocabulary;
