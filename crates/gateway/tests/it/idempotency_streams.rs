@@ -69,7 +69,7 @@ async fn a_stream_as_a_list_is_given_again_as_that_list() {
     let repeated = call().await;
     assert_eq!(repeated.header("idempotent-replayed").as_deref(), Some("true"));
     assert_eq!(repeated.body, first.body);
-    let events = self::again(&harness, pair, &body, "k").await;
+    let events = again(&harness, pair, &body, "k").await;
     assert_eq!(events.status, 409, "{}", events.text());
     harness.posted_at_rest().await;
     harness.audit().await;
