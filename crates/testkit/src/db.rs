@@ -6,8 +6,8 @@ use sqlx::Connection as _;
 use trunkline_db::{Database, PoolSettings, Role, connect, seal};
 use trunkline_types::Secret;
 
-use crate::test_run::{self, MIGRATED, Run};
 use crate::server::{self, MIGRATOR, SUPERUSER};
+use crate::test_run::{self, MIGRATED, Run};
 use crate::{FaultProxy, clock, port, tally};
 
 /// Few, because many tests share the server.

@@ -19,37 +19,37 @@
     reason = "test support stops at the first surprise, with a sentence"
 )]
 
+mod binaries;
 mod clock;
 mod db;
 mod engine_process;
-mod binaries;
-mod netns;
+mod join_all;
 mod nats;
+mod netns;
 mod port;
 mod postgres;
 mod privileges;
 mod process;
 mod redis;
-mod test_run;
 mod server;
 mod shared;
 mod skip;
 mod smtp;
 mod tally;
-mod join_all;
 mod tcp_proxy;
+mod test_run;
 
 pub use clock::{random_bytes, test_clock};
 pub use db::Db;
-pub use netns::{NetNamespace, HostBridge};
+pub use join_all::all_at_once;
 pub use nats::Nats;
+pub use netns::{HostBridge, NetNamespace};
 pub use postgres::{OwnSettings, Postgres};
 pub use privileges::privileged;
 pub use redis::Redis;
 pub use shared::Shared;
-pub use smtp::{Mail, SmtpBehaviour, Smtp};
+pub use smtp::{Mail, Smtp, SmtpBehaviour};
 pub use tally::count;
-pub use join_all::all_at_once;
+pub use tcp_proxy::FaultProxy;
 pub use trunkline_db::SystemClock;
 pub use trunkline_types::ShiftableClock;
-pub use tcp_proxy::FaultProxy;

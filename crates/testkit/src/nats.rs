@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::engine_process::Engine;
 use crate::test_run::Run;
-use crate::{FaultProxy, clock, binaries, port};
+use crate::{FaultProxy, binaries, clock, port};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const GREETING_MAX_BYTES: u64 = 4_096;

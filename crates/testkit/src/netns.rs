@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
-use crate::{clock, binaries, random_bytes};
+use crate::{binaries, clock, random_bytes};
 
 /// An address of this machine that every network namespace reaches, whichever link is cut; gone when dropped.
 pub struct HostBridge(Ipv4Addr);

@@ -7,9 +7,9 @@ use std::time::Duration;
 use trunkline_db::{Database, PoolSettings, Role, connect};
 use trunkline_types::Secret;
 
-use crate::test_run::{self, MIGRATED, Run};
 use crate::server::{self, SUPERUSER, Server};
-use crate::{FaultProxy, clock, binaries, port};
+use crate::test_run::{self, MIGRATED, Run};
+use crate::{FaultProxy, binaries, clock, port};
 
 /// How long a new standby may take to be in step.
 const STANDBY_TRIES: u32 = 200;

@@ -82,11 +82,9 @@ fn rights() -> Result<Rights, String> {
     }
     let mut words = NAMESPACES.to_vec();
     words.extend(["sh", "sh", "-euc", TRIAL]);
-    tried(&words)
-        .map(|()| Rights::InNamespaces)
-        .map_err(|log| {
-            format!("a plain user may not mount or make networks in a user namespace here: {log}")
-        })
+    tried(&words).map(|()| Rights::InNamespaces).map_err(|log| {
+        format!("a plain user may not mount or make networks in a user namespace here: {log}")
+    })
 }
 
 /// Runs a trial; the last line of what it said when it fails.

@@ -3,8 +3,8 @@
 //!
 //! It runs in a thread of its own, so that a test which blocks does not block the line.
 
-mod frames;
 mod connection;
+mod frames;
 mod tx_parser;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

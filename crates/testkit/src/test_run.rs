@@ -15,7 +15,7 @@ use trunkline_db::{Role, migrate};
 use trunkline_types::Secret;
 
 use crate::server::{self, MIGRATOR, SUPERUSER, Server};
-use crate::{clock, binaries, process};
+use crate::{binaries, clock, process};
 
 /// Longest wait for the process that builds.
 const BUILD_LIMIT: Duration = Duration::from_secs(120);
@@ -106,7 +106,8 @@ impl Run {
 /// a disk makes them ten times slower, unless TMPDIR is set.
 fn place() -> PathBuf {
     let temporary = std::env::temp_dir();
-    if temporary == Path::new("/tmp") && binaries::megabytes_of(Path::new(MEMORY)) >= MEMORY_MIN_MB {
+    if temporary == Path::new("/tmp") && binaries::megabytes_of(Path::new(MEMORY)) >= MEMORY_MIN_MB
+    {
         return PathBuf::from(MEMORY);
     }
     temporary

@@ -41,7 +41,12 @@ impl AdminCli {
     }
 
     /// Runs `trunkline` with a variable more in its environment and something to read.
-    pub(crate) fn run_with(&self, variable: (&str, &str), input: &str, words: &[&str]) -> CommandOutput {
+    pub(crate) fn run_with(
+        &self,
+        variable: (&str, &str),
+        input: &str,
+        words: &[&str],
+    ) -> CommandOutput {
         let mut child = self
             .command(Role::Console, words)
             .env(variable.0, variable.1)

@@ -331,5 +331,8 @@ fn a_database_that_is_away_is_said_to_be_away_without_its_password() {
     );
     assert_eq!(away.status.code(), Some(1));
     let reply = format!("{}{}", stdout(&away), stderr(&away));
-    assert!(!reply.contains("hunter2canary") && reply.len() > 20, "{reply}");
+    assert!(
+        !reply.contains("hunter2canary") && reply.len() > 20,
+        "{reply}"
+    );
 }

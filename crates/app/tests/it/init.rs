@@ -347,7 +347,10 @@ async fn a_second_init_changes_nothing_and_files_are_readable_by_the_service() {
     assert!(second.status.success(), "{second:?}");
     let reported = read(&second);
     assert_eq!(reported["changed"], false);
-    assert!(steps(&reported).iter().all(|(_, is_new)| !is_new), "{reported}");
+    assert!(
+        steps(&reported).iter().all(|(_, is_new)| !is_new),
+        "{reported}"
+    );
     assert_eq!(reported["base_url"], "https://api.example.com");
     assert_eq!(reported["key"], Value::Null);
     assert_eq!(files(&etc), before);

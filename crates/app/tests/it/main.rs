@@ -1,7 +1,7 @@
 //! The executable, run as an operator runs it.
 
 #[cfg(test)]
-mod sign_up;
+mod admin_cli;
 #[cfg(test)]
 mod catalogs;
 #[cfg(test)]
@@ -14,8 +14,6 @@ mod codes;
 mod command_line;
 #[cfg(test)]
 mod console_link;
-#[cfg(test)]
-mod admin_cli;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
@@ -36,6 +34,8 @@ mod platforms;
 mod prices;
 #[cfg(test)]
 mod sdk;
+#[cfg(test)]
+mod sign_up;
 #[cfg(test)]
 mod social;
 #[cfg(test)]

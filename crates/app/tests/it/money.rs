@@ -186,7 +186,10 @@ async fn a_key_below_another_is_narrower_and_goes_with_it() {
         "{reply}"
     );
     let reply = create(&id, &["--expires", "2020-01-01T00:00:00Z"]);
-    assert!(reply.contains("expires_at must be in the future"), "{reply}");
+    assert!(
+        reply.contains("expires_at must be in the future"),
+        "{reply}"
+    );
     assert_eq!(
         cli.run(&["key", "create", &id, "--name", "x", "--expires", "soon"])
             .code,

@@ -158,7 +158,10 @@ async fn an_operator_invites_to_any_account_by_a_link() {
     assert_eq!(status, 200, "{session}");
     assert_eq!(session["account"]["id"], account);
     let repeated = cli.refused(&words);
-    assert!(repeated.contains("is already a member of account"), "{repeated}");
+    assert!(
+        repeated.contains("is already a member of account"),
+        "{repeated}"
+    );
     let unknown = cli.refused(&["account", "invite", "999999", "x@example.com"]);
     assert!(
         unknown.contains("there is no open account 999999"),

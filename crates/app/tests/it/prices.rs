@@ -133,9 +133,7 @@ async fn a_diff_fails_where_a_model_would_sell_below_its_cost() {
          VALUES ('c', 'openai', 0, 1, '{{\"model\":\"theirs\"}}', '{{}}', '{{}}', '{cost}', 1);
          INSERT INTO app.revision (topic, value) VALUES ('channels', 1)"
     ));
-    let diff = cli
-        .run(&["catalog", "diff", "cheap.toml", "--json"])
-        .json();
+    let diff = cli.run(&["catalog", "diff", "cheap.toml", "--json"]).json();
     let below = diff["below_cost"].as_array().unwrap();
     assert_eq!(below.len(), 2, "{below:?}");
     assert_eq!(below[0]["channel"], "c");

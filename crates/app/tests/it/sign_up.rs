@@ -13,7 +13,7 @@ use trunkline_ledger::accounts::{self as ledger_desk, AccountKind, TopUp, TopUpA
 use trunkline_ledger::audit;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::trial_grants::{self, Granted, NewGrant, Recipient};
-use trunkline_testkit::{SmtpBehaviour, Smtp, random_bytes};
+use trunkline_testkit::{Smtp, SmtpBehaviour, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Money, RequestId, Shard};
 
 use crate::admin_cli::AdminCli;
@@ -304,8 +304,7 @@ async fn credit_that_is_over_goes_back_once_while_workers_die() {
     // One has spent a quarter, one has been given more since.
     let spender = accounts[0].number();
     let (key, _) = cli.key(spender, &[]);
-    cli.call(spender, key, "0.25".parse().unwrap(), false)
-        .await;
+    cli.call(spender, key, "0.25".parse().unwrap(), false).await;
     let lucky = accounts[1].number().to_string();
     cli.json(&["topup", &lucky, "3", "--trial"]);
     cli.db.shift_clock(31 * 86_400).await;

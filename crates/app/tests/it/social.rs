@@ -46,7 +46,10 @@ async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
     let paused = cli.json(&[&words[..], &["--reason", "a dispute"]].concat());
     assert_eq!(paused["done_now"], true);
     let repeated = cli.run(&[&words[..], &["--reason", "another"]].concat());
-    assert!(repeated.out.contains("its first reason is kept"), "{repeated:?}");
+    assert!(
+        repeated.out.contains("its first reason is kept"),
+        "{repeated:?}"
+    );
     let listed = cli.json(&["social", "list", "--platform", "douyin"]);
     assert_eq!(cells(&listed).len(), 6);
     let search = one(&listed, "social-douyin-search");
@@ -91,7 +94,10 @@ async fn a_cell_is_sold_once_it_has_a_price_and_until_it_is_paused() {
 async fn unknown_names_are_refused_with_the_valid_ones_and_the_role_is_needed() {
     let cli = AdminCli::new().await;
     let reply = cli.refused(&["social", "pause", "myspace", "search", "--reason", "x"]);
-    assert!(reply.contains("there is no platform \"myspace\""), "{reply}");
+    assert!(
+        reply.contains("there is no platform \"myspace\""),
+        "{reply}"
+    );
     assert!(reply.contains("douyin, xiaohongshu"), "{reply}");
     let reply = cli.refused(&["social", "pause", "zhihu", "user-posts", "--reason", "x"]);
     assert!(
@@ -188,11 +194,7 @@ async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
         text.ends_with("Nothing was written; --yes writes these prices.\n"),
         "{text}"
     );
-    assert_eq!(
-        cli.json(&["catalog", "history"]),
-        before,
-        "nobody said yes"
-    );
+    assert_eq!(cli.json(&["catalog", "history"]), before, "nobody said yes");
 
     let done = cli.json(&["social", "price", "--suggest", "--yes"]);
     assert_eq!(number(&done["written"]), twice.len());

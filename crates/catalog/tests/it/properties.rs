@@ -11,7 +11,7 @@ use trunkline_catalog::{
 };
 use trunkline_types::{Face, MAX_QUANTITY, Units};
 
-use crate::oracle::{Rng, Plan, half_up, limits_around};
+use crate::oracle::{Plan, Rng, half_up, limits_around};
 
 fn class(dice: &mut Rng) -> PriceClass {
     if dice.coin() {

@@ -4,8 +4,8 @@
 //! A case is a file in `tests/fixtures/workflows/valid` or `invalid`, named by the requirement and what
 //! it shows. It says what is set in and removed from `base.json`, and which paths are found wrong.
 
-mod meaning;
 mod lifecycle;
+mod meaning;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

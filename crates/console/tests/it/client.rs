@@ -78,7 +78,12 @@ impl TestConsole {
     /// Another console over the same database.
     pub(crate) async fn again(self, settings: ConsoleSettings) -> Self {
         let data = self.db.connect(Role::Data).await;
-        let console = Console::new(parts(data, self.people.clone(), &self.fake_catalog, settings));
+        let console = Console::new(parts(
+            data,
+            self.people.clone(),
+            &self.fake_catalog,
+            settings,
+        ));
         Self { console, ..self }
     }
 

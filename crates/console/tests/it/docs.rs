@@ -140,14 +140,19 @@ async fn what_is_not_there_is_404_with_help_and_what_is_nearly_there_leads_on() 
         let got = test_console.get(path).await;
         assert_eq!((got.status.as_u16(), got.header("location")), (308, to));
     }
-    let posted = test_console.ask(request(Method::POST, "/docs/quickstart")).await;
+    let posted = test_console
+        .ask(request(Method::POST, "/docs/quickstart"))
+        .await;
     assert_eq!(posted.status, 405);
 }
 
 #[tokio::test]
 async fn an_errors_address_leads_to_its_entry() {
     let test_console = TestConsole::new().await;
-    let error = test_console.get("/api/no-such-thing").await.error(404, "not_found");
+    let error = test_console
+        .get("/api/no-such-thing")
+        .await
+        .error(404, "not_found");
     let address = error["doc_url"].as_str().unwrap();
     let (page, heading) = address.split_once('#').unwrap();
     let got = test_console.get(page.strip_prefix(DASH_URL).unwrap()).await;

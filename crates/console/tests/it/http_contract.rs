@@ -77,7 +77,11 @@ async fn a_caller_with_the_current_etag_gets_304() {
         );
         assert_eq!(repeated.header("etag"), tag);
     }
-    let tag = test_console.get("/api/workflows").await.header("etag").to_owned();
+    let tag = test_console
+        .get("/api/workflows")
+        .await
+        .header("etag")
+        .to_owned();
     test_console.keep(&record("other")).await;
     let mut changed = request(Method::GET, "/api/workflows");
     changed
@@ -92,7 +96,9 @@ async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
     test_console.keep(&record("clip")).await;
     for path in PATHS {
         for method in ["POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"] {
-            let got = test_console.ask(request(method.parse().unwrap(), path)).await;
+            let got = test_console
+                .ask(request(method.parse().unwrap(), path))
+                .await;
             let error = got.error(405, "method_not_allowed");
             assert_eq!(got.header("allow"), "GET,HEAD", "{method} {path}: {error}");
         }
@@ -118,7 +124,10 @@ async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
             assert!(message.contains(known), "{path}: {message}");
         }
     }
-    let doubled = test_console.get("/api/api/workflows").await.error(404, "not_found");
+    let doubled = test_console
+        .get("/api/api/workflows")
+        .await
+        .error(404, "not_found");
     assert!(
         doubled["message"].as_str().unwrap().contains("twice"),
         "{doubled}"
@@ -128,7 +137,9 @@ async fn a_wrong_method_is_told_the_right_ones_and_a_wrong_path_what_exists() {
 #[tokio::test]
 async fn a_browser_that_asks_first_is_told_that_it_may_read() {
     let test_console = TestConsole::new().await;
-    let got = test_console.ask(request(Method::OPTIONS, "/api/workflows")).await;
+    let got = test_console
+        .ask(request(Method::OPTIONS, "/api/workflows"))
+        .await;
     assert_eq!((got.status.as_u16(), got.body.len()), (204, 0));
     assert_eq!(got.header("access-control-allow-methods"), "GET, HEAD");
     assert!(
@@ -143,14 +154,20 @@ async fn long_queries_and_large_bodies_are_refused() {
     let test_console = TestConsole::new().await;
     let long = |bytes: usize| format!("/healthz?{}", "x".repeat(bytes));
     assert_eq!(test_console.get(&long(8_192)).await.status.as_u16(), 200);
-    test_console.get(&long(8_193)).await.error(400, "invalid_request");
+    test_console
+        .get(&long(8_193))
+        .await
+        .error(400, "invalid_request");
     let with = |bytes: usize| {
         Request::get("/healthz")
             .body(Body::from(vec![0; bytes]))
             .unwrap()
     };
     assert_eq!(test_console.ask(with(65_536)).await.status.as_u16(), 200);
-    test_console.ask(with(65_537)).await.error(413, "request_too_large");
+    test_console
+        .ask(with(65_537))
+        .await
+        .error(413, "request_too_large");
 }
 
 #[tokio::test]
@@ -189,7 +206,8 @@ async fn the_listener_answers_bounds_heads_and_stops_when_told() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::task::JoinSet::from_iter([test_console.console.clone().serve(listener, stopped)]);
+    let serving =
+        tokio::task::JoinSet::from_iter([test_console.console.clone().serve(listener, stopped)]);
     let say = async |text: &str| {
         let mut stream = TcpStream::connect(address).await.unwrap();
         // Who is refused early may find that the server reads no further.

@@ -1,7 +1,7 @@
 //! People at the console: a browser that keeps its cookie, and what it is answered.
 
-mod dev_session;
 mod csrf;
+mod dev_session;
 mod invitations;
 mod lockout;
 mod members;
@@ -24,7 +24,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Shard};
 use uuid::Uuid;
 
-use crate::client::{DASH_URL, TestConsole, Response};
+use crate::client::{DASH_URL, Response, TestConsole};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 

@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::client::{TestConsole, Response, request};
+use crate::client::{Response, TestConsole, request};
 use crate::fake_catalog::CATALOG;
 
 fn names(got: &Response) -> Vec<String> {
@@ -95,7 +95,10 @@ async fn with_a_key_it_is_the_view_of_its_account() {
         (&chat["billing_rate"], &chat["billing_rate_source"]),
         (&json!(0.5), &json!("vip"))
     );
-    assert_eq!(names(&with_key(&test_console, "one").await), ["members-only"]);
+    assert_eq!(
+        names(&with_key(&test_console, "one").await),
+        ["members-only"]
+    );
     let unknown = with_key(&test_console, "nobody").await;
     assert_eq!(unknown.status, StatusCode::UNAUTHORIZED);
     assert_eq!(unknown.json()["error"]["code"], "invalid_api_key");
@@ -134,8 +137,12 @@ async fn an_answer_is_not_sent_again_until_something_is_other() {
     let tag = first.headers["etag"].clone();
     let mut repeated = request(Method::GET, "/api/pricing");
     repeated.headers_mut().insert("if-none-match", tag.clone());
-    assert_eq!(test_console.ask(repeated).await.status, StatusCode::NOT_MODIFIED);
-    test_console.fake_catalog
+    assert_eq!(
+        test_console.ask(repeated).await.status,
+        StatusCode::NOT_MODIFIED
+    );
+    test_console
+        .fake_catalog
         .sell(&CATALOG.replace("per_call = 20000000000", "per_call = 30000000000"));
     let mut then = request(Method::GET, "/api/pricing");
     then.headers_mut().insert("if-none-match", tag);

@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::client::{TestConsole, Response, request};
+use crate::client::{Response, TestConsole, request};
 use crate::fake_catalog::CATALOG;
 
 const PATH: &str = "/api/social/catalog";
@@ -158,7 +158,9 @@ async fn an_answer_is_not_sent_again_until_a_price_or_a_pause_is_other() {
 #[tokio::test]
 async fn a_platform_narrows_and_an_unknown_parameter_is_refused() {
     let test_console = TestConsole::new().await;
-    let none = test_console.get("/api/social/catalog?platform=none-such").await;
+    let none = test_console
+        .get("/api/social/catalog?platform=none-such")
+        .await;
     assert_eq!(cells(&none), [Value::Null; 0]);
     let long = "x".repeat(201);
     for wrong in ["colour=red".to_owned(), format!("platform={long}")] {

@@ -7,8 +7,8 @@ use trunkline_gateway::EdgeSettings;
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::Network;
 
-use crate::test_gateway::{TestGateway, TestOptions, ask, ask_streaming};
 use crate::log::Log;
+use crate::test_gateway::{TestGateway, TestOptions, ask, ask_streaming};
 
 /// The fields of the one line of a request.
 async fn line_of(log: &Log, id: &str) -> Value {

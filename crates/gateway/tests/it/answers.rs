@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::test_gateway::{TestGateway, INPUT, OUTPUT, ask, ask_streaming};
+use crate::test_gateway::{INPUT, OUTPUT, TestGateway, ask, ask_streaming};
 
 // covers: G-1-15
 #[tokio::test]

@@ -7,8 +7,8 @@ use trunkline_ledger::usage::UsageRow;
 use trunkline_types::Money;
 
 use crate::client_decode::Sse;
-use crate::test_gateway::GatewayResponse;
 use crate::client_encode::ClientFormat;
+use crate::test_gateway::GatewayResponse;
 
 /// What each face costs in pico-USD: no two the same, so that a token under a wrong face is seen.
 pub(crate) const PRICES: [(&str, u64); 9] = [

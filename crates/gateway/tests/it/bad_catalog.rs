@@ -12,7 +12,11 @@ use trunkline_store::catalog::{self, NewChange};
 use crate::test_gateway::{TestGateway, ask};
 
 /// Writes unchecked rows. Their number.
-async fn spoil(harness: &TestGateway, models: &[(String, Option<Value>)], frame: Option<&Value>) -> i64 {
+async fn spoil(
+    harness: &TestGateway,
+    models: &[(String, Option<Value>)],
+    frame: Option<&Value>,
+) -> i64 {
     let mut tx = harness.console.begin().await.unwrap();
     let number = catalog::next_number(&mut tx).await.unwrap();
     let new = NewChange {

@@ -12,8 +12,8 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Rule};
 
 use crate::collector::Collector;
-use crate::test_gateway::{CANARY, ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask};
 use crate::log::Log;
+use crate::test_gateway::{CANARY, ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask};
 
 const HEADER_CANARY: &str = "canary-header-fedcba9876543210";
 const PROXY_CANARY: &str = "canary-proxy-a1b2c3d4e5f60718";
@@ -253,7 +253,11 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
             let name = format!("parrot-{cases}-{shift}");
             harness.channel_with(&name, &base, &MODELS, options).await;
         }
-        assert_without(&format!("answer to {reply}"), &answers(&harness).await, &ours);
+        assert_without(
+            &format!("answer to {reply}"),
+            &answers(&harness).await,
+            &ours,
+        );
         cases += 1;
     }
     over_http2(&harness).await;

@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
+use crate::client_encode::ClientFormat;
 use crate::stream_fold::gathered;
 use crate::test_gateway::GatewayResponse;
-use crate::client_encode::ClientFormat;
 
 /// An answer, in no format.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +111,9 @@ impl DecodedAnswer {
         };
         let usage = match client_format {
             ClientFormat::Gemini => &whole["usageMetadata"],
-            ClientFormat::Chat | ClientFormat::Messages | ClientFormat::Responses => &whole["usage"],
+            ClientFormat::Chat | ClientFormat::Messages | ClientFormat::Responses => {
+                &whole["usage"]
+            }
         };
         received.cost = usage["cost"].as_f64();
         received.cost_details = usage["cost_details"].clone();
@@ -328,7 +330,9 @@ pub(crate) fn responses(whole: &Value) -> DecodedAnswer {
             "reasoning" => {
                 // A summary where it is the vendor's own, the thought itself where a vendor shows it.
                 let parts = list(&item["summary"]).iter().chain(list(&item["content"]));
-                received.thought.extend(parts.map(|part| text(&part["text"])));
+                received
+                    .thought
+                    .extend(parts.map(|part| text(&part["text"])));
             }
             "function_call" => received.calls.push(Call {
                 id: text(&item["call_id"]),

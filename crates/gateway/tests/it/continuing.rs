@@ -72,7 +72,8 @@ async fn a_response_continues_on_its_channel_from_any_node_under_a_public_id() {
     let body = Bytes::from(after(&id, "And now? [[tokens:3]]").to_string());
     let to = (other.address, harness.key.as_str());
     let path = "/v1/responses";
-    let second = GatewayResponse::read(harness.send_as(to, Method::POST, path, body, &[]).await).await;
+    let second =
+        GatewayResponse::read(harness.send_as(to, Method::POST, path, body, &[]).await).await;
     let second_id = id_of(&second);
     assert_ne!(second_id, id);
     assert_eq!(second.json()["previous_response_id"], id.as_str());
@@ -84,7 +85,11 @@ async fn a_response_continues_on_its_channel_from_any_node_under_a_public_id() {
     assert!(!first.text().contains(theirs), "the real id stays inside");
     // What is charged is what the upstream read, the response before included.
     let reported = |at: usize| truth[at].told_usage.unwrap();
-    assert!(reported(1).0 > reported(0).0, "{:?}", (reported(0), reported(1)));
+    assert!(
+        reported(1).0 > reported(0).0,
+        "{:?}",
+        (reported(0), reported(1))
+    );
     let (_, charged, _, _) = harness.usage(&second.id()).await;
     let due = i64::try_from(reported(1).0 * 2_000 + reported(1).1 * 8_000).unwrap();
     assert_eq!(charged, due);
@@ -117,7 +122,8 @@ async fn a_stored_response_is_read_listed_cancelled_and_deleted_by_its_owner() {
     let stranger = harness.make_account_key().await;
     let to = (harness.address, stranger.as_str());
     let asked = Bytes::new();
-    let theirs = GatewayResponse::read(harness.send_as(to, Method::GET, &path, asked, &[]).await).await;
+    let theirs =
+        GatewayResponse::read(harness.send_as(to, Method::GET, &path, asked, &[]).await).await;
     assert_eq!(
         (theirs.status.as_u16(), theirs.code().as_str()),
         (404, "not_found")
@@ -256,6 +262,15 @@ async fn a_key_that_may_not_use_responses_reads_none() {
     };
     let key = harness.make_key(only_chat).await;
     let path = format!("/v1/responses/{id}");
-    let answer = harness.send_as((harness.address, &key), Method::GET, &path, Bytes::new(), &[]);
-    assert_eq!(GatewayResponse::read(answer.await).await.code(), "endpoint_not_allowed");
+    let answer = harness.send_as(
+        (harness.address, &key),
+        Method::GET,
+        &path,
+        Bytes::new(),
+        &[],
+    );
+    assert_eq!(
+        GatewayResponse::read(answer.await).await.code(),
+        "endpoint_not_allowed"
+    );
 }

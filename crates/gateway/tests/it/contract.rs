@@ -122,7 +122,9 @@ async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
         assert_eq!(got.status, 200, "{}", got.text());
     }
     // The same on a model without these rules.
-    let got = harness.chat(&asked("sim-reason", Some("high"), named)).await;
+    let got = harness
+        .chat(&asked("sim-reason", Some("high"), named))
+        .await;
     assert_eq!(got.status, 200, "{}", got.text());
 }
 

@@ -154,7 +154,10 @@ async fn until_buffered(harness: &TestGateway, bytes: u64) {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("{} bytes are buffered, not {bytes}", buffered(harness).await);
+    panic!(
+        "{} bytes are buffered, not {bytes}",
+        buffered(harness).await
+    );
 }
 
 #[tokio::test]

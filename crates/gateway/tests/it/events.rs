@@ -2,9 +2,9 @@
 
 mod answers;
 mod close;
-mod sse_client;
 mod fixtures;
 mod many;
 mod outages;
 mod producers;
 mod relay;
+mod sse_client;

@@ -14,13 +14,13 @@ use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_simulator::{RequestRecord, Simulator};
 use trunkline_types::{Clock, RequestId};
 
-use crate::client_decode::{DecodedAnswer, Sse};
-use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions};
 pub(crate) use crate::assertions::{
     PRICES, charged, cost_of, error_inside, is_ending, is_terminal, nanos, price, same, unit,
 };
+use crate::client_decode::{DecodedAnswer, Sse};
+use crate::client_encode::{CallParams, ClientFormat};
 use crate::nodes::ManualClock;
-use crate::client_encode::{ClientFormat, CallParams};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions};
 
 /// Longer than any pause of a channel or a credential.
 const REST_SECONDS: i64 = 700;
@@ -184,7 +184,12 @@ impl FormatPair {
 
     /// Where the cost is told: a header before a whole answer; a comment before the terminal frame of a
     /// stream, and inside the usage.
-    fn told_cost(self, got: &GatewayResponse, received: &DecodedAnswer, charged: i64) -> Result<(), String> {
+    fn told_cost(
+        self,
+        got: &GatewayResponse,
+        received: &DecodedAnswer,
+        charged: i64,
+    ) -> Result<(), String> {
         let header = got.header("trunkline-cost-usd");
         if !self.stream {
             let reported = header.ok_or("no cost in the headers")?;
@@ -240,7 +245,12 @@ impl CoolDowns {
 }
 
 /// What would be lost of a request on its way, as its quote tells.
-pub(crate) async fn quote(harness: &TestGateway, pair: FormatPair, model: &str, body: &Value) -> GatewayResponse {
+pub(crate) async fn quote(
+    harness: &TestGateway,
+    pair: FormatPair,
+    model: &str,
+    body: &Value,
+) -> GatewayResponse {
     let mut asked = json!({ "endpoint": pair.caller.word(), "body": body });
     if pair.caller == ClientFormat::Gemini {
         asked["model"] = json!(model);
@@ -261,7 +271,14 @@ pub(crate) async fn shop(options: TestOptions) -> TestGateway {
 pub(crate) async fn harness(options: TestOptions) -> TestGateway {
     let harness = shop(options).await;
     for client_format in ClientFormat::ALL {
-        channel(&harness, client_format.word(), client_format, &harness.simulator, 10).await;
+        channel(
+            &harness,
+            client_format.word(),
+            client_format,
+            &harness.simulator,
+            10,
+        )
+        .await;
     }
     harness
 }
@@ -370,6 +387,8 @@ pub(crate) async fn last_served(simulator: &Simulator) -> Result<RequestRecord, 
 
 pub(crate) async fn row_of(harness: &TestGateway, got: &GatewayResponse) -> UsageRow {
     let id: RequestId = got.id().parse().unwrap();
-    let found = usage::find(&harness.data, harness.account, id).await.unwrap();
+    let found = usage::find(&harness.data, harness.account, id)
+        .await
+        .unwrap();
     found.expect("a call that is over has a row")
 }

@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
+use crate::client_encode::{CallParams, ClientFormat, TOOLS, Why};
 use crate::format_pairs::{FormatPair, harness, in_each, quote, same, unit};
 use crate::test_gateway::TestOptions;
-use crate::client_encode::{TOOLS, ClientFormat, CallParams, Why};
 
 /// What the upstream got.
 fn sent(body: &[u8]) -> String {
@@ -56,7 +56,11 @@ async fn a_call_of_a_tool_comes_back_and_its_result_is_understood() {
         };
         let (got, received) = pair.ask(harness, wanted).await?;
         same("why", received.why.as_str(), pair.caller.why(Why::Tools))?;
-        let names: Vec<&str> = received.calls.iter().map(|call| call.name.as_str()).collect();
+        let names: Vec<&str> = received
+            .calls
+            .iter()
+            .map(|call| call.name.as_str())
+            .collect();
         same("calls", names, vec![TOOLS[0]])?;
         same(
             "arguments",
@@ -87,7 +91,11 @@ async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
             ..CallParams::default()
         };
         let (got, received) = pair.ask(harness, wanted).await?;
-        let names: Vec<&str> = received.calls.iter().map(|call| call.name.as_str()).collect();
+        let names: Vec<&str> = received
+            .calls
+            .iter()
+            .map(|call| call.name.as_str())
+            .collect();
         same("calls", names, TOOLS.to_vec())?;
         same("why", received.why.as_str(), pair.caller.why(Why::Tools))?;
         pair.billed(harness, (&got, &received)).await?;

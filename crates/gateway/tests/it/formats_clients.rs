@@ -13,10 +13,10 @@ use trunkline_store::keys;
 use trunkline_testkit::all_at_once;
 use trunkline_types::KeyId;
 
-use crate::format_pairs::{ALL, FormatPair, harness, in_each, is_terminal, same};
 use crate::client_decode::{Sse, wrong};
-use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::client_encode::CallParams;
+use crate::format_pairs::{ALL, FormatPair, harness, in_each, is_terminal, same};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 
 /// A call as it stands on a connection.
 fn raw(harness: &TestGateway, pair: FormatPair, prompt: &str) -> String {
@@ -143,7 +143,10 @@ async fn a_client_that_closes_its_half_is_still_served_in_every_pair() {
 #[tokio::test]
 async fn pipelined_requests_of_all_formats_are_answered_in_order() {
     let harness = harness(TestOptions::default()).await;
-    let pairs: Vec<FormatPair> = FormatPair::all().into_iter().filter(|it| !it.stream).collect();
+    let pairs: Vec<FormatPair> = FormatPair::all()
+        .into_iter()
+        .filter(|it| !it.stream)
+        .collect();
     let mut all = String::new();
     for (number, pair) in pairs.iter().enumerate() {
         let prompt = format!("[[id:p{number}]] [[tokens:3]]");
@@ -195,7 +198,9 @@ async fn invalid_requests_are_refused_in_every_format_before_any_hold() {
             let path = pair.caller.path(&pair.model(), pair.stream);
             let bytes = Bytes::copy_from_slice(body.as_bytes());
             let sent = [("content-type", kind)];
-            let got = GatewayResponse::read(harness.send_with(Method::POST, &path, bytes, &sent).await).await;
+            let got =
+                GatewayResponse::read(harness.send_with(Method::POST, &path, bytes, &sent).await)
+                    .await;
             let reported = |what: String| format!("{what}: {}", got.text());
             same("status", got.status.as_u16(), status).map_err(reported)?;
             let error = wrong(pair.caller, &got.json());

@@ -6,10 +6,12 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 
-use crate::format_pairs::{ALL, FormatPair, CoolDowns, error_inside, harness, in_each, is_ending, row_of, same};
 use crate::client_decode::{Sse, wrong};
+use crate::client_encode::{CallParams, ClientFormat};
+use crate::format_pairs::{
+    ALL, CoolDowns, FormatPair, error_inside, harness, in_each, is_ending, row_of, same,
+};
 use crate::test_gateway::{CANARY, GatewayResponse, TestGateway, TestOptions};
-use crate::client_encode::{ClientFormat, CallParams};
 
 /// One row of the error table.
 struct Row {
@@ -31,8 +33,7 @@ fn ask(pair: FormatPair) -> Value {
 
 fn callers() -> Vec<FormatPair> {
     let all = FormatPair::all().into_iter();
-    all.filter(|pair| pair.caller == pair.upstream)
-        .collect()
+    all.filter(|pair| pair.caller == pair.upstream).collect()
 }
 
 /// Whether an answer is this error, in the caller's shape.
@@ -44,7 +45,12 @@ fn is(pair: FormatPair, got: &GatewayResponse, row: &Row) -> Result<(), String> 
     same("secret", text.contains(CANARY), false)
 }
 
-fn is_shaped(pair: FormatPair, got: &GatewayResponse, body: &Value, row: &Row) -> Result<(), String> {
+fn is_shaped(
+    pair: FormatPair,
+    got: &GatewayResponse,
+    body: &Value,
+    row: &Row,
+) -> Result<(), String> {
     let error = wrong(pair.caller, body);
     let reported = |what: String| format!("{what}: {body}");
     same("code", error.code.as_str(), row.code).map_err(reported)?;
@@ -209,7 +215,9 @@ async fn a_forbidden_endpoint_or_model_is_refused_in_the_callers_format() {
             let path = pair.caller.path(&pair.model(), pair.stream);
             let bytes = Bytes::from(ask(pair).to_string());
             let to = (harness.address, key.as_str());
-            let got = GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+            let got =
+                GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await)
+                    .await;
             let row = Row {
                 status: 403,
                 code,
@@ -297,7 +305,9 @@ async fn what_an_upstream_says_about_the_request_goes_back_in_the_callers_shape(
         same("status", got.status.as_u16(), 400).map_err(|it| format!("{it}: {}", got.text()))?;
         let error = wrong(pair.caller, &got.json());
         let word = match pair.caller {
-            ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Messages => "invalid_request_error",
+            ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Messages => {
+                "invalid_request_error"
+            }
             ClientFormat::Gemini => "INVALID_ARGUMENT",
         };
         same("word", error.kind.as_str(), word)?;
@@ -334,10 +344,14 @@ async fn an_error_in_mid_stream_is_the_formats_own_event_and_the_end() {
         let frames = Sse::all(&got.text());
         let last = frames.last().unwrap();
         match pair.caller {
-            ClientFormat::Chat | ClientFormat::Gemini => same("event", last.event.as_deref(), None)?,
+            ClientFormat::Chat | ClientFormat::Gemini => {
+                same("event", last.event.as_deref(), None)?
+            }
             ClientFormat::Messages => same("event", last.event.as_deref(), Some("error"))?,
             // Codex looks for this one; the SDKs stop at the `error` before it.
-            ClientFormat::Responses => same("event", last.event.as_deref(), Some("response.failed"))?,
+            ClientFormat::Responses => {
+                same("event", last.event.as_deref(), Some("response.failed"))?
+            }
         }
         let ends = frames.iter().filter(|it| is_ending(pair.caller, it));
         same("endings", ends.count(), 0)?;

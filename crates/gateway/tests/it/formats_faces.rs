@@ -1,8 +1,8 @@
 //! Every kind of token that an upstream tells apart is billed at its own face's price, for every caller.
 
+use crate::client_encode::{CallParams, ClientFormat};
 use crate::format_pairs::{FormatPair, harness, in_each, same, unit};
 use crate::test_gateway::TestOptions;
-use crate::client_encode::{ClientFormat, CallParams};
 
 /// Long enough that parts of it can come from a cache.
 fn long(directives: &str) -> String {
@@ -34,35 +34,43 @@ async fn tokens_read_from_a_cache_have_their_own_price() {
 #[tokio::test]
 async fn cache_writes_have_one_price_for_five_minutes_and_one_for_an_hour() {
     let harness = harness(TestOptions::default()).await;
-    in_each(&harness, of(ClientFormat::Messages), async |harness, pair| {
-        let prompt = long("[[tokens:5]] [[cached:10]] [[written_5m:7]] [[written_1h:3]]");
-        let wanted = CallParams {
-            prompt: &prompt,
-            ..CallParams::default()
-        };
-        let (got, received) = pair.ask(harness, wanted).await?;
-        let (row, _) = pair.billed(harness, (&got, &received)).await?;
-        same("cache_read", unit(&row, "cache_read"), 10)?;
-        same("cache_write", unit(&row, "cache_write"), 7)?;
-        same("cache_write_1h", unit(&row, "cache_write_1h"), 3)
-    })
+    in_each(
+        &harness,
+        of(ClientFormat::Messages),
+        async |harness, pair| {
+            let prompt = long("[[tokens:5]] [[cached:10]] [[written_5m:7]] [[written_1h:3]]");
+            let wanted = CallParams {
+                prompt: &prompt,
+                ..CallParams::default()
+            };
+            let (got, received) = pair.ask(harness, wanted).await?;
+            let (row, _) = pair.billed(harness, (&got, &received)).await?;
+            same("cache_read", unit(&row, "cache_read"), 10)?;
+            same("cache_write", unit(&row, "cache_write"), 7)?;
+            same("cache_write_1h", unit(&row, "cache_write_1h"), 3)
+        },
+    )
     .await;
 }
 
 #[tokio::test]
 async fn cache_writes_of_the_responses_format_are_billed_as_such() {
     let harness = harness(TestOptions::default()).await;
-    in_each(&harness, of(ClientFormat::Responses), async |harness, pair| {
-        let prompt = long("[[tokens:5]] [[cached:10]] [[cache_write:7]]");
-        let wanted = CallParams {
-            prompt: &prompt,
-            ..CallParams::default()
-        };
-        let (got, received) = pair.ask(harness, wanted).await?;
-        let (row, truth) = pair.billed(harness, (&got, &received)).await?;
-        same("cache_write", unit(&row, "cache_write"), 7)?;
-        same("input", unit(&row, "input"), truth.prompt_tokens - 17)
-    })
+    in_each(
+        &harness,
+        of(ClientFormat::Responses),
+        async |harness, pair| {
+            let prompt = long("[[tokens:5]] [[cached:10]] [[cache_write:7]]");
+            let wanted = CallParams {
+                prompt: &prompt,
+                ..CallParams::default()
+            };
+            let (got, received) = pair.ask(harness, wanted).await?;
+            let (row, truth) = pair.billed(harness, (&got, &received)).await?;
+            same("cache_write", unit(&row, "cache_write"), 7)?;
+            same("input", unit(&row, "input"), truth.prompt_tokens - 17)
+        },
+    )
     .await;
 }
 

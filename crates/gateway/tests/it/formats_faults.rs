@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use trunkline_gateway::Settings;
 
-use crate::format_pairs::{
-    FormatPair, CoolDowns, error_inside, harness, in_each, is_ending, is_terminal, row_of, same, unit,
-};
 use crate::client_decode::{DecodedAnswer, Sse, wrong};
+use crate::client_encode::{CallParams, ClientFormat};
+use crate::format_pairs::{
+    CoolDowns, FormatPair, error_inside, harness, in_each, is_ending, is_terminal, row_of, same,
+    unit,
+};
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
-use crate::client_encode::{ClientFormat, CallParams};
 
 fn hasty(rests: &CoolDowns) -> TestOptions {
     let short = Duration::from_millis(900);
@@ -35,7 +36,10 @@ async fn struck(harness: &TestGateway, pair: FormatPair, fault: &str) -> Gateway
 }
 
 fn whole() -> Vec<FormatPair> {
-    FormatPair::all().into_iter().filter(|it| !it.stream).collect()
+    FormatPair::all()
+        .into_iter()
+        .filter(|it| !it.stream)
+        .collect()
 }
 
 /// No answer, or none that was whole: a status of its own, and nothing charged.
@@ -197,7 +201,10 @@ async fn streams_that_are_only_strange_are_charged_once_and_exactly() {
             };
             let (got, received) = pair.ask(harness, wanted).await.map_err(reported)?;
             same("words", received.text.split_whitespace().count(), 12).map_err(reported)?;
-            let (row, _) = pair.billed(harness, (&got, &received)).await.map_err(reported)?;
+            let (row, _) = pair
+                .billed(harness, (&got, &received))
+                .await
+                .map_err(reported)?;
             let left = harness.posted_at_rest().await;
             same("left", left, before - crate::format_pairs::charged(&row)).map_err(reported)?;
         }

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::format_pairs::{FormatPair, harness, in_each, last_served, same};
 use crate::client_decode::wrong;
+use crate::client_encode::{CallParams, ClientFormat};
+use crate::format_pairs::{FormatPair, harness, in_each, last_served, same};
 use crate::test_gateway::{CANARY, GatewayResponse, TestGateway, TestOptions};
-use crate::client_encode::{ClientFormat, CallParams};
 
 fn ask(pair: FormatPair) -> Value {
     pair.body(CallParams {
@@ -18,7 +18,10 @@ fn ask(pair: FormatPair) -> Value {
 }
 
 fn whole() -> Vec<FormatPair> {
-    FormatPair::all().into_iter().filter(|it| !it.stream).collect()
+    FormatPair::all()
+        .into_iter()
+        .filter(|it| !it.stream)
+        .collect()
 }
 
 #[tokio::test]
@@ -97,7 +100,8 @@ async fn a_key_is_taken_in_every_format_wherever_a_client_puts_it() {
         // Of several, `Authorization` counts.
         let bytes = Bytes::from(ask(pair).to_string());
         let both = [("x-api-key", "sk-tl-other")];
-        let got = GatewayResponse::read(harness.send_with(Method::POST, &path, bytes, &both).await).await;
+        let got =
+            GatewayResponse::read(harness.send_with(Method::POST, &path, bytes, &both).await).await;
         same("several", got.status.as_u16(), 200)
     })
     .await;
@@ -165,7 +169,11 @@ async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
     for (model, open) in [
         (
             "gemini-without",
-            vec![ClientFormat::Chat, ClientFormat::Messages, ClientFormat::Responses],
+            vec![
+                ClientFormat::Chat,
+                ClientFormat::Messages,
+                ClientFormat::Responses,
+            ],
         ),
         ("other-with", vec![ClientFormat::Chat]),
         ("gemini-to-chat", ClientFormat::ALL.to_vec()),
@@ -179,7 +187,10 @@ async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
             }
             assert_eq!(got.status, 400, "{model} {client_format}: {}", got.text());
             let error = wrong(client_format, &got.json());
-            assert_eq!(error.code, "endpoint_not_supported", "{model} {client_format}");
+            assert_eq!(
+                error.code, "endpoint_not_supported",
+                "{model} {client_format}"
+            );
         }
     }
     harness.audit().await;

@@ -14,13 +14,13 @@ use trunkline_testkit::all_at_once;
 use trunkline_types::RequestId;
 use trunkline_upstream::UpstreamResponse;
 
-use crate::format_pairs::{
-    FormatPair, charged, cost_of, error_inside, harness, in_each, is_ending, is_terminal, nanos, price,
-    row_of, same, unit,
-};
 use crate::client_decode::{DecodedAnswer, Sse, wrong};
+use crate::client_encode::{CallParams, ClientFormat, Why};
+use crate::format_pairs::{
+    FormatPair, charged, cost_of, error_inside, harness, in_each, is_ending, is_terminal, nanos,
+    price, row_of, same, unit,
+};
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, account};
-use crate::client_encode::{ClientFormat, CallParams, Why};
 
 /// Long enough that all streams have begun before the first one ends.
 const LONG: &str = "Go on [[tokens:40]] [[pace:100]]";
@@ -117,7 +117,8 @@ async fn money_that_runs_out_ends_a_stream_in_the_callers_form_for_its_length() 
         let path = pair.caller.path(&pair.model(), true);
         let to = (harness.address, key.as_str());
         let bytes = Bytes::from(body.to_string());
-        let got = GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+        let got =
+            GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await).await;
         let reported = |what: String| format!("{what}: {}", got.text());
         same("status", got.status.as_u16(), 200).map_err(reported)?;
         same("error", error_inside(&got), None)?;
@@ -148,7 +149,10 @@ async fn money_that_runs_out_ends_a_stream_in_the_callers_form_for_its_length() 
 }
 
 fn whole() -> Vec<FormatPair> {
-    FormatPair::all().into_iter().filter(|it| !it.stream).collect()
+    FormatPair::all()
+        .into_iter()
+        .filter(|it| !it.stream)
+        .collect()
 }
 
 // covers: D-2-59
@@ -188,10 +192,7 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
         so_far(answer, text).await;
         let whole = text.rsplit_once("\n\n").unwrap().0;
         let frames = Sse::all(whole);
-        assert!(
-            frames.len() > 10,
-            "{pair}: the words themselves are there"
-        );
+        assert!(frames.len() > 10, "{pair}: the words themselves are there");
         let ends = frames.iter().filter(|it| is_ending(pair.caller, it));
         assert_eq!(ends.count(), 0, "{pair}: {text}");
         assert!(!frames.iter().any(|it| cost_of(it).is_some()), "{pair}");
@@ -216,7 +217,10 @@ async fn no_end_of_an_answer_leaves_before_its_charge_is_durable() {
         assert_eq!(charged(&row), price(&row), "{pair}");
         paid += charged(&row);
     }
-    assert_eq!(harness.posted_at_rest().await, crate::format_pairs::ALL - paid);
+    assert_eq!(
+        harness.posted_at_rest().await,
+        crate::format_pairs::ALL - paid
+    );
     harness.audit().await;
 }
 
@@ -234,9 +238,12 @@ async fn a_ledger_outage_ends_an_answer_with_the_formats_error_uncharged() {
         assert_eq!(answer.status, 200, "{pair}");
         streams.push((pair, answer));
     }
-    let wholes = whole()
-        .into_iter()
-        .map(async |pair| (pair, GatewayResponse::read(begin(&harness, pair, LATE).await).await));
+    let wholes = whole().into_iter().map(async |pair| {
+        (
+            pair,
+            GatewayResponse::read(begin(&harness, pair, LATE).await).await,
+        )
+    });
     let mut wholes = Box::pin(all_at_once(wholes.collect()));
     tokio::select! {
         _ = &mut wholes => panic!("they come later"),

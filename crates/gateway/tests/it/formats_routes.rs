@@ -8,12 +8,13 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Simulator};
 use trunkline_store::channels::{self, ChannelState};
 
-use crate::format_pairs::{
-    FormatPair, channel_for, charged, harness, in_each, last_served, nanos, price, quote, row_of, same,
-};
 use crate::client_decode::{DecodedAnswer, and_says, wrong};
+use crate::client_encode::{CallParams, ClientFormat};
+use crate::format_pairs::{
+    FormatPair, channel_for, charged, harness, in_each, last_served, nanos, price, quote, row_of,
+    same,
+};
 use crate::test_gateway::{TestGateway, TestOptions};
-use crate::client_encode::{ClientFormat, CallParams};
 use crate::upstreams::always;
 
 const MANY: &str = "gemini-to-many";
@@ -31,7 +32,11 @@ fn asking(pair: FormatPair, model: &str, wanted: CallParams<'_>) -> Value {
 }
 
 /// Takes channels away again, however a try with them went.
-async fn without(harness: &TestGateway, names: &[String], tried: Result<(), String>) -> Result<(), String> {
+async fn without(
+    harness: &TestGateway,
+    names: &[String],
+    tried: Result<(), String>,
+) -> Result<(), String> {
     for name in names {
         drain(harness, name).await;
     }
@@ -75,10 +80,7 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
         pairs.retain(|pair| !(pair.stream && fault == Fault::HangBeforeHeaders));
         in_each(&harness, pairs, async |harness, pair| {
             // First the caller's own format fails over to another, then the other way round.
-            for (first, second) in [
-                (pair.caller, pair.upstream),
-                (pair.upstream, pair.caller),
-            ] {
+            for (first, second) in [(pair.caller, pair.upstream), (pair.upstream, pair.caller)] {
                 let (bad, good) = (simulator().await, simulator().await);
                 bad.plan(always(fault));
                 let names = [
@@ -103,7 +105,11 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
                     let truth = last_served(&good).await?;
                     same("asked first", bad.requests().len(), 1)?;
                     same("asked then", good.requests().len(), 1)?;
-                    same("shown output", received.tokens.output, truth.completion_tokens)?;
+                    same(
+                        "shown output",
+                        received.tokens.output,
+                        truth.completion_tokens,
+                    )?;
                     same("charge", charged(&row), price(&row))?;
                     let left = harness.posted_at_rest().await;
                     same("one charge", left, before - charged(&row))?;
@@ -120,7 +126,10 @@ async fn a_call_fails_over_between_a_channel_of_its_format_and_one_of_another() 
 #[tokio::test]
 async fn a_conversation_stays_with_its_channel_and_others_go_elsewhere() {
     let harness = harness(TestOptions::default()).await;
-    let own: Vec<FormatPair> = FormatPair::all().into_iter().filter(|it| !it.stream).collect();
+    let own: Vec<FormatPair> = FormatPair::all()
+        .into_iter()
+        .filter(|it| !it.stream)
+        .collect();
     in_each(&harness, own, async |harness, pair| {
         let (one, two) = (simulator().await, simulator().await);
         let names = [format!("one {pair}"), format!("two {pair}")];
@@ -272,7 +281,8 @@ async fn untranslatable_fields_warn_and_are_refused_by_name_in_strict_mode() {
                 same("param", error.param.as_deref(), Some(field)).map_err(reported)?;
             }
             ClientFormat::Messages => {
-                same("field", error.message.contains(&format!("`{field}`")), true).map_err(reported)?;
+                same("field", error.message.contains(&format!("`{field}`")), true)
+                    .map_err(reported)?;
             }
         }
         same("asked", harness.simulator.requests().len(), asked)?;

@@ -8,13 +8,13 @@ use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
 use trunkline_types::RequestId;
 
-use crate::format_pairs::{
-    FormatPair, CoolDowns, base, charged, error_inside, harness, in_each, is_ending, provider, row_of, same,
-    shop,
-};
 use crate::client_decode::{Sse, wrong};
+use crate::client_encode::{CallParams, ClientFormat};
+use crate::format_pairs::{
+    CoolDowns, FormatPair, base, charged, error_inside, harness, in_each, is_ending, provider,
+    row_of, same, shop,
+};
 use crate::test_gateway::{ChannelOptions, GatewayResponse, TestOptions, account};
-use crate::client_encode::{ClientFormat, CallParams};
 
 fn asking(pair: FormatPair, prompt: &str) -> serde_json::Value {
     pair.body(CallParams {
@@ -130,7 +130,8 @@ async fn false_usage_is_charged_up_to_the_balance_in_every_pair() {
         let path = pair.caller.path(&pair.model(), pair.stream);
         let to = (harness.address, key.as_str());
         let bytes = Bytes::from(body.to_string());
-        let got = GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await).await;
+        let got =
+            GatewayResponse::read(harness.send_as(to, Method::POST, &path, bytes, &[]).await).await;
         let reported = |wrong: String| format!("{wrong}: {}", got.text());
         same("status", got.status.as_u16(), 200).map_err(reported)?;
         if pair.stream {
@@ -141,7 +142,8 @@ async fn false_usage_is_charged_up_to_the_balance_in_every_pair() {
         let row = row.ok_or_else(|| reported("no row".to_owned()))?;
         same("outcome", row.outcome.as_str(), "complete").map_err(reported)?;
         let paid = charged(&row);
-        same("paid", paid > 0 && paid <= WALLET, true).map_err(|it| reported(format!("{it} {paid}")))
+        same("paid", paid > 0 && paid <= WALLET, true)
+            .map_err(|it| reported(format!("{it} {paid}")))
     })
     .await;
 }

@@ -1,11 +1,11 @@
 //! Images, speech and transcripts over HTTP, against a real PostgreSQL and simulators of the vendors.
 
-mod idempotency;
 mod edits;
 mod faults;
 pub(crate) mod form;
+mod harness;
+mod idempotency;
 mod images;
 mod quotes;
-mod harness;
 mod speech;
 mod transcripts;

@@ -14,8 +14,8 @@ use trunkline_gateway::{IdempotencySettings, Settings};
 use trunkline_ledger::stored_responses::{self, Include};
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 use crate::nodes::Node;
+use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 
 pub(crate) const PATH: &str = "/v1/chat/completions";
 pub(crate) const KEY: &str = "idempotency-key";
@@ -39,7 +39,12 @@ pub(crate) async fn three(harness: &TestGateway) -> (Vec<Node>, [SocketAddr; 3])
     (vec![second, third], all)
 }
 
-pub(crate) async fn post(harness: &TestGateway, to: (SocketAddr, &str), body: &Value, key: &str) -> GatewayResponse {
+pub(crate) async fn post(
+    harness: &TestGateway,
+    to: (SocketAddr, &str),
+    body: &Value,
+    key: &str,
+) -> GatewayResponse {
     let body = Bytes::from(body.to_string());
     GatewayResponse::read(
         harness
@@ -355,8 +360,14 @@ async fn an_answer_that_is_too_large_is_told_with_its_call_and_charge() {
         assert!(message.contains(&first.id()), "{message}");
         let reported = trunkline_types::Money::from_nanos(charged).to_string();
         assert!(message.contains(&reported), "{message}");
-        assert_eq!(repeated.json()["error"]["first_request_id"], json!(first.id()));
-        assert_eq!(repeated.json()["error"]["first_charged_usd"], json!(reported));
+        assert_eq!(
+            repeated.json()["error"]["first_request_id"],
+            json!(first.id())
+        );
+        assert_eq!(
+            repeated.json()["error"]["first_charged_usd"],
+            json!(reported)
+        );
     }
     harness.posted_at_rest().await;
     harness.audit().await;

@@ -5,11 +5,11 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use http::Method;
 
-use crate::format_pairs::{FormatPair, harness, in_each, is_terminal, row_of, same};
-use crate::client_decode::Sse;
-use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::assertions::charged;
-use crate::client_encode::{ClientFormat, CallParams};
+use crate::client_decode::Sse;
+use crate::client_encode::{CallParams, ClientFormat};
+use crate::format_pairs::{FormatPair, harness, in_each, is_terminal, row_of, same};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 
 const KEY: &str = "idempotency-key";
 /// Cut at most behind so many frames.
@@ -21,7 +21,12 @@ fn ends(bytes: &[u8]) -> usize {
 }
 
 /// Reads so many frames of a stream and leaves.
-async fn cut(harness: &TestGateway, pair: FormatPair, body: &Bytes, (key, after): (&str, usize)) -> Vec<u8> {
+async fn cut(
+    harness: &TestGateway,
+    pair: FormatPair,
+    body: &Bytes,
+    (key, after): (&str, usize),
+) -> Vec<u8> {
     let path = pair.caller.path(&pair.model(), true);
     let named = [(KEY, key)];
     let sent = harness.send_with(Method::POST, &path, body.clone(), &named);
@@ -37,7 +42,12 @@ async fn cut(harness: &TestGateway, pair: FormatPair, body: &Bytes, (key, after)
     seen
 }
 
-async fn again(harness: &TestGateway, pair: FormatPair, body: &Bytes, key: &str) -> GatewayResponse {
+async fn again(
+    harness: &TestGateway,
+    pair: FormatPair,
+    body: &Bytes,
+    key: &str,
+) -> GatewayResponse {
     let path = pair.caller.path(&pair.model(), true);
     let named = [(KEY, key)];
     let sent = harness.send_with(Method::POST, &path, body.clone(), &named);
@@ -67,7 +77,10 @@ async fn a_stream_as_a_list_is_given_again_as_that_list() {
     let first = call().await;
     assert!(first.json().as_array().unwrap().len() > 2);
     let repeated = call().await;
-    assert_eq!(repeated.header("idempotent-replayed").as_deref(), Some("true"));
+    assert_eq!(
+        repeated.header("idempotent-replayed").as_deref(),
+        Some("true")
+    );
     assert_eq!(repeated.body, first.body);
     let events = again(&harness, pair, &body, "k").await;
     assert_eq!(events.status, 409, "{}", events.text());

@@ -1,8 +1,8 @@
 //! Keys for people and agents over HTTP, against a real PostgreSQL and the simulator.
 
-mod descendants;
+mod aliases;
 mod calls;
+mod descendants;
 mod endpoint_allow_lists;
 mod lifecycle;
 mod memory;
-mod aliases;

@@ -19,7 +19,9 @@ use trunkline_types::KeyId;
 use trunkline_upstream::UpstreamResponse;
 
 use crate::format_pairs;
-use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask, ask_streaming};
+use crate::test_gateway::{
+    ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask, ask_streaming,
+};
 use crate::videos::{MONEY, cat, column, ended, furnished, made, quick, work};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -190,7 +192,9 @@ async fn every_answer_says_how_its_limits_stand_and_a_refusal_costs_nothing() {
     let page = [("origin", "https://app.example")];
     let body = Bytes::from(ask("hello").to_string());
     let sender = (harness.address, key.as_str());
-    let sent = harness.send_as(sender, Method::POST, CHAT, body, &page).await;
+    let sent = harness
+        .send_as(sender, Method::POST, CHAT, body, &page)
+        .await;
     let got = GatewayResponse::read(sent).await;
     is_limited(&got, "this API key may send 3 requests a minute");
     assert_eq!(got.header("x-ratelimit-remaining-requests").unwrap(), "0");
@@ -218,7 +222,8 @@ async fn every_format_is_refused_in_its_own_shape() {
     });
     let got = GatewayResponse::read(post(&harness, &key, "/v1/messages", &hello).await).await;
     assert_eq!(got.status, 200, "{}", got.text());
-    let reported = |got: &GatewayResponse, what: &str| got.header(&format!("anthropic-ratelimit-{what}"));
+    let reported =
+        |got: &GatewayResponse, what: &str| got.header(&format!("anthropic-ratelimit-{what}"));
     assert_eq!(reported(&got, "requests-remaining").as_deref(), Some("0"));
     assert_eq!(reported(&got, "tokens-limit").as_deref(), Some("50000"));
     let got = GatewayResponse::read(post(&harness, &key, "/v1/messages", &hello).await).await;
@@ -380,7 +385,11 @@ async fn an_account_and_its_models_have_limits_over_all_keys() {
     harness.gateway.refresh().await.unwrap();
     let other = harness.make_key(PolicyFields::default()).await;
     assert_eq!(served(&harness, &harness.key, 2).await, 2);
-    assert_eq!(served(&harness, &other, 4).await, 1, "the third of both keys");
+    assert_eq!(
+        served(&harness, &other, 4).await,
+        1,
+        "the third of both keys"
+    );
     is_limited(
         &chat(&harness, &other).await,
         "this account with model \"sim-fast\"",
@@ -441,7 +450,9 @@ async fn narrow(requests: Option<i64>, at_once: Option<i64>) -> TestGateway {
         ..ChannelOptions::default()
     };
     let models = [("wan2.7-t2v", "wan2.7-t2v")];
-    harness.channel_with("narrow", &base, &models, options).await;
+    harness
+        .channel_with("narrow", &base, &models, options)
+        .await;
     harness
 }
 

@@ -14,8 +14,10 @@ use trunkline_store::channels::{self, ChannelId, ChannelState};
 use trunkline_testkit::Redis;
 use trunkline_types::Secret;
 
-use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask, ask_streaming};
 use crate::nodes::Node;
+use crate::test_gateway::{
+    ChannelOptions, GatewayResponse, TestGateway, TestOptions, ask, ask_streaming,
+};
 
 const CHAT: &str = "/v1/chat/completions";
 const HANGS: &str = "[[fault:hang_mid_stream:1]] hello";
@@ -150,7 +152,8 @@ async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
         .await;
     two.refresh().await;
     for turn in 0..10 {
-        let got = GatewayResponse::read(two.chat(turn % 2, &harness.key, &ask("hello")).await).await;
+        let got =
+            GatewayResponse::read(two.chat(turn % 2, &harness.key, &ask("hello")).await).await;
         assert_eq!(got.status, 200, "another channel serves: {}", got.text());
     }
     let asked = "SELECT count(*)::text FROM ledger.usage AS u, app.channel AS c

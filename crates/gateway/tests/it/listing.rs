@@ -33,7 +33,11 @@ async fn harness() -> TestGateway {
     harness
 }
 
-async fn get_with(harness: &TestGateway, path: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
+async fn get_with(
+    harness: &TestGateway,
+    path: &str,
+    extra: &[(&'static str, &str)],
+) -> GatewayResponse {
     let sent = harness
         .send_with(Method::GET, path, Bytes::new(), extra)
         .await;
@@ -191,7 +195,8 @@ async fn pages_go_through_all_models_once_in_either_direction() {
 #[tokio::test]
 async fn a_key_sees_what_it_may_use_and_no_more() {
     let mut harness = harness().await;
-    let shown = async |harness: &TestGateway| names(&harness.get("/v1/models").await.json()["data"], "id");
+    let shown =
+        async |harness: &TestGateway| names(&harness.get("/v1/models").await.json()["data"], "id");
     harness.key = harness
         .make_key(PolicyFields {
             group: KeyGroup::Named("vip".to_owned()),

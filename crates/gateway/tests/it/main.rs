@@ -3,17 +3,19 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
-mod idempotency;
-#[cfg(test)]
-mod idempotency_faults;
-#[cfg(test)]
-mod idempotency_streams;
-#[cfg(test)]
 mod answers;
+#[cfg(test)]
+mod assertions;
+#[cfg(test)]
+mod bad_catalog;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
 mod canary;
+#[cfg(test)]
+mod client_decode;
+#[cfg(test)]
+mod client_encode;
 #[cfg(test)]
 mod collector;
 #[cfg(test)]
@@ -21,15 +23,19 @@ mod continuing;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
-mod format_pairs;
-#[cfg(test)]
-mod self_info;
+mod disconnects;
 #[cfg(test)]
 mod edge;
 #[cfg(test)]
+mod environment;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
+mod fault_matrix;
+#[cfg(test)]
 mod fidelity;
+#[cfg(test)]
+mod format_pairs;
 #[cfg(test)]
 mod formats;
 #[cfg(test)]
@@ -49,21 +55,19 @@ mod formats_routes;
 #[cfg(test)]
 mod formats_upstreams;
 #[cfg(test)]
-mod stream_fold;
-#[cfg(test)]
-mod response;
+mod generation;
 #[cfg(test)]
 mod growth;
 #[cfg(test)]
-mod client_decode;
-#[cfg(test)]
 mod hostile;
 #[cfg(test)]
-mod test_gateway;
+mod idempotency;
+#[cfg(test)]
+mod idempotency_faults;
+#[cfg(test)]
+mod idempotency_streams;
 #[cfg(test)]
 mod keys;
-#[cfg(test)]
-mod disconnects;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
@@ -73,21 +77,19 @@ mod listing;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
-mod assertions;
-#[cfg(test)]
 mod metrics;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
 mod nodes;
 #[cfg(test)]
-mod environment;
+mod options;
 #[cfg(test)]
 mod pairs;
 #[cfg(test)]
-mod pipeline;
+mod passthrough;
 #[cfg(test)]
-mod recorded_upstream;
+mod pipeline;
 #[cfg(test)]
 mod prices;
 #[cfg(test)]
@@ -97,23 +99,23 @@ mod quotes;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
-mod fault_matrix;
+mod recorded_upstream;
+#[cfg(test)]
+mod response;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
 mod scale;
 #[cfg(test)]
-mod passthrough;
+mod self_info;
 #[cfg(test)]
 mod social;
 #[cfg(test)]
-mod bad_catalog;
+mod stream_fold;
 #[cfg(test)]
-mod generation;
+mod test_gateway;
 #[cfg(test)]
 mod tls;
-#[cfg(test)]
-mod client_encode;
 #[cfg(test)]
 mod traces;
 #[cfg(test)]
@@ -123,15 +125,13 @@ mod usage_report;
 #[cfg(test)]
 mod videos;
 #[cfg(test)]
-mod videos_idempotency;
-#[cfg(test)]
 mod videos_cancel;
 #[cfg(test)]
 mod videos_files;
 #[cfg(test)]
 mod videos_form;
 #[cfg(test)]
-mod videos_refused_late;
+mod videos_idempotency;
 #[cfg(test)]
 mod videos_media;
 #[cfg(test)]
@@ -139,11 +139,13 @@ mod videos_money;
 #[cfg(test)]
 mod videos_quotes;
 #[cfg(test)]
+mod videos_races;
+#[cfg(test)]
+mod videos_refused_late;
+#[cfg(test)]
 mod videos_shapes;
 #[cfg(test)]
 mod videos_transitions;
-#[cfg(test)]
-mod videos_races;
 #[cfg(test)]
 mod webhooks;
 #[cfg(test)]
@@ -154,5 +156,3 @@ mod webhooks_receiver;
 mod webhooks_tasks;
 #[cfg(test)]
 mod webhooks_time;
-#[cfg(test)]
-mod options;

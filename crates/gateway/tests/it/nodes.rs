@@ -18,9 +18,9 @@ use trunkline_social::Cells;
 use trunkline_types::{Clock, NodeId, Timestamp};
 use trunkline_upstream::Providers;
 
-use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::environment::{fetcher, media};
 use crate::options::WIDE;
+use crate::test_gateway::{GatewayResponse, TestGateway};
 
 /// A clock that stands where it is put.
 #[derive(Debug, Clone)]
@@ -171,7 +171,11 @@ impl TestGateway {
         self.quote_with(body, &[]).await
     }
 
-    pub(crate) async fn quote_with(&self, body: &Value, extra: &[(&'static str, &str)]) -> GatewayResponse {
+    pub(crate) async fn quote_with(
+        &self,
+        body: &Value,
+        extra: &[(&'static str, &str)],
+    ) -> GatewayResponse {
         let ask = json!({ "endpoint": "/v1/chat/completions", "body": body });
         let bytes = Bytes::from(ask.to_string());
         GatewayResponse::read(

@@ -17,9 +17,9 @@ use trunkline_store::{KeyGroup, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, RequestId};
 
-use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, account};
 use crate::nodes::{ManualClock, nanos};
 use crate::random::{Dice, GROUPS, Model, RandomRequest};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, account};
 
 const PAIRS: &str = "TRUNKLINE_QUOTES";
 const SEED: &str = "TRUNKLINE_QUOTES_SEED";
@@ -173,7 +173,13 @@ fn cut(text: &str) -> String {
 }
 
 /// One quote and its call.
-async fn pair(harness: Arc<TestGateway>, model: Model, payer: Payer, case: RandomRequest, locks: bool) -> Counts {
+async fn pair(
+    harness: Arc<TestGateway>,
+    model: Model,
+    payer: Payer,
+    case: RandomRequest,
+    locks: bool,
+) -> Counts {
     let to = (harness.address, payer.key.as_str());
     let ask = format!("{{\"endpoint\":\"chat\",\"body\":{}}}", case.body);
     let quote = post(&harness, to, "/v1/quotes", &ask, &[]).await;

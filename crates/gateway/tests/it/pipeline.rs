@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_gateway::Step;
 
+use crate::generation::form::{Form, wav};
+use crate::log::Log;
 use crate::response::GatewayResponse;
 use crate::test_gateway::{TestGateway, ask, ask_streaming};
-use crate::log::Log;
-use crate::generation::form::{Form, wav};
-use crate::videos::{make, quick, generation};
+use crate::videos::{generation, make, quick};
 
 /// Both parts of the pipeline.
 fn whole() -> Vec<&'static str> {

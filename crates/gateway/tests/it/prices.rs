@@ -12,8 +12,8 @@ use trunkline_store::{KeyGroup, Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{Clock as _, Money, RequestId};
 
-use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::nodes::ManualClock;
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 
 const TIERS: &str = r#"
 [models.sim-long]
@@ -152,7 +152,11 @@ async fn a_field_named_by_a_tier_sets_the_price_and_its_default_is_sent() {
     assert_eq!(got.json()["error"]["param"], "service_tier");
     body["service_tier"] = "priority".into();
     body["model"] = "sim-long".into();
-    assert_eq!(harness.chat(&body).await.status, 400, "nor on another model");
+    assert_eq!(
+        harness.chat(&body).await.status,
+        400,
+        "nor on another model"
+    );
     harness.audit().await;
 }
 
@@ -314,7 +318,9 @@ standard = { input = 1000000, output = 2000000 }
         let got = harness.chat(body).await;
         assert_eq!(charged(&harness, &got).await.0, price);
         let id: RequestId = got.id().parse().unwrap();
-        let row = usage::find(&harness.data, harness.account, id).await.unwrap();
+        let row = usage::find(&harness.data, harness.account, id)
+            .await
+            .unwrap();
         assert_eq!(row.unwrap().group, used);
         let reported = harness.get(&format!("/v1/usage/{}", got.id())).await.json();
         assert_eq!(reported["group"], used);

@@ -13,8 +13,10 @@ use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_store::channels::{self, ChannelState};
 use trunkline_upstream::{Addressing, Auth, Format, Provider, Providers, Quirk};
 
+use crate::recorded_upstream::{
+    Case, RecordedRequest, RecordedUpstream, RequiredCase, cases, folder,
+};
 use crate::test_gateway::{CANARY, ChannelOptions, GatewayResponse, TestGateway, TestOptions};
-use crate::recorded_upstream::{RecordedRequest, Case, RequiredCase, RecordedUpstream, cases, folder};
 
 /// Long for a call on this machine.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -114,7 +116,9 @@ async fn run(harness: &TestGateway, provider: &Provider, case: &Case) -> Result<
     };
     let base = format!("http://{}/base", player.address());
     let models = [(MODEL, "theirs")];
-    harness.channel_with(&channel, &base, &models, options).await;
+    harness
+        .channel_with(&channel, &base, &models, options)
+        .await;
     let before = harness.posted_at_rest().await;
     let body = json!({
         "model": MODEL,

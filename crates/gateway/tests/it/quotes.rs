@@ -10,8 +10,10 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::Services;
 use trunkline_types::Clock as _;
 
-use crate::test_gateway::{GatewayResponse, TestGateway, INPUT, OUTPUT, TestOptions, ask, ask_streaming};
 use crate::nodes::{ManualClock, nanos};
+use crate::test_gateway::{
+    GatewayResponse, INPUT, OUTPUT, TestGateway, TestOptions, ask, ask_streaming,
+};
 
 /// The harness's model at twice its price.
 const DEARER: &str = r#"
@@ -162,7 +164,10 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
     assert_eq!(kept.status, 200, "{}", kept.text());
     let (_, charged, _, _) = harness.usage(&kept.id()).await;
     assert_eq!(charged, price(&kept, INPUT, OUTPUT));
-    let usage = harness.get(&format!("/v1/usage/{}", kept.id())).await.json();
+    let usage = harness
+        .get(&format!("/v1/usage/{}", kept.id()))
+        .await
+        .json();
     assert_eq!(usage["pricing_version"], old);
     // The order of keys and the spaces of a body are the client's own matter.
     let id = quote["id"].as_str().unwrap();
@@ -184,7 +189,11 @@ async fn a_quote_is_kept_for_ten_minutes_on_every_node_whatever_prices_become() 
     hands.put(began + 601);
     let got = call_with(&harness, &quote, &body).await;
     assert_eq!(refused(&got), (409, "quote_expired".to_owned()));
-    assert_eq!(harness.simulator.requests().len(), served, "nothing was sent");
+    assert_eq!(
+        harness.simulator.requests().len(),
+        served,
+        "nothing was sent"
+    );
     harness.audit().await;
 }
 
@@ -211,7 +220,9 @@ async fn a_quote_holds_for_its_exact_body_and_account_only() {
         "tlq_".to_owned(),
         "nonsense".to_owned(),
     ] {
-        let got = harness.chat_with(&body, &[("trunkline-quote", &wrong)]).await;
+        let got = harness
+            .chat_with(&body, &[("trunkline-quote", &wrong)])
+            .await;
         assert_eq!(refused(&got), (409, "quote_mismatch".to_owned()), "{wrong}");
     }
     let own = std::mem::take(&mut harness.key);

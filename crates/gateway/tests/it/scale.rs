@@ -13,8 +13,8 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, publish};
 use trunkline_types::Clock as _;
 
-use crate::test_gateway::TestGateway;
 use crate::random::{Dice, GROUPS};
+use crate::test_gateway::TestGateway;
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
 const MANY: usize = 10_000;

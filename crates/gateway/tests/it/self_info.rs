@@ -39,7 +39,10 @@ async fn models_balance_key_and_usage_are_told() {
     assert_eq!(key["group"], "default");
     assert!(!key.to_string().contains(&harness.key));
     let call = harness.chat(&ask("Hello [[tokens:6]]")).await;
-    let usage = harness.get(&format!("/v1/usage/{}", call.id())).await.json();
+    let usage = harness
+        .get(&format!("/v1/usage/{}", call.id()))
+        .await
+        .json();
     assert_eq!(usage["outcome"], "complete");
     assert_eq!(
         usage["cost_usd"].as_str(),

@@ -2,16 +2,16 @@
 
 mod capacity;
 mod cells;
+mod disconnects;
 mod endpoints;
 mod faults;
 mod folders;
 mod forms;
-mod disconnects;
+mod harness;
 mod limits;
 mod paged_cells;
 mod pages;
 mod pauses;
 mod quotes;
-mod harness;
 mod stopping;
 mod values;

@@ -35,8 +35,8 @@ use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, Providers, Upstr
 
 use crate::environment::{Engines, fetcher, media, trace_to};
 
-pub(crate) use crate::response::GatewayResponse;
 pub(crate) use crate::options::{ChannelOptions, OtherEngines, TestOptions};
+pub(crate) use crate::response::GatewayResponse;
 
 /// 2 USD a million input tokens, 8 USD a million output tokens: 2,000 and 8,000 nano-USD each.
 pub(crate) const INPUT: i64 = 2_000;
@@ -369,7 +369,11 @@ impl TestGateway {
         self.chat_with(body, &[]).await
     }
 
-    pub(crate) async fn chat_with(&self, body: &Value, extra: &[(&'static str, &str)]) -> GatewayResponse {
+    pub(crate) async fn chat_with(
+        &self,
+        body: &Value,
+        extra: &[(&'static str, &str)],
+    ) -> GatewayResponse {
         let bytes = Bytes::from(body.to_string());
         let path = "/v1/chat/completions";
         GatewayResponse::read(self.send_with(Method::POST, path, bytes, extra).await).await

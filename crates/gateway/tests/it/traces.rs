@@ -77,7 +77,9 @@ async fn a_whole_call_is_one_server_span_with_one_client_span_below_it() {
 #[tokio::test]
 async fn a_streamed_call_tells_when_it_began_and_covers_all_of_its_answer() {
     let (harness, collector) = traced(1_000).await;
-    harness.simulator.plan(always(Fault::SlowDrip { millis: 30 }));
+    harness
+        .simulator
+        .plan(always(Fault::SlowDrip { millis: 30 }));
     let began = Instant::now();
     let got = harness.chat(&ask_streaming("Tell me [[tokens:12]]")).await;
     let took = began.elapsed();
@@ -214,7 +216,9 @@ async fn the_caller_s_trace_goes_on_and_never_reaches_an_upstream() {
     let seen = format!("{:?}", harness.simulator.requests());
     assert!(!seen.contains("0af7651916cd43dd8448eb211c80319c"));
     let wrong = "00-00000000000000000000000000000000-b7ad6b7169203331-01";
-    let got = harness.chat_with(&ask("Hi"), &[("traceparent", wrong)]).await;
+    let got = harness
+        .chat_with(&ask("Hi"), &[("traceparent", wrong)])
+        .await;
     let spans = collector.of_call(&got.id()).await;
     assert!(spans[0].parent_span_id.is_empty());
     let trace: String = spans[0]

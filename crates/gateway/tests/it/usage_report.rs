@@ -11,15 +11,20 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{KeyId, NodeId, RequestId};
 
-use crate::test_gateway::{GatewayResponse, TestGateway, account, ask, ask_streaming};
 use crate::nodes::nanos;
+use crate::test_gateway::{GatewayResponse, TestGateway, account, ask, ask_streaming};
 
 impl TestGateway {
     async fn usage_as(&self, key: &str, query: &str) -> GatewayResponse {
         self.usage_with(key, query, &[]).await
     }
 
-    async fn usage_with(&self, key: &str, query: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
+    async fn usage_with(
+        &self,
+        key: &str,
+        query: &str,
+        extra: &[(&'static str, &str)],
+    ) -> GatewayResponse {
         let path = format!("/v1/usage{query}");
         let sent = self.send_as((self.address, key), Method::GET, &path, Bytes::new(), extra);
         GatewayResponse::read(sent.await).await
@@ -186,7 +191,9 @@ async fn a_key_sees_its_own_and_its_descendants_usage_only() {
     harness.posted_at_rest().await;
     let seen = async |key: &str, query: &str| {
         let report = harness.usage_as(key, query).await.json();
-        let single = harness.usage_as(key, &format!("{query}&detail=calls")).await;
+        let single = harness
+            .usage_as(key, &format!("{query}&detail=calls"))
+            .await;
         let calls = single.text().lines().count();
         let (sums, charged, _) = totals(&report);
         assert_eq!(i64::try_from(calls).unwrap(), sums, "{query}");

@@ -89,7 +89,9 @@ pub(crate) async fn furnished(harness: TestGateway) -> TestGateway {
             priority: 1,
             ..ChannelOptions::default()
         };
-        harness.channel_with(provider, &base, &models, options).await;
+        harness
+            .channel_with(provider, &base, &models, options)
+            .await;
     }
     harness
 }
@@ -130,7 +132,11 @@ pub(crate) async fn make(harness: &TestGateway, body: &Value) -> GatewayResponse
     make_with(harness, body, &[]).await
 }
 
-pub(crate) async fn make_with(harness: &TestGateway, body: &Value, extra: &[(&'static str, &str)]) -> GatewayResponse {
+pub(crate) async fn make_with(
+    harness: &TestGateway,
+    body: &Value,
+    extra: &[(&'static str, &str)],
+) -> GatewayResponse {
     let body = Bytes::from(body.to_string());
     GatewayResponse::read(
         harness

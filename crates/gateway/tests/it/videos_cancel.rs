@@ -8,7 +8,7 @@ use trunkline_simulator::Phase;
 
 use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{
-    CAT, cat, column, ended, made, moved, quick, shown, spent, generation, until, work,
+    CAT, cat, column, ended, generation, made, moved, quick, shown, spent, until, work,
 };
 
 async fn cancel(harness: &TestGateway, id: &str) -> GatewayResponse {

@@ -11,7 +11,8 @@ use trunkline_testkit::test_clock;
 
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::videos::{
-    CAT, MONEY, cat, column, ended, made, moved, quick, shown, spent, generation, generation_with, work,
+    CAT, MONEY, cat, column, ended, generation, generation_with, made, moved, quick, shown, spent,
+    work,
 };
 
 const HOST: &str = "http://127.0.0.1:8080";
@@ -36,7 +37,11 @@ async fn done(harness: &TestGateway, id: &str) -> String {
 }
 
 /// Without a key, as any client with the link.
-async fn follow(harness: &TestGateway, path: &str, extra: &[(&'static str, &str)]) -> GatewayResponse {
+async fn follow(
+    harness: &TestGateway,
+    path: &str,
+    extra: &[(&'static str, &str)],
+) -> GatewayResponse {
     let unknown = (harness.address, "");
     let sent = harness.send_as(unknown, Method::GET, path, Bytes::new(), extra);
     GatewayResponse::read(sent.await).await
@@ -211,7 +216,11 @@ async fn every_vendors_file_is_fetched_by_our_link() {
         let before = follow(&harness, &link, &[]).await;
         assert_eq!(before.status, 200, "{body}: {}", before.text());
         mirror(&harness, &id).await;
-        assert_eq!(follow(&harness, &link, &[]).await.body, before.body, "{body}");
+        assert_eq!(
+            follow(&harness, &link, &[]).await.body,
+            before.body,
+            "{body}"
+        );
     }
     harness.audit().await;
 }
@@ -274,7 +283,9 @@ async fn a_late_file_is_fetched_again_and_a_missing_one_fails_no_task() {
     assert_eq!(moved(&harness, &never, "refund").await, 0);
     assert_eq!(spent(&harness).await, 2 * CAT);
     let unfinished = made(&harness, &cat("[[job:stuck]]")).await;
-    let got = harness.get(&format!("/v1/videos/{unfinished}/content")).await;
+    let got = harness
+        .get(&format!("/v1/videos/{unfinished}/content"))
+        .await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (404, "not_found")

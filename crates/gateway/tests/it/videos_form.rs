@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::test_gateway::{GatewayResponse, TestGateway};
-use crate::videos::{ended, quick, spent, generation};
+use crate::videos::{ended, generation, quick, spent};
 
 const BOUNDARY: &str = "----formdata-openai-0123456789";
 /// As much of a picture as a test looks at here.
@@ -26,7 +26,11 @@ fn file(name: &str, bytes: &[u8]) -> Vec<u8> {
     [head.as_bytes(), bytes, b"\r\n"].concat()
 }
 
-async fn send(harness: &TestGateway, parts: &[Vec<u8>], extra: &[(&'static str, &str)]) -> GatewayResponse {
+async fn send(
+    harness: &TestGateway,
+    parts: &[Vec<u8>],
+    extra: &[(&'static str, &str)],
+) -> GatewayResponse {
     let mut body = parts.concat();
     body.extend(format!("--{BOUNDARY}--\r\n").bytes());
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
@@ -130,7 +134,10 @@ async fn a_form_sent_again_is_known_by_the_content_of_its_file() {
     let first = send(&harness, &parts(PNG), &key).await.json();
     let repeated = send(&harness, &parts(PNG), &key).await;
     assert_eq!(repeated.json()["id"], first["id"]);
-    assert_eq!(repeated.header("idempotent-replayed").as_deref(), Some("true"));
+    assert_eq!(
+        repeated.header("idempotent-replayed").as_deref(),
+        Some("true")
+    );
     let other = send(&harness, &parts(b"another picture"), &key).await;
     assert_eq!(
         (other.status.as_u16(), other.code().as_str()),

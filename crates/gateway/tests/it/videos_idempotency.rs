@@ -10,7 +10,7 @@ use trunkline_db::SystemClock;
 use trunkline_store::PolicyFields;
 
 use crate::test_gateway::GatewayResponse;
-use crate::videos::{CAT, cat, ended, make_with, moved, quick, spent, generation, work};
+use crate::videos::{CAT, cat, ended, generation, make_with, moved, quick, spent, work};
 
 const KEY: &str = "idempotency-key";
 const RETRIES: &str = "x-stainless-retry-count";
@@ -29,10 +29,14 @@ async fn the_same_key_and_body_is_the_same_task_and_another_body_is_refused() {
     assert_eq!(first.header("idempotent-replayed"), None);
     let repeated = make_with(&harness, &cat(""), &key).await;
     assert_eq!(id(&repeated), id(&first));
-    assert_eq!(repeated.header("idempotent-replayed").as_deref(), Some("true"));
+    assert_eq!(
+        repeated.header("idempotent-replayed").as_deref(),
+        Some("true")
+    );
     let older = "/v1/video/generations";
     let body = Bytes::from(cat("").to_string());
-    let older = GatewayResponse::read(harness.send_with(Method::POST, older, body, &key).await).await;
+    let older =
+        GatewayResponse::read(harness.send_with(Method::POST, older, body, &key).await).await;
     assert_eq!(id(&older), id(&first), "both paths are one");
     let other = make_with(&harness, &cat("other"), &key).await;
     assert_eq!(
@@ -142,7 +146,10 @@ async fn a_library_that_tries_again_joins_its_first_request_for_two_minutes() {
     assert_eq!(id(&repeated), first);
     assert_eq!(repeated.json()["status"], "queued");
     assert_eq!(repeated.json()["progress"], 0);
-    assert_ne!(id(&make_with(&harness, &cat("another"), &retry).await), first);
+    assert_ne!(
+        id(&make_with(&harness, &cat("another"), &retry).await),
+        first
+    );
     let fresh = id(&make_with(&harness, &cat(""), &[(RETRIES, "0")]).await);
     assert_ne!(fresh, first, "without a retry it is another video");
     assert_eq!(

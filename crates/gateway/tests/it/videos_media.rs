@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use trunkline_gateway::VideoJob;
 
-use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::nodes::nanos;
+use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{
-    CAT, column, ended, made, make, make_with, moved, quick, shown, spent, generation,
+    CAT, column, ended, generation, made, make, make_with, moved, quick, shown, spent,
 };
 
 /// Nobody lets us in there.

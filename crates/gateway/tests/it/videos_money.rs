@@ -12,7 +12,8 @@ use trunkline_types::{KeyId, Money};
 
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::videos::{
-    CAT, MONEY, cat, column, ended, made, make, make_with, moved, quick, spent, generation, generation_with,
+    CAT, MONEY, cat, column, ended, generation, generation_with, made, make, make_with, moved,
+    quick, spent,
 };
 
 async fn purse(paid: i64, trial: i64) -> TestGateway {

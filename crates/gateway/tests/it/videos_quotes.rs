@@ -13,11 +13,11 @@ use trunkline_generation::video::{
 };
 use trunkline_types::Timestamp;
 
-use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::nodes::nanos;
 use crate::pairs::number;
 use crate::random::Dice;
-use crate::videos::{MONEY, make, moved, quick, generation_with};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
+use crate::videos::{MONEY, generation_with, make, moved, quick};
 
 /// How many, and from where.
 const CASES: &str = "TRUNKLINE_VIDEOS";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::test_gateway::TestGateway;
-use crate::videos::{ended, made, make, moved, quick, spent, generation};
+use crate::videos::{ended, generation, made, make, moved, quick, spent};
 use crate::videos_shapes::relay;
 
 const PNG: &str = "https://example.com/a.png";

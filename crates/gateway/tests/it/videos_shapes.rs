@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway};
-use crate::videos::{cat, ended, made, make, quick, shown, generation, until};
+use crate::videos::{cat, ended, generation, made, make, quick, shown, until};
 
 const OLDER: &str = "/v1/video/generations";
 /// A model behind a relay that tells how far it is.
@@ -210,7 +210,10 @@ async fn tasks_are_listed_page_by_page_in_either_order() {
     let up = format!("order=asc&after={}", ids[3]);
     assert_eq!(page(&up).await, (ids[4..].to_vec(), false));
     for wrong in ["limit=0", "limit=101", "limit=x"] {
-        assert_eq!(harness.get(&format!("/v1/videos?{wrong}")).await.status, 400);
+        assert_eq!(
+            harness.get(&format!("/v1/videos?{wrong}")).await.status,
+            400
+        );
     }
     assert_eq!(
         harness.get("/v1/videos?after=x").await.code(),

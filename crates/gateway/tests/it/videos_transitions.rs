@@ -9,7 +9,7 @@ use trunkline_store::PolicyFields;
 
 use crate::test_gateway::{GatewayResponse, TestGateway, account};
 use crate::videos::{
-    CAT, MONEY, cat, column, ended, made, make, moved, quick, shown, spent, generation, until,
+    CAT, MONEY, cat, column, ended, generation, made, make, moved, quick, shown, spent, until,
     written_off,
 };
 
@@ -171,7 +171,10 @@ async fn accounts_take_turns_when_a_slot_is_free_again() {
     let body = bytes::Bytes::from(cat("[[id:single]]").to_string());
     let post = http::Method::POST;
     let theirs = harness.send_as((harness.address, &other), post, "/v1/videos", body, &[]);
-    assert_eq!(GatewayResponse::read(theirs.await).await.json()["status"], "queued");
+    assert_eq!(
+        GatewayResponse::read(theirs.await).await.json()["status"],
+        "queued"
+    );
     let resting = "SELECT 'x' FROM app.video_schedule WHERE job = 'submit' AND due_at > app.now()";
     while !harness.db.ask(resting).await.is_empty() {
         tokio::time::sleep(Duration::from_millis(50)).await;

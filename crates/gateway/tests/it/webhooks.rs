@@ -152,7 +152,12 @@ async fn events_are_delivered_once_signed_and_to_their_subscribers() {
     let everything = hook(&harness, &receiver).await;
     let ask = json!({ "url": receiver.url("/tasks"), "topics": ["task.failed"] });
     let tasks = make(&harness, &ask).await;
-    let event = happens(&harness, Topic::BalanceLow, json!({ "available_usd": "1.5" })).await;
+    let event = happens(
+        &harness,
+        Topic::BalanceLow,
+        json!({ "available_usd": "1.5" }),
+    )
+    .await;
     let list = until(&harness, &everything, all("delivered")).await;
     for _ in 0..10 {
         work(&harness.gateway).await;

@@ -16,7 +16,8 @@ use trunkline_upstream::safe_fetch::{Resolve, Resolving, SafeFetchSettings, Safe
 
 use crate::test_gateway::{TestGateway, TestOptions};
 use crate::webhooks_receiver::{
-    FLOOD, ReceiverBehaviour, Receiver, act, all, counted, deliveries, happens, hook, make, post, until, work,
+    FLOOD, Receiver, ReceiverBehaviour, act, all, counted, deliveries, happens, hook, make, post,
+    until, work,
 };
 
 fn with(webhooks: WebhookSettings) -> TestOptions {
@@ -30,7 +31,10 @@ fn with(webhooks: WebhookSettings) -> TestOptions {
 }
 
 /// Something happens, and the first try of it does not succeed.
-async fn fails(harness: &TestGateway, made: &crate::webhooks_receiver::CreatedWebhook) -> serde_json::Value {
+async fn fails(
+    harness: &TestGateway,
+    made: &crate::webhooks_receiver::CreatedWebhook,
+) -> serde_json::Value {
     happens(harness, Topic::BalanceLow, json!({})).await;
     let list = until(harness, made, |list| list[0]["last_error"].is_string()).await;
     assert_eq!(
@@ -121,7 +125,11 @@ async fn a_hanging_receiver_delays_no_other_and_times_out() {
         "{:?}",
         began.elapsed()
     );
-    assert_eq!(hanging.received().len(), 2, "as many as one webhook may have");
+    assert_eq!(
+        hanging.received().len(),
+        2,
+        "as many as one webhook may have"
+    );
     let reported = until(&harness, &hung, |list| {
         list.iter().any(|one| one["last_error"] == "timeout")
     });
@@ -146,7 +154,11 @@ async fn a_receiver_that_answers_410_is_paused_and_resumed_with_the_backlog() {
     for _ in 0..10 {
         work(&harness.gateway).await;
     }
-    assert_eq!(receiver.received().len(), 1, "nothing is sent to who is gone");
+    assert_eq!(
+        receiver.received().len(),
+        1,
+        "nothing is sent to who is gone"
+    );
     let replay = format!("{}/deliveries/{first}/replay", made.path);
     let refused = post(&harness, &replay, &json!({})).await;
     assert_eq!(
@@ -156,7 +168,10 @@ async fn a_receiver_that_answers_410_is_paused_and_resumed_with_the_backlog() {
     let resumed = act(&harness, &format!("{}/resume", made.path)).await;
     assert_eq!(resumed["state"], "active");
     until(&harness, &made, all("delivered")).await;
-    let mut ids: Vec<String> = receiver.received()[1..].iter().map(|one| one.id()).collect();
+    let mut ids: Vec<String> = receiver.received()[1..]
+        .iter()
+        .map(|one| one.id())
+        .collect();
     ids.sort();
     let mut expected = [first.to_string(), second.to_string()];
     expected.sort();

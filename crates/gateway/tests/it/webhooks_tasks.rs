@@ -11,7 +11,7 @@ use trunkline_types::{Clock as _, Topic, uuid_v7};
 use uuid::Uuid;
 
 use crate::test_gateway::{GatewayResponse, TestGateway};
-use crate::videos::{MONEY, ended, make, make_with, quick, generation};
+use crate::videos::{MONEY, ended, generation, make, make_with, quick};
 use crate::webhooks_receiver::{CreatedWebhook, Receiver, act, all, append, happens, until, work};
 
 /// Who writes the event of a verdict may be there or not: the verdict is told once.
@@ -56,7 +56,11 @@ async fn a_video_tells_its_own_address_of_its_end_and_no_upstream_learns_it() {
     assert_eq!(got.status, 200, "{}", got.text());
     assert!(!got.text().contains("very-own-path"));
     let id = got.json()["id"].as_str().unwrap().to_owned();
-    let other = make(&harness, &json!({ "model": "wan2.7-t2v", "prompt": "a dog" })).await;
+    let other = make(
+        &harness,
+        &json!({ "model": "wan2.7-t2v", "prompt": "a dog" }),
+    )
+    .await;
     let other = other.json()["id"].as_str().unwrap().to_owned();
     ended(&harness, &id).await;
     ended(&harness, &other).await;
@@ -174,7 +178,8 @@ async fn a_non_public_address_is_refused_before_the_hold_for_every_family() {
         let body = json!({ "model": model, "prompt": "a cat", "metadata": metadata });
         let ask = json!({ "endpoint": "/v1/videos", "body": body });
         let bytes = Bytes::from(ask.to_string());
-        let got = GatewayResponse::read(harness.send(Method::POST, "/v1/quotes", bytes).await).await;
+        let got =
+            GatewayResponse::read(harness.send(Method::POST, "/v1/quotes", bytes).await).await;
         assert_eq!(got.status, 200, "{model}: {}", got.text());
         let fields = got.json()["fields"].as_array().unwrap().clone();
         let note = fields

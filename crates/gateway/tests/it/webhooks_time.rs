@@ -10,7 +10,7 @@ use trunkline_types::Topic;
 
 use crate::test_gateway::{TestGateway, TestOptions};
 use crate::webhooks_receiver::{
-    ReceiverBehaviour, Receiver, act, all, counted, deliveries, happens, hook, post, until, work,
+    Receiver, ReceiverBehaviour, act, all, counted, deliveries, happens, hook, post, until, work,
 };
 
 /// Between the tries of one message, in seconds, without the tenth that chance adds.

@@ -58,7 +58,15 @@ async fn a_budget_of_the_key_of_its_parent_and_of_the_account_refuses_alone() {
     let parent = harness.key(account, 1, None).await;
     let child = harness.key(account, 2, Some(1)).await;
     let other = harness.key(account, 3, None).await;
-    set(&harness, account, Some(child), Period::Total, "UTC", Some(30)).await;
+    set(
+        &harness,
+        account,
+        Some(child),
+        Period::Total,
+        "UTC",
+        Some(30),
+    )
+    .await;
     assert_eq!(spend(&ledger, account, Some(child), 31).await, Err(30));
     set(
         &harness,

@@ -8,8 +8,8 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, NodeId, RequestId};
 
-use crate::test_ledger::{TestLedger, done, held, patient, request, reserve, settle};
 use crate::lock_helpers::{begins, in_the_way, transfers, until_wallets};
+use crate::test_ledger::{TestLedger, done, held, patient, request, reserve, settle};
 
 const SHORT: Duration = Duration::from_millis(60);
 

@@ -8,7 +8,9 @@ use trunkline_ledger::{
 
 use trunkline_types::NodeId;
 
-use crate::test_ledger::{TestLedger, detail, done, held, nanos, patient, request, reserve, settle, void};
+use crate::test_ledger::{
+    TestLedger, detail, done, held, nanos, patient, request, reserve, settle, void,
+};
 
 #[tokio::test]
 async fn a_daily_capacity_is_taken_by_the_reservation_and_given_back_by_a_void() {

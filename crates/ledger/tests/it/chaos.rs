@@ -4,18 +4,18 @@
 //! their clients asked and were told (`history`), breaks something, and joins that history with the
 //! tables (`verdict`). `rounds` says how often; the long form is asked for there.
 
-mod process_harness;
-mod tables;
+mod checker;
 mod child_process;
 mod clients;
 mod commits;
+mod config;
 mod disk;
 mod history;
 mod kills;
 mod pauses;
 mod process;
+mod process_harness;
 mod races;
-mod config;
 mod servers;
 mod steps;
-mod checker;
+mod tables;

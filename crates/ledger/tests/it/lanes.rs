@@ -6,8 +6,8 @@ use trunkline_db::{Database, PoolSettings, Role, connect, connect_lazily};
 use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, LedgerTasks, OnCallerGone, Owner};
 use trunkline_types::{AccountId, NodeId, RequestId};
 
-use crate::test_ledger::{TestLedger, done, held, patient, request, reserve, settle};
 use crate::lock_helpers::{LONGEST, begins, in_the_way, transfers, until_blocked, until_wallets};
+use crate::test_ledger::{TestLedger, done, held, patient, request, reserve, settle};
 
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -244,7 +244,10 @@ async fn a_transaction_has_no_more_words_than_it_may() {
     let (ledger, _tasks) = one_lane(harness.data.clone(), alone).await;
     let one = || ledger.reserve(reserve(request(), account, 10));
     let answered = tokio::join!(one(), one(), one());
-    assert_eq!(answered, (Ok(held(10, 0)), Ok(held(10, 0)), Ok(held(10, 0))));
+    assert_eq!(
+        answered,
+        (Ok(held(10, 0)), Ok(held(10, 0)), Ok(held(10, 0)))
+    );
     let counts = ledger.counts();
     assert_eq!((counts.operations, counts.batches), (3, 3));
 }

@@ -64,7 +64,10 @@ async fn a_page_looks_at_62_days_and_the_next_one_goes_on() {
     let first = search(&harness, &Search::of(account, 50)).await;
     assert_eq!(first.calls.len(), 3);
     let looked_to = first.searched_to.unwrap();
-    let now = usage_report::today(&harness.data).await.unwrap().starts_at();
+    let now = usage_report::today(&harness.data)
+        .await
+        .unwrap()
+        .starts_at();
     let days = (now.seconds() - looked_to.seconds()) / 86_400;
     assert!((59..=62).contains(&days), "{days}");
     let (pages, calls) = all(&harness, Search::of(account, 50)).await;
@@ -133,7 +136,11 @@ async fn an_account_that_is_not_there_has_nothing() {
     };
     let page = journal::read(&harness.data, &asked).await.unwrap();
     assert!(page.entries.is_empty() && page.next.is_none());
-    assert!(!usage_report::has_called(&harness.data, unknown).await.unwrap());
+    assert!(
+        !usage_report::has_called(&harness.data, unknown)
+            .await
+            .unwrap()
+    );
     let uses = usage_report::of_keys(&harness.data, unknown, &[KeyId::new(1)]).await;
     assert!(uses.unwrap().is_empty());
 }

@@ -1,23 +1,23 @@
 //! The ledger against a real PostgreSQL, under its real roles.
 
 #[cfg(test)]
+mod accounts;
+#[cfg(test)]
 mod audit_detects;
 #[cfg(test)]
 mod budgets;
+#[cfg(test)]
+mod caller_gone;
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
-mod accounts;
-#[cfg(test)]
 mod growth;
 #[cfg(test)]
-mod test_ledger;
-#[cfg(test)]
-mod stored_responses;
-#[cfg(test)]
 mod lanes;
+#[cfg(test)]
+mod lock_helpers;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
@@ -27,16 +27,16 @@ mod model;
 #[cfg(test)]
 mod money_events;
 #[cfg(test)]
+mod operations;
+#[cfg(test)]
 mod recovery;
 #[cfg(test)]
 mod speed;
 #[cfg(test)]
+mod stored_responses;
+#[cfg(test)]
+mod test_ledger;
+#[cfg(test)]
 mod trial;
 #[cfg(test)]
-mod caller_gone;
-#[cfg(test)]
 mod usage_days;
-#[cfg(test)]
-mod operations;
-#[cfg(test)]
-mod lock_helpers;

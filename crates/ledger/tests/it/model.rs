@@ -7,12 +7,12 @@
 //! ```
 
 mod calls;
-mod rng;
 mod invariants;
 mod lane;
 mod leases;
+mod mutations;
+mod rng;
 mod seeds;
 mod store;
 mod tables;
 mod world;
-mod mutations;

@@ -6,7 +6,9 @@ use trunkline_ledger::accounts::{self, Adjust, AdjustAnswer, Period, TopUpAnswer
 use trunkline_ledger::{Op, RefundKind, ReserveAnswer, Shortage, run_in};
 use trunkline_types::{AccountId, Money};
 
-use crate::test_ledger::{TestLedger, extend, nanos, refund, request, reserve, settle, top_up, void};
+use crate::test_ledger::{
+    TestLedger, extend, nanos, refund, request, reserve, settle, top_up, void,
+};
 
 /// The topics and bodies of an account's events, in order.
 async fn answered(harness: &TestLedger, account: AccountId) -> Vec<(String, Value)> {
@@ -124,7 +126,11 @@ async fn a_balance_below_its_mark_is_told_once_and_again_after_it_was_above() {
     harness.audit().await;
 
     pay(&harness, account, 19, "not enough").await;
-    assert_eq!(topics(&harness, account).await.len(), 1, "99 is still below");
+    assert_eq!(
+        topics(&harness, account).await.len(),
+        1,
+        "99 is still below"
+    );
     pay(&harness, account, 1, "enough").await;
     let call = request();
     first.reserve(reserve(call, account, 100)).await.unwrap();

@@ -7,7 +7,9 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, NodeId};
 
-use crate::test_ledger::{TestLedger, done, extend, held, nanos, refund, request, reserve, settle, void};
+use crate::test_ledger::{
+    TestLedger, done, extend, held, nanos, refund, request, reserve, settle, void,
+};
 
 // covers: D-2-19, D-2-58
 #[tokio::test]

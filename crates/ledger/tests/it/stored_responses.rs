@@ -42,12 +42,16 @@ async fn a_stored_response_appears_with_the_charge_and_goes_without_it() {
         "another call"
     );
     assert!(!keep(&harness, account, ("l", first)).await, "another name");
-    let running = find(&harness, account, "k", Include::Charged).await.unwrap();
+    let running = find(&harness, account, "k", Include::Charged)
+        .await
+        .unwrap();
     assert_eq!((running.finished, running.answer), (false, None));
     let task = find(&harness, account, "k", Include::Any).await.unwrap();
     assert_eq!(task.answer.as_deref(), Some(&b"sealed"[..]));
     ledger.settle(settle(first, account, 10)).await.unwrap();
-    let row = find(&harness, account, "k", Include::Charged).await.unwrap();
+    let row = find(&harness, account, "k", Include::Charged)
+        .await
+        .unwrap();
     let answer = Some(b"sealed".to_vec());
     assert_eq!(
         row,
@@ -58,7 +62,9 @@ async fn a_stored_response_appears_with_the_charge_and_goes_without_it() {
             answer
         }
     );
-    let looked = find(&harness, account, "k", Include::Nothing).await.unwrap();
+    let looked = find(&harness, account, "k", Include::Nothing)
+        .await
+        .unwrap();
     assert_eq!(looked.answer, None);
     let other = harness.account(100, 0).await;
     assert_eq!(find(&harness, other, "k", Include::Any).await, None);

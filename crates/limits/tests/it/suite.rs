@@ -9,7 +9,7 @@ use trunkline_limits::{
     CounterCost, CounterGroup, CounterKey, CounterKind, Grant, LimitExceeded, Limits, Mode,
     RedisSettings, ScopeId, SyncTask,
 };
-use trunkline_testkit::{Redis, FaultProxy};
+use trunkline_testkit::{FaultProxy, Redis};
 use trunkline_types::Secret;
 
 const TAG: CounterGroup = CounterGroup::new("account", 7);

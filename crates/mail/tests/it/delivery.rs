@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use trunkline_mail::{DeliverySummary, open_sealed};
 use trunkline_store::emails;
-use trunkline_testkit::{SmtpBehaviour, Smtp, FaultProxy, all_at_once};
+use trunkline_testkit::{FaultProxy, Smtp, SmtpBehaviour, all_at_once};
 
 use crate::harness::{CANARY, Harness, settings};
 

@@ -49,7 +49,10 @@ async fn ended(simulator: &Simulator, id: &str) -> (Vec<String>, Value) {
     let mut states: Vec<String> = Vec::new();
     for _ in 0..2_000 {
         let reported = polled(simulator, id).await;
-        let state = reported["output"]["task_status"].as_str().unwrap().to_owned();
+        let state = reported["output"]["task_status"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         let is_over = ["SUCCEEDED", "FAILED"].contains(&state.as_str());
         if states.last() != Some(&state) {
             states.push(state);

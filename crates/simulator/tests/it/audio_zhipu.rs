@@ -17,7 +17,11 @@ async fn a_file_is_written_down() {
     let reported = got.json();
     assert_eq!(reported["text"], transcript(&sha256(&file), "en"));
     assert_eq!(reported["model"], "glm-asr-2512");
-    assert!(reported["id"].is_string() && reported["request_id"].is_string() && reported["created"].is_u64());
+    assert!(
+        reported["id"].is_string()
+            && reported["request_id"].is_string()
+            && reported["created"].is_u64()
+    );
     let call = only_call(&simulator);
     assert_eq!((call.vendor, call.millis), ("zhipu", 30_000));
 }

@@ -127,7 +127,12 @@ pub(crate) async fn post(simulator: &Simulator, path: &str, body: &Value) -> Res
 }
 
 /// Posts JSON to a path with this key.
-pub(crate) async fn post_as(simulator: &Simulator, key: &str, path: &str, body: &Value) -> Response {
+pub(crate) async fn post_as(
+    simulator: &Simulator,
+    key: &str,
+    path: &str,
+    body: &Value,
+) -> Response {
     let head = format!("authorization: Bearer {key}\r\ncontent-type: application/json\r\n");
     let body = body.to_string();
     ask(simulator, "POST", path, &head, body.as_bytes()).await

@@ -145,7 +145,10 @@ async fn a_picture_is_changed_by_files_by_addresses_and_within_a_mask() {
     ];
     let reported = edited(&simulator, &one).await.json();
     assert_eq!(reported["data"].as_array().unwrap().len(), 2);
-    assert_eq!(reported["usage"]["input_tokens_details"]["image_tokens"], 170);
+    assert_eq!(
+        reported["usage"]["input_tokens_details"]["image_tokens"],
+        170
+    );
     let call = last(&simulator);
     assert!(call.is_edit && call.has_mask);
     assert_eq!((call.sources, call.made), (1, 2));

@@ -31,6 +31,8 @@ mod completions;
 #[cfg(test)]
 mod control_api;
 #[cfg(test)]
+mod disconnects;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod faults_early;
@@ -57,7 +59,7 @@ mod images_minimax;
 #[cfg(test)]
 mod images_openai;
 #[cfg(test)]
-mod disconnects;
+mod passthrough;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
@@ -72,8 +74,6 @@ mod responses_fixtures;
 mod responses_state;
 #[cfg(test)]
 mod sdk;
-#[cfg(test)]
-mod passthrough;
 #[cfg(test)]
 mod social;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::vendor_clients::{Ending, DecodedAnswer};
+use crate::vendor_clients::{DecodedAnswer, Ending};
 
 /// Chunks of chat completions.
 pub(crate) fn chat(chunks: &[Value]) -> Value {

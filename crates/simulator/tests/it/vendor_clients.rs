@@ -188,7 +188,12 @@ impl Vendor {
         ask(simulator, "POST", &path, self.head(), body.as_bytes()).await
     }
 
-    pub(crate) async fn send(self, simulator: &Simulator, question: &Question, streams: bool) -> Response {
+    pub(crate) async fn send(
+        self,
+        simulator: &Simulator,
+        question: &Question,
+        streams: bool,
+    ) -> Response {
         let body = match self.message_format() {
             MessageFormat::Chat => chat_body(question),
             MessageFormat::Responses => responses_body(question),
@@ -199,7 +204,12 @@ impl Vendor {
     }
 
     /// Asks and understands; anything but a good answer ends the test.
-    pub(crate) async fn ask(self, simulator: &Simulator, question: &Question, streams: bool) -> DecodedAnswer {
+    pub(crate) async fn ask(
+        self,
+        simulator: &Simulator,
+        question: &Question,
+        streams: bool,
+    ) -> DecodedAnswer {
         let got = self.send(simulator, question, streams).await;
         let reply = String::from_utf8_lossy(&got.body).into_owned();
         assert_eq!(got.status, 200, "{self:?} {}: {reply}", question.prompt);

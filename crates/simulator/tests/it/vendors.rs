@@ -6,7 +6,7 @@ use trunkline_simulator::Simulator;
 
 use crate::client::{served, started};
 use crate::translated;
-use crate::vendor_clients::{ALL, Ending, DecodedAnswer, Question, Vendor};
+use crate::vendor_clients::{ALL, DecodedAnswer, Ending, Question, Vendor};
 
 /// How an answer is asked for.
 const FORMS: [bool; 2] = [false, true];
@@ -141,7 +141,11 @@ async fn results_are_answered_with_a_text_and_a_new_prompt_calls_again() {
             assert_eq!(reply.calls.len(), 3, "{note}");
             question.answered = Some(reply);
             let reply = vendor.ask(&simulator, &question, streams).await;
-            assert_eq!((reply.ending, reply.calls.len()), (Ending::Stop, 0), "{note}");
+            assert_eq!(
+                (reply.ending, reply.calls.len()),
+                (Ending::Stop, 0),
+                "{note}"
+            );
             assert_eq!(reply.text, "sim1 sim2 sim3 ", "{note}");
             question.behind = Some(r#"Again. [[call:Read {"path": "d"}]]"#.to_owned());
             let reply = vendor.ask(&simulator, &question, streams).await;

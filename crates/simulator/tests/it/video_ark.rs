@@ -104,7 +104,10 @@ async fn the_vendors_own_example_comes_to_a_file() {
     ] {
         assert_eq!(reported[name], value, "{name}");
     }
-    assert_eq!(reported["usage"]["total_tokens"], 1280 * 720 * 24 * 10 / 1024);
+    assert_eq!(
+        reported["usage"]["total_tokens"],
+        1280 * 720 * 24 * 10 / 1024
+    );
     let link = reported["content"]["video_url"].as_str().unwrap();
     let start = format!("http://simulator/_media/{id}.mp4?Expires=");
     assert!(
@@ -272,7 +275,10 @@ async fn an_edit_inferred_from_the_prompt_fails_later_unlike_a_reference() {
     empty["omni_reference_task_type"] = json!("extend");
     let id = taken(&simulator, &empty).await;
     let reported = ended(&simulator, &id).await;
-    assert_eq!(reported["error"]["code"], "InvalidParameter.TaskTypeMismatch");
+    assert_eq!(
+        reported["error"]["code"],
+        "InvalidParameter.TaskTypeMismatch"
+    );
 }
 
 #[tokio::test]
@@ -282,7 +288,10 @@ async fn prompts_can_wish_for_fates() {
     let failing = directive("[[job:fail:OutputVideoSensitiveContentDetected]]");
     let id = taken(&simulator, &failing).await;
     let reported = ended(&simulator, &id).await;
-    assert_eq!(reported["error"]["code"], "OutputVideoSensitiveContentDetected");
+    assert_eq!(
+        reported["error"]["code"],
+        "OutputVideoSensitiveContentDetected"
+    );
     for (code, status) in [
         ("InputTextSensitiveContentDetected", 400),
         ("AuthenticationError", 401),

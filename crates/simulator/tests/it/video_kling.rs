@@ -317,7 +317,10 @@ async fn a_job_is_found_at_its_path_by_its_account_and_by_the_callers_name() {
     let got = ask(&simulator, "GET", &format!("{TEXT}/{id}"), stranger, b"").await;
     assert_eq!(got.status, 404);
     let repeated = post(&simulator, TEXT, &asked).await;
-    assert_eq!((repeated.status, &repeated.json()["code"]), (400, &json!(1201)));
+    assert_eq!(
+        (repeated.status, &repeated.json()["code"]),
+        (400, &json!(1201))
+    );
     assert!(repeated.text().contains("external_task_id"));
     assert_eq!(simulator.video_jobs().len(), 1);
     let wrong = ask(&simulator, "DELETE", &format!("{TEXT}/{id}"), BEARER, b"").await;
@@ -389,7 +392,10 @@ async fn a_pair_of_keys_signs_for_the_older_design_alone() {
         );
     }
     let unknown = ask(&simulator, "POST", TEXT, "", b"{}").await;
-    assert_eq!((unknown.status, &unknown.json()["code"]), (401, &json!(1001)));
+    assert_eq!(
+        (unknown.status, &unknown.json()["code"]),
+        (401, &json!(1001))
+    );
     assert_eq!(simulator.video_jobs().len(), 3);
     assert_eq!(simulator.video_jobs()[0].key, "AK1");
     // Without keys the simulator knows one pair, so that a signature is always checked.

@@ -78,7 +78,10 @@ async fn a_job_of_the_first_interface_tells_its_file_by_another_question() {
         "{id}"
     );
     let path = format!("/v1/query/video_generation?task_id={id}");
-    let done = until(&simulator, &path, |reported| reported["status"] == "Success").await;
+    let done = until(&simulator, &path, |reported| {
+        reported["status"] == "Success"
+    })
+    .await;
     assert_eq!(
         (&done["video_width"], &done["video_height"]),
         (&json!(1366), &json!(768))
@@ -302,7 +305,10 @@ async fn the_prompt_decides_how_a_job_ends() {
         .await
         .json();
     let path = two(&taken["task_id"]);
-    let reported = until(&simulator, &path, |reported| reported["task"]["status"] == "failed").await;
+    let reported = until(&simulator, &path, |reported| {
+        reported["task"]["status"] == "failed"
+    })
+    .await;
     assert_eq!(reported["task"]["error"]["code"], "1027");
     let odd = "[[job:wait_ms:0]][[job:stuck]][[job:odd]]";
     let taken = post(&simulator, FIRST, &hailuo(json!({"prompt": odd})))
@@ -328,7 +334,11 @@ async fn an_answer_can_be_lost_or_never_come_while_the_job_is_taken() {
             let before = simulator.video_jobs().len();
             let mut stream = send_to(&simulator, path, &body).await;
             let got = receive(&mut stream).await;
-            assert_eq!((got.status, got.is_closed), (0, is_closed), "{directive} {path}");
+            assert_eq!(
+                (got.status, got.is_closed),
+                (0, is_closed),
+                "{directive} {path}"
+            );
             assert_eq!(simulator.video_jobs().len(), before + 1);
         }
     }

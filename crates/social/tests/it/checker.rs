@@ -222,12 +222,13 @@ fn a_refusal_says_what_would_be_right() {
 fn codes(pair: (&str, &str), query: &str) -> Vec<(String, String, bool)> {
     let notes = ask(pair, query).unwrap().notes();
     let reported = notes.into_iter().filter(|note| note.code.is_some());
-    reported.map(|note: FieldNote| {
-        let code = note.code.clone().unwrap().into_owned();
-        let trap = note.is_pitfall();
-        (note.field, code, trap)
-    })
-    .collect()
+    reported
+        .map(|note: FieldNote| {
+            let code = note.code.clone().unwrap().into_owned();
+            let trap = note.is_pitfall();
+            (note.field, code, trap)
+        })
+        .collect()
 }
 
 // covers: D-7-SOC-45, D-7-SOC-53

@@ -181,7 +181,10 @@ async fn a_group_that_the_account_is_not_allowed_is_refused() {
             Some(group)
         );
     }
-    let auto = harness.make(account, None, of(KeyGroup::Auto)).await.unwrap();
+    let auto = harness
+        .make(account, None, of(KeyGroup::Auto))
+        .await
+        .unwrap();
     assert_eq!(auto.key.policy.fields().group, KeyGroup::Auto);
     let refused = harness.make(account, None, of(KeyGroup::Named("vip".to_owned())));
     let refused = refused.await.unwrap_err();
@@ -196,7 +199,10 @@ async fn no_key_is_issued_for_a_missing_or_closed_account_or_a_past_expiry() {
     let harness = TestStore::new().await;
     let unknown = AccountId::new(7);
     let refused = harness.make(unknown, None, PolicyFields::default()).await;
-    assert_eq!(refused.unwrap_err(), CreateKeyError::UnknownAccount(unknown));
+    assert_eq!(
+        refused.unwrap_err(),
+        CreateKeyError::UnknownAccount(unknown)
+    );
     let account = harness.account().await;
     let over = PolicyFields {
         expires_at: Some(Timestamp::from_micros(1)),

@@ -7,8 +7,6 @@ mod channels;
 #[cfg(test)]
 mod following;
 #[cfg(test)]
-mod test_store;
-#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod limits;
@@ -18,5 +16,7 @@ mod people;
 mod roles;
 #[cfg(test)]
 mod social;
+#[cfg(test)]
+mod test_store;
 #[cfg(test)]
 mod workflows;

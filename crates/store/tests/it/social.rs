@@ -93,7 +93,10 @@ async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers()
     );
     assert_eq!(reported[1].at, held[0].paused_at);
     assert_eq!(
-        (reported[0].platform.as_str(), reported[0].capability.as_str()),
+        (
+            reported[0].platform.as_str(),
+            reported[0].capability.as_str()
+        ),
         ("douyin", "search")
     );
     assert_eq!(events(&data, 1).await, reported[..1]);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustls::{ServerConnection, StreamOwned};
 
 use super::mail::Mail;
-use super::{Line, SmtpBehaviour, Shared, lock};
+use super::{Line, Shared, SmtpBehaviour, lock};
 
 /// Longest line, and longest email.
 const MAX_LINE: usize = 100_000;

@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod databases;
 #[cfg(test)]
-mod netns;
-#[cfg(test)]
 mod leftovers;
 #[cfg(test)]
 mod nats;
+#[cfg(test)]
+mod netns;
 #[cfg(test)]
 mod postgres;
 #[cfg(test)]

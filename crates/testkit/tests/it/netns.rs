@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use trunkline_testkit::{NetNamespace, HostBridge, FaultProxy, privileged};
+use trunkline_testkit::{FaultProxy, HostBridge, NetNamespace, privileged};
 
 const SOON: Duration = Duration::from_secs(5);
 

@@ -68,8 +68,7 @@ async fn a_closed_port_and_an_unknown_name_are_sent_nothing() {
 }
 
 #[tokio::test]
-async fn clients_with_the_same_connect_timeout_share_connections()
-{
+async fn clients_with_the_same_connect_timeout_share_connections() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("https://{}/", silent.local_addr().unwrap());
     let patient = Client::new(LONG).unwrap();

@@ -11,9 +11,9 @@ mod frames;
 #[cfg(test)]
 mod google;
 #[cfg(test)]
-mod http2;
-#[cfg(test)]
 mod http1;
+#[cfg(test)]
+mod http2;
 #[cfg(test)]
 mod programs;
 #[cfg(test)]

@@ -4,12 +4,12 @@
 mod answer_probes;
 mod answers;
 mod boundaries;
-mod translate;
 mod corpus;
+mod feature_lookup;
 mod features;
 mod matrix;
 mod probes;
 mod round_trip;
 mod snapshots;
-mod feature_lookup;
+mod translate;
 mod usage;

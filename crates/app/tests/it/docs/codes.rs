@@ -96,10 +96,7 @@ fn every_error_code_of_a_crate_has_its_entry() {
                     reply.insert(word.to_owned(), path.clone());
                 } else {
                     let capital = |email: char| email.is_ascii_uppercase() || email == '_';
-                    let name: String = behind
-                        .chars()
-                        .take_while(|email| capital(*email))
-                        .collect();
+                    let name: String = behind.chars().take_while(|email| capital(*email)).collect();
                     for word in constants.get(&name).into_iter().flatten() {
                         reply.insert(word.clone(), path.clone());
                     }

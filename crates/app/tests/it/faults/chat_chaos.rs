@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use trunkline_testkit::random_bytes;
 
-use crate::faults::process_harness::ProcessHarness;
+use crate::faults::checker::{Counts, check_broken, judge};
 use crate::faults::formats::{Format, Pair};
 use crate::faults::load::Load;
-use crate::faults::checker::{Counts, check_broken, judge};
+use crate::faults::process_harness::ProcessHarness;
 
 const CALLS: &str = "TRUNKLINE_CHAT_CHAOS_CALLS";
 const SHORT_CALLS: u64 = 2_000;

@@ -7,10 +7,10 @@ use trunkline_ledger::usage::{self, UsageRow};
 use trunkline_simulator::RequestRecord;
 use trunkline_types::RequestId;
 
-use crate::faults::process_harness::{ProcessHarness, INPUT, MONEY, OUTPUT};
+use crate::faults::client_view::ClientView;
 use crate::faults::formats::Pair;
 use crate::faults::load::Call;
-use crate::faults::client_view::ClientView;
+use crate::faults::process_harness::{INPUT, MONEY, OUTPUT, ProcessHarness};
 
 /// Nothing may be pending so long after the last fault.
 const HEAL: Duration = Duration::from_secs(60);
@@ -30,17 +30,16 @@ pub(crate) type Results = BTreeMap<(Pair, bool), Counts>;
 /// Waits until nothing is pending, then judges every call.
 pub(crate) async fn judge(harness: &ProcessHarness, calls: &[Call]) -> Results {
     settle_down(harness).await;
-    let truth: BTreeMap<String, Vec<RequestRecord>> =
-        harness
-            .simulator
-            .requests()
-            .into_iter()
-            .fold(BTreeMap::new(), |mut all, served| {
-                if let Some(marker) = served.marker.clone() {
-                    all.entry(marker).or_default().push(served);
-                }
-                all
-            });
+    let truth: BTreeMap<String, Vec<RequestRecord>> = harness
+        .simulator
+        .requests()
+        .into_iter()
+        .fold(BTreeMap::new(), |mut all, served| {
+            if let Some(marker) = served.marker.clone() {
+                all.entry(marker).or_default().push(served);
+            }
+            all
+        });
     let mut results = Results::new();
     let (mut known, mut doubtful) = (0, 0);
     for call in calls {
@@ -122,7 +121,9 @@ fn price_of(row: &UsageRow) -> i64 {
 
 async fn find(harness: &ProcessHarness, call: &Call) -> Option<UsageRow> {
     let id: RequestId = call.id.as_ref()?.parse().unwrap();
-    usage::find(&harness.data, harness.account, id).await.unwrap()
+    usage::find(&harness.data, harness.account, id)
+        .await
+        .unwrap()
 }
 
 async fn settle_down(harness: &ProcessHarness) {
@@ -215,8 +216,18 @@ mod detects {
             &[],
         );
         check(&call(ClientView::Unknown), None, 0, &[]);
-        check(&call(ClientView::Unknown), Some(&row("complete")), price, &[]);
-        check(&call(ClientView::Left), Some(&row("client_gone")), price, &[]);
+        check(
+            &call(ClientView::Unknown),
+            Some(&row("complete")),
+            price,
+            &[],
+        );
+        check(
+            &call(ClientView::Left),
+            Some(&row("client_gone")),
+            price,
+            &[],
+        );
     }
 
     #[test]
@@ -233,7 +244,12 @@ mod detects {
     #[test]
     #[should_panic(expected = "neither an answer nor an error")]
     fn an_end_that_is_none_of_its_format_is_found() {
-        check(&call(ClientView::Nonsense("data: {}".to_owned())), None, 0, &[]);
+        check(
+            &call(ClientView::Nonsense("data: {}".to_owned())),
+            None,
+            0,
+            &[],
+        );
     }
 
     #[test]
@@ -242,7 +258,12 @@ mod detects {
         let mut wrong = row("complete");
         wrong.endpoint = "gemini".to_owned();
         let price = 3 * INPUT + 2 * OUTPUT;
-        check(&call(ClientView::Complete), Some(&wrong), price, &[served()]);
+        check(
+            &call(ClientView::Complete),
+            Some(&wrong),
+            price,
+            &[served()],
+        );
     }
 
     #[test]
@@ -294,6 +315,11 @@ mod detects {
     #[test]
     #[should_panic]
     fn an_unknown_call_beyond_its_bound_is_found() {
-        check(&call(ClientView::Unknown), Some(&row("complete")), 100_001, &[]);
+        check(
+            &call(ClientView::Unknown),
+            Some(&row("complete")),
+            100_001,
+            &[],
+        );
     }
 }

@@ -280,7 +280,10 @@ mod detects {
         for (format, end) in ENDS {
             for stops in ["", "data: {}\n\n", ": alive\n\n", end.trim_end()] {
                 let reported = hear(format, stops);
-                assert!(matches!(reported, ClientView::Nonsense(_)), "{format:?} {reported:?}");
+                assert!(
+                    matches!(reported, ClientView::Nonsense(_)),
+                    "{format:?} {reported:?}"
+                );
             }
         }
     }

@@ -1,14 +1,14 @@
 //! Many nodes: three gateways and two workers, each in a network namespace of its own, one Redis, three NATS
 //! servers and a PostgreSQL. Everything can be killed, and every cable be pulled.
 
-mod load;
 mod chaos;
 mod engines;
 mod event_readers;
-mod node;
-mod standby_failover;
-mod rolling_restart;
 mod fixtures;
+mod load;
+mod node;
+mod rolling_restart;
+mod standby_failover;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use std::time::Duration;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_testkit::{HostBridge, Nats, OwnSettings, Postgres, Redis, FaultProxy};
+use trunkline_testkit::{FaultProxy, HostBridge, Nats, OwnSettings, Postgres, Redis};
 use trunkline_types::Clock as _;
 
-use self::node::ClusterNode;
 use self::fixtures::Customer;
+use self::node::ClusterNode;
 
 /// Gateways and workers.
 const GATEWAYS: usize = 3;
@@ -109,7 +109,11 @@ impl Cluster {
             _folder: folder,
             _host_bridge: host_bridge,
         };
-        for node in the_cluster.gateways.iter_mut().chain(&mut the_cluster.workers) {
+        for node in the_cluster
+            .gateways
+            .iter_mut()
+            .chain(&mut the_cluster.workers)
+        {
             node.start().await;
         }
         the_cluster

@@ -6,8 +6,8 @@
 //! there; where only one call can be caught, every caller is, each with another upstream.
 
 mod database;
-mod index;
 mod disconnects;
+mod index;
 mod process;
 mod standby;
 
@@ -18,9 +18,9 @@ use trunkline_simulator::RequestRecord;
 use trunkline_testkit::all_at_once;
 use trunkline_upstream::{BodyError, Client, SendError, UpstreamResponse};
 
-use crate::faults::process_harness::{ProcessHarness, INPUT, MONEY, OUTPUT};
-use crate::faults::formats::{Pair, CallParams};
 use crate::faults::client_view::{ClientView, reported, words};
+use crate::faults::formats::{CallParams, Pair};
+use crate::faults::process_harness::{INPUT, MONEY, OUTPUT, ProcessHarness};
 
 /// Longest wait for a step to be reached.
 const STEP: Duration = Duration::from_secs(20);
@@ -190,7 +190,10 @@ impl Scene {
     async fn serves_again(&self, marker: &str) -> i64 {
         let before = self.harness.balance().await.0;
         let prompt = format!("[[id:{marker}]] [[tokens:3]]");
-        assert_eq!(self.reported(Pair::CHAT, &prompt, true).await, ClientView::Complete);
+        assert_eq!(
+            self.reported(Pair::CHAT, &prompt, true).await,
+            ClientView::Complete
+        );
         let after = self.harness.balance().await.0;
         assert_eq!(before - after, self.price(marker));
         before - after
@@ -240,7 +243,9 @@ async fn rest(pair: Pair, mut answer: UpstreamResponse, stream: bool) -> ClientV
     let status = answer.status.as_u16();
     match answer.whole(MOST).await {
         Ok(bytes) => reported(pair.caller, status, stream, &bytes),
-        Err(BodyError::Broken(_) | BodyError::Stalled | BodyError::TooLarge(_)) => ClientView::Unknown,
+        Err(BodyError::Broken(_) | BodyError::Stalled | BodyError::TooLarge(_)) => {
+            ClientView::Unknown
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 use trunkline_testkit::random_bytes;
 use trunkline_upstream::{Client, SendError};
 
-use crate::faults::formats::{Pair, CallParams};
 use crate::faults::client_view::{ClientView, reported, words};
+use crate::faults::formats::{CallParams, Pair};
 
 /// Upstream faults that a prompt may ask for; each must cost nothing.
 const FAULTS: [&str; 8] = [
@@ -152,7 +152,8 @@ impl Load {
         call.reported = reported(pair.caller, answer.status.as_u16(), stream, &bytes);
         let words = words(pair.caller, stream, &bytes);
         if call.reported == ClientView::Complete && u64::try_from(words).unwrap() != tokens {
-            call.reported = ClientView::Nonsense(format!("{words} words of {tokens} are called whole"));
+            call.reported =
+                ClientView::Nonsense(format!("{words} words of {tokens} are called whole"));
         }
         call
     }

@@ -23,7 +23,7 @@ use trunkline_upstream::{
     Client, Deadlines, Outgoing, Payload, Protocol, SendError, UpstreamResponse,
 };
 
-use crate::faults::process_harness::{ProcessHarness, CHARACTER, MONEY, PICTURE, SECOND};
+use crate::faults::process_harness::{CHARACTER, MONEY, PICTURE, ProcessHarness, SECOND};
 
 /// Longest wait for a step to be reached.
 const STEP: Duration = Duration::from_secs(30);
@@ -264,7 +264,9 @@ impl MediaHarness {
             };
             let price = call.kind.price(&call.params);
             match &call.result {
-                MediaResult::Whole(result) => assert_eq!((*result, net), (price, price), "{call:?}"),
+                MediaResult::Whole(result) => {
+                    assert_eq!((*result, net), (price, price), "{call:?}")
+                }
                 MediaResult::Failed(..) | MediaResult::Broken => assert_eq!(net, 0, "{call:?}"),
                 MediaResult::Left => assert!(net == 0 || net == price, "{net}: {call:?}"),
             }

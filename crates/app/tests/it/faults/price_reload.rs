@@ -14,10 +14,10 @@ use trunkline_keyring::{Binding, Purpose};
 use trunkline_types::Clock as _;
 use trunkline_upstream::Client;
 
-use crate::faults::process_harness::ProcessHarness;
 use crate::faults::prices::{
     Versions, bearer, quote, reprice, reprice_by_command, row, send, spoil,
 };
+use crate::faults::process_harness::ProcessHarness;
 
 const CHANGES: &str = "TRUNKLINE_PRICE_RELOAD_CHANGES";
 const SHORT_CHANGES: u64 = 16;
@@ -205,7 +205,10 @@ async fn honoured(harness: &ProcessHarness, node: SocketAddr, kept: &Value) {
 
 /// A catalog that was written past the checks changes nothing but numbers and logs, and the next good
 /// one is followed.
-async fn spoilt(harness: &ProcessHarness, second: &crate::faults::process_harness::SecondNode) -> Vec<Duration> {
+async fn spoilt(
+    harness: &ProcessHarness,
+    second: &crate::faults::process_harness::SecondNode,
+) -> Vec<Duration> {
     let client = Client::new(Duration::from_secs(2)).unwrap();
     let nodes = [harness.address, second.address];
     let before = quote(&client, nodes[0], &harness.key, &question()).await;

@@ -107,7 +107,11 @@ pub(crate) async fn reprice(harness: &ProcessHarness, input: u64, output: u64) -
 }
 
 /// The same by the command that an operator types.
-pub(crate) async fn reprice_by_command(harness: &ProcessHarness, input: u64, output: u64) -> String {
+pub(crate) async fn reprice_by_command(
+    harness: &ProcessHarness,
+    input: u64,
+    output: u64,
+) -> String {
     let url = harness.postgres.direct_url(Role::Console);
     let prices = [format!("input={input}"), format!("output={output}")];
     let reply = Command::new(TRUNKLINE)

@@ -14,7 +14,7 @@ use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_ledger::accounts;
 use trunkline_simulator::{Settings, Simulator};
-use trunkline_testkit::{OwnSettings, Postgres, FaultProxy};
+use trunkline_testkit::{FaultProxy, OwnSettings, Postgres};
 use trunkline_types::{AccountId, Clock as _};
 
 use crate::faults::formats::Format;
@@ -80,7 +80,12 @@ impl ProcessHarness {
     /// One that sells social data, with these settings in the environment.
     pub(crate) async fn of_social(environment: &[(&'static str, &'static str)]) -> Self {
         let harness = Self::set(OwnSettings::default(), false, environment).await;
-        fixtures::social(&harness.console, &harness.keyring, harness.simulator.address()).await;
+        fixtures::social(
+            &harness.console,
+            &harness.keyring,
+            harness.simulator.address(),
+        )
+        .await;
         harness
     }
 

@@ -18,7 +18,7 @@ use trunkline_testkit::random_bytes;
 use trunkline_types::RequestId;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
-use crate::faults::process_harness::{ProcessHarness, LOOK, MONEY};
+use crate::faults::process_harness::{LOOK, MONEY, ProcessHarness};
 
 const CALLS: &str = "TRUNKLINE_SOCIAL_CHAOS_CALLS";
 const SHORT_CALLS: u64 = 400;

@@ -7,9 +7,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_upstream::Client;
 
-use crate::faults::process_harness::{ProcessHarness, MONEY};
-use crate::faults::formats::{Pair, CallParams};
 use crate::faults::client_view::{ClientView, reported};
+use crate::faults::formats::{CallParams, Pair};
+use crate::faults::process_harness::{MONEY, ProcessHarness};
 
 const STREAMS: &str = "TRUNKLINE_STREAMS";
 const SECONDS: &str = "TRUNKLINE_STREAMS_SECONDS";
@@ -137,7 +137,10 @@ async fn wave(harness: &ProcessHarness, streams: u64, seconds: u64) {
                 tokio::time::sleep(Duration::from_millis(PACE_MS)).await;
             }
             text.extend_from_slice(&answer.whole(10_000_000).await.unwrap());
-            assert_eq!(reported(Pair::CHAT.caller, 200, true, &text), ClientView::Complete);
+            assert_eq!(
+                reported(Pair::CHAT.caller, 200, true, &text),
+                ClientView::Complete
+            );
         });
     }
     while let Some(ended) = running.join_next().await {

@@ -2,12 +2,12 @@
 //! task, frozen beyond their leases and restarted, PostgreSQL is stopped and killed, and vendors take
 //! jobs without an answer, have no room or never end. Short in the gate; `just video-chaos` runs the long form.
 
-mod checker_selftest;
-mod tables;
-mod clients;
-mod scenarios;
-mod cluster;
 mod checker;
+mod checker_selftest;
+mod clients;
+mod cluster;
+mod scenarios;
+mod tables;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -21,11 +21,11 @@ use trunkline_simulator::VideoJob;
 use trunkline_testkit::random_bytes;
 
 use crate::faults::process_harness::audit_of;
-use tables::Row;
-use clients::{HttpCall, Clients, VideoTask, ClientAnswer};
-use scenarios::{SHAPES, Scenario};
-use cluster::{DEADLINE, LEASE, PAID, VideoCluster};
 use checker::{Counts, check, nanos};
+use clients::{ClientAnswer, Clients, HttpCall, VideoTask};
+use cluster::{DEADLINE, LEASE, PAID, VideoCluster};
+use scenarios::{SHAPES, Scenario};
+use tables::Row;
 
 const FILMS: &str = "TRUNKLINE_VIDEO_CHAOS_TASKS";
 const SHORT_FILMS: u64 = 500;
@@ -124,7 +124,10 @@ async fn every_video_task_ends_and_settles_once_while_everything_breaks() {
         faults.values().sum::<usize>(),
         began.elapsed()
     );
-    assert!(counts.done > video_tasks.len() / 4, "hardly anything was made");
+    assert!(
+        counts.done > video_tasks.len() / 4,
+        "hardly anything was made"
+    );
     assert!(counts.split_charges > 0 && counts.split_refunds > 0);
     assert!(counts.losses.contains_key("unknown_outcome"));
     assert_eq!(counts.scenarios.len(), Scenario::ALL.len());
@@ -148,7 +151,12 @@ async fn quotes(cluster: &VideoCluster) -> Vec<i64> {
         };
         let received = ask.send(&cluster.client).await.unwrap();
         assert_eq!(received.status, 200, "{body}: {}", received.body);
-        assert_eq!(received.body["exact"], Value::Bool(true), "{}", received.body);
+        assert_eq!(
+            received.body["exact"],
+            Value::Bool(true),
+            "{}",
+            received.body
+        );
         prices.push(nanos(received.body["price_usd"].as_str().unwrap()));
     }
     prices
@@ -281,7 +289,11 @@ async fn check_list(cluster: &VideoCluster, customer: usize, tasks: &BTreeMap<St
 }
 
 /// Whoever was told of a task finds it, as it is in the books.
-async fn check_shown(cluster: &VideoCluster, video_tasks: &[VideoTask], tasks: &[BTreeMap<String, Row>]) {
+async fn check_shown(
+    cluster: &VideoCluster,
+    video_tasks: &[VideoTask],
+    tasks: &[BTreeMap<String, Row>],
+) {
     for task in video_tasks {
         for answer in &task.answer {
             let ClientAnswer::Made { id, .. } = answer else {

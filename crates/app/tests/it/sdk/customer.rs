@@ -292,7 +292,10 @@ async fn a_task_that_waits_is_stopped_at_the_console_and_costs_nothing() {
         (&json!("cancelled"), &json!("0"))
     );
     let (status, repeated) = browser.ask("POST", &format!("{path}/cancel"), None).await;
-    assert_eq!((status, &repeated["error"]["code"]), (409, &json!("conflict")));
+    assert_eq!(
+        (status, &repeated["error"]["code"]),
+        (409, &json!("conflict"))
+    );
     audit(&dev).await;
     dev.end().await;
 }

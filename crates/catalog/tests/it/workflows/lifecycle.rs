@@ -103,7 +103,10 @@ fn another_meaning_sets_contract_and_binding_back() {
         );
         // Nor may the same text, which still says verified, jump back up.
         let repeated = next(Some(&step.workflow), read(&record)).unwrap_err();
-        assert!(matches!(repeated, TransitionError::Contract(_, _)), "{repeated}");
+        assert!(
+            matches!(repeated, TransitionError::Contract(_, _)),
+            "{repeated}"
+        );
     }
     let mut unbound = verified();
     unbound["runtime_binding"]["status"] = json!("unavailable");

@@ -7,8 +7,8 @@ use trunkline_store::catalog::{self, NewChange};
 use trunkline_store::people::Role;
 use trunkline_types::{Face, Units};
 
-use crate::customer::harness::{CustomerConsole, CallSpec, field};
 use crate::client::{ask, request};
+use crate::customer::harness::{CallSpec, CustomerConsole, field};
 use crate::fake_catalog::CATALOG;
 
 /// Writes a catalog as `trunkline catalog apply` does; returns the version of its prices.
@@ -59,7 +59,9 @@ async fn a_past_calls_price_is_shown_by_line_under_its_price_version() {
         &CATALOG.replace("paid = { input = 1500000", "paid = { input = 1700000"),
     )
     .await;
-    let shown = harness.read(&browser, &format!("/api/logs/{request}")).await;
+    let shown = harness
+        .read(&browser, &format!("/api/logs/{request}"))
+        .await;
     assert_eq!(
         shown["lines"],
         json!([
@@ -88,7 +90,9 @@ async fn an_account_without_a_top_up_sees_the_standard_price() {
     };
     let request = harness.call(account, spec).await;
     harness.pay(account, Wallet::Paid, 5, "stripe").await;
-    let shown = harness.read(&browser, &format!("/api/logs/{request}")).await;
+    let shown = harness
+        .read(&browser, &format!("/api/logs/{request}"))
+        .await;
     assert_eq!(shown["lines"][0]["price_usd_per_million"], "2");
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
 
-use crate::customer::harness::{CustomerConsole, CallSpec, field};
+use crate::customer::harness::{CallSpec, CustomerConsole, field};
 
 #[tokio::test]
 async fn an_empty_organisation_sees_zeros_and_what_it_lacks() {

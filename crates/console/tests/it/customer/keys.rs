@@ -8,7 +8,7 @@ use trunkline_store::keys::KeyHash;
 use trunkline_store::people::Role;
 use trunkline_types::{ApiKey, KeyId};
 
-use crate::customer::harness::{CustomerConsole, CallSpec, field};
+use crate::customer::harness::{CallSpec, CustomerConsole, field};
 
 async fn hash_of(harness: &CustomerConsole, key: KeyId) -> KeyHash {
     let mut session = harness.data.session().await.unwrap();
@@ -151,7 +151,9 @@ async fn keys_are_found_by_a_part_of_their_name_and_pages_have_no_holes() {
     let (laptops, _) = harness.pages(&browser, "/api/keys?q=LAPTOP&limit=5").await;
     assert_eq!(laptops.len(), 7);
     for (text, count) in [("100%25_", 1), ("%25", 1), ("nothing", 0)] {
-        let (found, _) = harness.pages(&browser, &format!("/api/keys?q={text}")).await;
+        let (found, _) = harness
+            .pages(&browser, &format!("/api/keys?q={text}"))
+            .await;
         assert_eq!(found.len(), count, "{text}");
     }
     let hint = all[0]["hint"].as_str().unwrap();
@@ -160,7 +162,9 @@ async fn keys_are_found_by_a_part_of_their_name_and_pages_have_no_holes() {
         .skip_while(|letter| *letter != '…')
         .skip(1)
         .collect();
-    let (found, _) = harness.pages(&browser, &format!("/api/keys?q={last}")).await;
+    let (found, _) = harness
+        .pages(&browser, &format!("/api/keys?q={last}"))
+        .await;
     assert!(found.iter().any(|key| key["id"] == server.number()));
 }
 
@@ -311,7 +315,9 @@ async fn secrets_and_budgets_need_the_password_of_just_now() {
     let owner = harness.member(account, Role::Owner).await;
     let (key, _) = harness.key(&owner, "laptop").await;
     let stale = harness.sign_in(account, Role::Owner, false).await;
-    let made = harness.post(&stale, "/api/keys", json!({ "name": "x" })).await;
+    let made = harness
+        .post(&stale, "/api/keys", json!({ "name": "x" }))
+        .await;
     made.error(403, "step_up_required");
     let rotated = harness
         .post(
@@ -342,6 +348,8 @@ async fn secrets_and_budgets_need_the_password_of_just_now() {
     assert_eq!(renamed.status.as_u16(), 200, "a name is no secret");
     // Ten minutes later the owner's word is old, too.
     harness.db.shift_clock(601).await;
-    let late = harness.post(&owner, "/api/keys", json!({ "name": "x" })).await;
+    let late = harness
+        .post(&owner, "/api/keys", json!({ "name": "x" }))
+        .await;
     late.error(403, "step_up_required");
 }

@@ -7,7 +7,7 @@ use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
 use trunkline_types::{AccountId, KeyId, RequestId};
 
-use crate::customer::harness::{CustomerConsole, CallSpec, field};
+use crate::customer::harness::{CallSpec, CustomerConsole, field};
 
 struct Calls {
     account: AccountId,
@@ -272,7 +272,9 @@ async fn a_failed_call_costs_nothing_and_has_no_lines() {
         ..CallSpec::default()
     };
     let request = harness.call(account, spec).await;
-    let shown = harness.read(&browser, &format!("/api/logs/{request}")).await;
+    let shown = harness
+        .read(&browser, &format!("/api/logs/{request}"))
+        .await;
     assert_eq!(
         (&shown["charged"], &shown["cost_usd"]),
         (&json!(false), &json!("0"))

@@ -8,7 +8,9 @@ use trunkline_testkit::all_at_once;
 use crate::customer::harness::{Browser, CustomerConsole, field};
 
 async fn ask(harness: &CustomerConsole, browser: &Browser) -> Value {
-    let got = harness.post(browser, "/api/playground/key", json!({})).await;
+    let got = harness
+        .post(browser, "/api/playground/key", json!({}))
+        .await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
     got.json()
 }

@@ -17,7 +17,12 @@ use crate::customer::harness::{Browser, CustomerConsole, field};
 const AMOUNT: i64 = 300_000_000;
 
 /// A task with its hold, as the gateway writes it.
-async fn accepted(harness: &CustomerConsole, account: AccountId, key: KeyId, model: &str) -> RequestId {
+async fn accepted(
+    harness: &CustomerConsole,
+    account: AccountId,
+    key: KeyId,
+    model: &str,
+) -> RequestId {
     let request = harness.request();
     let reserve = Reserve {
         request,
@@ -66,7 +71,11 @@ async fn accepted(harness: &CustomerConsole, account: AccountId, key: KeyId, mod
 }
 
 /// A task that waits.
-pub(crate) async fn waiting(harness: &CustomerConsole, account: AccountId, key: KeyId) -> RequestId {
+pub(crate) async fn waiting(
+    harness: &CustomerConsole,
+    account: AccountId,
+    key: KeyId,
+) -> RequestId {
     accepted(harness, account, key, "film-0").await
 }
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use trunkline_store::people::Role;
 use trunkline_types::RequestId;
 
-use crate::customer::harness::{Browser, CustomerConsole, CallSpec};
 use crate::client::{Response, ask, request};
+use crate::customer::harness::{Browser, CallSpec, CustomerConsole};
 
 /// Every route of a customer: method, path and body, with the ids of something.
 fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Value>)> {

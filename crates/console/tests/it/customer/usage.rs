@@ -5,7 +5,7 @@ use trunkline_ledger::Outcome;
 use trunkline_store::people::Role;
 use trunkline_types::Money;
 
-use crate::customer::harness::{CustomerConsole, CallSpec};
+use crate::customer::harness::{CallSpec, CustomerConsole};
 
 #[tokio::test]
 async fn sums_are_apart_for_what_is_asked_and_come_to_the_same_total() {

@@ -10,9 +10,15 @@ use trunkline_ledger::accounts::{self, Adjust, AdjustAnswer, Wallet};
 use trunkline_store::people::Role;
 use trunkline_types::{AccountId, Money};
 
-use crate::customer::harness::{Browser, CustomerConsole, CallSpec, field};
+use crate::customer::harness::{Browser, CallSpec, CustomerConsole, field};
 
-async fn adjust(harness: &CustomerConsole, account: AccountId, wallet: Wallet, nanos: i64, reason: &str) {
+async fn adjust(
+    harness: &CustomerConsole,
+    account: AccountId,
+    wallet: Wallet,
+    nanos: i64,
+    reason: &str,
+) {
     let word = Adjust {
         request: harness.request(),
         account,
@@ -78,7 +84,9 @@ async fn all_lines_together_are_the_balance_whatever_the_size_of_pages() {
     let harness = CustomerConsole::new().await;
     let (_, browser) = busy(&harness).await;
     let wallet = harness.read(&browser, "/api/wallet").await;
-    let (all, _) = harness.pages(&browser, "/api/wallet/ledger?limit=200").await;
+    let (all, _) = harness
+        .pages(&browser, "/api/wallet/ledger?limit=200")
+        .await;
     for limit in [1, 2, 3, 7] {
         let path = format!("/api/wallet/ledger?limit={limit}");
         let (paged, _) = harness.pages(&browser, &path).await;

@@ -51,7 +51,11 @@ async fn only_an_operator_with_a_fresh_password_check_sees_emails() {
         .await;
     let (owner, _) = harness.member("ada@example.com", Role::Owner).await;
     let path = "/api/operator/emails";
-    harness.visitor().get(path).await.error(401, "not_signed_in");
+    harness
+        .visitor()
+        .get(path)
+        .await
+        .error(401, "not_signed_in");
     harness
         .signed_in(owner, true)
         .await

@@ -197,7 +197,9 @@ async fn only_a_role_with_wallet_rights_redeems() {
     let harness = OnboardingConsole::with(|settings| settings.sign_up = SignUp::Closed).await;
     let code = harness.code("5", Wallet::Paid, None).await;
     for (number, role) in Role::ALL.into_iter().enumerate() {
-        let (person, _) = harness.member(&format!("p{number}@example.com"), role).await;
+        let (person, _) = harness
+            .member(&format!("p{number}@example.com"), role)
+            .await;
         let mut visitor = harness.signed_in(person, false).await;
         let got = visitor.post(PATH, &body(&code)).await;
         match role {

@@ -31,7 +31,10 @@ async fn a_person_signs_up_verifies_the_address_and_gets_an_organisation() {
     assert_eq!(ada.session().await["signed_in"], false);
     let early = ada.sign_in("ada@example.com", PASSWORD).await;
     early.error(401, "sign_in_failed");
-    let people = harness.db.ask("SELECT count(*)::text FROM app.person").await;
+    let people = harness
+        .db
+        .ask("SELECT count(*)::text FROM app.person")
+        .await;
     assert_eq!(people, ["0"], "a sign-up is nobody yet");
 
     let emails = harness.mails_to("ada@example.com").await;
@@ -157,7 +160,10 @@ async fn of_two_sign_ups_with_one_address_the_first_that_is_proved_counts() {
         .post("/api/email/verify", &json!({ "token": one }))
         .await;
     late.error(400, "token_invalid");
-    let people = harness.db.ask("SELECT count(*)::text FROM app.person").await;
+    let people = harness
+        .db
+        .ask("SELECT count(*)::text FROM app.person")
+        .await;
     assert_eq!(people, ["1"]);
     harness.audit().await;
 }
@@ -177,7 +183,10 @@ async fn a_link_that_is_used_by_many_at_once_makes_one_person() {
     let mut statuses = all_at_once(tries.collect()).await;
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 400, 400, 400]);
-    let accounts = harness.db.ask("SELECT count(*)::text FROM app.account").await;
+    let accounts = harness
+        .db
+        .ask("SELECT count(*)::text FROM app.account")
+        .await;
     assert_eq!(accounts, ["1"]);
     harness.audit().await;
 }

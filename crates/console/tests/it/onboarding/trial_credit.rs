@@ -41,8 +41,14 @@ async fn a_verified_address_is_given_credit_once_however_it_is_spelled() {
         json!({ "amount_usd": "0.2", "days": 30 })
     );
     assert_eq!(given(&harness, "a.d.a@gmail.com", "192.0.2.1").await, "0.2");
-    assert_eq!(given(&harness, "ada+again@gmail.com", "192.0.2.1").await, "0");
-    assert_eq!(given(&harness, "ada@googlemail.com", "192.0.2.1").await, "0");
+    assert_eq!(
+        given(&harness, "ada+again@gmail.com", "192.0.2.1").await,
+        "0"
+    );
+    assert_eq!(
+        given(&harness, "ada@googlemail.com", "192.0.2.1").await,
+        "0"
+    );
     assert_eq!(given(&harness, "ada@example.com", "192.0.2.1").await, "0.2");
     harness.audit().await;
 }

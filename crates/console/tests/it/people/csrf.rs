@@ -124,7 +124,9 @@ async fn our_own_pages_are_let_in_by_either_sign() {
             ("content-type", "application/json; charset=utf-8"),
         ],
     ] {
-        let got = test_console.ask(post("/api/session", headers, body())).await;
+        let got = test_console
+            .ask(post("/api/session", headers, body()))
+            .await;
         assert_eq!(got.status.as_u16(), 200, "{headers:?}: {got:?}");
     }
 }
@@ -177,7 +179,10 @@ async fn bodies_are_json_whole_and_small() {
     let chunks = (0..80).map(|_| Ok::<_, std::io::Error>(bytes::Bytes::from(vec![b' '; 1_000])));
     let mut request = post("/api/session", &headers, String::new());
     *request.body_mut() = Body::from_stream(futures_util::stream::iter(chunks));
-    test_console.ask(request).await.error(413, "request_too_large");
+    test_console
+        .ask(request)
+        .await
+        .error(413, "request_too_large");
 }
 
 #[tokio::test]

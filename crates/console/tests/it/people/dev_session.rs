@@ -48,7 +48,10 @@ async fn the_link_of_dev_signs_in_as_the_operator_of_the_seeded_account() {
     let second = Browser::from(&test_console, "::1");
     let got = second.post("/api/session/dev", body(&token)).await;
     assert_eq!(got.json()["person"], session["person"]);
-    let count = test_console.db.ask("SELECT count(*)::text FROM app.person").await;
+    let count = test_console
+        .db
+        .ask("SELECT count(*)::text FROM app.person")
+        .await;
     assert_eq!(count, ["1"]);
 }
 
@@ -91,7 +94,10 @@ async fn a_wrong_token_and_one_of_an_earlier_start_are_refused() {
         got.error(400, "token_invalid");
         assert_eq!(browser.cookie(), None);
     }
-    let count = test_console.db.ask("SELECT count(*)::text FROM app.person").await;
+    let count = test_console
+        .db
+        .ask("SELECT count(*)::text FROM app.person")
+        .await;
     assert_eq!(count, ["0"]);
 }
 

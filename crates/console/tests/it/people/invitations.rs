@@ -174,13 +174,20 @@ async fn of_many_concurrent_uses_of_one_link_one_succeeds() {
         let (test_console, token) = (&test_console, token.clone());
         async move {
             let body = json!({ "token": token, "name": "Grace", "password": PASSWORD });
-            Browser::new(test_console).post(ACCEPT, body).await.status.as_u16()
+            Browser::new(test_console)
+                .post(ACCEPT, body)
+                .await
+                .status
+                .as_u16()
         }
     });
     let statuses = all_at_once(tries.collect()).await;
     let good = statuses.iter().filter(|status| **status == 200).count();
     assert_eq!(good, 1, "{statuses:?}");
-    let members = test_console.db.ask("SELECT count(*)::text FROM app.member").await;
+    let members = test_console
+        .db
+        .ask("SELECT count(*)::text FROM app.member")
+        .await;
     assert_eq!(members, ["2"]);
 }
 
@@ -204,7 +211,10 @@ async fn where_mail_is_sent_the_link_goes_by_mail_alone_and_proves_the_address()
         .ask("SELECT kind || ' ' || to_address || ' ' || state FROM app.email")
         .await;
     assert_eq!(emails, ["invitation grace@example.com waiting"]);
-    let mailed = test_console.db.ask("SELECT mailed::text FROM app.invitation").await;
+    let mailed = test_console
+        .db
+        .ask("SELECT mailed::text FROM app.invitation")
+        .await;
     assert_eq!(mailed, ["true"]);
 }
 
@@ -220,7 +230,10 @@ async fn without_mail_an_email_is_queued_for_the_operator_with_a_sealed_link() {
         .ask("SELECT encode(sealed, 'escape') FROM app.email")
         .await;
     assert!(!dump[0].contains(&token));
-    let hashes = test_console.db.ask("SELECT i::text FROM app.invitation AS i").await;
+    let hashes = test_console
+        .db
+        .ask("SELECT i::text FROM app.invitation AS i")
+        .await;
     assert!(!hashes[0].contains(&token));
 }
 
@@ -228,7 +241,9 @@ async fn without_mail_an_email_is_queued_for_the_operator_with_a_sealed_link() {
 async fn invitations_are_bounded_and_addresses_checked() {
     let test_console = TestConsole::new().await;
     let account = test_console.organisation("Acme").await;
-    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
+    let owner = test_console
+        .member(account, "ada@example.com", Role::Owner)
+        .await;
     for wrong in [
         "",
         "nobody",

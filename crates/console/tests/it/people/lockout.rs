@@ -6,7 +6,7 @@ use serde_json::json;
 use trunkline_testkit::all_at_once;
 
 use super::{Browser, PASSWORD};
-use crate::client::{TestConsole, Response};
+use crate::client::{Response, TestConsole};
 
 const ADA: &str = "ada@example.com";
 
@@ -194,11 +194,15 @@ async fn what_is_over_is_swept_away() {
     test_console.setup_token().await;
     fail(&Browser::new(&test_console), "x@example.com", 1).await;
     assert_eq!(
-        trunkline_store::people::sweep(&test_console.people).await.unwrap(),
+        trunkline_store::people::sweep(&test_console.people)
+            .await
+            .unwrap(),
         0
     );
     test_console.db.shift_clock(40 * 86_400).await;
-    let gone = trunkline_store::people::sweep(&test_console.people).await.unwrap();
+    let gone = trunkline_store::people::sweep(&test_console.people)
+        .await
+        .unwrap();
     assert!(
         gone >= 5,
         "a sign-in, two links, an address, a network: {gone}"

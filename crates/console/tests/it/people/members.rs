@@ -20,8 +20,12 @@ async fn change(browser: &Browser<'_>, id: i64, role: &str) -> crate::client::Re
 async fn every_member_sees_the_members_and_an_owner_changes_them() {
     let test_console = TestConsole::new().await;
     let account = test_console.organisation("Acme").await;
-    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
-    let viewer = test_console.member(account, "vera@example.com", Role::Viewer).await;
+    let owner = test_console
+        .member(account, "ada@example.com", Role::Owner)
+        .await;
+    let viewer = test_console
+        .member(account, "vera@example.com", Role::Viewer)
+        .await;
     let listed = viewer.get("/api/members").await.json();
     let members = listed["data"].as_array().unwrap();
     assert_eq!(members.len(), 2);
@@ -58,9 +62,15 @@ async fn every_member_sees_the_members_and_an_owner_changes_them() {
 async fn an_admin_does_all_but_touch_owners() {
     let test_console = TestConsole::new().await;
     let account = test_console.organisation("Acme").await;
-    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
-    let admin = test_console.member(account, "max@example.com", Role::Admin).await;
-    let viewer = test_console.member(account, "vera@example.com", Role::Viewer).await;
+    let owner = test_console
+        .member(account, "ada@example.com", Role::Owner)
+        .await;
+    let admin = test_console
+        .member(account, "max@example.com", Role::Admin)
+        .await;
+    let viewer = test_console
+        .member(account, "vera@example.com", Role::Viewer)
+        .await;
     let (ada, max, vera) = (
         own_id(&owner).await,
         own_id(&admin).await,
@@ -96,8 +106,12 @@ async fn an_admin_does_all_but_touch_owners() {
 async fn the_last_owner_cannot_leave_and_other_members_can() {
     let test_console = TestConsole::new().await;
     let account = test_console.organisation("Acme").await;
-    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
-    let viewer = test_console.member(account, "vera@example.com", Role::Viewer).await;
+    let owner = test_console
+        .member(account, "ada@example.com", Role::Owner)
+        .await;
+    let viewer = test_console
+        .member(account, "vera@example.com", Role::Viewer)
+        .await;
     let (ada, vera) = (own_id(&owner).await, own_id(&viewer).await);
     change(&owner, ada, "admin").await.error(409, "conflict");
     assert_eq!(
@@ -155,7 +169,9 @@ async fn of_two_owners_leaving_at_once_one_stays() {
 async fn an_organisation_is_renamed_by_permitted_roles() {
     let test_console = TestConsole::new().await;
     let account = test_console.organisation("Acme").await;
-    let owner = test_console.member(account, "ada@example.com", Role::Owner).await;
+    let owner = test_console
+        .member(account, "ada@example.com", Role::Owner)
+        .await;
     let renamed = owner
         .patch(
             "/api/account",

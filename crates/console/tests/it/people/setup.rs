@@ -95,7 +95,10 @@ async fn of_many_concurrent_uses_of_the_set_up_link_one_creates_the_operator() {
     let statuses = all_at_once(tries.collect()).await;
     let good = statuses.iter().filter(|status| **status == 200);
     assert_eq!(good.count(), 1, "{statuses:?}");
-    let count = test_console.db.ask("SELECT count(*)::text FROM app.person").await;
+    let count = test_console
+        .db
+        .ask("SELECT count(*)::text FROM app.person")
+        .await;
     assert_eq!(count, ["1"]);
 }
 

@@ -229,7 +229,9 @@ async fn a_device_that_is_ended_is_out_at_once() {
         .error(404, "not_found");
     // Somebody else's device is as unknown as none.
     let account = test_console.organisation("Other").await;
-    let stranger = test_console.member(account, "eve@example.com", Role::Owner).await;
+    let stranger = test_console
+        .member(account, "eve@example.com", Role::Owner)
+        .await;
     let own = own[0]["id"].as_str().unwrap();
     stranger
         .delete(&format!("/api/sessions/{own}"))
@@ -252,7 +254,9 @@ async fn a_device_that_is_ended_is_out_at_once() {
 async fn a_person_has_at_most_fifty_sessions_and_idle_ones_end_first() {
     let test_console = TestConsole::new().await;
     let account = test_console.organisation("Acme").await;
-    let first = test_console.member(account, "ada@example.com", Role::Owner).await;
+    let first = test_console
+        .member(account, "ada@example.com", Role::Owner)
+        .await;
     let person = first.session().await["person"]["id"].as_i64().unwrap();
     let person = trunkline_store::people::PersonId::new(person);
     test_console.db.shift_clock(90).await;
@@ -300,7 +304,9 @@ async fn a_person_looks_at_one_of_their_organisations_and_at_no_other() {
         test_console.organisation("Acme").await,
         test_console.organisation("Other").await,
     );
-    let browser = test_console.member(acme, "ada@example.com", Role::Owner).await;
+    let browser = test_console
+        .member(acme, "ada@example.com", Role::Owner)
+        .await;
     let person = browser.session().await["person"]["id"].as_i64().unwrap();
     let person = trunkline_store::people::PersonId::new(person);
     let before = browser.cookie().unwrap();

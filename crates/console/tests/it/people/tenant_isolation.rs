@@ -21,8 +21,12 @@ async fn what_belongs_to_another_organisation_is_as_unknown_as_what_never_was() 
         test_console.organisation("Acme").await,
         test_console.organisation("Other").await,
     );
-    let ada = test_console.member(acme, "ada@example.com", Role::Owner).await;
-    let eve = test_console.member(other, "eve@example.com", Role::Owner).await;
+    let ada = test_console
+        .member(acme, "ada@example.com", Role::Owner)
+        .await;
+    let eve = test_console
+        .member(other, "eve@example.com", Role::Owner)
+        .await;
     let theirs = eve.session().await["person"]["id"].clone();
     let invite = json!({ "email": "x@example.com", "role": "viewer" });
     let invitation = eve.post("/api/members/invitations", invite).await.json()["id"].clone();
@@ -116,7 +120,8 @@ async fn secrets_are_in_no_table_and_in_no_answer() {
         "sign_in_attempt",
     ] {
         kept.extend(
-            test_console.db
+            test_console
+                .db
                 .ask(&format!("SELECT t::text FROM app.{table} AS t"))
                 .await,
         );

@@ -66,8 +66,7 @@ async fn scribble(data: Database, nth: usize, accounts: [AccountId; 3]) -> [i64;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn event_numbers_have_no_holes_under_concurrent_writers_and_rollbacks()
-{
+async fn event_numbers_have_no_holes_under_concurrent_writers_and_rollbacks() {
     let db = Db::fresh().await;
     let data = db.connect(Role::Data).await;
     let accounts = [SYSTEM_ACCOUNT, AccountId::new(1), AccountId::new(2)];

@@ -8,8 +8,8 @@ use trunkline_store::PolicyFields;
 use trunkline_types::Topic;
 use uuid::Uuid;
 
-use crate::events::sse_client::Follower;
 use crate::events::fixtures::{happen, news};
+use crate::events::sse_client::Follower;
 use crate::test_gateway::TestGateway;
 
 fn with_events(events: EventSettings) -> Settings {

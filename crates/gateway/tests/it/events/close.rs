@@ -6,8 +6,8 @@ use trunkline_db::events::NewEvent;
 use trunkline_store::PolicyFields;
 use trunkline_types::Topic;
 
-use crate::events::sse_client::Follower;
 use crate::events::fixtures::{happen, news};
+use crate::events::sse_client::Follower;
 use crate::test_gateway::TestGateway;
 
 /// Reads on until the stream ends, and says its last words.

@@ -11,8 +11,8 @@ use trunkline_testkit::{Nats, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, Secret, Topic, uuid_v7};
 use uuid::Uuid;
 
-use crate::test_gateway::{TestGateway, TestOptions};
 use crate::nodes::Node;
+use crate::test_gateway::{TestGateway, TestOptions};
 
 /// An event of a topic.
 pub(crate) fn news(account: AccountId, topic: Topic, words: &str) -> NewEvent {
@@ -96,7 +96,10 @@ pub(crate) async fn bus(nats: &Nats, name: &str) -> Bus {
 }
 
 /// Two nodes with a NATS server between them, which carry copies.
-pub(crate) async fn pair(nats: &Nats, settings: trunkline_gateway::Settings) -> (TestGateway, Node) {
+pub(crate) async fn pair(
+    nats: &Nats,
+    settings: trunkline_gateway::Settings,
+) -> (TestGateway, Node) {
     let harness = TestGateway::build(TestOptions {
         settings,
         bus: bus(nats, "n1").await,

@@ -19,8 +19,8 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Topic};
 
-use crate::events::sse_client::WAIT;
 use crate::events::fixtures::{happen, news};
+use crate::events::sse_client::WAIT;
 use crate::test_gateway::{TestGateway, TestOptions, account};
 
 /// Connections of the short form; the long form says how many in the environment.

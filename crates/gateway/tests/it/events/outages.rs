@@ -9,9 +9,9 @@ use trunkline_gateway::{EventSettings, Settings};
 use trunkline_testkit::Nats;
 use trunkline_types::Topic;
 
-use crate::events::sse_client::Follower;
 use crate::events::fixtures::{happen, news, pair};
-use crate::test_gateway::{TestGateway, OtherEngines, TestOptions};
+use crate::events::sse_client::Follower;
+use crate::test_gateway::{OtherEngines, TestGateway, TestOptions};
 
 /// Only hints from others, for longer than a test takes.
 fn by_copies_alone() -> Settings {
@@ -63,8 +63,11 @@ async fn a_reader_that_changes_nodes_misses_nothing_without_nats() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let (wandered, received, ()) =
-        tokio::join!(wander(&nodes, &harness.key, 100), steady.numbers(100), write);
+    let (wandered, received, ()) = tokio::join!(
+        wander(&nodes, &harness.key, 100),
+        steady.numbers(100),
+        write
+    );
     assert_eq!(wandered, up_to(100));
     assert_eq!(received, up_to(100));
     harness.audit().await;

@@ -7,8 +7,8 @@ use trunkline_gateway::{Settings, VideoJob, VideoSettings};
 use trunkline_store::cell_pauses::{self, PausedBy};
 use trunkline_testkit::Nats;
 
-use crate::events::sse_client::{Follower, Frame};
 use crate::events::fixtures::{bus, relay};
+use crate::events::sse_client::{Follower, Frame};
 use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions};
 
 const MODEL: &str = "wan2.7-t2v";

@@ -4,7 +4,7 @@ use trunkline_db::outbox;
 use trunkline_testkit::Nats;
 
 use crate::events::fixtures::bus;
-use crate::test_gateway::{TestGateway, OtherEngines, TestOptions};
+use crate::test_gateway::{OtherEngines, TestGateway, TestOptions};
 
 /// Messages in the stream.
 async fn stored(nats: &Nats) -> u64 {

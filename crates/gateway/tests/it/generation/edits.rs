@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use crate::test_gateway::TestGateway;
 use crate::generation::form::Form;
 use crate::generation::harness::PICTURE;
+use crate::test_gateway::TestGateway;
 
 /// A picture of our own making, by way of the vendor's simulator.
 pub(crate) async fn picture(harness: &TestGateway) -> Vec<u8> {

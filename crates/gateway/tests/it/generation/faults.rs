@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use trunkline_gateway::Settings;
 use trunkline_simulator::Rule;
 
-use crate::response::GatewayResponse;
-use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav};
 use crate::generation::harness::{CHARACTER, PICTURE};
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 
 /// Strikes once.
 fn once(fault: Value) -> Rule {
@@ -347,7 +347,9 @@ async fn a_task_that_never_ends_is_given_up_when_a_call_must_be() {
         ..Settings::default()
     };
     let harness = TestGateway::generation_with(settings).await;
-    harness.simulator.plan(once(json!({ "audio": "task_stuck" })));
+    harness
+        .simulator
+        .plan(once(json!({ "audio": "task_stuck" })));
     let got = transcribed(&harness, "wen-file-ears").await;
     assert_eq!(got.status.as_u16(), 504, "{}", got.text());
     assert_eq!(harness.spent().await, 0);

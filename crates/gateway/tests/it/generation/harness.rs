@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use trunkline_gateway::Settings;
 use trunkline_upstream::{Deadlines, Outgoing, Payload, Protocol};
 
+use crate::generation::form::content_type;
 use crate::response::GatewayResponse;
 use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
-use crate::generation::form::content_type;
 
 /// A hundred USD.
 pub(crate) const MONEY: i64 = 100_000_000_000;

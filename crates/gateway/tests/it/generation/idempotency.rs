@@ -11,10 +11,10 @@ use trunkline_db::SystemClock;
 use trunkline_gateway::Settings;
 use trunkline_store::PolicyFields;
 
-use crate::response::GatewayResponse;
-use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav};
 use crate::generation::harness::{CHARACTER, PICTURE};
+use crate::response::GatewayResponse;
+use crate::test_gateway::TestGateway;
 
 const KEY: &str = "idempotency-key";
 const RETRIES: &str = "x-stainless-retry-count";
@@ -151,7 +151,10 @@ async fn speech_that_is_cut_is_given_again_whole() {
     drop(cut);
     let repeated = harness.post_with(SAY, &body, &key).await;
     assert!(replayed(&repeated));
-    assert_eq!(repeated.header("content-type").as_deref(), Some("audio/wav"));
+    assert_eq!(
+        repeated.header("content-type").as_deref(),
+        Some("audio/wav")
+    );
     assert!(repeated.body.starts_with(&seen));
     let plain = harness.post(SAY, &body).await;
     assert_eq!(repeated.body, plain.body, "all of it");

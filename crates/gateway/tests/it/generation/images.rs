@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::generation::harness::{PICTURE, size_of};
 use crate::response::GatewayResponse;
 use crate::test_gateway::TestGateway;
-use crate::generation::harness::{PICTURE, size_of};
 
 /// The pictures of an answer, fetched by their links without a key.
 async fn fetched(harness: &TestGateway, shown: &Value) -> Vec<Vec<u8>> {

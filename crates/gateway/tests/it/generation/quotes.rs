@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav};
 use crate::generation::harness::{CHARACTER, PICTURE};
+use crate::test_gateway::TestGateway;
 
 async fn quoted(harness: &TestGateway, endpoint: &str, body: Value) -> Value {
     let ask = json!({ "endpoint": endpoint, "body": body });

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use trunkline_simulator::speech_millis;
 
-use crate::test_gateway::TestGateway;
 use crate::generation::harness::CHARACTER;
+use crate::test_gateway::TestGateway;
 
 // covers: G-2.5-01, G-4.4-06, G-4.4-07, G-4.4-08, G-4.4-09, G-4.4-12, G-4.4-13, G-4.4-14
 // covers: G-1-13, G-1-16, G-2.6-38, G-4-14
@@ -108,7 +108,9 @@ async fn what_a_voice_does_not_take_is_refused_before_money_moves() {
     }
     assert_eq!(harness.spent().await, 0);
     assert!(harness.simulator.audio_calls().is_empty());
-    let got = harness.say("short-voice", &"x".repeat(1000), json!({})).await;
+    let got = harness
+        .say("short-voice", &"x".repeat(1000), json!({}))
+        .await;
     assert_eq!(got.status.as_u16(), 200);
     let got = harness.say("voice", &"x".repeat(1001), json!({})).await;
     assert_eq!(got.status.as_u16(), 200, "another model has another limit");

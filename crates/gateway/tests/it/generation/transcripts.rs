@@ -9,8 +9,8 @@ use trunkline_gateway::Settings;
 use trunkline_simulator::{transcript, translation};
 use trunkline_upstream::Payload;
 
-use crate::test_gateway::TestGateway;
 use crate::generation::form::{Form, wav, wav_of};
+use crate::test_gateway::TestGateway;
 
 const PATH: &str = "/v1/audio/transcriptions";
 /// One second, in nano-USD: 1000 tokens a minute at 6 USD a million.
@@ -158,7 +158,9 @@ async fn a_form_needs_its_model_and_its_file() {
 #[tokio::test]
 async fn a_streaming_transcriber_takes_wav_and_ogg_and_answers_in_one_piece() {
     let harness = TestGateway::generation().await;
-    let got = form("ears-realtime", &wav(8_000)).send(&harness, PATH).await;
+    let got = form("ears-realtime", &wav(8_000))
+        .send(&harness, PATH)
+        .await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());
     assert_eq!(got.header("content-type").unwrap(), "application/json");
     assert!(got.json()["text"].is_string());
@@ -212,9 +214,13 @@ async fn length_and_size_of_a_recording_are_limits_of_its_model() {
     );
     let got = form("ears", &wav(240_001)).send(&harness, PATH).await;
     assert_eq!(got.status.as_u16(), 200, "another model has no such limit");
-    let five_minutes = form("long-ears", &wav(2_400_000)).send(&harness, PATH).await;
+    let five_minutes = form("long-ears", &wav(2_400_000))
+        .send(&harness, PATH)
+        .await;
     assert_eq!(five_minutes.status.as_u16(), 200);
-    let got = form("long-ears", &wav(2_400_001)).send(&harness, PATH).await;
+    let got = form("long-ears", &wav(2_400_001))
+        .send(&harness, PATH)
+        .await;
     assert_eq!(got.status.as_u16(), 400);
     // The file part alone counts: a chunk of a wav that holds no sound fills it up.
     let mut large = wav(8_000);

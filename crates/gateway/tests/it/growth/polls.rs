@@ -12,8 +12,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use trunkline_gateway::{Services, Settings, VideoJob, VideoSettings};
 
-use crate::response::GatewayResponse;
 use crate::growth::meter::{self, Sums};
+use crate::response::GatewayResponse;
 use crate::test_gateway::{ChannelOptions, TestGateway};
 
 /// What a question may cost at the most tasks against the fewest.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use trunkline_ledger::usage;
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::keys::calls::{below, call, fine, is, no};
+use crate::test_gateway::{GatewayResponse, TestGateway};
 
 async fn name(harness: &TestGateway, alias: &str, model: &str) -> GatewayResponse {
     let path = format!("/v1/aliases/{alias}");

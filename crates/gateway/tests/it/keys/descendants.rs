@@ -4,8 +4,8 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::TestGateway;
 use crate::keys::calls::{below, call, chat, fine, is, no, own_id};
+use crate::test_gateway::TestGateway;
 
 const KEYS: (Method, &str) = (Method::POST, "/v1/keys");
 
@@ -47,7 +47,13 @@ async fn a_key_makes_a_narrower_one_with_a_cap_and_an_end_by_one_call() {
         !shown.text().contains(&secret[8..51]),
         "the secret is shown once"
     );
-    let listed = call(&harness, &harness.key, (Method::GET, "/v1/keys?limit=1"), None).await;
+    let listed = call(
+        &harness,
+        &harness.key,
+        (Method::GET, "/v1/keys?limit=1"),
+        None,
+    )
+    .await;
     assert_eq!(
         listed.json()["data"][0]["id"],
         made["id"],
@@ -108,7 +114,13 @@ async fn a_key_sees_itself_and_what_is_below_it_and_every_other_is_unknown() {
     let foreign = harness.make_account_key().await;
     let (child, child_id) = below(&harness, &harness.key, json!({})).await;
     let (_, sibling) = below(&harness, &other, json!({})).await;
-    let unknown = call(&harness, &harness.key, (Method::GET, "/v1/keys/999999"), None).await;
+    let unknown = call(
+        &harness,
+        &harness.key,
+        (Method::GET, "/v1/keys/999999"),
+        None,
+    )
+    .await;
     assert_eq!(is(&unknown), no(404, "not_found"));
     let text = |got: &crate::test_gateway::GatewayResponse| got.json()["error"]["message"].clone();
     let ids = [

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use trunkline_db::revision;
 use trunkline_store::{PolicyFields, channels};
 
-use crate::test_gateway::TestGateway;
 use crate::keys::calls::{call, chat, fine, is, no};
+use crate::test_gateway::TestGateway;
 
 struct At {
     word: &'static str,
@@ -181,7 +181,11 @@ async fn endpoint_and_address_allow_lists_hold_on_every_endpoint() {
         .await;
     for endpoint in doors() {
         let body = (!endpoint.body.is_null()).then_some(endpoint.body);
-        let other = if endpoint.word == "keys" { &chats } else { &keys };
+        let other = if endpoint.word == "keys" {
+            &chats
+        } else {
+            &keys
+        };
         let to = (endpoint.method.clone(), endpoint.path);
         let got = call(&harness, other, to.clone(), body.clone()).await;
         assert_eq!(

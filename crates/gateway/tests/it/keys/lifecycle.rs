@@ -4,8 +4,8 @@ use http::Method;
 use serde_json::json;
 use trunkline_store::PolicyFields;
 
-use crate::test_gateway::TestGateway;
 use crate::keys::calls::{below, call, chat, fine, no, own_id};
+use crate::test_gateway::TestGateway;
 
 #[tokio::test]
 async fn a_rotated_key_keeps_its_id_and_both_secrets_until_the_overlap_ends() {

@@ -12,8 +12,8 @@ use trunkline_gateway::{KeyOwner, Reconcile};
 use trunkline_store::PolicyFields;
 use trunkline_types::{ApiKey, Shard};
 
-use crate::test_gateway::TestGateway;
 use crate::keys::calls::{below, call, call_at, chat, fine, no, own_id};
+use crate::test_gateway::TestGateway;
 
 /// A number that looks at first as if the node had seen it: the row is changed behind its back.
 #[tokio::test]
@@ -34,7 +34,10 @@ async fn a_row_that_was_changed_behind_the_revisions_back_is_found_and_mended() 
         fine(),
         "the number was seen before"
     );
-    assert_eq!(harness.gateway.reconcile_keys().await, Ok(Reconcile::Mended));
+    assert_eq!(
+        harness.gateway.reconcile_keys().await,
+        Ok(Reconcile::Mended)
+    );
     assert_eq!(chat(&harness, &first).await, no(401, "revoked_api_key"));
     assert_eq!(chat(&harness, &harness.key).await, fine());
     assert_eq!(harness.gateway.reconcile_keys().await, Ok(Reconcile::Same));

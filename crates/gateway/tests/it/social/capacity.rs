@@ -7,8 +7,8 @@ use trunkline_gateway::{Settings, SocialSettings};
 use trunkline_store::PolicyFields;
 
 use crate::response::GatewayResponse;
-use crate::test_gateway::{TestGateway, account};
 use crate::social::harness::{PAID, escaped, path};
+use crate::test_gateway::{TestGateway, account};
 
 const PAIR: &str = "kuaishou/search";
 

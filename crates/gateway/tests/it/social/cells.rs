@@ -10,8 +10,8 @@ use trunkline_social::{Cell, Kind};
 use trunkline_types::{Money, RequestId};
 
 use crate::response::GatewayResponse;
-use crate::test_gateway::TestGateway;
 use crate::social::harness::{cells, escaped, example, needed, pair, price, query};
+use crate::test_gateway::TestGateway;
 
 /// Calls that were made, by what they were made for.
 type Counts = BTreeMap<&'static str, usize>;
@@ -288,7 +288,9 @@ async fn an_empty_answer_and_a_failing_source_cost_nothing_in_any_cell() {
                 *counts.entry("without a text").or_default() += 1;
                 let plan =
                     json!({ "fault": { "social": case }, "model": cell.source_path(), "times": 1 });
-                harness.simulator.plan(serde_json::from_value(plan).unwrap());
+                harness
+                    .simulator
+                    .plan(serde_json::from_value(plan).unwrap());
                 let got = harness.look(&pair(cell), "").await;
                 assert_ne!(got.status, 200, "{} {case}", cell.model);
                 assert_eq!(

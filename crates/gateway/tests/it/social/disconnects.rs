@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::test_gateway::TestGateway;
 use crate::social::harness::{escaped, path};
+use crate::test_gateway::TestGateway;
 
 async fn open(harness: &TestGateway, case: &str) -> TcpStream {
     let mut stream = TcpStream::connect(harness.address).await.unwrap();

@@ -10,8 +10,8 @@ use trunkline_store::PolicyFields;
 use trunkline_types::{Clock as _, Timestamp};
 
 use crate::response::GatewayResponse;
-use crate::test_gateway::{TestGateway, account};
 use crate::social::harness::{PAID, cells, path};
+use crate::test_gateway::{TestGateway, account};
 
 const GOOD: (&str, &str) = ("douyin/search", "keyword=coffee");
 

@@ -8,8 +8,8 @@ use serde_json::json;
 use trunkline_gateway::{Settings, SocialSettings};
 
 use crate::response::GatewayResponse;
-use crate::test_gateway::{CANARY, TestGateway};
 use crate::social::harness::{PAID, escaped, path};
+use crate::test_gateway::{CANARY, TestGateway};
 
 fn case(text: &str) -> String {
     escaped(&format!("[[social:{text}]]"))
@@ -74,7 +74,9 @@ async fn each_answer_of_the_source_has_its_own_and_nothing_is_charged_or_told() 
         (item, by_item, "hang", 502, "upstream_error"),
         (search, by_search, "marker", 502, "upstream_error"),
     ] {
-        let got = harness.look(pair, &format!("{param}={}", case(fault))).await;
+        let got = harness
+            .look(pair, &format!("{param}={}", case(fault)))
+            .await;
         let name = format!("{pair} {fault}: {}", got.text());
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
@@ -137,7 +139,10 @@ async fn a_busy_platform_is_told_apart_and_asked_once() {
     assert_eq!(error["retryable"], json!(true));
     assert_eq!(got.header("retry-after").as_deref(), Some("7"));
     assert_eq!(harness.asked().len(), 1);
-    assert_eq!(harness.look("kuaishou/search", "keyword=a").await.status, 200);
+    assert_eq!(
+        harness.look("kuaishou/search", "keyword=a").await.status,
+        200
+    );
     assert_eq!(harness.asked().len(), 2);
 }
 
@@ -185,7 +190,10 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
     harness.source_at("deaf", "http://127.0.0.1:9", 1).await;
     harness.source("source").await;
     let before = harness.posted_at_rest().await;
-    assert_eq!(harness.look("kuaishou/search", "keyword=a").await.status, 200);
+    assert_eq!(
+        harness.look("kuaishou/search", "keyword=a").await.status,
+        200
+    );
     assert_eq!(harness.asked().len(), 1);
     for fault in ["429", "500", "503", "close"] {
         let asked = harness.asked().len();

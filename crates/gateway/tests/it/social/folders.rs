@@ -7,9 +7,9 @@ use serde_json::json;
 use trunkline_gateway::{FolderError, Settings, SocialSettings, cells_with_folder};
 use trunkline_social::{Cells, MAX_CELL_FILE_BYTES, MAX_PLATFORMS};
 
-use crate::test_gateway::TestGateway;
 use crate::log::Log;
 use crate::social::harness::{cells, records};
+use crate::test_gateway::TestGateway;
 
 fn with_cells(folder: &Path) -> Settings {
     Settings {
@@ -84,7 +84,10 @@ async fn of_pauses_and_platform_files_that_change_at_once_none_is_lost() {
         assert!(harness.is_paused("social-douyin-search"));
         assert!(!harness.is_paused("social-plaza-trending"));
         std::fs::remove_file(folder.path().join("plaza.toml")).unwrap();
-        let (file, resume) = (harness.gateway.refresh(), harness.resume("douyin", "search"));
+        let (file, resume) = (
+            harness.gateway.refresh(),
+            harness.resume("douyin", "search"),
+        );
         let (read, ()) = tokio::join!(file, resume);
         read.unwrap();
         assert!(!harness.is_paused("social-douyin-search"));

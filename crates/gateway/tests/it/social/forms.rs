@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::test_gateway::TestGateway;
 use crate::social::harness::cell;
 use crate::social::values::{received, sends};
+use crate::test_gateway::TestGateway;
 
 // covers: S-4.2-P02-11, S-4.2-P02-16, S-4.2-P07-06, S-4.2-P07-07, S-4.2-P08-05, S-4.2-P07-15, D-7-SOC-23
 #[tokio::test]
@@ -59,7 +59,9 @@ async fn raw_and_need_format_are_sent_only_if_they_were_given() {
         assert_eq!(received(&harness, param), None);
         let mut shapes = Vec::new();
         for value in ["true", "false"] {
-            let got = harness.look(pair, &format!("{needs}&{param}={value}")).await;
+            let got = harness
+                .look(pair, &format!("{needs}&{param}={value}"))
+                .await;
             assert_eq!(got.status, 200, "{}", got.text());
             assert_eq!(received(&harness, param).as_deref(), Some(value));
             shapes.push(got.json()["data"].clone());

@@ -3,9 +3,9 @@
 use serde_json::json;
 use trunkline_store::limits::{self, RateLimit, Rates, Scope};
 
-use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
-use crate::social::pages::split;
 use crate::social::harness::{PAID, cells, records};
+use crate::social::pages::split;
+use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
 
 const PAIR: &str = "kuaishou/search";
 
@@ -77,7 +77,9 @@ async fn a_source_that_is_asked_enough_is_busy() {
         requests_per_minute: Some(1),
         ..ChannelOptions::default()
     };
-    harness.channel_with("source", &base, &models, options).await;
+    harness
+        .channel_with("source", &base, &models, options)
+        .await;
     assert_eq!(harness.look(PAIR, "keyword=a").await.status, 200);
     let got = harness.look(PAIR, "keyword=a").await;
     assert_eq!(got.status, 429, "{}", got.text());

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::test_gateway::TestGateway;
-use crate::social::pages::{PAGES, going_on, split};
 use crate::social::harness::{cells, needed, price, query};
+use crate::social::pages::{PAGES, going_on, split};
+use crate::test_gateway::TestGateway;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_page_of_any_cell_is_found_and_stops_it() {
@@ -13,7 +13,9 @@ async fn a_repeated_page_of_any_cell_is_found_and_stops_it() {
     for cell in cells().all().filter(|cell| cell.has_pages()) {
         let name = &cell.model;
         let plan = json!({ "fault": { "social": "same_page" }, "model": cell.source_path() });
-        harness.simulator.plan(serde_json::from_value(plan).unwrap());
+        harness
+            .simulator
+            .plan(serde_json::from_value(plan).unwrap());
         let before = harness.posted_at_rest().await;
         let asked = harness.asked().len();
         let got = harness.pages(cell, &query(cell, &needed(cell))).await;

@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use trunkline_social::Cell;
 
 use crate::response::GatewayResponse;
-use crate::test_gateway::TestGateway;
 use crate::social::harness::{cells, escaped, needed, pair, path, price, query};
+use crate::test_gateway::TestGateway;
 
 /// Pages that the source has of everything.
 pub(crate) const PAGES: usize = 3;
@@ -220,7 +220,9 @@ async fn a_first_page_that_fails_is_an_ordinary_error_and_a_later_one_ends_it() 
     );
     // The second question fails.
     let plan = json!({ "fault": { "social": "500" }, "one_in": 2, "times": 1 });
-    harness.simulator.plan(serde_json::from_value(plan).unwrap());
+    harness
+        .simulator
+        .plan(serde_json::from_value(plan).unwrap());
     let got = harness.look("kuaishou/search/pages", "keyword=a").await;
     let (pages, end) = split(&got);
     assert_eq!((pages.len(), &end["reason"]), (1, &json!("error")), "{end}");
@@ -230,7 +232,9 @@ async fn a_first_page_that_fails_is_an_ordinary_error_and_a_later_one_ends_it() 
     harness.simulator.clear_plans();
     // A busy platform is waited for.
     let plan = json!({ "fault": { "social": "429:1" }, "one_in": 2, "times": 1 });
-    harness.simulator.plan(serde_json::from_value(plan).unwrap());
+    harness
+        .simulator
+        .plan(serde_json::from_value(plan).unwrap());
     let got = harness.look("kuaishou/search/pages", "keyword=a").await;
     let (pages, end) = split(&got);
     assert_eq!(

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use trunkline_store::cell_pauses::{self, PauseAction, PausedBy};
 
-use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, records};
+use crate::test_gateway::TestGateway;
 
 impl TestGateway {
     pub(crate) async fn pause(&self, platform: &str, capability: &str) {

@@ -5,8 +5,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::response::GatewayResponse;
-use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, records};
+use crate::test_gateway::TestGateway;
 
 impl TestGateway {
     async fn social_quote(&self, endpoint: &str, params: &Value) -> GatewayResponse {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use trunkline_store::keys;
 use trunkline_types::KeyId;
 
-use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, escaped, path, records};
+use crate::test_gateway::TestGateway;
 
 /// What a page costs, in nano-USD.
 const PAGE: i64 = 20_000_000;
@@ -122,7 +122,9 @@ async fn a_busy_platform_is_not_asked_again_once_its_cell_is_paused() {
     let harness = TestGateway::of_social().await;
     let before = harness.posted_at_rest().await;
     let plan = json!({ "fault": { "social": "429:3" }, "one_in": 2, "times": 1 });
-    harness.simulator.plan(serde_json::from_value(plan).unwrap());
+    harness
+        .simulator
+        .plan(serde_json::from_value(plan).unwrap());
     let (pages, end) = harness
         .pages_while("a", async || harness.pause("kuaishou", "search").await)
         .await;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::test_gateway::TestGateway;
 use crate::social::harness::{cell, escaped, example, needed};
+use crate::test_gateway::TestGateway;
 
 /// What the source was given for a parameter in the last question.
 pub(crate) fn received(harness: &TestGateway, name: &str) -> Option<String> {
@@ -244,7 +244,9 @@ async fn a_word_and_its_integer_mean_the_same() {
         ("wechat_search/search", "publish_time", times),
     ] {
         for (word, number) in words {
-            let by_word = harness.look(pair, &format!("keyword=a&{param}={word}")).await;
+            let by_word = harness
+                .look(pair, &format!("keyword=a&{param}={word}"))
+                .await;
             assert_eq!(by_word.status, 200, "{}", by_word.text());
             assert!(
                 harness

@@ -105,7 +105,10 @@ impl Scene {
             .execute(&mut unknown)
             .await
             .unwrap();
-        sqlx::raw_sql(statement).execute(&mut unknown).await.unwrap();
+        sqlx::raw_sql(statement)
+            .execute(&mut unknown)
+            .await
+            .unwrap();
         unknown.close().await.unwrap();
     }
 

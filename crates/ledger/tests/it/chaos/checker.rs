@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_types::RequestId;
 
+use crate::chaos::history::{Answered, CallOperation, Event, History};
 use crate::chaos::tables::{Fact, Facts};
-use crate::chaos::history::{Event, History, Answered, CallOperation};
 
 /// Everything all processes know of one call.
 #[derive(Default)]
@@ -71,7 +71,10 @@ pub(crate) fn judge_payments(
                 Answered::Before { .. } => {
                     done.entry(*request).or_default();
                 }
-                Answered::Refused | Answered::Unavailable | Answered::Stale | Answered::Rejected(_) => {}
+                Answered::Refused
+                | Answered::Unavailable
+                | Answered::Stale
+                | Answered::Rejected(_) => {}
             }
         }
     }
@@ -90,12 +93,17 @@ fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut 
         match event {
             Event::Did { .. }
             | Event::Asked {
-                word: CallOperation::TopUp, ..
+                word: CallOperation::TopUp,
+                ..
             }
             | Event::Answered {
                 word: CallOperation::TopUp,
                 answered:
-                    Answered::Done | Answered::Before { .. } | Answered::Unavailable | Answered::Stale | Answered::Refused,
+                    Answered::Done
+                    | Answered::Before { .. }
+                    | Answered::Unavailable
+                    | Answered::Stale
+                    | Answered::Refused,
                 ..
             } => {}
             Event::Asked {
@@ -152,7 +160,9 @@ impl Trail {
     fn add(&mut self, word: CallOperation, answered: &Answered, amount: i64, died: bool) {
         match (word, answered) {
             (_, Answered::Stale) => self.unknown(word),
-            (CallOperation::Reserve | CallOperation::Settle, Answered::Unavailable) if died => self.unknown(word),
+            (CallOperation::Reserve | CallOperation::Settle, Answered::Unavailable) if died => {
+                self.unknown(word)
+            }
             (CallOperation::Reserve, Answered::Unavailable) => self.unavailable_reserve = true,
             (CallOperation::Settle, Answered::Unavailable) => self.unavailable_settle = true,
             (_, Answered::Unavailable) => self.unknown(word),
@@ -169,18 +179,31 @@ impl Trail {
             (CallOperation::Settle | CallOperation::Void, Answered::Before { charged: true }) => {
                 self.charges_told.insert(amount);
             }
-            (CallOperation::Settle | CallOperation::Void, Answered::Before { charged: false }) => self.frees_told += 1,
+            (CallOperation::Settle | CallOperation::Void, Answered::Before { charged: false }) => {
+                self.frees_told += 1
+            }
             (CallOperation::Refund, Answered::Done) => self.refunds.done.push(amount),
             (CallOperation::Adjust, Answered::Done) => self.adjustments.done.push(amount),
             // Somebody else did it, or it did it itself and was cut off before it heard.
-            (CallOperation::Refund | CallOperation::Adjust, Answered::Before { .. }) => self.unknown(word),
+            (CallOperation::Refund | CallOperation::Adjust, Answered::Before { .. }) => {
+                self.unknown(word)
+            }
             (
                 CallOperation::Extend | CallOperation::TopUp,
-                Answered::Done | Answered::Before { .. } | Answered::Refused | Answered::Rejected(_),
+                Answered::Done
+                | Answered::Before { .. }
+                | Answered::Refused
+                | Answered::Rejected(_),
             )
             | (CallOperation::Reserve, Answered::Before { .. } | Answered::Rejected(_))
-            | (CallOperation::Refund | CallOperation::Adjust, Answered::Refused | Answered::Rejected(_))
-            | (CallOperation::Settle | CallOperation::Void, Answered::Refused | Answered::Rejected(_)) => {}
+            | (
+                CallOperation::Refund | CallOperation::Adjust,
+                Answered::Refused | Answered::Rejected(_),
+            )
+            | (
+                CallOperation::Settle | CallOperation::Void,
+                Answered::Refused | Answered::Rejected(_),
+            ) => {}
         }
     }
 

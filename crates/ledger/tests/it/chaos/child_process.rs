@@ -16,8 +16,8 @@ use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks};
 use trunkline_types::{NodeId, Secret};
 
 use crate::chaos::clients::{Call, Clients};
-use crate::chaos::history::{HistoryWriter, Event, Answered, CallOperation};
 use crate::chaos::config::{DEADLINE, STEP_LIMIT};
+use crate::chaos::history::{Answered, CallOperation, Event, HistoryWriter};
 
 /// Where the path of the plan is.
 pub(crate) const PLAN: &str = "TRUNKLINE_CHAOS_PLAN";
@@ -321,7 +321,12 @@ impl Life {
             asked.spawn(say(self.clients.clone(), call));
         }
         let answers = asked.join_all().await;
-        let done = |answered: &Answered| matches!(answered, Answered::Done | Answered::Before { charged: true });
+        let done = |answered: &Answered| {
+            matches!(
+                answered,
+                Answered::Done | Answered::Before { charged: true }
+            )
+        };
         let done = answers.into_iter().filter(|(_, answered)| done(answered));
         done.map(|(call, _)| call).collect()
     }

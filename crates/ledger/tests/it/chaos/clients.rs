@@ -13,7 +13,7 @@ use trunkline_ledger::{
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
 use crate::chaos::child_process::Plan;
-use crate::chaos::history::{HistoryWriter, Event, Answered, CallOperation};
+use crate::chaos::history::{Answered, CallOperation, Event, HistoryWriter};
 use crate::test_ledger;
 
 /// Processes with the same seed make the same calls in the same stretch of time, in the same order,
@@ -102,7 +102,12 @@ impl Call {
 // === impl Clients ===
 
 impl Clients {
-    pub(crate) fn new(ledger: Ledger, console: Database, diary: Arc<HistoryWriter>, plan: Plan) -> Self {
+    pub(crate) fn new(
+        ledger: Ledger,
+        console: Database,
+        diary: Arc<HistoryWriter>,
+        plan: Plan,
+    ) -> Self {
         Self {
             ledger,
             console,
@@ -145,7 +150,10 @@ impl Clients {
             match answered {
                 Answered::Stale => return,
                 Answered::Unavailable => tokio::time::sleep(COME_AGAIN).await,
-                Answered::Done | Answered::Before { .. } | Answered::Refused | Answered::Rejected(_) => {}
+                Answered::Done
+                | Answered::Before { .. }
+                | Answered::Refused
+                | Answered::Rejected(_) => {}
             }
         }
     }
@@ -213,7 +221,10 @@ impl Clients {
             }
             _ => self.settle(call, charge).await.0,
         };
-        let charged = matches!(answered, Answered::Done | Answered::Before { charged: true });
+        let charged = matches!(
+            answered,
+            Answered::Done | Answered::Before { charged: true }
+        );
         if charged && own.percent(20) {
             self.refund(call, CallOperation::Adjust, Some(own.amount(charge)))
                 .await;
@@ -252,7 +263,9 @@ impl Clients {
         reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
         self.asked(CallOperation::Reserve, call.request, call.amount);
         let (answered, amount) = match self.ledger.reserve(reserve).await {
-            Ok(ReserveAnswer::Held { paid, trial }) => (Answered::Done, paid.nanos() + trial.nanos()),
+            Ok(ReserveAnswer::Held { paid, trial }) => {
+                (Answered::Done, paid.nanos() + trial.nanos())
+            }
             Ok(ReserveAnswer::AlreadyResolved) => (Answered::Before { charged: false }, 0),
             Ok(
                 ReserveAnswer::TooLittle { .. }
@@ -296,7 +309,12 @@ impl Clients {
         answered
     }
 
-    pub(crate) async fn refund(&self, call: &Call, word: CallOperation, amount: Option<i64>) -> Answered {
+    pub(crate) async fn refund(
+        &self,
+        call: &Call,
+        word: CallOperation,
+        amount: Option<i64>,
+    ) -> Answered {
         let mut refund = test_ledger::refund(call.request, call.account);
         refund.amount = amount.map(Money::from_nanos);
         if word == CallOperation::Adjust {
@@ -304,7 +322,9 @@ impl Clients {
         }
         self.asked(word, call.request, amount.unwrap_or(0));
         let (answered, amount) = match self.ledger.refund(refund).await {
-            Ok(RefundAnswer::Done { paid, trial }) => (Answered::Done, paid.nanos() + trial.nanos()),
+            Ok(RefundAnswer::Done { paid, trial }) => {
+                (Answered::Done, paid.nanos() + trial.nanos())
+            }
             Ok(RefundAnswer::Before) => (Answered::Before { charged: false }, 0),
             Ok(RefundAnswer::NothingCharged) => (Answered::Refused, 0),
             Err(error) => (of_error(error), 0),

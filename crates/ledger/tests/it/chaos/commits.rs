@@ -1,8 +1,8 @@
 //! The line is cut between a COMMIT and its answer: the ledger says the same words again and finds
 //! that they were heard, or compensates what has no waiter any more.
 
-use crate::chaos::process_harness::{ProcessHarness, durable, in_flight};
 use crate::chaos::config::{STEP_LIMIT, rounds, until};
+use crate::chaos::process_harness::{ProcessHarness, durable, in_flight};
 use crate::chaos::servers::{finish, settle_down};
 
 /// How the answer is lost.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use sqlx::{Connection as _, PgConnection};
 use trunkline_testkit::{OwnSettings, privileged};
 
-use crate::chaos::process_harness::{ProcessHarness, durable, in_flight};
 use crate::chaos::config::{STEP_LIMIT, rounds, until};
+use crate::chaos::process_harness::{ProcessHarness, durable, in_flight};
 use crate::chaos::servers::{finish, settle_down};
 
 const DISK_MB: u32 = 160;

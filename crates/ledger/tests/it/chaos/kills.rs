@@ -1,8 +1,8 @@
 //! `kill -9` of a ledger process at every step.
 
-use crate::chaos::process_harness::{ProcessHarness, OrphanedBy, durable, in_flight};
-use crate::chaos::history::History;
 use crate::chaos::config::rounds_over;
+use crate::chaos::history::History;
+use crate::chaos::process_harness::{OrphanedBy, ProcessHarness, durable, in_flight};
 use crate::chaos::steps::{REGISTERING, STEPS, Step};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

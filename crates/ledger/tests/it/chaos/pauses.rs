@@ -5,11 +5,13 @@ use std::time::Duration;
 use trunkline_ledger::recovery::register;
 use trunkline_types::NodeId;
 
-use crate::chaos::process_harness::{ProcessHarness, OrphanedBy, deadline_passes, durable, in_flight};
-use crate::chaos::tables;
-use crate::chaos::history::{Event, History, Answered};
 use crate::chaos::config::{HEAL_LIMIT, STEP_LIMIT, rounds, until};
+use crate::chaos::history::{Answered, Event, History};
+use crate::chaos::process_harness::{
+    OrphanedBy, ProcessHarness, deadline_passes, durable, in_flight,
+};
 use crate::chaos::steps::{STEPS, Spot, Step};
+use crate::chaos::tables;
 
 /// How long a process works before it is replaced.
 const AT_WORK: Duration = Duration::from_millis(300);
@@ -94,7 +96,9 @@ async fn one_pause(harness: &mut ProcessHarness, round: usize, step: &Step, heir
         }
     }
     assert_eq!(after, before, "nothing changes");
-    harness.heal(&node, &[&sleeper.history], OrphanedBy::Itself).await;
+    harness
+        .heal(&node, &[&sleeper.history], OrphanedBy::Itself)
+        .await;
     harness.tell(&format!("{} ({heir:?})", step.name), &words, seconds);
 }
 
@@ -147,7 +151,9 @@ async fn a_process_replaced_under_load_is_refused_at_once_and_leaves_no_rows() {
         worker.done("rest").await;
         assert_eq!(worker.done("reserve 4").await, 0);
         assert_eq!(worker.done("beat").await, 0);
-        let healed = harness.heal(&node, &[&worker.history], OrphanedBy::Itself).await;
+        let healed = harness
+            .heal(&node, &[&worker.history], OrphanedBy::Itself)
+            .await;
         harness.tell("under load (Return)", &words, seconds + healed);
     }
     harness.close().await;

@@ -6,8 +6,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use crate::chaos::child_process::{NAME, PLAN, Plan};
-use crate::chaos::history::History;
 use crate::chaos::config::{STEP_LIMIT, until};
+use crate::chaos::history::History;
 
 /// A ledger process. It is killed with the handle.
 pub(crate) struct Process {

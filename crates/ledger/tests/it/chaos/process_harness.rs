@@ -12,12 +12,12 @@ use trunkline_ledger::recovery::{register, sweep};
 use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::NodeId;
 
-use crate::chaos::tables;
+use crate::chaos::checker::{judge, judge_payments};
 use crate::chaos::child_process::{Limits, Plan};
+use crate::chaos::config::{DEADLINE, HEAL_LIMIT, LOOK, STEP_LIMIT, until};
 use crate::chaos::history::History;
 use crate::chaos::process::{Folder, Process};
-use crate::chaos::config::{DEADLINE, HEAL_LIMIT, LOOK, STEP_LIMIT, until};
-use crate::chaos::checker::{judge, judge_payments};
+use crate::chaos::tables;
 use crate::test_ledger;
 
 const ACCOUNTS: usize = 8;

@@ -7,12 +7,12 @@ use trunkline_db::Role;
 use trunkline_ledger::accounts::{self, Period};
 use trunkline_types::{AccountId, Money};
 
-use crate::chaos::tables::{self, Sampler, Samples};
+use crate::chaos::checker::{judge, judge_payments};
 use crate::chaos::child_process::{Limits, Plan};
+use crate::chaos::config::race_time;
 use crate::chaos::history::History;
 use crate::chaos::process::{Folder, Process};
-use crate::chaos::config::race_time;
-use crate::chaos::checker::{judge, judge_payments};
+use crate::chaos::tables::{self, Sampler, Samples};
 use crate::test_ledger::TestLedger;
 
 const USD: i64 = 1_000_000_000;

@@ -2,9 +2,9 @@
 
 use trunkline_testkit::Postgres;
 
-use crate::chaos::process_harness::{ProcessHarness, OrphanedBy, durable, in_flight};
-use crate::chaos::process::Process;
 use crate::chaos::config::{STEP_LIMIT, rounds};
+use crate::chaos::process::Process;
+use crate::chaos::process_harness::{OrphanedBy, ProcessHarness, durable, in_flight};
 use crate::chaos::steps::{STEPS, Spot, Step, superuser};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -63,7 +63,9 @@ async fn one_fault(
     step: &Step,
     fault: impl FnOnce(&Postgres, u32),
 ) {
-    let mut reached = step.reach(&harness.postgres, worker, harness.accounts[0]).await;
+    let mut reached = step
+        .reach(&harness.postgres, worker, harness.accounts[0])
+        .await;
     worker.history.read_on();
     let words = in_flight(&worker.history);
     let mut witness = superuser(&harness.postgres).await;
@@ -82,7 +84,11 @@ async fn one_fault(
 }
 
 /// The order under way is answered, what is still held is ended, and everything heals.
-pub(crate) async fn settle_down(harness: &ProcessHarness, worker: &mut Process, order: Option<u64>) -> f64 {
+pub(crate) async fn settle_down(
+    harness: &ProcessHarness,
+    worker: &mut Process,
+    order: Option<u64>,
+) -> f64 {
     let started = tokio::time::Instant::now();
     if let Some(order) = order {
         worker
@@ -92,14 +98,19 @@ pub(crate) async fn settle_down(harness: &ProcessHarness, worker: &mut Process, 
     worker.done("settle").await;
     let answered = started.elapsed().as_secs_f64();
     let node = worker.node.clone();
-    answered + harness.heal(&node, &[&worker.history], OrphanedBy::Itself).await
+    answered
+        + harness
+            .heal(&node, &[&worker.history], OrphanedBy::Itself)
+            .await
 }
 
 /// The worker's last words, and the bystander's.
 pub(crate) async fn finish(harness: ProcessHarness, mut worker: Process) {
     worker.quit().await;
     let node = worker.node.clone();
-    harness.heal(&node, &[&worker.history], OrphanedBy::Itself).await;
+    harness
+        .heal(&node, &[&worker.history], OrphanedBy::Itself)
+        .await;
     println!("worker: {:?}", worker.history.counts());
     harness.close().await;
 }

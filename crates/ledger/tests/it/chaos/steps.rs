@@ -4,8 +4,8 @@
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_testkit::Postgres;
 
-use crate::chaos::process::Process;
 use crate::chaos::config::{STEP_LIMIT, until};
+use crate::chaos::process::Process;
 
 /// Where a process is when the fault comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

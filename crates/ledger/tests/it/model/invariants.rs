@@ -9,7 +9,7 @@ use crate::model::calls::{Actor, CallState};
 use crate::model::leases::{End, NodeLeases};
 use crate::model::store::Store;
 use crate::model::tables::{
-    ACCOUNTS, NodeEpoch, CALLS, Call, Hold, HoldState, LeaseState, Life, Owner, Transfer,
+    ACCOUNTS, CALLS, Call, Hold, HoldState, LeaseState, Life, NodeEpoch, Owner, Transfer,
     TransferKind, UsageRow, end_of, id_of, party,
 };
 

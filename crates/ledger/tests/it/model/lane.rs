@@ -6,8 +6,8 @@
 
 use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
 
-use crate::model::tables::{Answer, BATCH, Batch, Call, Owner, CallOperation, Word};
 use crate::model::mutations::Mutation;
+use crate::model::tables::{Answer, BATCH, Batch, Call, CallOperation, Owner, Word};
 
 /// A word and who waits for its answer.
 #[derive(Debug, Clone, Copy)]
@@ -176,7 +176,8 @@ impl Lane {
     /// A caller has gone and its word was heard, or may have been. A task's charge stands: the job
     /// goes on without us, and another node may have told of it already.
     fn undo(&mut self, submitted: &CallOperation) {
-        let of_task = submitted.owner == Owner::Task && self.wrong != Some(Mutation::TakeBackATaskCharge);
+        let of_task =
+            submitted.owner == Owner::Task && self.wrong != Some(Mutation::TakeBackATaskCharge);
         let mut take_back = |word| self.take_backs.push(CallOperation { word, ..*submitted });
         match submitted.word {
             Word::Reserve(_) => take_back(Word::Void(Outcome::Cancelled)),
@@ -217,7 +218,10 @@ impl Lane {
         let jobs = jobs
             .filter(move |job| out || job.unknown || own(job))
             .map(|job| job.submitted.call);
-        self.take_backs.iter().map(|submitted| submitted.call).chain(jobs)
+        self.take_backs
+            .iter()
+            .map(|submitted| submitted.call)
+            .chain(jobs)
     }
 
     /// The process has ended; numbers go on so that old answers find no waiter.

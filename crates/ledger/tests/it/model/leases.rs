@@ -6,10 +6,10 @@
 use trunkline_ledger::Outcome;
 use trunkline_ledger::admission::{BatchState, BudgetWindow, WalletBalances, WalletSplit, charge};
 
-use crate::model::tables::{
-    Answer, Ask, CALLS, Call, KEYS, LeaseId, Owner, CallOperation, BudgetWindows, Word, id_of,
-};
 use crate::model::mutations::Mutation;
+use crate::model::tables::{
+    Answer, Ask, BudgetWindows, CALLS, Call, CallOperation, KEYS, LeaseId, Owner, Word, id_of,
+};
 
 /// After its last heartbeat a node draws from its leases for so long.
 pub(crate) const LEASE_TTL: i64 = 10;

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::model::world::{Mode, SIGHTS, Observation, live};
-use crate::model::mutations::{OF_LEASES, OF_THE_PROTOCOL, Mutation};
+use crate::model::mutations::{Mutation, OF_LEASES, OF_THE_PROTOCOL};
+use crate::model::world::{Mode, Observation, SIGHTS, live};
 
 /// A mistake must be noticed within so many seeds.
 const SEEDS_TO_NOTICE: u64 = 20_000;

@@ -13,12 +13,12 @@ use trunkline_ledger::admission::{
 };
 use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
 
-use crate::model::tables::{
-    ACCOUNTS, Answer, Ask, NodeEpoch, BATCH, BUDGETS, Batch, CALLS, Call, Hold, HoldState, LIFETIME,
-    Lease, Life, Loss, NODES, NodeRow, Owner, PAID, PAYMENTS, REVENUE, CallOperation, BudgetWindows, Transfer,
-    TransferKind, UsageRow, Word, by_leg, end_of, id_of, party,
-};
 use crate::model::mutations::Mutation;
+use crate::model::tables::{
+    ACCOUNTS, Answer, Ask, BATCH, BUDGETS, Batch, BudgetWindows, CALLS, Call, CallOperation, Hold,
+    HoldState, LIFETIME, Lease, Life, Loss, NODES, NodeEpoch, NodeRow, Owner, PAID, PAYMENTS,
+    REVENUE, Transfer, TransferKind, UsageRow, Word, by_leg, end_of, id_of, party,
+};
 
 /// The epoch that speaks is over; nothing was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,7 +280,13 @@ impl Store {
         Answer::Done(legs)
     }
 
-    fn resolved_before(&mut self, author: NodeEpoch, call: Call, hold: Hold, what: Verdict) -> Answer {
+    fn resolved_before(
+        &mut self,
+        author: NodeEpoch,
+        call: Call,
+        hold: Hold,
+        what: Verdict,
+    ) -> Answer {
         let settled = hold.state == HoldState::Settled;
         let legs = self
             .usage_of(call)
@@ -332,7 +338,9 @@ impl Store {
             }
         }
         if self.is(Mutation::RefundTwice) {
-            left = self.usage_of(submitted.call).map_or(left, |usage| usage.legs);
+            left = self
+                .usage_of(submitted.call)
+                .map_or(left, |usage| usage.legs);
         } else if before {
             return Answer::NothingToGiveBack;
         }

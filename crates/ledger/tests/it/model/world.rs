@@ -4,17 +4,17 @@
 
 mod calls;
 mod faults;
-mod recovery;
 mod network;
+mod recovery;
 
 use crate::model::calls::{Actor, CallState};
-use crate::model::rng::{Rng, Trail};
 use crate::model::invariants::Checker;
 use crate::model::lane::Lane;
 use crate::model::leases::{LEASE_TTL, LONGEST_CALL, NodeLeases};
-use crate::model::store::Store;
-use crate::model::tables::{ACCOUNTS, NodeEpoch, CALLS, NODES, PAID, TRIAL};
 use crate::model::mutations::Mutation;
+use crate::model::rng::{Rng, Trail};
+use crate::model::store::Store;
+use crate::model::tables::{ACCOUNTS, CALLS, NODES, NodeEpoch, PAID, TRIAL};
 use network::Message;
 
 /// Things that happen before the faults stop.

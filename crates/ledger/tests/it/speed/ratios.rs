@@ -10,8 +10,8 @@ use trunkline_ledger::{Ledger, LedgerSettings, NodeEpoch, ReserveAnswer, SettleA
 use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::{AccountId, Money, NodeId};
 
-use crate::test_ledger::{request, reserve, settle};
 use crate::speed::bare::{Ready, bare_loop, one_update_per_call};
+use crate::test_ledger::{request, reserve, settle};
 
 /// Rounds of each contender; the middle one counts, so that a hiccup of the machine does not.
 const ROUNDS: usize = 5;

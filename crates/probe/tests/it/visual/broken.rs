@@ -2,7 +2,7 @@
 
 use trunkline_probe::visual::ProbeError;
 
-use crate::visual::driver::{File, FeedMode, measure, run};
+use crate::visual::driver::{FeedMode, File, measure, run};
 use crate::visual::movies::{five, mp4};
 use crate::visual::writer::{
     Track, boxed, ftyp, mdat, moov, mvhd, numbers, open_ended, sound, trak, video, wide,

@@ -98,9 +98,10 @@ pub(crate) fn run(file: &File<'_>, manner: FeedMode) -> Run {
             FeedMode::Parts | FeedMode::Unknown | FeedMode::Learned | FeedMode::Trickle(_) => {
                 let most = match manner {
                     FeedMode::Trickle(most) => need.length.min(most as u64),
-                    FeedMode::Parts | FeedMode::Unknown | FeedMode::Learned | FeedMode::FromStart(_) => {
-                        need.length
-                    }
+                    FeedMode::Parts
+                    | FeedMode::Unknown
+                    | FeedMode::Learned
+                    | FeedMode::FromStart(_) => need.length,
                 };
                 let part = file.part(need.start, most);
                 if manner == FeedMode::Learned {

@@ -2,7 +2,7 @@
 
 use trunkline_probe::visual::{MediaInfo, ProbeError, Size};
 
-use crate::visual::driver::{File, FeedMode, measure, run};
+use crate::visual::driver::{FeedMode, File, measure, run};
 use crate::visual::writer::{
     Track, Traf, boxed, ftyp, mdat, moof, moov_to_come, open_ended, sidx, sound, video,
 };

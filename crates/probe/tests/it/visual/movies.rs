@@ -2,7 +2,7 @@
 
 use trunkline_probe::visual::{Format, MediaInfo, ProbeError, Size};
 
-use crate::visual::driver::{File, FeedMode, measure, run};
+use crate::visual::driver::{FeedMode, File, measure, run};
 use crate::visual::writer::{
     Track, boxed, ftyp, mdat, moov, movie_body, numbers, open_ended, sound, stts, video, wide,
 };
@@ -309,7 +309,11 @@ fn a_table_of_many_entries_is_read_up_to_its_bound() {
         gap: 0,
         tail: &[],
     };
-    for manner in [FeedMode::Parts, FeedMode::Unknown, FeedMode::FromStart(16_384)] {
+    for manner in [
+        FeedMode::Parts,
+        FeedMode::Unknown,
+        FeedMode::FromStart(16_384),
+    ] {
         let found = run(&file, manner).outcome.unwrap();
         assert_eq!(found.length_ms, Some(20_000_000), "{manner:?}");
     }

@@ -8,8 +8,8 @@ use trunkline_wire::canonical::{
 use trunkline_wire::{Format, read_response};
 
 use crate::pairs::answer_probes::probes;
-use crate::pairs::translate::answered;
 use crate::pairs::matrix::Cell;
+use crate::pairs::translate::answered;
 
 /// One thing that an answer may say.
 pub(crate) struct AnswerFeature {

@@ -3,8 +3,8 @@
 use trunkline_wire::Format;
 use trunkline_wire::canonical::TranslationState;
 
-use crate::pairs::translate::{events, frames, streamed};
 use crate::pairs::corpus::cases;
+use crate::pairs::translate::{events, frames, streamed};
 
 /// How far behind the first cut the second one is.
 const SECOND: [usize; 3] = [1, 2, 97];

@@ -10,10 +10,10 @@ use trunkline_wire::canonical::{Conversation, LossKind, Notes};
 use trunkline_wire::{Format, Request};
 
 use crate::pairs::answers::{ANSWERS, answer_cell};
-use crate::pairs::translate::{is_updating, sent};
 use crate::pairs::corpus::in_path;
 use crate::pairs::features::{FEATURES, Feature};
 use crate::pairs::probes::probe;
+use crate::pairs::translate::{is_updating, sent};
 
 const BEGIN: &str = "<!-- made by `just formats`: begin -->";
 const END: &str = "<!-- made by `just formats`: end -->";

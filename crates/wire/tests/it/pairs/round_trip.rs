@@ -6,10 +6,10 @@ use trunkline_wire::canonical::TranslationState;
 use trunkline_wire::{Format, read_response, write_response};
 
 use crate::pairs::answers::{ANSWERS, answer_cell};
-use crate::pairs::translate::{answered, sent, shown};
 use crate::pairs::corpus::cases;
 use crate::pairs::features::FEATURES;
 use crate::pairs::matrix::{Cell, arrived, cell, told};
+use crate::pairs::translate::{answered, sent, shown};
 
 type Kept = BTreeMap<(Format, Format), Vec<usize>>;
 

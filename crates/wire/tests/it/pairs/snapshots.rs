@@ -8,8 +8,8 @@ use serde_json::Value;
 use trunkline_wire::canonical::{Notes, TranslationState};
 use trunkline_wire::{Format, ResponseError};
 
-use crate::pairs::translate::{answered, is_updating, sent, streamed};
 use crate::pairs::corpus::{Case, cases};
+use crate::pairs::translate::{answered, is_updating, sent, streamed};
 
 /// Everything that a case becomes, by file name.
 type Outcome = BTreeMap<String, String>;

@@ -7,8 +7,8 @@ use trunkline_wire::canonical::{ReportedUsage, TranslationState};
 use trunkline_wire::{Format, Reader, read_response, scan_response};
 
 use crate::pairs::answer_probes::probes;
-use crate::pairs::translate::{answered, frames, streamed};
 use crate::pairs::corpus::cases;
+use crate::pairs::translate::{answered, frames, streamed};
 
 /// A format, its buckets, and their total.
 type ResponseFacts = (Format, &'static [(Bucket, u64)], u64);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use trunkline_store::PolicyFields;
 use trunkline_testkit::privileged;
 
-use super::load::{Callers, codes, judge};
 use super::event_readers::{EventReaders, check, tell};
 use super::fixtures::{budget, key_of, wide};
+use super::load::{Callers, codes, judge};
 use super::{Cluster, ClusterOptions, number};
 use crate::faults::process_harness::{MONEY, audit_of};
 
@@ -84,7 +84,10 @@ async fn budgets_hold_and_events_arrive_once_while_nodes_and_engines_die() {
             "SELECT COALESCE(sum(paid + trial), 0)::text FROM ledger.usage WHERE key_id = {key}"
         )
     };
-    let frugal_spent = the_cluster.postgres.ask(&spent(frugal.key_id.number())).await;
+    let frugal_spent = the_cluster
+        .postgres
+        .ask(&spent(frugal.key_id.number()))
+        .await;
     let frugal_spent: i64 = frugal_spent[0].parse().unwrap();
     assert!(frugal_spent <= BUDGET, "{frugal_spent} of {BUDGET}");
     assert!(
@@ -105,7 +108,9 @@ async fn break_everything(the_cluster: &mut Cluster, load: &Callers) -> u64 {
     the_cluster.gateways[0].start().await;
     the_cluster.nats[0].kill_9();
     load.serves(10, soon).await;
-    the_cluster.gateways[1].cut_off_for(Duration::from_secs(3)).await;
+    the_cluster.gateways[1]
+        .cut_off_for(Duration::from_secs(3))
+        .await;
     the_cluster.nats[0].restart();
     load.serves(10, soon).await;
     the_cluster.redis.kill_9();
@@ -123,7 +128,9 @@ async fn break_everything(the_cluster: &mut Cluster, load: &Callers) -> u64 {
     the_cluster.nats[1].resume();
     the_cluster.gateways[2].start().await;
     the_cluster.redis.flush();
-    the_cluster.workers[1].cut_off_for(Duration::from_secs(2)).await;
+    the_cluster.workers[1]
+        .cut_off_for(Duration::from_secs(2))
+        .await;
     load.serves(20, soon).await;
     // Two gateways, a worker, a NATS server and Redis killed; a gateway and a worker cut off; Redis and a
     // NATS server paused; Redis flushed.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use trunkline_testkit::privileged;
 
-use super::load::{Callers, codes, judge};
 use super::event_readers::{EventReaders, check, tell};
+use super::load::{Callers, codes, judge};
 use super::{Cluster, ClusterOptions};
 use crate::faults::process_harness::{MONEY, audit_of};
 
@@ -65,7 +65,10 @@ async fn nats_away_for_a_while_and_for_ten_minutes_loses_no_event() {
     let (readers, ears) = EventReaders::start(the_cluster.addresses(), &listeners);
     let pause = Duration::from_millis(50);
     tell(&the_cluster.data, &listeners, 50, pause).await;
-    the_cluster.nats.iter().for_each(trunkline_testkit::Nats::kill_9);
+    the_cluster
+        .nats
+        .iter()
+        .for_each(trunkline_testkit::Nats::kill_9);
     tell(&the_cluster.data, &listeners, 50, pause).await;
     tokio::time::sleep(AWAY).await;
     tell(&the_cluster.data, &listeners, 50, pause).await;
@@ -73,7 +76,10 @@ async fn nats_away_for_a_while_and_for_ten_minutes_loses_no_event() {
     // Ten minutes pass by the clock of the database before it returns.
     the_cluster.postgres.shift_clock(600).await;
     tell(&the_cluster.data, &listeners, 50, pause).await;
-    the_cluster.nats.iter().for_each(trunkline_testkit::Nats::restart);
+    the_cluster
+        .nats
+        .iter()
+        .for_each(trunkline_testkit::Nats::restart);
     tell(&the_cluster.data, &listeners, 50, pause).await;
     readers
         .until(250 * u64::try_from(LISTENERS).unwrap(), SOON)
@@ -87,5 +93,8 @@ async fn nats_away_for_a_while_and_for_ten_minutes_loses_no_event() {
     the_cluster.settled().await;
     the_cluster.postgres.shift_clock(-600).await;
     audit_of(&the_cluster.postgres).await;
-    println!("figures: requests={complete} faults={}", the_cluster.nats.len());
+    println!(
+        "figures: requests={complete} faults={}",
+        the_cluster.nats.len()
+    );
 }

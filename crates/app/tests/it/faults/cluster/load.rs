@@ -12,8 +12,8 @@ use trunkline_testkit::{Postgres, random_bytes};
 use trunkline_upstream::{Client, SendError};
 
 use super::fixtures::{Customer, MODEL};
-use crate::faults::formats::{Format, CallParams};
 use crate::faults::client_view::{ClientView, reported};
+use crate::faults::formats::{CallParams, Format};
 
 /// Between two calls of one caller, so that the machine has time for all callers.
 const BREATH: Duration = Duration::from_millis(40);

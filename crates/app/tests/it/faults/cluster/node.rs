@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use trunkline_db::Role;
 use trunkline_testkit::{NetNamespace, Postgres};
 
-use super::{EngineLinks, ClusterOptions};
+use super::{ClusterOptions, EngineLinks};
 use crate::faults::process_harness::{TRUNKLINE, first_line, signal};
 
 /// The same in every network namespace.
@@ -34,7 +34,12 @@ pub(crate) struct ClusterNode {
 // === impl Shared ===
 
 impl Shared {
-    pub(super) fn new(postgres: &Postgres, lines: &EngineLinks, host: IpAddr, options: ClusterOptions) -> Self {
+    pub(super) fn new(
+        postgres: &Postgres,
+        lines: &EngineLinks,
+        host: IpAddr,
+        options: ClusterOptions,
+    ) -> Self {
         let own = postgres.direct_url(Role::Data);
         let own_port = postgres.address().port();
         let database = own.reveal().replace(

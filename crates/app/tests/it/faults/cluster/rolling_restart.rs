@@ -11,9 +11,9 @@ use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, SendError, Upstr
 
 use super::fixtures::{Customer, MODEL};
 use super::{Cluster, ClusterOptions, number};
-use crate::faults::process_harness::{MONEY, audit_of};
-use crate::faults::formats::{Format, CallParams};
 use crate::faults::client_view::{ClientView, reported};
+use crate::faults::formats::{CallParams, Format};
+use crate::faults::process_harness::{MONEY, audit_of};
 
 const STREAMS: &str = "TRUNKLINE_CLUSTER_STREAMS";
 const LOOK: Duration = Duration::from_millis(300);
@@ -171,9 +171,17 @@ async fn a_rolling_restart_fails_no_new_call_and_cuts_no_stream() {
     balancer.goes_on.store(false, Ordering::Relaxed);
     let made: usize = callers.join_all().await.into_iter().sum();
     watching.await.unwrap();
-    let whole = ends.iter().filter(|end| **end == ClientView::Complete).count();
+    let whole = ends
+        .iter()
+        .filter(|end| **end == ClientView::Complete)
+        .count();
     println!("{made} new calls and {whole} of {streams} streams were whole over three restarts");
-    assert_eq!(whole, ends.len(), "{ends:?}\n{}", the_cluster.logs("under way"));
+    assert_eq!(
+        whole,
+        ends.len(),
+        "{ends:?}\n{}",
+        the_cluster.logs("under way")
+    );
     assert!(made > 50);
     the_cluster.settled().await;
     audit_of(&the_cluster.postgres).await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::load::{CallRecord, Callers, judge, rows};
 use super::{Cluster, ClusterOptions};
-use crate::faults::process_harness::{MONEY, audit_of};
 use crate::faults::client_view::ClientView;
+use crate::faults::process_harness::{MONEY, audit_of};
 use trunkline_testkit::{Postgres, privileged};
 
 const CALLERS: usize = 60;

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use trunkline_testkit::{OwnSettings, all_at_once, privileged};
 
 use super::{Scene, all_end};
-use crate::faults::process_harness::{ProcessHarness, CHARGES};
-use crate::faults::formats::Pair;
 use crate::faults::client_view::{ClientView, reported};
+use crate::faults::formats::Pair;
+use crate::faults::process_harness::{CHARGES, ProcessHarness};
 
 /// How long an answer that is done waits for its charge to be written, and a little more.
 const SETTLEMENT: Duration = Duration::from_secs(10);
@@ -61,8 +61,7 @@ async fn a_database_restart_only_delays_a_stream() {
 // row: P1
 // covers: D-2-60, D-2-61
 #[tokio::test]
-async fn a_database_outage_ends_streams_uncharged_after_10s_and_refuses_calls()
-{
+async fn a_database_outage_ends_streams_uncharged_after_10s_and_refuses_calls() {
     let scene = Scene::new(ProcessHarness::wired().await);
     let streams = scene.streams("[[tokens:60]] [[pace:20]]").await;
     let calls = streams.len();
@@ -116,7 +115,10 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
         let prompt = format!("[[id:{marker}]] [[tokens:3]]");
         match scene.reported(Pair::numbered(number), &prompt, true).await {
             ClientView::Complete => spent += scene.price(&marker),
-            other @ (ClientView::Failed(_) | ClientView::Left | ClientView::Unknown | ClientView::Nonsense(_)) => {
+            other @ (ClientView::Failed(_)
+            | ClientView::Left
+            | ClientView::Unknown
+            | ClientView::Nonsense(_)) => {
                 failed = Some(other);
                 break;
             }
@@ -129,7 +131,8 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
     }
     super::reached("it serves", async || {
         let prompt = "[[id:probe]] [[fault:status:500]]";
-        scene.reported(Pair::CHAT, prompt, false).await == ClientView::Failed("upstream_error".to_owned())
+        scene.reported(Pair::CHAT, prompt, false).await
+            == ClientView::Failed("upstream_error".to_owned())
     })
     .await;
     spent += scene.serves_again("after").await;
@@ -175,7 +178,8 @@ async fn calls_wait_for_taken_connections_and_the_pool_keeps_its_size() {
         .await;
     super::reached("it serves", async || {
         let prompt = "[[id:probe]] [[fault:status:500]]";
-        scene.reported(Pair::CHAT, prompt, false).await == ClientView::Failed("upstream_error".to_owned())
+        scene.reported(Pair::CHAT, prompt, false).await
+            == ClientView::Failed("upstream_error".to_owned())
     })
     .await;
     let calls = (0..64).map(|number| {

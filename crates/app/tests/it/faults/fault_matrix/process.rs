@@ -6,9 +6,9 @@ use tokio::net::TcpStream;
 use trunkline_testkit::all_at_once;
 
 use super::{Scene, all_end, rest};
-use crate::faults::process_harness::{ProcessHarness, CHARGES, HOLDS, signal};
-use crate::faults::formats::{Format, Pair};
 use crate::faults::client_view::ClientView;
+use crate::faults::formats::{Format, Pair};
+use crate::faults::process_harness::{CHARGES, HOLDS, ProcessHarness, signal};
 
 /// Above what sockets and buffers on the way take: the last byte cannot have left.
 const GIGANTIC: u64 = 12_000_000;
@@ -254,7 +254,11 @@ async fn kill_between_charge_and_last_byte_keeps_one_charge() {
     scene.harness.kill_gateway().await;
     let (mut spent, mut prices) = (0, Vec::new());
     for (pair, answer) in answers {
-        assert_eq!(rest(pair, answer, false).await, ClientView::Unknown, "{pair}");
+        assert_eq!(
+            rest(pair, answer, false).await,
+            ClientView::Unknown,
+            "{pair}"
+        );
         let price = scene.price(&pair.to_string());
         prices.push(format!("complete {price}"));
         spent += price;
@@ -283,7 +287,10 @@ async fn a_process_paused_during_its_replacement_charges_nothing_after_resume() 
     let ends = streams.into_iter().map(super::Stream::ends);
     for (pair, reported) in all_at_once(ends.collect()).await {
         // Whether it first sees that it was replaced or how long it heard nothing: not charged.
-        assert!(matches!(reported, ClientView::Failed(_)), "{pair}: {reported:?}");
+        assert!(
+            matches!(reported, ClientView::Failed(_)),
+            "{pair}: {reported:?}"
+        );
     }
     // It learns of its end, and ends.
     let ended = tokio::time::timeout(super::STEP, sleeper.wait());

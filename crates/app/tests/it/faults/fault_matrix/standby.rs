@@ -1,9 +1,9 @@
 //! Rows P2 and P3: the database fails over to a standby that is in step, and the old one returns.
 
 use super::{Scene, all_end};
-use crate::faults::process_harness::{ProcessHarness, MONEY, audit_of};
-use crate::faults::formats::Pair;
 use crate::faults::client_view::ClientView;
+use crate::faults::formats::Pair;
+use crate::faults::process_harness::{MONEY, ProcessHarness, audit_of};
 
 // row: P2
 // row: P3
@@ -24,7 +24,10 @@ async fn a_standby_has_every_charge_and_the_old_primary_acknowledges_none() {
     all_end(streams, &ClientView::Complete).await;
     spent += scene.price_of_all();
     let prompt = "[[id:after]] [[tokens:3]]";
-    assert_eq!(scene.reported(Pair::CHAT, prompt, true).await, ClientView::Complete);
+    assert_eq!(
+        scene.reported(Pair::CHAT, prompt, true).await,
+        ClientView::Complete
+    );
     spent += scene.price("after");
     // Everything that was acknowledged is on the new server, and nothing else.
     let balance = "SELECT paid_posted::text FROM ledger.account WHERE kind = 'live'";
@@ -44,7 +47,9 @@ async fn a_standby_has_every_charge_and_the_old_primary_acknowledges_none() {
         .lead_to(scene.harness.postgres.address());
     scene.harness.postgres.wire().cut();
     for pair in Pair::neighbours() {
-        let reported = scene.reported(pair, "[[id:stray]] [[tokens:3]]", true).await;
+        let reported = scene
+            .reported(pair, "[[id:stray]] [[tokens:3]]", true)
+            .await;
         let away = ClientView::Failed("temporarily_unavailable".to_owned());
         assert_eq!(reported, away, "{pair}");
     }

@@ -6,7 +6,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use super::{MediaHarness, Call, Kind, MediaResult, id_of, reached};
+use super::{Call, Kind, MediaHarness, MediaResult, id_of, reached};
 use crate::faults::process_harness::MONEY;
 
 /// A reader who takes nothing for so long has gone.
@@ -34,7 +34,12 @@ enum Disconnect {
 
 impl MediaHarness {
     /// Sends a call, and leaves when who makes it has been asked.
-    async fn asks_and_leaves(&self, kind: Kind, (marker, params): (&str, &str), leaves: Disconnect) {
+    async fn asks_and_leaves(
+        &self,
+        kind: Kind,
+        (marker, params): (&str, &str),
+        leaves: Disconnect,
+    ) {
         let (content_type, body) = kind.body(kind.word(), params);
         let mut line = TcpStream::connect(self.process.address).await.unwrap();
         line.write_all(self.head(kind, &content_type, body.len()).as_bytes())
@@ -86,7 +91,9 @@ async fn silent_disconnect_refunds_undelivered_results_and_pays_speech_once() {
     for kind in Kind::ALL {
         let params = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
         let call = (kind.word(), params.as_str());
-        harness.asks_and_leaves(kind, call, Disconnect::ClosesBoth).await;
+        harness
+            .asks_and_leaves(kind, call, Disconnect::ClosesBoth)
+            .await;
         harness.until_held(0).await;
         // Speech was spoken when the first piece found no client: the text is paid.
         if let Kind::Speech = kind {

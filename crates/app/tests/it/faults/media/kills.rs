@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use trunkline_testkit::all_at_once;
 use trunkline_upstream::UpstreamResponse;
 
-use super::{MediaHarness, Kind, MediaResult, cost_of, reached, rest};
+use super::{Kind, MediaHarness, MediaResult, cost_of, reached, rest};
 use crate::faults::process_harness::{CHARACTER, CHARGES, HOLDS, signal};
 
 /// What was not caught goes on within this.
@@ -116,7 +116,10 @@ fn holds_a_nameless_file(pid: u32, folder: &Path) -> bool {
 async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing() {
     let mut harness = MediaHarness::with(true, &HERE).await;
     let spent = harness.serves_again().await;
-    let (asked, rows) = (harness.process.simulator.requests().len(), harness.usage().await);
+    let (asked, rows) = (
+        harness.process.simulator.requests().len(),
+        harness.usage().await,
+    );
     let folder = harness.process.folder.path().to_owned();
     let before = names_in(&folder);
     let mut halves = Vec::new();
@@ -193,8 +196,7 @@ async fn kill_before_the_vendor_call_returns_the_money() {
 
 // row: G3
 #[tokio::test]
-async fn kill_during_upstream_wait_charges_nothing_and_does_not_resend()
- {
+async fn kill_during_upstream_wait_charges_nothing_and_does_not_resend() {
     let mut harness = MediaHarness::new(true).await;
     // Silent before the answer, then in the middle of it: speech has begun by then, and is row G4's.
     let asked = async |harness: &MediaHarness| harness.until_all_asked().await;
@@ -242,7 +244,11 @@ async fn kill_in_the_middle_of_a_generation_answer_charges_nothing() {
         let (picture, transcript) = calls.await;
         assert!(picture.is_err() && transcript.is_err());
     }
-    assert_eq!(rest(speech).await, MediaResult::Broken, "a part looks whole");
+    assert_eq!(
+        rest(speech).await,
+        MediaResult::Broken,
+        "a part looks whole"
+    );
     harness.dies_and_returns().await;
     harness.spent(0).await;
     assert_eq!(harness.usage().await, vec!["interrupted 0"; 3]);
@@ -256,8 +262,7 @@ async fn kill_in_the_middle_of_a_generation_answer_charges_nothing() {
 
 // row: G5
 #[tokio::test]
-async fn kill_before_the_generation_charge_is_written_charges_nothing()
- {
+async fn kill_before_the_generation_charge_is_written_charges_nothing() {
     let mut harness = MediaHarness::new(true).await;
     let speech = begun(&harness, "Good morning. [[id:voice]] [[pace:60]]").await;
     let late = |kind: Kind| {
@@ -283,7 +288,11 @@ async fn kill_before_the_generation_charge_is_written_charges_nothing()
         let (picture, transcript) = calls.await;
         assert!(picture.is_err() && transcript.is_err());
     }
-    assert_eq!(rest(speech).await, MediaResult::Broken, "the last piece was sent");
+    assert_eq!(
+        rest(speech).await,
+        MediaResult::Broken,
+        "the last piece was sent"
+    );
     harness.dies_and_returns().await;
     harness.spent(0).await;
     assert_eq!(harness.usage().await, vec!["interrupted 0"; 3]);
@@ -291,8 +300,7 @@ async fn kill_before_the_generation_charge_is_written_charges_nothing()
 
 // row: G6
 #[tokio::test]
-async fn kill_while_a_generation_charge_is_written_leaves_it_whole_or_none()
-{
+async fn kill_while_a_generation_charge_is_written_leaves_it_whole_or_none() {
     let mut harness = MediaHarness::new(true).await;
     let mut spent = 0;
     let scenes = Kind::ALL
@@ -346,7 +354,11 @@ async fn kill_between_charge_and_last_audio_byte_keeps_one_charge() {
     reached("it is charged", async || harness.usage().await == charged).await;
     tokio::time::sleep(GOES_ON).await;
     harness.process.kill_gateway().await;
-    assert_eq!(rest(answer).await, MediaResult::Broken, "a part looks whole");
+    assert_eq!(
+        rest(answer).await,
+        MediaResult::Broken,
+        "a part looks whole"
+    );
     harness.process.start_gateway().await;
     assert_eq!(harness.usage().await, charged);
     harness.spent(price).await;

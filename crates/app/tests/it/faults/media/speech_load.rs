@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::memory::{Watch, resident_kb};
-use super::{MediaHarness, Kind, MediaResult};
+use super::{Kind, MediaHarness, MediaResult};
 use crate::faults::process_harness::MONEY;
 
 const STREAMS: &str = "TRUNKLINE_SPEECH_STREAMS";

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::form::{self, Sound};
 use super::memory::{Watch, line_kb, resident_kb};
-use super::{MediaHarness, Kind, MediaResult, cost_of, id_of};
+use super::{Kind, MediaHarness, MediaResult, cost_of, id_of};
 use crate::faults::process_harness::SECOND;
 
 const BYTES: &str = "TRUNKLINE_UPLOAD_BYTES";
@@ -103,6 +103,10 @@ async fn beyond(harness: &MediaHarness, model: &str, bytes: u64) {
     let (id, status, _, reply) = harness.uploads(model, Sound::of_bytes(bytes)).await;
     assert_eq!(status, 413, "{reply}");
     let body: serde_json::Value = serde_json::from_str(&reply).unwrap();
-    assert_eq!(body["error"]["charged"], serde_json::json!(false), "{reply}");
+    assert_eq!(
+        body["error"]["charged"],
+        serde_json::json!(false),
+        "{reply}"
+    );
     assert_eq!(harness.net(&id.unwrap()).await, 0);
 }

@@ -1,7 +1,7 @@
 //! Rows U: who makes pictures, speech and transcripts fails in every way it can. Each model here has two
 //! channels, and every fault strikes on both: how often the upstream was asked tells who was asked again.
 
-use super::{MediaHarness, Call, Kind, MediaResult};
+use super::{Call, Kind, MediaHarness, MediaResult};
 
 /// A fault, what its caller is told, and how often each kind is asked for.
 struct FaultCase {
@@ -137,7 +137,11 @@ async fn cut_silent_or_mismeasured_audio_is_aborted_and_free() {
     ] {
         let params = format!("{text}[[fault:{fault}]]");
         let call = harness.ask(Kind::Speech, "hasty-voice", &params).await;
-        assert_eq!(call.result, MediaResult::Broken, "{fault}: a part looks whole");
+        assert_eq!(
+            call.result,
+            MediaResult::Broken,
+            "{fault}: a part looks whole"
+        );
         calls.push(call);
         calls.push(good(&harness, Kind::Speech).await);
     }

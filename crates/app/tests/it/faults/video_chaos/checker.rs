@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trunkline_simulator::{Phase, VideoJob};
 
-use super::tables::Row;
-use super::clients::{VideoTask, ClientBehaviour, ClientAnswer};
+use super::clients::{ClientAnswer, ClientBehaviour, VideoTask};
 use super::scenarios::Scenario;
+use super::tables::Row;
 
 /// Results of video tasks, for the log.
 #[derive(Debug, Default, Clone)]
@@ -33,7 +33,13 @@ pub(crate) struct Counts {
 }
 
 /// Checks one video task and counts it.
-pub(crate) fn check(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], price: i64, counts: &mut Counts) {
+pub(crate) fn check(
+    task: &VideoTask,
+    rows: &[Row],
+    jobs: &[VideoJob],
+    price: i64,
+    counts: &mut Counts,
+) {
     let scene = || format!("{task:?}\n{rows:#?}\n{jobs:#?}");
     check_told(task, rows, price, &scene);
     for row in rows {
@@ -75,7 +81,11 @@ fn check_told(task: &VideoTask, rows: &[Row], price: i64, scene: &dyn Fn() -> St
     if task.behaviour == ClientBehaviour::Retrying && first_was_made {
         assert_eq!(rows.len(), 1, "a retry made another film: {}", scene());
     }
-    assert!(rows.len() <= task.answer.len(), "too many tasks: {}", scene());
+    assert!(
+        rows.len() <= task.answer.len(),
+        "too many tasks: {}",
+        scene()
+    );
     if task.cancelled {
         let stands = rows.iter().any(Row::is_done);
         assert!(!stands, "cancelled, and done: {}", scene());
@@ -147,7 +157,9 @@ fn count(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], counts: &mut Counts)
     for answer in &task.answer {
         match answer {
             ClientAnswer::Made { .. } => {}
-            ClientAnswer::Refused { status, .. } => *counts.refused.entry(*status).or_default() += 1,
+            ClientAnswer::Refused { status, .. } => {
+                *counts.refused.entry(*status).or_default() += 1
+            }
             ClientAnswer::Broken => counts.broken += 1,
         }
     }

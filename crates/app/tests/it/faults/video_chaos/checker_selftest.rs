@@ -3,10 +3,10 @@
 use serde_json::Value;
 use trunkline_simulator::VideoJob;
 
-use super::tables::{Row, Transfer};
-use super::clients::{VideoTask, ClientBehaviour, ClientAnswer};
-use super::scenarios::Scenario;
 use super::checker::{Counts, check};
+use super::clients::{ClientAnswer, ClientBehaviour, VideoTask};
+use super::scenarios::Scenario;
+use super::tables::{Row, Transfer};
 
 const PRICE: i64 = 500;
 const PAID_WALLET: i64 = 2;

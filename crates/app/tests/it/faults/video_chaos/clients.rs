@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use trunkline_testkit::random_bytes;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, SendError};
 
-use super::scenarios::{SHAPES, Scenario};
 use super::cluster::{Customer, VideoCluster};
+use super::scenarios::{SHAPES, Scenario};
 
 const PATHS: [&str; 2] = ["/v1/videos", "/v1/video/generations"];
 const CONNECT: Duration = Duration::from_secs(2);
@@ -235,17 +235,28 @@ impl Clients {
         task
     }
 
-    async fn ask(&self, client: &Client, task: &VideoTask, node: usize, retry: u32) -> ClientAnswer {
+    async fn ask(
+        &self,
+        client: &Client,
+        task: &VideoTask,
+        node: usize,
+        retry: u32,
+    ) -> ClientAnswer {
         let [dice, path] = random_bytes::<2>();
         let mut extra = Vec::new();
         match task.behaviour {
-            ClientBehaviour::Keyed => extra.push(("idempotency-key", format!("key {}", task.marker))),
+            ClientBehaviour::Keyed => {
+                extra.push(("idempotency-key", format!("key {}", task.marker)))
+            }
             ClientBehaviour::Retrying => extra.push(("x-stainless-retry-count", retry.to_string())),
             ClientBehaviour::Once | ClientBehaviour::Leaving | ClientBehaviour::Cancelling => {}
         }
         let patience = match task.behaviour {
             ClientBehaviour::Leaving => Duration::from_millis(u64::from(dice) + 5),
-            ClientBehaviour::Once | ClientBehaviour::Keyed | ClientBehaviour::Retrying | ClientBehaviour::Cancelling => PATIENCE,
+            ClientBehaviour::Once
+            | ClientBehaviour::Keyed
+            | ClientBehaviour::Retrying
+            | ClientBehaviour::Cancelling => PATIENCE,
         };
         let ask = HttpCall {
             method: Method::POST,

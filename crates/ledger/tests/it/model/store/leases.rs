@@ -5,19 +5,26 @@ use trunkline_ledger::admission::{Rejection, WalletSplit, charge};
 use trunkline_ledger::{Outcome, Wallets, WriteOffReason};
 
 use super::{Stale, Store};
-use crate::model::leases::{End, LeaseRequest, LeaseReply, Record};
-use crate::model::tables::{
-    Ask, NodeEpoch, Hold, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState, BudgetWindows, UsageRow,
-};
+use crate::model::leases::{End, LeaseReply, LeaseRequest, Record};
 use crate::model::mutations::Mutation;
+use crate::model::tables::{
+    Ask, BudgetWindows, Hold, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState, NodeEpoch,
+    UsageRow,
+};
 
 impl Store {
     /// One transaction for a node's leases.
-    pub(crate) fn run_lease_request(&mut self, author: NodeEpoch, lease_request: &LeaseRequest) -> Result<LeaseReply, Stale> {
+    pub(crate) fn run_lease_request(
+        &mut self,
+        author: NodeEpoch,
+        lease_request: &LeaseRequest,
+    ) -> Result<LeaseReply, Stale> {
         self.check_author(author)?;
         self.serial += 1;
         match lease_request {
-            LeaseRequest::Grant { lease, key, amount } => Ok(self.grant(author, *lease, *key, *amount)),
+            LeaseRequest::Grant { lease, key, amount } => {
+                Ok(self.grant(author, *lease, *key, *amount))
+            }
             LeaseRequest::Ship(records) => {
                 for record in records.iter().flatten() {
                     self.ship(author, record);

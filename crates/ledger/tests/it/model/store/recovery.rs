@@ -3,8 +3,8 @@
 use trunkline_ledger::{Outcome, WriteOffReason};
 
 use super::{Stale, Store, Verdict, Whose};
-use crate::model::tables::{Answer, NodeEpoch, CALLS, Hold, HoldState, LeaseState, Life, Owner};
 use crate::model::mutations::Mutation;
+use crate::model::tables::{Answer, CALLS, Hold, HoldState, LeaseState, Life, NodeEpoch, Owner};
 
 impl Store {
     /// Begins a node's next life and, in the same step, voids what its last one left open.

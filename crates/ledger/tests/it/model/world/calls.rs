@@ -5,8 +5,8 @@ use trunkline_ledger::{Outcome, RefundKind};
 
 use super::{Mode, Observation, World};
 use crate::model::calls::{Actor, GiveBack, Phase};
-use crate::model::tables::{Answer, CALLS, HoldState, Owner, CallOperation, Word};
 use crate::model::mutations::Mutation;
+use crate::model::tables::{Answer, CALLS, CallOperation, HoldState, Owner, Word};
 
 impl World {
     /// The next call arrives at a node.

@@ -2,9 +2,9 @@
 //! and so do their answers. An answer that is lost after the commit is the case it is all about.
 
 use super::{Observation, World};
-use crate::model::leases::{LeaseRequest, LeaseReply};
+use crate::model::leases::{LeaseReply, LeaseRequest};
 use crate::model::store::{Answers, Stale};
-use crate::model::tables::{NodeEpoch, BATCH, Batch, KEYS, LeaseState};
+use crate::model::tables::{BATCH, Batch, KEYS, LeaseState, NodeEpoch};
 
 /// Messages on the wire at most; beyond that nothing comes twice.
 const CROWDED: usize = 10;
@@ -224,7 +224,9 @@ impl World {
 
     fn see_lease_request(&mut self, lease_request: &LeaseRequest, news: Result<LeaseReply, Stale>) {
         match (lease_request, news) {
-            (LeaseRequest::Grant { .. }, Ok(LeaseReply::Granted { .. })) => self.see(Observation::LeaseGranted),
+            (LeaseRequest::Grant { .. }, Ok(LeaseReply::Granted { .. })) => {
+                self.see(Observation::LeaseGranted)
+            }
             (LeaseRequest::Ship(records), Ok(_)) => {
                 let late = records.iter().flatten().any(|record| {
                     let mut leases = self.store.leases.iter();
@@ -238,7 +240,13 @@ impl World {
                     Observation::Shipped
                 });
             }
-            (LeaseRequest::Grant { .. } | LeaseRequest::Ship(_) | LeaseRequest::Close(_) | LeaseRequest::CloseOld, _) => {}
+            (
+                LeaseRequest::Grant { .. }
+                | LeaseRequest::Ship(_)
+                | LeaseRequest::Close(_)
+                | LeaseRequest::CloseOld,
+                _,
+            ) => {}
         }
     }
 }

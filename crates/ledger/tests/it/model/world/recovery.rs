@@ -6,7 +6,7 @@ use trunkline_ledger::Outcome;
 use super::{Mode, World};
 use crate::model::calls::{Actor, Phase};
 use crate::model::leases::{LEASE_TTL, LONGEST_CALL};
-use crate::model::tables::{Batch, CALLS, HoldState, LIFETIME, NODES, Owner, CallOperation, Word};
+use crate::model::tables::{Batch, CALLS, CallOperation, HoldState, LIFETIME, NODES, Owner, Word};
 
 /// More rounds than any world needs; a world that needs more is stuck, and that is a violation.
 const ROUNDS: usize = 60;
