@@ -110,7 +110,7 @@ corpus-update:
     UPDATE=1 cargo nextest run --locked -p trunkline-wire --test it -E 'test(pairs::snapshots::)'
     git status --short crates/wire/tests/corpus
 
-# The matrix of what survives a translation, written into docs/formats.md.
+# The matrix of what survives a translation, written into docs/guide/formats.md.
 formats:
     UPDATE=1 cargo nextest run --locked -p trunkline-wire --test it -E 'test(the_page_holds)'
 
@@ -222,7 +222,7 @@ translation-speed:
 vendor-check provider:
     cargo run --quiet --locked -p trunkline-vendor-check -- {{ provider }}
 
-# CPU, latency and memory beside nginx and a bare proxy, against the budgets: docs/performance.md.
+# CPU, latency and memory beside nginx and a bare proxy, against the budgets: docs/dev/performance.md.
 bench *words:
     ./scripts/bench {{ words }}
 
@@ -230,7 +230,7 @@ bench *words:
 add-drill what="family" form="short":
     ./scripts/add-drill {{ what }} {{ form }}
 
-# Mutation testing of prices and ledger (or `just mutants prices`, or `just mutants since <commit>` of what changed); survivors are explained in docs/mutants.md.
+# Mutation testing of prices and ledger (or `just mutants prices`, or `just mutants since <commit>` of what changed); survivors are explained in docs/dev/mutants.md.
 mutants *what:
     ./scripts/mutants {{ what }}
 
@@ -258,7 +258,7 @@ nightly *words:
 nightly-check:
     python3 -B -m unittest discover --quiet --start-directory scripts/tests
 
-# Deliberate defects, each turned on in turn: which tests of the gate notice it (docs/defects.md; or some, by name).
+# Deliberate defects, each turned on in turn: which tests of the gate notice it (docs/dev/defects.md; or some, by name).
 gate-selftest *defects:
     ./scripts/gate-selftest {{ defects }}
 

@@ -1,4 +1,4 @@
-"""What was measured beside what was promised: one line for each budget of docs/performance.md."""
+"""What was measured beside what was promised: one line for each budget of docs/dev/performance.md."""
 
 import statistics
 

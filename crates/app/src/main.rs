@@ -34,7 +34,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::cli::{Cli, Command};
 use crate::output::Output;
 
-/// The system's allocator took a sixth of what a call costs: docs/performance.md.
+/// The system's allocator took a sixth of what a call costs: docs/dev/performance.md.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

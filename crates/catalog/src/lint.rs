@@ -26,7 +26,7 @@ pub enum Severity {
 pub struct LintFinding {
     /// How bad it is.
     pub severity: Severity,
-    /// The code; `docs/catalog.md` lists them all.
+    /// The code; `docs/operate/catalog.md` lists them all.
     pub code: &'static str,
     /// The model; none if it is about the catalog itself.
     pub model: Option<String>,

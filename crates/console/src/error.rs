@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_code_is_explained_where_errors_point_to() {
-        let page = include_str!("../../../docs/errors.md");
+        let page = include_str!("../../../docs/guide/errors.md");
         for kind in [
             ErrorCode::Invalid,
             ErrorCode::UnknownKey,

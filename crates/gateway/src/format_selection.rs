@@ -121,11 +121,11 @@ mod tests {
 
     #[test]
     fn the_page_about_formats_tells_this_table() {
-        let page = include_str!("../../../docs/formats.md");
+        let page = include_str!("../../../docs/guide/formats.md");
         for (caller, near) in NEAR {
             let cells = near.map(|(format, why)| format!("{}: {why}", format.word()));
             let row = format!("| {} | {} |", caller.word(), cells.join(" | "));
-            assert!(page.contains(&row), "docs/formats.md lacks {row}");
+            assert!(page.contains(&row), "docs/guide/formats.md lacks {row}");
         }
     }
 }

@@ -24,7 +24,7 @@
 //!
 //! A length is a price, so it is counted by packets. The libraries that were tried take it from headers
 //! or time stamps, read tables as large as a file claims, or panic on hostile input; none measures a
-//! stream while it passes. docs/dependencies.md lists them with what they did.
+//! stream while it passes. docs/dev/dependencies.md lists them with what they did.
 #![cfg_attr(
     not(test),
     deny(

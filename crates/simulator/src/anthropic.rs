@@ -1,7 +1,7 @@
 //! Anthropic's Messages API: keys, versions and paths. A message is made in `complete`, on one
 //! page that Bedrock and Vertex AI share; what differs between the platforms is a [`Platform`].
 //!
-//! Wordings of refusals were read in public bug reports or are recalled; `docs/upstreams.md` says
+//! Wordings of refusals were read in public bug reports or are recalled; `docs/dev/upstreams.md` says
 //! which.
 
 mod answer;

@@ -4,7 +4,7 @@
 //! gives social data, fails on demand, and keeps the truth of what it served.
 //!
 //! It stands for another company, so it knows nothing of ours: no prices, no accounts, no clock of
-//! ours, no crate of this workspace. What it sends and why is in `docs/upstreams.md`; every place
+//! ours, no crate of this workspace. What it sends and why is in `docs/dev/upstreams.md`; every place
 //! where we are not sure of the vendor is marked `[unverified]` there and beside the fixture.
 //!
 //! - [`Simulator::start`] opens a port; [`Simulator::base_url`] is what a client is pointed at.

@@ -1,4 +1,4 @@
-//! A platform's file as it is written. What a word means stands in docs/adding/platform.md; a word that
+//! A platform's file as it is written. What a word means stands in docs/dev/adding/platform.md; a word that
 //! is not known here is a mistake and not a remark.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //!
 //! Only a build for tests has them: the feature `defects`, which crate `testkit` alone turns on, and
 //! debug assertions, which no release build has. Every other build has a constant `false` in place of
-//! the question, so that the compiler leaves out the defect itself. `docs/defects.md` has the list.
+//! the question, so that the compiler leaves out the defect itself. `docs/dev/defects.md` has the list.
 
 use crate::closed_enum::closed_enum;
 
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn the_selftest_and_its_page_name_every_defect() {
         let selftest = include_str!("../../../scripts/gate-selftest");
-        let page = include_str!("../../../docs/defects.md");
+        let page = include_str!("../../../docs/dev/defects.md");
         for defect in Defect::ALL {
             let tried = selftest
                 .lines()
@@ -179,7 +179,7 @@ mod tests {
             assert_eq!(tried.count(), 1, "{defect} in scripts/gate-selftest");
             assert!(
                 page.contains(&format!("| `{defect}` |")),
-                "{defect} in docs/defects.md"
+                "{defect} in docs/dev/defects.md"
             );
             assert_eq!(defect.name().parse(), Ok(defect));
         }

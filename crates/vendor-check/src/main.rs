@@ -1,6 +1,6 @@
 //! `trunkline-vendor-check PROVIDER`: sends the same small requests to a real vendor and to the simulator, and
 //! prints where the responses differ in shape. It spends at most `VENDOR_CHECK_MAX_USD` and never prints a key.
-//! Why it is a separate crate: `docs/adr/0010-the-live-check.md`.
+//! Why it is a separate crate: `docs/adr/0010-vendor-check.md`.
 #![cfg_attr(
     not(test),
     deny(

@@ -21,7 +21,7 @@ pub(crate) enum CatalogFiles {
     #[command(
         after_help = "Files are TOML; a folder means all .toml files in it. Several are read as one catalog. Without any
 it is the starter catalog that is built in. Exits 1 when there is an error; warnings alone do not
-fail. docs/catalog.md explains every code.
+fail. docs/operate/catalog.md explains every code.
 
 Examples:
   trunkline catalog lint

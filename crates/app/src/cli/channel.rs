@@ -16,7 +16,7 @@ pub(crate) enum ChannelCommand {
         after_help = "A credential is read from a file, a variable or standard input and is never printed; lists show
 its last four characters. Give several by repeating the options with labels. The name and the labels
 are part of the seals and can never be changed. The proxy's file holds one line such as
-socks5://user:password@10.0.0.1:1080 and is sealed too. The cost file is JSON; docs/channels.md shows
+socks5://user:password@10.0.0.1:1080 and is sealed too. The cost file is JSON; docs/operate/channels.md shows
 one. The database login needs the role trunkline_console.
 
 Examples:

@@ -1,4 +1,4 @@
-//! Every platform that is built in can be sold, and so can the example of `docs/adding/platform.md`, which
+//! Every platform that is built in can be sold, and so can the example of `docs/dev/adding/platform.md`, which
 //! an operator's folder adds: the executable lists it, prices it, serves a call of each cell and charges
 //! it. The data source is a listener that answers with the cell's own fixture, so a new file of
 //! `crates/social/cells` is tried by being there.
@@ -195,7 +195,7 @@ fn utf8(text: &str) -> String {
 
 /// The folder of a platform that does not exist.
 fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adding/platform")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dev/adding/platform")
 }
 
 /// What the source answers first, exactly.
@@ -249,7 +249,7 @@ async fn every_cell_is_listed_priced_called_and_charged() {
     let cells = cells_with_folder(&example()).unwrap();
     assert!(
         cells.all().count() > Cells::builtin().unwrap().all().count(),
-        "the example of docs/adding is sold too"
+        "the example of docs/dev/adding is sold too"
     );
     let mut spent = Money::ZERO;
     for (place, cell) in cells.all().enumerate() {

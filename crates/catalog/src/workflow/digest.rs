@@ -1,5 +1,5 @@
 //! The semantic digest: one hash of what gives a workflow its meaning. Titles, dates and who may find
-//! it are not in it; why each field is or is not stands in `docs/adr/0011-the-semantic-digest.md`.
+//! it are not in it; why each field is or is not stands in `docs/adr/0011-workflow-semantic-digest.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -206,7 +206,7 @@ fn api_head() -> Head {
 fn api_text(document: &Value) -> String {
     let about = "# API reference\n\nAll paths are below `{{base_url}}`. The same as \
         [OpenAPI](/openapi/gateway.json), made for programs. Errors have [one page](errors.md); what a call \
-        costs is in [money](money.md); fields of the vendors' own formats that are not listed here go through \
+        costs is in [money](billing.md); fields of the vendors' own formats that are not listed here go through \
         as they are, or are [reported](quotes.md).\n\n";
     format!("{about}{}", Reference::new(document).markdown())
 }

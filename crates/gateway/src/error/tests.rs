@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn every_code_is_explained_where_errors_point_to() {
-    let page = include_str!("../../../../docs/errors.md");
+    let page = include_str!("../../../../docs/guide/errors.md");
     let kinds = [
         ErrorCode::InvalidKey,
         ErrorCode::ExpiredKey,
@@ -97,7 +97,7 @@ fn entry<'a>(page: &'a str, code: &str) -> Option<&'a str> {
 
 #[test]
 fn every_entry_says_why_what_it_cost_what_to_do_and_whether_to_try_again() {
-    let page = include_str!("../../../../docs/errors.md");
+    let page = include_str!("../../../../docs/guide/errors.md");
     let codes: Vec<&str> = page.split("\n### `").skip(1).collect();
     assert!(codes.len() > 100, "{}", codes.len());
     for below in codes {

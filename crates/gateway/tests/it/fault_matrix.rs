@@ -1,4 +1,4 @@
-//! Rows of the fault matrix (docs/faults.md) that no other file here has: upstreams that cannot be
+//! Rows of the fault matrix (docs/dev/faults.md) that no other file here has: upstreams that cannot be
 //! reached at all, and clients with unusual behaviour.
 
 use std::time::Duration;

@@ -40,10 +40,10 @@ async fn every_recorded_provider_answer_is_parsed_and_billed_correctly() {
     harness.audit().await;
 }
 
-/// The provider of `docs/adding/provider.md` stands in no list and no code.
+/// The provider of `docs/dev/adding/provider.md` stands in no list and no code.
 #[tokio::test]
 async fn a_provider_is_added_by_one_file_and_one_folder() {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adding/provider");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dev/adding/provider");
     let (builtin, providers) = (
         Providers::builtin().unwrap(),
         Providers::with_folder(&example).unwrap(),

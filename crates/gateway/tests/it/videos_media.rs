@@ -235,7 +235,7 @@ async fn strict_mode_refuses_what_cannot_be_measured_and_takes_what_can() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strict_mode_refuses_every_trap_that_is_only_named_without_it() {
     let harness = generation(quick()).await;
-    let page = include_str!("../../../../docs/errors.md");
+    let page = include_str!("../../../../docs/guide/errors.md");
     let traps = [
         ("wan2.7-t2v", json!({ "size": "1000*1000" }), "size_folded"),
         ("wan2.7-t2v", json!({ "seconds": "8" }), "field_ignored"),

@@ -44,7 +44,7 @@ pub struct Family {
         fn(&'static str, &Outbound, &Specs, &KnownMedia) -> Result<BillableUnits, RequestError>,
 }
 
-/// All families. A new one is a line here and one above: docs/adding/family.md.
+/// All families. A new one is a line here and one above: docs/dev/adding/family.md.
 pub const ALL: &[&Family] = &[
     &wan::FAMILY,
     &seedance::FAMILY,

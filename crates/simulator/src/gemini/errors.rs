@@ -1,5 +1,5 @@
 //! How the vendor says no: code, status and details in one error body. Wordings that are not
-//! listed as seen in `docs/upstreams.md` are recalled: [unverified].
+//! listed as seen in `docs/dev/upstreams.md` are recalled: [unverified].
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -11,11 +11,11 @@ use trunkline_social::{
 
 type Pages = BTreeMap<String, Box<RawValue>>;
 
-/// The platform of `docs/adding/platform.md`, which stands in no list and no code.
+/// The platform of `docs/dev/adding/platform.md`, which stands in no list and no code.
 const EXAMPLE: &str = "lumen";
 
 fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adding/platform")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dev/adding/platform")
 }
 
 fn fixtures(cell: &Cell) -> PathBuf {

@@ -2,7 +2,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it, vi } from "vitest";
-import page from "../../../../docs/social.md?raw";
+import page from "../../../../docs/guide/social.md?raw";
 import social from "../../../fixtures/made/social.json";
 import { SocialTab } from "./SocialTab";
 import { catalogTexts } from "./texts";

@@ -1,7 +1,7 @@
 /**
  * The fields that each family of video models reads, for the playground's form.
  *
- * It mirrors docs/video.md. A field that a family does not read is not offered; a reader who types it as a further field
+ * It mirrors docs/guide/video.md. A field that a family does not read is not offered; a reader who types it as a further field
  * sees in the report that it is ignored.
  */
 import type { Model } from "@/pages/catalog/record";

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-const PAGE: &str = include_str!("../../../../../docs/errors.md");
+const PAGE: &str = include_str!("../../../../../docs/guide/errors.md");
 /// What a code stands behind: the fate of a field, a refusal, a warning for later, a task's own error.
 const MARKS: [&str; 9] = [
     "Fate::",

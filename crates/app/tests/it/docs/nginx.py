@@ -232,7 +232,7 @@ def addresses(front):
 
 def people(front):
     """The console and its pages are behind their own name; plain HTTP leads to TLS."""
-    page = front.ask("console", "GET", "/docs/operating", headers={"accept-encoding": "identity"})
+    page = front.ask("console", "GET", "/docs/single-server", headers={"accept-encoding": "identity"})
     text = page.read()
     check(page.status == 200 and b"trunkline_edge" in text, page.status)
     check("max-age" in page.getheader("strict-transport-security"))
@@ -248,7 +248,7 @@ def people(front):
 
 
 def walk(facts):
-    page = urllib.request.urlopen(f"{facts['dash_url']}/docs/operating.md", timeout=60).read().decode()
+    page = urllib.request.urlopen(f"{facts['dash_url']}/docs/single-server.md", timeout=60).read().decode()
     configuration = re.search(r"^```nginx\n(.*?)^```$", page, re.M | re.S)[1]
     with tempfile.TemporaryDirectory(prefix="trunkline-nginx-") as folder:
         front = Front(configuration, Path(folder), facts)

@@ -49,11 +49,11 @@ SKIPPED = {
     ("open-webui", "docker rm"): "nothing was started",
     ("n8n", "docker run"): "an image of 1 GB; the calls it makes are run by the page's last block",
     ("n8n", "docker rm"): "nothing was started",
-    ("operating", "sudo apt-get"): "changes this machine; `just setup` installs the same packages",
-    ("operating", "sudo systemctl daemon-reload"): "changes this machine; the unit is looked at by systemd-analyze",
-    ("operating", "sudo nginx"): "the configuration is run by the real nginx in a test of its own",
-    ("operating", "sudo systemctl restart"): "nothing was started by systemd",
-    ("operating", "sudo systemctl disable"): "changes this machine",
+    ("single-server", "sudo apt-get"): "changes this machine; `just setup` installs the same packages",
+    ("single-server", "sudo systemctl daemon-reload"): "changes this machine; the unit is looked at by systemd-analyze",
+    ("single-server", "sudo nginx"): "the configuration is run by the real nginx in a test of its own",
+    ("single-server", "sudo systemctl restart"): "nothing was started by systemd",
+    ("single-server", "sudo systemctl disable"): "changes this machine",
 }
 used = set()
 
@@ -257,7 +257,7 @@ class Reader:
         if self.server is None:
             raise Wrong("this page needs a database, and its group has none")
         name = "trunkline"
-        if self.page != "operating":
+        if self.page != "single-server":
             name = self.page.replace("-", "_")
             self.server.psql("DO $$ BEGIN CREATE ROLE trunkline LOGIN CREATEROLE; EXCEPTION WHEN duplicate_object THEN END $$")
             self.server.psql(f"CREATE DATABASE {name} OWNER trunkline")

@@ -1,5 +1,5 @@
 //! The fault matrix row by row, in every format: each fault strikes at its named step, once, and what
-//! clients were told, what the upstream served and the books must agree afterwards. docs/faults.md is the
+//! clients were told, what the upstream served and the books must agree afterwards. docs/dev/faults.md is the
 //! index.
 //!
 //! Where a step can be met by many calls at once, every pair of a caller's format and an upstream's is

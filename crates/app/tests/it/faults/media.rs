@@ -1,5 +1,5 @@
 //! Pictures, speech and transcripts while things break: our process at every step of a call, who makes
-//! them, who asks for them; then uploads and streams without measure. docs/faults.md is the index.
+//! them, who asks for them; then uploads and streams without measure. docs/dev/faults.md is the index.
 
 mod clients;
 mod form;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::dev::{Dev, PATIENCE, TRUNKLINE, audit};
 use crate::sdk::suites::sdk;
 
-const PAGE: &str = include_str!("../../../../../docs/images-and-audio.md");
+const PAGE: &str = include_str!("../../../../../docs/guide/images-and-audio.md");
 /// The last line of the greeting.
 const GREETED: &str = "Ctrl-C stops everything.";
 /// What a command of the greeting begins with.

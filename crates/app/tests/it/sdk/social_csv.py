@@ -1,4 +1,4 @@
-"""Runs the example of docs/social.md as its reader would, and looks into its file and its bill."""
+"""Runs the example of docs/guide/social.md as its reader would, and looks into its file and its bill."""
 
 import csv
 import json

@@ -86,7 +86,7 @@ async fn the_node_sdk_works_and_is_charged_exactly() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_page_about_quotes_says_what_is_true() {
-    let page = Some("../../../../../docs/quotes.md");
+    let page = Some("../../../../../docs/guide/quotes.md");
     passes(Language::Python, "quotes.py", page).await;
 }
 

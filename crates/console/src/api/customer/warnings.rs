@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The page: a heading for each code, its cause and fix below it.
-const PAGE: &str = include_str!("../../../../../docs/errors.md");
+const PAGE: &str = include_str!("../../../../../docs/guide/errors.md");
 const HEADING: &str = "\n### `";
 const CAUSE: &str = "- **Cause** ";
 const FIX: &str = "- **Fix** ";

@@ -39,7 +39,7 @@ fn every_page_has_a_head_and_a_place_of_its_own() {
 
 #[test]
 fn every_document_written_for_this_place_is_a_page() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/site");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let slug = name.strip_suffix(".md").unwrap();

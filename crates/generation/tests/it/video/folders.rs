@@ -1,5 +1,5 @@
 //! Families that have no tests of their own: the folder of cases with the record beside them is enough,
-//! and it must be there. `docs/adding/family.md` says how one is added.
+//! and it must be there. `docs/dev/adding/family.md` says how one is added.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ const SECONDS: f64 = 2.0;
 const CALLERS: usize = 2_048;
 
 /// Times one UPDATE per call. The goal is 5; what was reached, and why not more where a flush costs
-/// next to nothing, is in docs/ledger.md. This is where it must not get worse unseen.
+/// next to nothing, is in docs/dev/ledger.md. This is where it must not get worse unseen.
 const LEAST_GAIN: f64 = 1.5;
 
 /// What is measured.

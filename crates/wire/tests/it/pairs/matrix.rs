@@ -1,5 +1,5 @@
 //! The matrix of what survives, made by translating and looking. `just formats` writes it into
-//! docs/formats.md; this test fails when the page is stale, and when something is lost without a word.
+//! docs/guide/formats.md; this test fails when the page is stale, and when something is lost without a word.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -184,7 +184,7 @@ fn rendered() -> String {
 }
 
 fn page() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/formats.md")
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn the_page_holds_the_matrix_of_what_survives() {
         fs::write(page(), format!("{head}{BEGIN}{now}{END}{tail}")).unwrap();
         return;
     }
-    assert!(kept == now, "docs/formats.md is stale: run `just formats`");
+    assert!(kept == now, "docs/guide/formats.md is stale: run `just formats`");
 }
 
 #[test]

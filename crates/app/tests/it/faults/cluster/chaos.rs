@@ -138,7 +138,7 @@ async fn break_everything(the_cluster: &mut Cluster, load: &Callers) -> u64 {
 }
 
 /// No minute held more calls than the limit allows: one flush and each stretch without Redis may let
-/// another limit's worth through, as docs/limits.md says.
+/// another limit's worth through, as docs/guide/rate-limits.md says.
 async fn check_rate(the_cluster: &Cluster, key: i64) {
     let minutes = format!(
         "SELECT (count(*))::text FROM ledger.usage WHERE key_id = {key} AND outcome = 'complete'

@@ -1,9 +1,9 @@
-//! docs/faults.md names tests and rows; both must be true.
+//! docs/dev/faults.md names tests and rows; both must be true.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const INDEX: &str = include_str!("../../../../../../docs/faults.md");
+const INDEX: &str = include_str!("../../../../../../docs/dev/faults.md");
 /// Words shorter than this in backticks are codes and commands, not tests.
 const SENTENCE: usize = 30;
 
@@ -56,7 +56,7 @@ fn the_index_of_faults_is_true() {
         .lines()
         .filter_map(|line| line.strip_prefix("// row: "));
     for row in marked {
-        assert!(rows().contains(row), "docs/faults.md has no row {row}");
+        assert!(rows().contains(row), "docs/dev/faults.md has no row {row}");
     }
     assert!(rows().len() > 35, "{:?}", rows());
 }
