@@ -81,11 +81,11 @@ tidy:
 words form="--words":
     cargo run --quiet --locked -p xtask -- tidy {{ form }}
 
-# Print which lines of the specification tests cover, and write docs/conformance.md.
+# Print which lines of the specification tests cover, and write target/conformance.md.
 conformance:
     cargo run --quiet --locked -p xtask -- conformance
 
-# Fail when a test names an unknown line, or docs/conformance.md is stale.
+# Fail when a test names an unknown line, or the list of ids is stale.
 conformance-check:
     cargo run --quiet --locked -p xtask -- conformance --check
 

@@ -37,7 +37,7 @@ pub(crate) fn summary(ids: &Ids, covers: &Covers) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The whole of `docs/conformance.md`; line numbers are left out, so that it changes only with tests and ids.
+/// The whole report; line numbers are left out, so that it changes only with tests and ids.
 pub(crate) fn document(ids: &Ids, covers: &Covers, words: &Words) -> String {
     let mut text = HEAD.to_owned();
     // Writing into a String cannot fail.
