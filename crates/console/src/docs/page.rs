@@ -3,9 +3,6 @@
 use super::markdown::{self, Rendered};
 use super::{DocsSettings, links};
 
-/// Everything below this line of a document is for developers of Trunkline.
-const FOR_BUILDERS: &str = "<!-- for builders -->";
-
 /// Where a page stands in the list of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Group {
@@ -95,7 +92,6 @@ impl Head {
 impl Page {
     /// Fills in what is this installation's own and renders it. `known` are the names of all pages.
     pub(super) fn make(head: Head, body: &str, settings: &DocsSettings, known: &[String]) -> Self {
-        let body = body.split(FOR_BUILDERS).next().unwrap_or_default();
         let body = settings.filled(body);
         let rendered = markdown::render(&body, known);
         let markdown = links::for_programs(body.trim_start(), known);

@@ -1,11 +1,10 @@
-//! Which pages there are. A page of `docs/guide` is written for this place; the others are documents of
-//! the house that customers and operators read too. Those say where they stop being for them.
+//! The pages of the documentation site: `docs/guide` for customers, `docs/operate` for operators.
 
-/// A source file of a page.
+/// A source file is a the repository.
 pub(super) struct Source {
     /// Its name in the address.
     pub(super) slug: &'static str,
-    /// What it says, its head with it.
+    /// Its text, with its head.
     pub(super) text: &'static str,
 }
 
@@ -13,8 +12,8 @@ const fn page(slug: &'static str, text: &'static str) -> Source {
     Source { slug, text }
 }
 
-/// All pages that somebody wrote; their heads say where they stand. Beside them are those that are made
-/// of what the house knows anyway: the two interfaces and the platforms of social data.
+/// All written pages; their heads say where they stand in the navigation. Three more are generated: the
+/// references of both APIs and the platforms of social data.
 pub(super) const SOURCES: &[Source] = &[
     page("index", include_str!("../../../../docs/guide/index.md")),
     page(
@@ -83,6 +82,26 @@ pub(super) const SOURCES: &[Source] = &[
     page("channels", include_str!("../../../../docs/operate/channels.md")),
     page("nodes", include_str!("../../../../docs/operate/nodes.md")),
     page("logging", include_str!("../../../../docs/operate/logging.md")),
+    page(
+        "telemetry",
+        include_str!("../../../../docs/operate/telemetry.md"),
+    ),
+    page(
+        "rate-limiting",
+        include_str!("../../../../docs/operate/rate-limiting.md"),
+    ),
+    page(
+        "event-delivery",
+        include_str!("../../../../docs/operate/event-delivery.md"),
+    ),
+    page(
+        "webhook-delivery",
+        include_str!("../../../../docs/operate/webhook-delivery.md"),
+    ),
+    page(
+        "social-data",
+        include_str!("../../../../docs/operate/social-data.md"),
+    ),
 ];
 
 /// The data plane's interface, with places for what an installation fills in.

@@ -68,7 +68,7 @@ fn kinds(steps: &[(String, Value)]) -> Vec<&str> {
 async fn gemini_cli_reads_runs_and_answers() {
     let dev = Dev::start().await;
     let customer = Customer::of(&dev);
-    // What Responses waits for is in docs/guide/clients.md, "Not yet".
+    // What Responses waits for is in docs/dev/clients.md, "Not yet".
     let upstreams = [upstreams::GEMINI, upstreams::CHAT, upstreams::CLAUDE];
     for upstream in upstreams.map(Upstream::for_gemini) {
         let scratch = Sandbox::new();

@@ -38,13 +38,23 @@ fn every_page_has_a_head_and_a_place_of_its_own() {
 }
 
 #[test]
-fn every_document_written_for_this_place_is_a_page() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let slug = name.strip_suffix(".md").unwrap();
-        assert!(SOURCES.iter().any(|source| source.slug == slug), "{name}");
+#[expect(clippy::disallowed_methods, reason = "the files are our own documents")]
+fn every_document_of_the_two_folders_that_has_a_head_is_a_page() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let mut found: usize = 0;
+    for folder in ["guide", "operate"] {
+        for entry in std::fs::read_dir(format!("{docs}/{folder}")).unwrap() {
+            let entry = entry.unwrap();
+            let text = std::fs::read_to_string(entry.path()).unwrap();
+            if text.starts_with("---\n") {
+                let name = entry.file_name().into_string().unwrap();
+                let slug = name.strip_suffix(".md").unwrap();
+                assert!(SOURCES.iter().any(|source| source.slug == slug), "{name}");
+                found = found.saturating_add(1);
+            }
+        }
     }
+    assert_eq!(found, SOURCES.len(), "each page has its own document");
 }
 
 #[test]
