@@ -32,7 +32,7 @@ fn the_starter_catalog_loads_and_lints_without_errors() {
     assert!(errors.is_empty(), "{errors:#?}");
     Book::check(document).unwrap();
     // Each kind of warning that is left is explained where people look for it.
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operate/catalog.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dev/starter-catalog.md");
     let text = String::from_utf8(std::fs::read(path).unwrap()).unwrap();
     let (_, explained) = text
         .split_once("## Warnings of the starter catalog")
