@@ -43,11 +43,11 @@ pub struct Entry {
     pub paid_after: Money,
     /// In the trial wallet after it.
     pub trial_after: Money,
-    /// What it was.
+    /// EntryDetail it was.
     pub detail: EntryDetail,
 }
 
-/// What an entry was.
+/// EntryDetail an entry was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryDetail {
     /// A call, also one that cost nothing.

@@ -1,6 +1,6 @@
 //! The pages of the documentation site: `docs/guide` for customers, `docs/operate` for operators.
 
-/// A source file is a the repository.
+/// A page as it is in the repository.
 pub(super) struct Source {
     /// Its name in the address.
     pub(super) slug: &'static str,
@@ -50,17 +50,26 @@ pub(super) const SOURCES: &[Source] = &[
         "single-server",
         include_str!("../../../../docs/operate/single-server.md"),
     ),
-    page("requests", include_str!("../../../../docs/guide/requests.md")),
+    page(
+        "requests",
+        include_str!("../../../../docs/guide/requests.md"),
+    ),
     page("quotes", include_str!("../../../../docs/guide/quotes.md")),
     page("keys", include_str!("../../../../docs/guide/keys.md")),
     page(
         "idempotency",
         include_str!("../../../../docs/guide/idempotency.md"),
     ),
-    page("rate-limits", include_str!("../../../../docs/guide/rate-limits.md")),
+    page(
+        "rate-limits",
+        include_str!("../../../../docs/guide/rate-limits.md"),
+    ),
     page("usage", include_str!("../../../../docs/guide/usage.md")),
     page("events", include_str!("../../../../docs/guide/events.md")),
-    page("webhooks", include_str!("../../../../docs/guide/webhooks.md")),
+    page(
+        "webhooks",
+        include_str!("../../../../docs/guide/webhooks.md"),
+    ),
     page(
         "images-and-audio",
         include_str!("../../../../docs/guide/images-and-audio.md"),
@@ -70,18 +79,36 @@ pub(super) const SOURCES: &[Source] = &[
     page("formats", include_str!("../../../../docs/guide/formats.md")),
     page("errors", include_str!("../../../../docs/guide/errors.md")),
     page("data", include_str!("../../../../docs/guide/data.md")),
-    page("console", include_str!("../../../../docs/operate/console.md")),
-    page("users-and-roles", include_str!("../../../../docs/operate/users-and-roles.md")),
+    page(
+        "console",
+        include_str!("../../../../docs/operate/console.md"),
+    ),
+    page(
+        "users-and-roles",
+        include_str!("../../../../docs/operate/users-and-roles.md"),
+    ),
     page("mail", include_str!("../../../../docs/operate/mail.md")),
     page(
         "trial-credit",
         include_str!("../../../../docs/operate/trial-credit.md"),
     ),
-    page("workflows", include_str!("../../../../docs/operate/workflows.md")),
-    page("catalog", include_str!("../../../../docs/operate/catalog.md")),
-    page("channels", include_str!("../../../../docs/operate/channels.md")),
+    page(
+        "workflows",
+        include_str!("../../../../docs/operate/workflows.md"),
+    ),
+    page(
+        "catalog",
+        include_str!("../../../../docs/operate/catalog.md"),
+    ),
+    page(
+        "channels",
+        include_str!("../../../../docs/operate/channels.md"),
+    ),
     page("nodes", include_str!("../../../../docs/operate/nodes.md")),
-    page("logging", include_str!("../../../../docs/operate/logging.md")),
+    page(
+        "logging",
+        include_str!("../../../../docs/operate/logging.md"),
+    ),
     page(
         "telemetry",
         include_str!("../../../../docs/operate/telemetry.md"),

@@ -11,7 +11,7 @@ use trunkline_db::{DbError, Tx};
 use super::TokenHash;
 use super::tokens::ATTEMPT_LIFE_SECONDS;
 
-/// Limits of failed logins.
+/// LoginLimits of failed logins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginLimits {
     /// Failures for one address before it is locked.

@@ -198,7 +198,10 @@ fn the_page_holds_the_matrix_of_what_survives() {
         fs::write(page(), format!("{head}{BEGIN}{now}{END}{tail}")).unwrap();
         return;
     }
-    assert!(kept == now, "docs/guide/formats.md is stale: run `just formats`");
+    assert!(
+        kept == now,
+        "docs/guide/formats.md is stale: run `just formats`"
+    );
 }
 
 #[test]
