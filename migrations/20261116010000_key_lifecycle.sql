@@ -35,7 +35,7 @@ ALTER TABLE app.account
 -- What a task was asked for as, where that was an alias.
 ALTER TABLE app.video_task
     ADD COLUMN requested_model text,
-    ADD CONSTRAINT video_task_asked_model_bounded CHECK (char_length(requested_model) BETWEEN 1 AND 128);
+    ADD CONSTRAINT video_task_requested_model_bounded CHECK (char_length(requested_model) BETWEEN 1 AND 128);
 
 -- Who may do what. Keys make keys through the data plane, so it may write here too, by column: never
 -- whose a key is, its parent or its policy once it is made.
