@@ -30,7 +30,7 @@ impl<'a> BoundedReader<'a> {
         self.bytes
     }
 
-    /// Reads from a place until the buffer is full or the file ends, and says how much that was.
+    /// Reads from a place until the buffer is full or the file ends, and returns how much that was.
     pub(crate) fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> Result<usize, MeasureError> {
         let left = usize::try_from(self.bytes.saturating_sub(at)).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);

@@ -1,4 +1,4 @@
-//! What a packet of a codec says about its samples. Nothing here decodes sound: the length of a packet
+//! The number of samples in a packet of a codec. Nothing here decodes sound: the length of a packet
 //! stands in its first bytes.
 
 pub(crate) mod aac;
@@ -28,13 +28,13 @@ const MAX_ALAC_SAMPLES: u64 = 65_536;
 pub(crate) enum Coding {
     Opus,
     Vorbis(vorbis::Vorbis),
-    /// With the rate that holds where a frame does not say its own.
+    /// With the rate that holds where a frame does not declare its own.
     Flac(u32),
     /// MPEG audio, each packet one frame.
     Mpeg,
     /// AC-3 and its enhanced kind.
     Ac3,
-    /// So many samples in a packet that does not say another number.
+    /// So many samples in a packet that does not declare another number.
     Alac {
         samples: u64,
         rate: u32,
@@ -111,7 +111,7 @@ impl Counter {
         &self.coding
     }
 
-    /// Counts a packet by its first bytes and its size, and says how many samples it holds. A packet
+    /// Counts a packet by its first bytes and its size, and returns how many samples it holds. A packet
     /// that makes no sense to a decoder makes no sound.
     pub(crate) fn packet(&mut self, header: &[u8], size: u64) -> u64 {
         let counted = match &mut self.coding {

@@ -10,8 +10,8 @@
 //!   the samples it decodes to. What a header claims about the whole (sizes, frame counts, totals,
 //!   durations, granules) is never the length. Of a file that was cut off, the packets that are whole
 //!   count.
-//! - **Less what the stream says is no sound**: the delay and padding of its encoder, as far as its
-//!   format can say so. An MP3 may take away what its LAME tag can hold, 4095 samples at each end, and
+//! - **Less what the stream declares as no sound**: the delay and padding of its encoder, as far as its
+//!   format can declare it. An MP3 may take away what its LAME tag can hold, 4095 samples at each end, and
 //!   the end only if the tag counted the frames right. Ogg and Matroska may take away Opus' pre-skip,
 //!   and at the end one packet. An MP4 may take away the priming of a codec at the start and a part of
 //!   its last packet; an edit list that hides more is not believed, so it makes nothing cheaper, and

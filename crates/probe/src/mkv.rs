@@ -64,7 +64,7 @@ pub(crate) fn measure(source: &mut BoundedReader<'_>, start: u64) -> CountResult
 }
 
 impl Walk {
-    /// Reads one element; says whether there was one.
+    /// Reads one element and returns whether there was one.
     fn step(&mut self, source: &mut BoundedReader<'_>) -> Result<bool, MeasureError> {
         let header = self.buffer.at(source, self.at, Element::MAX_HEADER_BYTES)?;
         if header.is_empty() {
@@ -109,7 +109,7 @@ impl Walk {
         longest(audio.map(Track::measured))
     }
 
-    /// What a track says of itself.
+    /// A track's own settings.
     fn value(
         &mut self,
         source: &mut BoundedReader<'_>,
@@ -173,7 +173,7 @@ impl Walk {
         blocks::count(source, &mut self.buffer, track, &block, body, end)
     }
 
-    /// What the last block says of its end. Only the very last one of a track is believed.
+    /// The end that the last block declares. Only the very last one of a track is believed.
     fn discard(
         &mut self,
         source: &mut BoundedReader<'_>,

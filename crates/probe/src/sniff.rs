@@ -11,7 +11,7 @@ const MAX_TAGS: u32 = 16;
 /// Most zeros before the sound, and most other junk before frames that have no magic.
 const MAX_ZEROS: u64 = 1 << 20;
 const MAX_JUNK_BYTES: usize = 64 << 10;
-/// The first bytes that say what a file is.
+/// The first bytes that identify a file.
 const MAGIC_BYTES: usize = 40;
 /// Boxes that a file can begin with.
 const BOXES: [&[u8]; 10] = [

@@ -57,7 +57,7 @@ use jpeg::Jpeg;
 
 /// Most bytes that are taken in all: what a measurement may cost.
 pub const MAX_BYTES: u64 = 64_000_000;
-/// Most times that bytes are asked for.
+/// Most requests for bytes.
 pub const MAX_STEPS: u32 = 16_384;
 /// Most bytes that are needed at one time: a table of half a million entries.
 pub const MAX_NEED_BYTES: u64 = 4 << 20;
@@ -209,9 +209,9 @@ impl Probe {
         self.window.set_total(total);
     }
 
-    /// Bytes of the file from `start`. They may begin before the range that was asked for, which is how a
+    /// Bytes of the file from `start`. They may begin before the requested range, which is how a
     /// file is read from its start, and go on behind it, up to [`MAX_NEED_BYTES`]. Those that do not reach
-    /// it are ignored. No bytes at its start say that the file ends there.
+    /// it are ignored. No bytes at its start mean that the file ends there.
     pub fn push(&mut self, start: u64, bytes: &[u8]) {
         self.window.push(start, bytes);
     }

@@ -1,6 +1,6 @@
-//! RIFF wave, RF64 and Wave64: chunks, of which `fmt ` says how samples lie and `data` holds them. The
-//! size of `data` is only believed where the bytes are there: a stream says 0 or the largest number,
-//! and a file that was cut off says what it once was.
+//! RIFF wave, RF64 and Wave64: chunks, of which `fmt ` declares the layout of samples and `data` holds them. The
+//! size of `data` is only believed where the bytes are there: a stream declares 0 or the largest number,
+//! and a truncated file its former size.
 
 mod format;
 
@@ -19,7 +19,7 @@ const CHUNK_HEADER_BYTES: usize = 8;
 const WIDE_HEADER_BYTES: usize = 40;
 const WIDE_CHUNK_HEADER_BYTES: usize = 24;
 const WIDE_ALIGNMENT: u64 = 8;
-/// What is read of a format or of the sizes of RF64; the rest says nothing about lengths.
+/// What is read of a format or of the sizes of RF64; the rest does not affect lengths.
 const MAX_READ_BYTES: u64 = 64;
 /// A writer that does not know the size yet.
 const UNKNOWN_SIZE: u64 = 0xFFFF_FFFF;
@@ -36,7 +36,7 @@ pub(crate) const WIDE_MAGIC: [u8; 16] = [
 pub(crate) struct Wav {
     place: Place,
     is_wide: bool,
-    /// The size of the data as RF64 tells it, in a chunk of its own.
+    /// The size of the data that RF64 declares in a chunk of its own.
     long_size: Option<u64>,
     format: Option<Format>,
     /// Bytes of the data chunks, as if all of the last one came.

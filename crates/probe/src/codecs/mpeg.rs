@@ -23,7 +23,7 @@ pub(crate) struct Frame {
 /// What the first frame of a file may be instead of sound: a table of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// How many frames there are, as it says.
+    /// The number of frames that it declares.
     pub(crate) frames: Option<u64>,
     /// Samples that the encoder put before and behind the sound.
     pub(crate) added: Option<(u64, u64)>,
@@ -141,7 +141,7 @@ impl Table {
         Some(Self { frames, added })
     }
 
-    /// Of the encoders that are known to tell the truth, as players believe them.
+    /// Of the encoders that players trust.
     fn read_added(mut reader: ByteReader<'_>) -> Option<(u64, u64)> {
         let encoder = reader.bytes::<9>()?;
         if ![b"LAME", b"Lavf", b"Lavc"]

@@ -1,4 +1,4 @@
-//! One track: what it says of itself, and its packets counted.
+//! One track: its settings, and its packets counted.
 
 use crate::codecs::{Coding, Counter, aac, flac, float_rate, mpeg, opus, vorbis};
 use crate::measurement::CountResult;
@@ -8,7 +8,7 @@ use super::element::number;
 
 const TYPE_AUDIO: u64 = 2;
 const SECOND_NANOS: u128 = 1_000_000_000;
-/// Most samples at the start that a file may call the delay of its encoder; Opus says its own.
+/// Most samples at the start that a file may call the delay of its encoder; Opus declares its own.
 const MAX_DELAY: u64 = 2_112 + 1_024;
 
 /// A track.
@@ -23,11 +23,11 @@ pub(super) struct Track {
     rate: u32,
     channels: u64,
     bits: u64,
-    /// Its packets are packed or encrypted, so their first bytes say nothing.
+    /// Its packets are packed or encrypted, so their first bytes are unreadable.
     is_wrapped: bool,
     counter: Option<Counter>,
     has_begun: bool,
-    /// What the last block says is no sound at its end.
+    /// Padding that the last block declares at its end.
     discard_nanos: u64,
 }
 
@@ -127,7 +127,7 @@ impl Track {
 
     fn bare(&self, is_float: bool) -> Option<Coding> {
         let bits = u16::try_from(self.bits).ok()?;
-        // One channel is what a file means that says nothing.
+        // A file without a number of channels has one.
         let sample_bytes = self.bits.div_ceil(8).checked_mul(self.channels.max(1))?;
         (sample_bytes > 0 && self.rate > 0).then_some(Coding::Raw {
             sample_bytes,

@@ -13,9 +13,9 @@ pub(super) struct Track {
     packet: Packet,
     /// Samples at the start that are no sound.
     pre_skip: u64,
-    /// Headers to come that cannot be told from sound.
+    /// Headers to come that cannot be distinguished from sound.
     headers_left: u32,
-    /// Where the page before ended, as its granule says.
+    /// Where the page before ended, by its granule.
     granule: Option<u64>,
     /// Samples of the packets that end on this page.
     page_samples: u64,

@@ -4,9 +4,9 @@ use crate::byte_reader::count_of;
 
 use super::{MAX_BYTES, MAX_NEED_BYTES, Need, ProbeError};
 
-/// What is asked for at the start: most headers of videos and images fit.
+/// Bytes that are requested at the start: most headers of videos and images fit.
 const FIRST_BYTES: u64 = 64 << 10;
-/// What is asked for later on, if less is needed: the next header and a small table.
+/// Bytes that are requested later, if less is needed: the next header and a small table.
 const NEXT_BYTES: u64 = 16 << 10;
 
 /// A range of the file.

@@ -133,7 +133,7 @@ fn layout(tag: u16, channels: u64, align: u64, bits: u16) -> (Codec, Layout) {
                 bits,
                 is_float: tag == TAG_FLOAT,
             };
-            // The bits say what a decoder takes for a sample; the alignment is a mere claim.
+            // A decoder takes the bits for a sample; the alignment is a mere claim.
             match u64::from(bits).div_ceil(8) {
                 0 => (codec, Layout::Unknown),
                 sample_bytes => (codec, even(sample_bytes)),

@@ -17,7 +17,7 @@ pub(super) struct Fragment {
     base: u64,
     default_ticks: u32,
     default_size: u32,
-    /// Where the next run's packets lie if it does not say so.
+    /// Where the next run's packets lie if it does not declare it.
     next: u64,
 }
 

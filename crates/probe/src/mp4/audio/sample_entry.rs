@@ -21,7 +21,7 @@ const MAX_INNER: usize = 32;
 /// A flag of the second version: samples are floating point numbers.
 const IS_FLOAT: u32 = 1;
 
-/// What a description says.
+/// A sample description.
 pub(super) struct SampleEntry {
     pub(super) coding: Coding,
     pub(super) pre_skip: u64,
