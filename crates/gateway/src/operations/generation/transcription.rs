@@ -263,10 +263,8 @@ async fn receive_form(
     }
     let missing = || invalid("`file` is required: send the recording as a part with this name");
     let (upload, (name, content_type)) = file.ok_or_else(|| missing().at(FILE))?;
-    let measurement = upload
-        .measure()
-        .await
-        .map_err(|error| measure_error(&error))?;
+    let measurement = upload.measure().await;
+    let measurement = measurement.map_err(|error| measure_error(&error))?;
     Ok(UploadedForm {
         fields,
         upload,
