@@ -19,7 +19,6 @@ pub use block::{
     ToolResult, titled,
 };
 pub use event::{BlockDelta, BlockIndex, BlockStart, Event};
-pub(crate) use field_names::named;
 pub use meter::Meter;
 pub use notes::{LossKind, Note, Notes};
 pub use reasoning_signature::{

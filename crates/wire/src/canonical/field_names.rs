@@ -2,191 +2,90 @@
 
 use crate::Format;
 
-/// What fields are called where a conversation came from, by what the canonical form calls them.
-const NAMES: &[(&str, [&str; 4])] = &[
-    // In the order of `Format::ALL`.
-    (
-        "citations",
-        [
-            "messages.annotations",
-            "messages.content.citations",
-            "input.content.annotations",
-            "contents.parts.citationMetadata",
-        ],
-    ),
-    (
-        "frequency_penalty",
-        [
-            "frequency_penalty",
-            "frequency_penalty",
-            "frequency_penalty",
-            "generationConfig.frequencyPenalty",
-        ],
-    ),
-    (
-        "image.detail",
-        [
-            "messages.content.image_url.detail",
-            "messages.content.detail",
-            "input.content.detail",
-            "contents.parts.mediaResolution",
-        ],
-    ),
-    ("messages", ["messages", "messages", "input", "contents"]),
-    (
-        "messages.name",
-        [
-            "messages.name",
-            "messages.name",
-            "input.name",
-            "contents.name",
-        ],
-    ),
-    (
-        "messages.role",
-        [
-            "messages.role",
-            "messages.role",
-            "input.role",
-            "contents.role",
-        ],
-    ),
-    ("n", ["n", "n", "n", "generationConfig.candidateCount"]),
-    (
-        "presence_penalty",
-        [
-            "presence_penalty",
-            "presence_penalty",
-            "presence_penalty",
-            "generationConfig.presencePenalty",
-        ],
-    ),
-    (
-        "reasoning_adaptive",
-        [
-            "reasoning_effort",
-            "thinking.type",
-            "reasoning.effort",
-            "generationConfig.thinkingConfig.thinkingBudget",
-        ],
-    ),
-    (
-        "reasoning_budget",
-        [
-            "reasoning_effort",
-            "thinking.budget_tokens",
-            "reasoning.effort",
-            "generationConfig.thinkingConfig.thinkingBudget",
-        ],
-    ),
-    (
-        "reasoning_effort",
-        [
-            "reasoning_effort",
-            "output_config.effort",
-            "reasoning.effort",
-            "generationConfig.thinkingConfig",
-        ],
-    ),
-    (
-        "response_format",
-        [
-            "response_format",
-            "output_config.format",
-            "text.format",
-            "generationConfig.responseMimeType",
-        ],
-    ),
-    ("seed", ["seed", "seed", "seed", "generationConfig.seed"]),
-    (
-        "stop",
-        [
-            "stop",
-            "stop_sequences",
-            "stop",
-            "generationConfig.stopSequences",
-        ],
-    ),
-    (
-        "temperature",
-        [
-            "temperature",
-            "temperature",
-            "temperature",
-            "generationConfig.temperature",
-        ],
-    ),
-    (
-        "tool_call",
-        [
-            "messages.tool_calls",
-            "messages.content.tool_use",
-            "input.function_call",
-            "contents.parts.functionCall",
-        ],
-    ),
-    (
-        "tool_call.arguments",
-        [
-            "messages.tool_calls.function.arguments",
-            "messages.content.input",
-            "input.arguments",
-            "contents.parts.functionCall.args",
-        ],
-    ),
-    (
-        "service_tier",
-        [
-            "service_tier",
-            "service_tier",
-            "service_tier",
-            "serviceTier",
-        ],
-    ),
-    (
-        "tool_result",
-        [
-            "messages.tool_call_id",
-            "messages.content.tool_result",
-            "input.function_call_output",
-            "contents.parts.functionResponse",
-        ],
-    ),
-    (
-        "tools.strict",
-        [
-            "tools.function.strict",
-            "tools.strict",
-            "tools.strict",
-            "tools.functionDeclarations.strict",
-        ],
-    ),
-    (
-        "top_k",
-        ["top_k", "top_k", "top_k", "generationConfig.topK"],
-    ),
-    (
-        "top_p",
-        ["top_p", "top_p", "top_p", "generationConfig.topP"],
-    ),
-    ("user", ["user", "metadata.user_id", "user", "user"]),
-    (
-        "verbosity",
-        ["verbosity", "verbosity", "text.verbosity", "verbosity"],
-    ),
-];
-
-/// The field that a caller of a format knows something by.
-pub(crate) fn named(from: Format, concept: &'static str) -> &'static str {
-    word_for(from, concept).unwrap_or(concept)
+/// The source format's name of a field; none if it is the canonical one.
+pub(super) fn name_in(from: Format, concept: &str) -> Option<&'static str> {
+    match from {
+        Format::OpenaiChat => chat_name(concept),
+        Format::ClaudeMessages => claude_name(concept),
+        Format::OpenaiResponses => responses_name(concept),
+        Format::Gemini => gemini_name(concept),
+    }
 }
 
-/// The same for any text; none if the canonical form has no such word.
-pub(super) fn word_for(from: Format, concept: &str) -> Option<&'static str> {
-    let known = NAMES.iter().find(|(name, _)| *name == concept);
-    let mut words = known.into_iter().flat_map(|(_, words)| words.iter());
-    let place = Format::ALL.iter().position(|format| *format == from);
-    place.and_then(|place| words.nth(place)).copied()
+fn chat_name(concept: &str) -> Option<&'static str> {
+    Some(match concept {
+        "citations" => "messages.annotations",
+        "image.detail" => "messages.content.image_url.detail",
+        "reasoning_adaptive" | "reasoning_budget" => "reasoning_effort",
+        "tool_call" => "messages.tool_calls",
+        "tool_call.arguments" => "messages.tool_calls.function.arguments",
+        "tool_result" => "messages.tool_call_id",
+        "tools.strict" => "tools.function.strict",
+        _ => return None,
+    })
+}
+
+fn claude_name(concept: &str) -> Option<&'static str> {
+    Some(match concept {
+        "citations" => "messages.content.citations",
+        "image.detail" => "messages.content.detail",
+        "reasoning_adaptive" => "thinking.type",
+        "reasoning_budget" => "thinking.budget_tokens",
+        "reasoning_effort" => "output_config.effort",
+        "response_format" => "output_config.format",
+        "stop" => "stop_sequences",
+        "tool_call" => "messages.content.tool_use",
+        "tool_call.arguments" => "messages.content.input",
+        "tool_result" => "messages.content.tool_result",
+        "user" => "metadata.user_id",
+        _ => return None,
+    })
+}
+
+fn responses_name(concept: &str) -> Option<&'static str> {
+    Some(match concept {
+        "citations" => "input.content.annotations",
+        "image.detail" => "input.content.detail",
+        "messages" => "input",
+        "messages.name" => "input.name",
+        "messages.role" => "input.role",
+        "reasoning_adaptive" | "reasoning_budget" | "reasoning_effort" => "reasoning.effort",
+        "response_format" => "text.format",
+        "tool_call" => "input.function_call",
+        "tool_call.arguments" => "input.arguments",
+        "tool_result" => "input.function_call_output",
+        "verbosity" => "text.verbosity",
+        _ => return None,
+    })
+}
+
+fn gemini_name(concept: &str) -> Option<&'static str> {
+    Some(match concept {
+        "citations" => "contents.parts.citationMetadata",
+        "frequency_penalty" => "generationConfig.frequencyPenalty",
+        "image.detail" => "contents.parts.mediaResolution",
+        "messages" => "contents",
+        "messages.name" => "contents.name",
+        "messages.role" => "contents.role",
+        "n" => "generationConfig.candidateCount",
+        "presence_penalty" => "generationConfig.presencePenalty",
+        "reasoning_adaptive" | "reasoning_budget" => {
+            "generationConfig.thinkingConfig.thinkingBudget"
+        }
+        "reasoning_effort" => "generationConfig.thinkingConfig",
+        "response_format" => "generationConfig.responseMimeType",
+        "seed" => "generationConfig.seed",
+        "stop" => "generationConfig.stopSequences",
+        "temperature" => "generationConfig.temperature",
+        "tool_call" => "contents.parts.functionCall",
+        "tool_call.arguments" => "contents.parts.functionCall.args",
+        "service_tier" => "serviceTier",
+        "tool_result" => "contents.parts.functionResponse",
+        "tools.strict" => "tools.functionDeclarations.strict",
+        "top_k" => "generationConfig.topK",
+        "top_p" => "generationConfig.topP",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -195,16 +94,13 @@ mod tests {
 
     #[test]
     fn a_note_names_the_field_in_its_callers_words() {
-        assert_eq!(named(Format::OpenaiChat, "stop"), "stop");
-        assert_eq!(named(Format::ClaudeMessages, "stop"), "stop_sequences");
-        assert_eq!(
-            named(Format::OpenaiResponses, "verbosity"),
-            "text.verbosity"
-        );
-        assert_eq!(
-            named(Format::Gemini, "n"),
-            "generationConfig.candidateCount"
-        );
-        assert_eq!(named(Format::Gemini, "of nobody"), "of nobody");
+        assert_eq!(name_in(Format::OpenaiChat, "stop"), None);
+        let claude = name_in(Format::ClaudeMessages, "stop");
+        assert_eq!(claude, Some("stop_sequences"));
+        let responses = name_in(Format::OpenaiResponses, "verbosity");
+        assert_eq!(responses, Some("text.verbosity"));
+        let gemini = name_in(Format::Gemini, "n");
+        assert_eq!(gemini, Some("generationConfig.candidateCount"));
+        assert_eq!(name_in(Format::Gemini, "of nobody"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::field_names::word_for;
+use super::field_names::name_in;
 use super::request::{Conversation, UnknownField};
 
 /// Notes of one translation at most; what is beyond is one note that says so.
@@ -104,7 +104,7 @@ impl Notes {
             if loss == LossKind::Dropped && conversation.extras.iter().any(says_nothing) {
                 continue;
             }
-            let own = word_for(conversation.from, &field).map(Cow::Borrowed);
+            let own = name_in(conversation.from, &field).map(Cow::Borrowed);
             told.add(loss, own.unwrap_or(field), why);
         }
         told

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::OWN;
 use crate::Format;
-use crate::canonical::named;
 use crate::canonical::{
     Block, BlockKind, Conversation, Notes, Text, Thinking, ToolCall, ToolResult, TranslationState,
     object_of_arguments,
@@ -112,7 +111,7 @@ impl<'a> Writing<'a> {
         let own: Vec<Value> = own.map(|(_, raw)| raw.clone()).collect();
         if own.len() < text.citations.len() {
             let why = "sources are written in another way by every format";
-            self.notes.dropped(named(self.from, "citations"), why);
+            self.notes.dropped("citations", why);
         }
         if !own.is_empty() {
             map.insert("citations".to_owned(), Value::Array(own));
@@ -124,8 +123,7 @@ impl<'a> Writing<'a> {
         let (input, is_odd) = object_of_arguments(call);
         if is_odd {
             let why = "arguments that are no JSON object are sent inside one";
-            self.notes
-                .approximated(named(self.from, "tool_call.arguments"), why);
+            self.notes.approximated("tool_call.arguments", why);
         }
         object(json!({
             "type": "tool_use",

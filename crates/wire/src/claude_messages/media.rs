@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::base64::decoded_text;
 use super::blocks_out::{Side, Writing, object};
-use crate::canonical::named;
 use crate::canonical::{BlockKind, Media, MediaKind, Notes, Source};
 use crate::json_value::{get_str, take_string};
 
@@ -100,7 +99,7 @@ impl Writing<'_> {
         }
         if media.detail.as_deref().is_some_and(|word| word != "auto") {
             let why = "pictures are always looked at in full";
-            self.notes.dropped(named(self.from, "image.detail"), why);
+            self.notes.dropped("image.detail", why);
         }
         for (key, value) in &media.extras {
             if self.is_own() {

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::OWN;
 use super::tools::is_forced;
 use crate::Format;
-use crate::canonical::named;
 use crate::canonical::{
     Conversation, Notes, Reasoning, Target, budget_of_effort, effort_of_budget,
 };
@@ -66,7 +65,7 @@ pub(super) fn reasoning_out(
             } else {
                 "reasoning_effort"
             };
-            notes.approximated(named(from, concept), why);
+            notes.approximated(concept, why);
             thoughts.thinking = None;
             thoughts.on = false;
         }
@@ -89,12 +88,12 @@ fn by_effort(reasoning: &Reasoning, from: Format, notes: &mut Notes) -> Thoughts
                 Some(_) => "the lowest effort is `low`",
                 None => "the format does not know this effort",
             };
-            notes.approximated(named(from, "reasoning_effort"), why);
+            notes.approximated("reasoning_effort", why);
             known
         }
         (None, Some(tokens)) => {
             let why = "this model thinks by effort and not by a budget";
-            notes.approximated(named(from, "reasoning_budget"), why);
+            notes.approximated("reasoning_budget", why);
             Some(effort_of_budget(tokens).to_owned())
         }
         (None, None) => None,
@@ -133,7 +132,7 @@ fn by_budget(conversation: &Conversation, target: &Target<'_>, notes: &mut Notes
             let known = budget_of_effort(word);
             if known.is_none() {
                 let why = "nobody knows how many tokens this effort stands for";
-                notes.dropped(named(from, "reasoning_effort"), why);
+                notes.dropped("reasoning_effort", why);
             }
             known
         }
@@ -143,10 +142,10 @@ fn by_budget(conversation: &Conversation, target: &Target<'_>, notes: &mut Notes
     };
     if reasoning.adaptive && reasoning.budget.is_none() {
         let why = "this model thinks by a budget and does not choose its own";
-        notes.approximated(named(from, "reasoning_adaptive"), why);
+        notes.approximated("reasoning_adaptive", why);
     }
     let most = target.max_output.or(conversation.max_output);
-    let Some(budget) = asked.and_then(|asked| fitted(asked, most, from, notes)) else {
+    let Some(budget) = asked.and_then(|asked| fitted(asked, most, notes)) else {
         return Thoughts {
             effort,
             ..Thoughts::default()
@@ -171,18 +170,18 @@ fn by_budget(conversation: &Conversation, target: &Target<'_>, notes: &mut Notes
 }
 
 /// A budget below the length of the response, of which it is a part; none if there is no room for one.
-fn fitted(asked: u64, most: Option<u64>, from: Format, notes: &mut Notes) -> Option<u64> {
+fn fitted(asked: u64, most: Option<u64>, notes: &mut Notes) -> Option<u64> {
     let wanted = asked.max(LEAST_BUDGET);
     let Some(most) = most.filter(|most| *most <= wanted) else {
         if wanted != asked {
             let why = "thoughts have at least 1024 tokens";
-            notes.approximated(named(from, "reasoning_budget"), why);
+            notes.approximated("reasoning_budget", why);
         }
         return Some(wanted);
     };
     // Half of the response is left for what is said.
     let half = most.div_euclid(2).max(LEAST_BUDGET);
-    let field = named(from, "reasoning_effort");
+    let field = "reasoning_effort";
     if half >= most {
         let why = "there is no room for thoughts in an answer of this length; it goes without";
         notes.approximated(field, why);

@@ -1,12 +1,12 @@
 //! A request of this format, read into the canonical form. Both versions are read: the older one with `system` at
 //! the top and sampling, the newer one with `system` as a role.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::OWN;
 use super::blocks_in::{Place, Reading, placed};
 use super::tools::{choice_in, tool_in};
-use crate::canonical::{Conversation, OutputShape, Reasoning, Role, Sampling, Turn, UnknownField};
+use crate::canonical::{Conversation, OutputShape, Role, Sampling, Turn, UnknownField};
 use crate::json_value::{get_str, take_number, take_string};
 use crate::{Request, RequestError};
 

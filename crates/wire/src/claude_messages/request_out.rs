@@ -7,12 +7,11 @@ use super::blocks_out::{Side, Writing, content_of, place_of};
 use super::reasoning::{Thoughts, reasoning_out};
 use super::tools::{choice_out, rule, tools_out};
 use super::turns_out::{is_unsigned, messages_out};
-use crate::canonical::named;
 use crate::canonical::{
     Conversation, Notes, OutputShape, Role, Target, TranslationState, Turn, Written,
 };
+use crate::json_bytes;
 use crate::json_value::set_at;
-use crate::{Format, json_bytes};
 
 /// Asks for JSON where there is no schema that could ask for it.
 const ASK_FOR_JSON: &str = "Answer with one JSON object and nothing else.";
@@ -27,7 +26,7 @@ pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Targe
     let mut messages = messages_out(conversation, &mut writing);
     let mut notes = writing.notes;
     if messages.is_empty() {
-        begin(&mut messages, &mut system, conversation.from, &mut notes);
+        begin(&mut messages, &mut system, &mut notes);
     }
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(target.model));
@@ -85,8 +84,8 @@ fn system_out(conversation: &Conversation, writing: &mut Writing<'_>) -> Vec<Val
 }
 
 /// A conversation of instructions alone: they are what is said.
-fn begin(messages: &mut Vec<Value>, system: &mut Vec<Value>, from: Format, notes: &mut Notes) {
-    let field = named(from, "messages");
+fn begin(messages: &mut Vec<Value>, system: &mut Vec<Value>, notes: &mut Notes) {
+    let field = "messages";
     if system.is_empty() {
         notes.refused(field, "there is nothing in it that the model could answer");
         return;
@@ -102,22 +101,21 @@ fn sampling_out(
     body: &mut Map<String, Value>,
     notes: &mut Notes,
 ) {
-    let from = conversation.from;
-    let is_own = from == OWN;
+    let is_own = conversation.from == OWN;
     let sampling = &conversation.sampling;
     let fixed = thoughts.on && !is_own;
     let at_most_one = |number: &Number| number.as_f64().is_none_or(|number| number <= 1.0);
     match &sampling.temperature {
         Some(_) if fixed => {
             let why = "a model that thinks draws its words in one way";
-            notes.dropped(named(from, "temperature"), why);
+            notes.dropped("temperature", why);
         }
         Some(number) if is_own || at_most_one(number) => {
             body.insert("temperature".to_owned(), json!(number));
         }
         Some(_) => {
             let why = "it ends at 1";
-            notes.approximated(named(from, "temperature"), why);
+            notes.approximated("temperature", why);
             body.insert("temperature".to_owned(), json!(1));
         }
         None => {}
@@ -132,11 +130,11 @@ fn sampling_out(
         }
         Some(number) if fixed && !high(number) => {
             let why = "a model that thinks draws its words in one way";
-            notes.dropped(named(from, "top_p"), why);
+            notes.dropped("top_p", why);
         }
         Some(_) if body.contains_key("temperature") => {
             let why = "newer models take `temperature` or `top_p`, not both";
-            notes.dropped(named(from, "top_p"), why);
+            notes.dropped("top_p", why);
         }
         Some(number) => {
             body.insert("top_p".to_owned(), json!(number));
@@ -146,7 +144,7 @@ fn sampling_out(
     match &sampling.top_k {
         Some(_) if fixed => {
             let why = "a model that thinks draws its words in one way";
-            notes.dropped(named(from, "top_k"), why);
+            notes.dropped("top_k", why);
         }
         Some(number) => {
             body.insert("top_k".to_owned(), json!(number));
@@ -159,7 +157,7 @@ fn sampling_out(
         (&sampling.frequency_penalty, "frequency_penalty"),
     ] {
         if number.is_some() {
-            notes.dropped(named(from, field), "the format has no word for it");
+            notes.dropped(field, "the format has no word for it");
         }
     }
 }
@@ -176,7 +174,7 @@ fn output_out(
     if let Some(effort) = &thoughts.effort {
         config.insert("effort".to_owned(), json!(effort));
     }
-    let field = named(conversation.from, "response_format");
+    let field = "response_format";
     match &conversation.output {
         OutputShape::Text => {}
         OutputShape::Json => {
@@ -236,12 +234,11 @@ fn close_objects(schema: &mut Value) -> bool {
 }
 
 fn rest_out(conversation: &Conversation, body: &mut Map<String, Value>, notes: &mut Notes) {
-    let from = conversation.from;
-    let is_own = from == OWN;
+    let is_own = conversation.from == OWN;
     let blank = |text: &&String| is_own || !text.trim().is_empty();
     let stop: Vec<&String> = conversation.stop.iter().filter(blank).collect();
     if stop.len() < conversation.stop.len() {
-        notes.dropped(named(from, "stop"), "a text that ends it must not be blank");
+        notes.dropped("stop", "a text that ends it must not be blank");
     }
     if !stop.is_empty() {
         body.insert("stop_sequences".to_owned(), json!(stop));
@@ -250,7 +247,7 @@ fn rest_out(conversation: &Conversation, body: &mut Map<String, Value>, notes: &
         body.insert("stream".to_owned(), Value::Bool(true));
     }
     if conversation.choices > 1 {
-        notes.refused(named(from, "n"), "there is one answer to a request");
+        notes.refused("n", "there is one answer to a request");
     }
     if let Some(user) = &conversation.user {
         body.insert("metadata".to_owned(), json!({ "user_id": user }));
@@ -273,7 +270,7 @@ fn rest_out(conversation: &Conversation, body: &mut Map<String, Value>, notes: &
         notes.dropped("prompt_cache_key", why);
     }
     if conversation.verbosity.is_some() {
-        notes.dropped(named(from, "verbosity"), "the format has no word for it");
+        notes.dropped("verbosity", "the format has no word for it");
     }
     if conversation.metadata.is_some() {
         notes.dropped("metadata", "the format keeps no notes of the caller's");

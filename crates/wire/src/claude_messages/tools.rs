@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::blocks_in::take_cache;
 use crate::Format;
-use crate::canonical::named;
 use crate::canonical::{
     Conversation, NameRule, Notes, Tool, ToolChoice, ToolKind, ToolName, TranslationState,
     custom_schema, described,
@@ -140,7 +139,7 @@ fn function_out(
         }
         Some(true) => {
             let why = "arguments are not held to the schema by every model";
-            notes.dropped(named(from, "tools.strict"), why);
+            notes.dropped("tools.strict", why);
         }
         Some(false) | None => {}
     }

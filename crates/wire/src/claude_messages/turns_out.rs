@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use super::blocks_out::{Side, Writing, content_of};
 use super::request_out::system_ahead;
-use crate::canonical::named;
 use crate::canonical::{Block, BlockKind, Conversation, Role, Turn};
 
 /// Stands before a conversation that begins with a response.
@@ -31,18 +30,16 @@ pub(super) fn messages_out(conversation: &Conversation, writing: &mut Writing<'_
     let mut messages = Vec::new();
     let ahead = system_ahead(conversation).len();
     for turn in conversation.turns.iter().skip(ahead) {
-        add_turn(turn, writing, &mut messages, conversation);
+        add_turn(turn, writing, &mut messages);
     }
-    let messages = answered(messages, writing, conversation);
+    let messages = answered(messages, writing);
     let mut messages = taking_turns(messages);
     if messages
         .first()
         .is_some_and(|first| first.side != Side::User)
     {
         let why = "the user must begin; a line that says so was put before the answer";
-        writing
-            .notes
-            .approximated(named(conversation.from, "messages"), why);
+        writing.notes.approximated("messages", why);
         let blocks = vec![json!({ "type": "text", "text": OPENING })];
         let side = Side::User;
         messages.insert(0, Message { side, blocks });
@@ -96,33 +93,22 @@ fn as_it_stood(number: usize, turn: &Turn, writing: &mut Writing<'_>) -> Option<
     Some(Value::Object(message))
 }
 
-fn add_turn(
-    turn: &Turn,
-    writing: &mut Writing<'_>,
-    messages: &mut Vec<Message>,
-    conversation: &Conversation,
-) {
+fn add_turn(turn: &Turn, writing: &mut Writing<'_>, messages: &mut Vec<Message>) {
     if turn.name.is_some() {
         let why = "speakers have no names";
-        writing
-            .notes
-            .dropped(named(conversation.from, "messages.name"), why);
+        writing.notes.dropped("messages.name", why);
     }
     let said_by = match &turn.role {
         Role::User => Side::User,
         Role::Assistant => Side::Assistant,
         Role::System => {
             let why = "instructions in the middle are said by the user, marked as instructions";
-            writing
-                .notes
-                .approximated(named(conversation.from, "messages.role"), why);
+            writing.notes.approximated("messages.role", why);
             Side::System
         }
         Role::Other(word) => {
             let why = format!("`{word}` is written as the user");
-            writing
-                .notes
-                .approximated(named(conversation.from, "messages.role"), why);
+            writing.notes.approximated("messages.role", why);
             Side::User
         }
     };
@@ -174,11 +160,7 @@ fn push(messages: &mut Vec<Message>, side: Side, value: Value) {
 
 /// Puts what a tool said right behind the turn that called it. What answers no call becomes words, and
 /// a call that nothing answers gets a response that says so: the upstream takes neither.
-fn answered(
-    messages: Vec<Message>,
-    writing: &mut Writing<'_>,
-    conversation: &Conversation,
-) -> Vec<Message> {
+fn answered(messages: Vec<Message>, writing: &mut Writing<'_>) -> Vec<Message> {
     let mut called: BTreeMap<String, usize> = BTreeMap::new();
     let mut results: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
     let mut rest = Vec::with_capacity(messages.len());
@@ -193,7 +175,7 @@ fn answered(
                     continue;
                 }
                 let why = "what answers no call before it is sent as words";
-                let field = named(conversation.from, "tool_result");
+                let field = "tool_result";
                 writing.notes.approximated(field, why);
                 blocks.extend(words_of_result(block));
                 continue;
@@ -209,7 +191,7 @@ fn answered(
             continue;
         }
         let why = "a call without its result is answered by a line that says so";
-        let field = named(conversation.from, "tool_call");
+        let field = "tool_call";
         writing.notes.approximated(field, why);
         let result = json!({
             "type": "tool_result",

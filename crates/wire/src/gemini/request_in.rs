@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::config_in::read_config;
 use super::key_case::take;
@@ -10,8 +10,7 @@ use super::made_id;
 use super::parts_in::{RawResult, beside, push_joined, read_part, read_result, text_of};
 use super::tools_in::{read_tool_config, read_tools};
 use crate::canonical::{
-    Block, BlockKind, Conversation, OutputShape, Reasoning, Role, Sampling, ToolName, ToolResult,
-    Turn, UnknownField,
+    Block, BlockKind, Conversation, Role, ToolName, ToolResult, Turn, UnknownField,
 };
 use crate::{Format, Request, RequestError};
 

@@ -9,8 +9,7 @@ use super::parts_out::{Content, Parts};
 use super::tools_out::write_tools;
 use super::{FORMAT, RULE};
 use crate::canonical::{
-    Block, BlockKind, Conversation, Notes, Role, Target, ToolName, TranslationState, Turn,
-    UnknownField, Written,
+    Block, BlockKind, Conversation, Notes, Role, Target, ToolName, TranslationState, Turn, Written,
 };
 use crate::json_value::set_at;
 

@@ -6,7 +6,7 @@ use crate::{ErrorBody, Frame};
 
 /// An error as OpenAI's clients read it. A request that fails is not charged.
 #[must_use]
-pub fn error_body(body: &ErrorBody) -> Value {
+pub(crate) fn error_body(body: &ErrorBody) -> Value {
     let mut error = json!({
         "message": body.message,
         "type": body.family,
@@ -25,7 +25,7 @@ pub fn error_body(body: &ErrorBody) -> Value {
 
 /// The same inside a stream that has begun.
 #[must_use]
-pub fn error_frame(body: &ErrorBody) -> Vec<u8> {
+pub(crate) fn error_frame(body: &ErrorBody) -> Vec<u8> {
     let body = error_body(body).to_string();
     Frame::of_data(body.as_bytes()).raw.to_vec()
 }

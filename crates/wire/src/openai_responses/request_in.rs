@@ -1,6 +1,6 @@
 //! A request, read into the canonical form.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::item_metadata::Labels;
 use super::items_in::Turns;

@@ -236,40 +236,18 @@ fn write_sampling(conversation: &Conversation, notes: &mut Notes, body: &mut Bod
             body.insert(field.to_owned(), Value::Number(number.clone()));
         }
     }
-    let [claude, gemini] =
-        [Format::ClaudeMessages, Format::Gemini].map(|it| it == conversation.from);
     let lost = [
-        (sampling.top_k.is_some(), "top_k", "generationConfig.topK"),
-        (sampling.seed.is_some(), "seed", "generationConfig.seed"),
-        (
-            sampling.presence_penalty.is_some(),
-            "presence_penalty",
-            "generationConfig.presencePenalty",
-        ),
-        (
-            sampling.frequency_penalty.is_some(),
-            "frequency_penalty",
-            "generationConfig.frequencyPenalty",
-        ),
-        (
-            !conversation.stop.is_empty(),
-            if claude { "stop_sequences" } else { "stop" },
-            "generationConfig.stopSequences",
-        ),
+        ("top_k", sampling.top_k.is_some()),
+        ("seed", sampling.seed.is_some()),
+        ("presence_penalty", sampling.presence_penalty.is_some()),
+        ("frequency_penalty", sampling.frequency_penalty.is_some()),
+        ("stop", !conversation.stop.is_empty()),
     ];
-    for (is_there, field, in_gemini) in lost {
-        if is_there {
-            let field = if gemini { in_gemini } else { field };
-            notes.dropped(field, "the upstream's format has no word for it");
-        }
+    for (field, _) in lost.iter().filter(|(_, is_there)| *is_there) {
+        notes.dropped(*field, "the upstream's format has no word for it");
     }
     if conversation.choices > 1 {
-        let field = if gemini {
-            "generationConfig.candidateCount"
-        } else {
-            "n"
-        };
-        notes.refused(field, "the upstream gives one answer at a time");
+        notes.refused("n", "the upstream gives one answer at a time");
     }
 }
 
@@ -295,11 +273,7 @@ fn write_rest(
         if own || user.chars().count() <= MAX_USER_CHARACTERS {
             body.insert("user".to_owned(), json!(user));
         } else {
-            let field = match conversation.from {
-                Format::ClaudeMessages => "metadata.user_id",
-                Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => "user",
-            };
-            notes.dropped(field, "it is longer than the upstream takes");
+            notes.dropped("user", "it is longer than the upstream takes");
         }
     }
     if let Some(key) = &conversation.cache_key {
