@@ -1,5 +1,5 @@
-//! The cookie that tells one browser from another before anybody is signed in: what was begun in one is ended
-//! in the same one. It opens nothing by itself.
+//! The pre-login cookie that binds a flow to a browser: a flow must end in the browser that started it. It
+//! authenticates nothing by itself.
 
 use axum::response::Response;
 use http::header::{COOKIE, SET_COOKIE};
@@ -13,7 +13,7 @@ use crate::tokens::{self, Token};
 
 const OVER_TLS: &str = "__Host-trunkline-browser";
 const PLAIN: &str = "trunkline-browser";
-/// As long as a letter's link, and a little more.
+/// Longer than an emailed link is valid.
 const LIFE_SECONDS: i64 = 3 * 86_400;
 
 pub(crate) struct Browser {

@@ -1,8 +1,7 @@
-//! The console's HTTP interface: what people and their programs read about the house, and what people
-//! who are signed in change in their own organisations. It is described
-//! by its own OpenAPI document, which is made of the handlers themselves.
+//! The console's HTTP API: public catalog and instance information, and what signed-in users read and
+//! change in their organisations. Its OpenAPI document is generated from the handlers.
 //!
-//! One file per resource below `api`; the bounds that hold for all of them are in `front`. This crate
+//! One file per resource below `api`; limits that apply to all of them are in `middleware`. This crate
 //! moves no money and takes no customer's call: that is `gateway`'s, and neither knows the other.
 #![cfg_attr(
     not(test),

@@ -1,5 +1,5 @@
-//! Passwords: what one must be, and how it is kept. argon2id with 19 MiB, as OWASP writes it, where
-//! nobody waits for it; only so many at a time, or strangers could eat all memory.
+//! Passwords: rules and hashing. argon2id with 19 MiB, as OWASP recommends, on blocking threads with
+//! bounded concurrency, so that unauthenticated callers cannot exhaust memory.
 
 use std::sync::Arc;
 use std::time::Duration;

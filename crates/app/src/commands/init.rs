@@ -70,7 +70,7 @@ fn folders(paths: &Paths, progress: &mut Progress<'_>) -> anyhow::Result<()> {
 }
 
 /// Decides on a database and writes the file. The database's address is kept before its login is made:
-/// a password that nobody has kept would lock everybody out.
+/// a lost password would lock all users out.
 async fn configuration(
     paths: &Paths,
     (wish, questions): (&InitArguments, &Questions<'_>),

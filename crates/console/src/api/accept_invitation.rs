@@ -1,5 +1,5 @@
-//! Taking an invitation: as the person who is signed in, as one who gives their password, or as
-//! somebody new.
+//! Accepting an invitation: as the signed-in user, as an existing user with a password, or as a new
+//! user.
 
 use axum::extract::State;
 use axum::response::Response;

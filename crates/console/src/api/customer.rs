@@ -1,5 +1,5 @@
 //! What customers see of their own: money, keys, calls, tasks and sums. Everything here belongs to the
-//! organisation that a signed-in person looks at; what is another's answers as what never was.
+//! organisation that the signed-in user selected; resources of other organisations are not found.
 
 pub(crate) mod amounts;
 mod budgets;

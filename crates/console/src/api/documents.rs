@@ -119,7 +119,7 @@ pub(super) fn document(described: &utoipa::openapi::OpenApi) -> Bytes {
     Bytes::from(document.to_string())
 }
 
-/// The errors that the front makes for every path, and the guards of what belongs to user.
+/// The errors of the middleware on every path, and of the guards on private paths.
 fn common_errors(responses: &mut Value, path: &str, method: &str) {
     let everywhere = [
         (

@@ -1,5 +1,5 @@
-//! Letters that people ask for: another one to prove their address, and one to a new password. Whether anybody
-//! has an address is told to nobody: answers are the same, and come after the same time.
+//! Emails requested by users: another verification email, and a password reset. Responses and their timing
+//! are the same whether the address has an account or not.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -143,7 +143,7 @@ pub(super) async fn reset(
     answer(&shared, &opened.token).await
 }
 
-/// A letter with a link of a person's own.
+/// An email with a link for one user.
 struct Link {
     purpose: Purpose,
     kind: LetterKind,

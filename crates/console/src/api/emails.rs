@@ -98,7 +98,7 @@ pub(super) async fn list(
     Ok(axum::Json(letters).into_response())
 }
 
-/// None for a letter that has no link, or that another keyring sealed.
+/// None for an email that has no link, or that another keyring sealed.
 fn shown(shared: &Shared, letter: &emails::Email) -> Option<EmailView> {
     let kind = match letter.kind {
         Kind::Verify => EmailKind::Verify,

@@ -1,5 +1,5 @@
-//! Invitations into an organisation: written by owners and admins, looked at and taken by whoever holds
-//! the link.
+//! Invitations into an organisation: created by owners and admins, previewed and accepted with the
+//! token of the link.
 
 use axum::Json;
 use axum::extract::rejection::PathRejection;

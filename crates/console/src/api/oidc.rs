@@ -256,8 +256,8 @@ async fn arrive(
     tx.finish(done).await
 }
 
-/// The person a provider means: known by its number, else by an address that both have proved, else new if
-/// somebody may be made.
+/// The user of a provider identity: by its subject, else by an address verified on both sides, else a new
+/// user if sign-up is allowed.
 async fn person(
     shared: &Shared,
     tx: &mut Tx,

@@ -1,5 +1,5 @@
-//! The link that makes an operator. It is printed where only who runs the machine can read it, so
-//! whoever brings it is believed: it makes a new person, or gives an old one a new password.
+//! The setup link that creates an operator. Only an administrator of the machine can read it, so its
+//! bearer is trusted: it creates a new user, or sets a new password for an existing one.
 
 use axum::extract::State;
 use axum::response::Response;

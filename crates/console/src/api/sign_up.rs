@@ -1,5 +1,5 @@
-//! Coming in by oneself: signing up and proving an address. Nobody is told which addresses have a person:
-//! answers are the same, and come after the same time.
+//! Self-service sign-up and email verification. Responses and their timing are the same whether the address
+//! has an account or not.
 
 use std::time::Duration;
 
@@ -178,7 +178,7 @@ fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), ApiError> {
     Err(ApiError::new(ErrorCode::SignUpClosed, text))
 }
 
-/// Refuses a network that asks for too many letters.
+/// Rejects a network that requests too many emails.
 pub(super) async fn from_network(shared: &Shared, caller: &Caller) -> Result<(), ApiError> {
     let network = network_of(caller.address);
     if attempt_counters::take(&shared.people, Attempt::EmailFromNetwork, &network).await? {
@@ -238,7 +238,7 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
     emails::write(shared, tx, letter).await
 }
 
-/// Comes in by an invitation, whose link is as good as a letter if it came by one.
+/// Signs up by an invitation; its link verifies the address if it was emailed.
 async fn join(
     shared: &Shared,
     arrival: &Arrival<'_>,
@@ -288,7 +288,7 @@ async fn prove(
     }
     let sign_up = sign_ups::take(tx, token).await?;
     let sign_up = sign_up.ok_or_else(ApiError::token_invalid)?;
-    // In another browser the password may be a stranger's: it is left out, and a letter leads to a new one.
+    // In another browser the password may be an attacker's: it is dropped, and an email leads to a new one.
     let here = browser_binding::known(&shared.settings, headers);
     let is_same = here.is_some_and(|here| here[..] == sign_up.browser[..]);
     let new = NewPerson {

@@ -1,6 +1,6 @@
 //! The link that opens the console of `trunkline dev` signed in.
 //!
-//! It is as good as the key beside it in the same terminal: whoever reads it may use it, as often as
+//! It is as good as the key beside it in the same terminal: its reader may use it, as often as
 //! needed, until this process ends. So there is none unless the console can be reached from this machine
 //! alone.
 
