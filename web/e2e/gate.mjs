@@ -1,5 +1,5 @@
-// The walk through the top tasks, the walls between tenants, and every page of the documentation, with one browser; the
-// documentation is that of the walk's own server. The walls need a house of their own: both take the operator's link.
+// The journeys through the top tasks, tenant isolation, and every page of the documentation, with one browser; the
+// documentation is that of the journeys' server. Isolation needs its own server: both take the operator's link.
 //
 //   node e2e/gate.mjs [--full]
 //

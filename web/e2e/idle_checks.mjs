@@ -23,7 +23,7 @@ export async function countCommits(page) {
   });
 }
 
-/** What a page did in a second in which nobody did anything to it, if that is too much. */
+/** What a page did in a second without input, if that is too much. */
 export async function restless(page, asked) {
   const drawn = () => page.evaluate(() => globalThis.__commits);
   const before = { drawn: await drawn(), asked: asked.count };

@@ -33,7 +33,7 @@ let dev;
 let browser;
 let withPictures;
 
-/** The exit code of the walk through a house in which no operator is set up yet. */
+/** The exit code of the journeys on a server without an operator account. */
 export async function walks(server, shared, combinations, isPictured) {
   [dev, browser, withPictures] = [server, shared, isPictured];
   mkdirSync(pictures, { recursive: true });

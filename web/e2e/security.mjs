@@ -37,7 +37,7 @@ const checks = new Checks();
 let dev;
 let browser;
 
-/** The exit code of the walk, in a house of its own: it takes the link for the operator and lets strangers sign up. */
+/** The exit code of the checks, on their own server: they take the operator's link and sign up other users. */
 export async function security(shared) {
   browser = shared;
   const code = await checks.of("security", 150, async () => {
@@ -260,7 +260,7 @@ async function dataPlane(b, things) {
   checks.that(still.status === 200 && still.json.name !== "taken", "and its key is as it was", still.raw);
 }
 
-/** Nobody without a sign-in reads anything that is somebody's. */
+/** Without a session no private data can be read. */
 async function strangers() {
   const document = await (await fetch(`${dev.dash_url}/openapi.json`)).json();
   for (const [path, methods] of Object.entries(document.paths)) {

@@ -74,7 +74,7 @@ function text(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Reads the house's error shape; anything else (a proxy's page) becomes a problem that says so. */
+/** Reads the API's error format; anything else (a proxy's page) becomes a problem that says so. */
 export function problemOf(status: number, body: unknown): ApiError {
   const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : null;
   if (error === null) {

@@ -13,7 +13,7 @@ import { useSession } from "./session";
 import { TopBar } from "./TopBar";
 import { appTexts } from "./texts";
 
-/** Whether a key press is meant for a text somebody is writing. */
+/** Whether a key press is meant for a text field. */
 function typing(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

@@ -25,7 +25,7 @@ export function StepUp() {
           waiting.current.push(resolve);
           setOpen(true);
         }),
-      // Asked again, the session says that nobody is signed in, and the frame leads to the door.
+      // The refetched session has no user, and the frame redirects to the sign-in page.
       signedOut: () => void client.invalidateQueries({ queryKey: SESSION_KEY }),
     });
   }, [client]);

@@ -4,7 +4,7 @@ export interface Search {
   word: string;
   /** The marked hit. */
   at: number;
-  /** Enter was pressed; whoever has the hits opens the marked one. */
+  /** Enter was pressed; the list with the hits opens the marked one. */
   entered: boolean;
 }
 
@@ -13,7 +13,7 @@ export const NO_SEARCH: Search = { word: "", at: 0, entered: false };
 export type SearchStep =
   | { what: "typed"; word: string }
   | { what: "marked"; at: number }
-  /** `hits` is null as long as nobody can know how many there are. */
+  /** `hits` is null as long as the count is unknown. */
   | { what: "key"; key: string; hits: number | null }
   | { what: "opened" };
 

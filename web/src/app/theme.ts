@@ -1,4 +1,4 @@
-/** Light or dark: follows the system until somebody pins one. public/theme.js does the same before the first paint. */
+/** Light or dark: follows the system until the user pins one. public/theme.js does the same before the first paint. */
 import { useSyncExternalStore } from "react";
 
 export type ThemeChoice = "system" | "light" | "dark";

@@ -45,7 +45,7 @@ export function Badge({ tone = "neutral", icon, children, className }: BadgeProp
   );
 }
 
-/** How bad an end of a call is for whoever made it. */
+/** How bad an outcome is for the caller. */
 export function outcomeTone(outcome: Outcome): Tone {
   switch (outcome) {
     case "complete":

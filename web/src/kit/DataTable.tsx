@@ -164,7 +164,7 @@ function useMarkedRow<T>(props: DataTableProps<T>, reveal: (index: number) => vo
     } else return;
     event.preventDefault();
   };
-  // From anywhere on the page j takes hold of the first row, unless somebody is typing.
+  // From anywhere on the page j takes hold of the first row, unless the user is typing.
   const start = useRef(move);
   useEffect(() => {
     start.current = move;

@@ -40,7 +40,7 @@ function watch(listener: () => void): () => void {
   };
 }
 function reading(): number {
-  // Nobody watched for a while: the clock is set when somebody looks again.
+  // Hidden for a while: the clock is set when the page is visible again.
   if (timer === undefined && Math.abs(Date.now() - now) > TICK_MS) now = Date.now();
   return now;
 }

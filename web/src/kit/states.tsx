@@ -135,7 +135,7 @@ export function SkeletonChart({ height = 220 }: { height?: number }) {
 }
 
 export interface ProgressProps {
-  /** 0 to 1; null when nobody knows how far it is. */
+  /** 0 to 1; null when progress is unknown. */
   value: number | null;
   label: string;
   tone?: "accent" | "ok" | "warn" | "bad";

@@ -139,7 +139,7 @@ export function tierPrices(model: Model): TierPrices[] {
 
 /**
  * The one or two prices that a card shows. Where tiers cover everything (pictures by size, videos by mode), the cheapest
- * and the dearest of them, since the price without a tier is one that nobody pays.
+ * and the dearest of them, since the price without a tier is never charged.
  */
 export function headlinePrices(model: Model): { line: PriceLine; toUsd: string | null }[] {
   const base = basePrices(model);

@@ -1,6 +1,6 @@
 /**
  * Secrets of keys that were made in this tab, so that snippets can be filled in. They live in the tab's own storage, are
- * gone with it, and are sent to nobody.
+ * gone with it, and are never sent.
  */
 const PREFIX = "trunkline.made.";
 

@@ -1,7 +1,7 @@
 // Rows that arrive while one reads. Newest first, none twice, and nothing moves under the reader's eyes.
 import type { LogRow } from "@/api";
 
-/** More than this waits for nobody: the list is asked anew. */
+/** Above this number of new calls the list is reloaded. */
 export const MOST_WAITING = 200;
 
 /** Pages one after another, without doubles: calls that arrive shift what a page holds. */
@@ -24,7 +24,7 @@ export function arrived(newest: LogRow[], shown: LogRow[]): LogRow[] {
   return newest.filter((row) => !known.has(row.request_id));
 }
 
-/** True when the newest page does not reach down to what is shown: calls lie between that nobody has seen. */
+/** True when the newest page does not reach down to what is shown: calls between them were not loaded. */
 export function leavesGap(newest: LogRow[], shown: LogRow[], pageIsFull: boolean): boolean {
   if (shown.length === 0 || newest.length === 0 || !pageIsFull) return false;
   const known = new Set(shown.map((row) => row.request_id));

@@ -98,7 +98,7 @@ export function DraftForm(props: Props) {
   );
 }
 
-/** Some models also edit. Whoever wants that is offered those alone. */
+/** Some models also edit. For editing only those are offered. */
 function MakeOrEdit({ models, draft, onChange }: Props) {
   const t = useTexts(playgroundTexts);
   if (!models.some(canEdit)) return null;

@@ -139,7 +139,7 @@ interface ChooserProps {
   children: (choose: ReactNode) => ReactNode;
 }
 
-/** The button and the place to drop. Whoever chose or removed a file without a mouse finds the focus beside it. */
+/** The button and the place to drop. After choosing or removing a file by keyboard the focus is beside it. */
 function Chooser({ label, media, many, count, onFiles, children }: ChooserProps) {
   const t = useTexts(playgroundTexts);
   const box = useRef<HTMLDivElement>(null);

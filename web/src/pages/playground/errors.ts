@@ -13,7 +13,7 @@ function flag(value: unknown): boolean | undefined {
 
 /**
  * OpenAI's shape carries everything in `error`, Anthropic's keeps the id beside it, Google's has a number for a code and
- * the rest as texts in its details. Whoever gets an error of ours was not charged, also where a shape has no place to
+ * the rest as texts in its details. A call with an error of the gateway was not charged, also where a shape has no place to
  * say so.
  */
 export function normalised(body: unknown): unknown {

@@ -195,7 +195,7 @@ export function speechFields(model: Model): FormField[] {
   ];
 }
 
-/** What a model speaks with where nobody has chosen a voice. */
+/** What a model speaks with where no voice is chosen. */
 export function usualVoice(model: Model): string {
   return model.record.default_voice ?? model.specs.voices?.[0] ?? "";
 }

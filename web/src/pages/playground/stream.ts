@@ -8,7 +8,7 @@ export interface Frame {
   comment: string;
 }
 
-/** One frame may be this long; a longer one is an answer that nobody could read. */
+/** One frame may be this long; a longer one is rejected as unreadable. */
 const LONGEST_FRAME = 4_000_000;
 
 /** Takes pieces of text as they come and gives whole frames. */

@@ -11,7 +11,7 @@ import { signInTexts } from "./texts";
 
 /**
  * Takes the new session and goes on once the page knows of it. Going at once is too early: a page whose code is loaded
- * already would be drawn with the session before, find nobody signed in, and lead back here.
+ * already would be drawn with the session before, find no user signed in, and lead back here.
  */
 export function useEnter(): (session: Session, to?: string) => void {
   const take = useTakeSession();

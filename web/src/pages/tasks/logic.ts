@@ -31,7 +31,7 @@ export function moneyState(task: Pick<Task, "state" | "cost_usd" | "refunded_usd
   return "charged";
 }
 
-/** What is reserved for a task, by its timeline; null when nobody says. */
+/** What is reserved for a task, by its timeline; null when it is unknown. */
 export function reservedUsd(detail: Pick<TaskDetail, "timeline">): string | null {
   return detail.timeline.find((step) => step.what === "held")?.amount_usd ?? null;
 }
