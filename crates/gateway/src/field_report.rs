@@ -29,7 +29,7 @@ const AUTO_TIER: &str = "auto";
 
 /// What reading the fields came to.
 #[derive(Debug, Default)]
-pub(crate) struct FieldReport {
+pub(crate) struct CheckedFields {
     /// What there is to say about them.
     pub(crate) report: FieldReport,
     /// Those that the price depends on, as they are sent.
@@ -45,10 +45,10 @@ pub(crate) fn read(
     sale: &Sale,
     endpoint: Endpoint,
     request: &Request,
-) -> Result<FieldReport, ApiError> {
+) -> Result<CheckedFields, ApiError> {
     let entry = sale.model.entry();
     check_endpoint(entry, endpoint, request)?;
-    let mut reading = FieldReport::default();
+    let mut reading = CheckedFields::default();
     for name in request.fields() {
         if request.field(name) == Some(b"null") {
             reading.nothing(entry, request, name);
@@ -158,7 +158,7 @@ fn invalid(field: &str, text: String) -> ApiError {
     ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(field)
 }
 
-impl FieldReport {
+impl CheckedFields {
     /// Null says as much as nothing: nobody is told of it, but who does not know the field gets none.
     fn nothing(&mut self, entry: &Entry, request: &Request, name: &str) {
         let refused = match entry.parameters.get(request.chat_name_of(name)) {

@@ -30,13 +30,13 @@ pub(crate) struct VendorBody {
 
 /// An answer that was read whole.
 #[derive(Debug)]
-pub(crate) struct VendorResponse {
+pub(crate) struct BufferedResponse {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<u64>,
     pub(crate) body: Bytes,
 }
 
-impl VendorResponse {
+impl BufferedResponse {
     /// Reads an answer whole.
     pub(crate) async fn read(mut answer: UpstreamResponse, most: usize) -> Result<Self, SendError> {
         let seconds = answer.headers.get(RETRY_AFTER);
@@ -82,10 +82,10 @@ pub(crate) async fn call_json(
     channel: &Channel,
     credential: &ChannelCredential,
     call: &VendorRequest,
-) -> Result<VendorResponse, SendError> {
+) -> Result<BufferedResponse, SendError> {
     let wait = services.settings.video.call_wait;
     let answer = open(services, channel, credential, call, wait).await?;
-    VendorResponse::read(answer, MAX_ANSWER_BYTES).await
+    BufferedResponse::read(answer, MAX_ANSWER_BYTES).await
 }
 
 /// Asks, and leaves the body to the caller.

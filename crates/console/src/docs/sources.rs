@@ -1,5 +1,4 @@
-//! The pages of the documentation site: `docs/guide` for this place; the others are documents of
-//! the repository that customers, and operators read too, up to a marker line.
+//! The pages of the documentation site: `docs/guide` for customers, `docs/operate` for operators.
 
 /// A page as it is in the repository.
 pub(super) struct Source {
@@ -13,8 +12,8 @@ const fn page(slug: &'static str, text: &'static str) -> Source {
     Source { slug, text }
 }
 
-/// All written pages; their heads give the position. Generated pages are added: the both APIs and the
-/// platforms of social data.
+/// All written pages; their heads say where they stand in the navigation. Three more are generated: the
+/// references of both APIs and the platforms of social data.
 pub(super) const SOURCES: &[Source] = &[
     page("index", include_str!("../../../../docs/guide/index.md")),
     page(

@@ -9,7 +9,7 @@ use trunkline_wire::{Format, Request, RequestError};
 
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, ErrorCode};
-use crate::field_report::{self, FieldReport};
+use crate::field_report::{self, CheckedFields};
 use crate::priced_call::{Price, PricedCall, Pricing, Terms};
 use crate::response_id::SealedResponseId;
 
@@ -66,7 +66,7 @@ impl Quoted {
             as_json_array,
             tranche,
         } = turn;
-        let FieldReport {
+        let CheckedFields {
             report,
             attributes,
             without,

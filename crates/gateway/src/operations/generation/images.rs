@@ -40,7 +40,7 @@ use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
 use crate::response::Responder;
 use crate::services::Services;
-use crate::vendors::VendorResponse;
+use crate::vendors::BufferedResponse;
 
 /// Tokens that the usage row of a call shows, for accounting alone.
 const PROMPT_TOKENS: u64 = 1;
@@ -207,7 +207,7 @@ impl Attempts for ImagesExecution {
         let heard = match sent.await {
             Ok(answer) => {
                 log.answered(answer.status);
-                VendorResponse::read(answer, settings.max_answer_bytes).await
+                BufferedResponse::read(answer, settings.max_answer_bytes).await
             }
             Err(error) => Err(error),
         };

@@ -42,7 +42,7 @@ use crate::response::{
     FilePiece, Responder, Response, ResponseBody, set_cost, set_ending, set_warnings,
 };
 use crate::services::Services;
-use crate::vendors::VendorResponse;
+use crate::vendors::BufferedResponse;
 
 /// Pieces of audio under way to a reader.
 const PIECES: usize = 8;
@@ -248,7 +248,7 @@ impl SpeechExecution {
         let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
         let is_error = is_json && !matches!(manner, StreamMode::Whole(_));
         if is_error || !answer.status.is_success() {
-            let heard = VendorResponse::read(answer, settings.max_answer_bytes).await;
+            let heard = BufferedResponse::read(answer, settings.max_answer_bytes).await;
             let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
             return Err(SpeechError::Trouble((protocol.read_error)(&heard.said())));
         }

@@ -10,7 +10,7 @@ use trunkline_wire::Frames;
 
 use crate::operations::chat::next_frame;
 use crate::services::Services;
-use crate::vendors::VendorResponse;
+use crate::vendors::BufferedResponse;
 
 /// What one event says.
 type ReadEvent = fn(&[u8]) -> Result<AudioChunk, VendorFailure>;
@@ -81,7 +81,7 @@ impl SpeechStream {
             },
             StreamMode::Whole(read) => {
                 let most = services.settings.max_answer_bytes;
-                let heard = VendorResponse::read(answer, most).await;
+                let heard = BufferedResponse::read(answer, most).await;
                 let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
                 match read(&heard.said()).map_err(SpeechError::Trouble)? {
                     AudioChunk::Audio(bytes) | AudioChunk::Last(bytes) => Source::Held(bytes),

@@ -39,7 +39,7 @@ use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
 use crate::response::Responder;
 use crate::services::Services;
-use crate::vendors::VendorResponse;
+use crate::vendors::BufferedResponse;
 
 /// Largest answer of a vendor that is read.
 const MAX_ANSWER_BYTES: usize = 16_000_000;
@@ -320,7 +320,7 @@ impl TranscriptionExecution {
                     if stage == Stage::Begun {
                         log.answered(answer.status);
                     }
-                    VendorResponse::read(answer, MAX_ANSWER_BYTES).await
+                    BufferedResponse::read(answer, MAX_ANSWER_BYTES).await
                 }
                 Err(error) => Err(error),
             };
