@@ -35,7 +35,7 @@ pub trait LinkKeys: Send + Sync {
 
 /// The keys could not sign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a media link could not be signed: {0}")]
+#[error("a medimedia link: signing failed: {0}")]
 pub struct SigningFailed(pub String);
 
 /// Why a link is not followed.

@@ -140,12 +140,12 @@ pub(crate) async fn read(body: Incoming, settings: &Settings) -> Result<Bytes, A
     match tokio::time::timeout(settings.body_wait, whole).await {
         Err(_) => Err(ApiError::new(
             ErrorCode::SlowBody,
-            "the request body did not come in time",
+            "the request body did not arrive in time",
         )),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(most)),
         Ok(Err(_)) => Err(ApiError::new(
             ErrorCode::Invalid("invalid_request"),
-            "the request body broke off",
+            "the request body ended early",
         )),
         Ok(Ok(body)) => Ok(body.to_bytes()),
     }
@@ -169,14 +169,14 @@ pub(crate) async fn drain_rejected(mut body: Incoming) {
 }
 
 fn too_large(most: usize) -> ApiError {
-    let text = format!("a request body may have {most} bytes; this one has more");
+    let text = format!("a request body may have {most} bytes at most");
     ApiError::new(ErrorCode::TooLarge, text)
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let wrong = |text: &str| Err(ApiError::new(ErrorCode::UnsupportedMedia, text));
     if headers.contains_key(CONTENT_ENCODING) {
-        return wrong("compressed bodies are not read; send it without `content-encoding`");
+        return wrong("compressed request bodies are not supported; remove `content-encoding`");
     }
     let Some(value) = headers.get(CONTENT_TYPE) else {
         return wrong("send `content-type: application/json`");

@@ -34,7 +34,7 @@ impl Caller {
         let text = key_text(headers, query).ok_or_else(|| {
             ApiError::new(
                 ErrorCode::InvalidKey,
-                "no API key was sent; send it as `Authorization: Bearer sk-tl-…`",
+                "missing API key; send it as `Authorization: Bearer sk-tl-…`",
             )
         })?;
         let key = ApiKey::parse(text).map_err(|_| unknown_key())?;
@@ -64,20 +64,17 @@ impl Caller {
             KeyStatus::Expired => (Some(ErrorCode::ExpiredKey), "this API key has expired"),
             KeyStatus::ExpiredAbove => (
                 Some(ErrorCode::ExpiredKey),
-                "the key above this API key has expired",
+                "the parent of this API key has expired",
             ),
             KeyStatus::Revoked => (Some(ErrorCode::RevokedKey), "this API key was revoked"),
-            KeyStatus::Disabled => (
-                Some(ErrorCode::RevokedKey),
-                "this API key is switched off; whoever did that can switch it on again",
-            ),
+            KeyStatus::Disabled => (Some(ErrorCode::RevokedKey), "this API key is disabled"),
             KeyStatus::DisabledAbove => (
                 Some(ErrorCode::RevokedKey),
-                "the key above this API key is switched off",
+                "the parent of this API key is disabled",
             ),
             KeyStatus::Replaced => (
                 Some(ErrorCode::RevokedKey),
-                "this API key was replaced by a new one, and its overlap is over",
+                "this API key was rotated and its overlap has ended",
             ),
         };
         if let Some(kind) = kind {
@@ -137,7 +134,9 @@ impl Caller {
             Ok(sale) => sale,
             Err(Unavailable::UnknownModel(_)) => return Err(Self::unknown_model(model)),
             Err(Unavailable::OtherGroups) => {
-                return refused(format!("{model:?} is not sold in this key's group"));
+                return refused(format!(
+                    "{model:?} is not available in this key's price group"
+                ));
             }
         };
         self.check_model(model)?;
@@ -167,7 +166,7 @@ impl Caller {
     /// What is said of a model that is not there.
     pub(crate) fn unknown_model(model: &str) -> ApiError {
         let model: String = model.chars().take(64).collect();
-        let text = format!("there is no model {model:?}; GET /v1/models lists those of this key");
+        let text = format!("unknown model {model:?}; GET /v1/models lists the models of this key");
         ApiError::new(ErrorCode::ModelNotFound, text).at("model")
     }
 
@@ -182,10 +181,7 @@ impl Caller {
 }
 
 fn unknown_key() -> ApiError {
-    ApiError::new(
-        ErrorCode::InvalidKey,
-        "this API key is not known; check that it was copied whole",
-    )
+    ApiError::new(ErrorCode::InvalidKey, "invalid API key")
 }
 
 /// The key, wherever a client puts it. With several, `Authorization` wins.

@@ -110,7 +110,11 @@ impl ChannelRegistry {
             let name = row.name.clone();
             match Channel::open(row, providers, keyring, before) {
                 Ok(channel) => channels.add(Arc::new(channel)),
-                Err(reason) => tracing::warn!(channel.name = name, reason, "channel left out"),
+                Err(reason) => tracing::warn!(
+                    channel.name = name,
+                    reason,
+                    "channel registry: channel skipped"
+                ),
             }
         }
         for channels in channels.by_model.values_mut() {
@@ -414,7 +418,7 @@ impl ChannelCredential {
         let secret = opened(keyring, &context, &credential.sealed)?;
         let opened = UpstreamCredential::new(&provider.auth, &secret);
         if let Err(error) = &opened {
-            tracing::warn!(channel.name = channel, %error, "a credential cannot be used");
+            tracing::warn!(channel.name = channel, %error, "channel registry: credential skipped");
         }
         let opened = opened.ok()?;
         Some(Self {

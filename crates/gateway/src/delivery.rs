@@ -85,11 +85,11 @@ pub(crate) async fn refund_undelivered(
     };
     let tried = async {
         while let Err(error) = services.ledger.refund(refund.clone()).await {
-            tracing::warn!(%error, request.id = %request, "a charge is given back later");
+            tracing::warn!(%error, request.id = %request, "refund of an undelivered response failed; retrying");
             tokio::time::sleep(REFUND_PAUSE).await;
         }
     };
     if tokio::time::timeout(REFUND_FOR, tried).await.is_err() {
-        tracing::error!(request.id = %request, "a charge for nothing could not be given back");
+        tracing::error!(request.id = %request, "refund of an undelivered response failed");
     }
 }

@@ -189,7 +189,7 @@ impl Edge {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    tracing::warn!(%error, "accept failed");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
@@ -229,8 +229,8 @@ impl Shared {
         let handshake = tls.acceptor().accept(line);
         match tokio::time::timeout(self.services.settings.head_wait, handshake).await {
             Ok(Ok(stream)) => self.connection(stream, from, stop).await,
-            Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
-            Err(_) => tracing::debug!("a handshake took too long"),
+            Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+            Err(_) => tracing::debug!("TLS handshake timed out"),
         }
     }
 
@@ -257,7 +257,7 @@ impl Shared {
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended badly");
+            tracing::debug!(%error, "connection error");
         }
     }
 

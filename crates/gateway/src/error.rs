@@ -374,7 +374,7 @@ impl ApiError {
 
     /// The same call is known already.
     pub(crate) fn duplicate(same: Duplicate) -> Self {
-        let text = "a call with this idempotency key is under way; send it again";
+        let text = "a call with this idempotency key is in progress; retry later";
         Self::new(ErrorCode::SameCall(Box::new(same)), text).at("idempotency-key")
     }
 
@@ -383,7 +383,7 @@ impl ApiError {
     pub fn unavailable() -> Self {
         Self::new(
             ErrorCode::Unavailable,
-            "this cannot be done right now because our books cannot be reached; nothing was charged",
+            "the ledger is unavailable; retry later; nothing was charged",
         )
     }
 

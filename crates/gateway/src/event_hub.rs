@@ -143,7 +143,7 @@ impl Hub {
         let mut rooms = self.lock();
         if rooms.seats.len() >= settings.max_connections {
             return Err(full(
-                "this node has as many open event streams as it may have",
+                "this node has reached its limit of open event streams",
             ));
         }
         let own = rooms
@@ -152,7 +152,7 @@ impl Hub {
             .map_or(0, |room| room.readers);
         if own >= settings.max_per_account {
             return Err(full(
-                "this account has as many open event streams as it may have",
+                "this account has reached its limit of open event streams",
             ));
         }
         let (send, away) = oneshot::channel();
@@ -284,7 +284,7 @@ impl Drop for ConnectionPermit {
 }
 
 fn full(what: &str) -> ApiError {
-    let text = format!("{what}; close one, or come back; nothing was charged");
+    let text = format!("{what}; close one or retry later; nothing was charged");
     let mut fault = ApiError::new(ErrorCode::RateLimited, text);
     fault.retry_after = Some(FULL_SECONDS);
     fault

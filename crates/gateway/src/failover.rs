@@ -279,7 +279,7 @@ impl Tally {
                 if self.may_be_taken {
                     let text = &exhausted.error.message;
                     exhausted.error.message = format!(
-                        "{text}; the upstream may have taken it, so it was not sent to another one"
+                        "{text}; the upstream may have accepted the request, so it was not sent to another channel"
                     );
                 }
                 exhausted
@@ -308,7 +308,7 @@ fn no_channel(model: &str, reason: Option<SkipReason>) -> Exhausted {
         ),
         Some(SkipReason::RateLimited(_)) => (
             ErrorCode::UpstreamRateLimited,
-            format!("every upstream of {model:?} is at its limit; nothing was charged"),
+            format!("every upstream of {model:?} is at its rate limit; nothing was charged"),
             Outcome::UpstreamFailed,
         ),
         Some(SkipReason::Silent) => (

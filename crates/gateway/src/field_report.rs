@@ -177,7 +177,7 @@ impl CheckedFields {
         match entry.parameters.get(request.chat_name_of(name)) {
             Some(ParameterPolicy::Pass) => return Ok(()),
             Some(ParameterPolicy::Drop) => {
-                let why = "this model does not read it, so it is not sent";
+                let why = "this model does not support it, so it is not sent";
                 let note = FieldNote::new(name, FieldTreatment::Ignored, "parameter_dropped", why);
                 self.ignore(note.with_fix(format!("leave `{name}` out")));
                 return Ok(());
@@ -190,7 +190,7 @@ impl CheckedFields {
             None => {}
         }
         if name == PREVIOUS_RESPONSE && request.format == Format::OpenaiChat {
-            let why = "it belongs to the Responses format and has no effect here";
+            let why = "it belongs to the Responses API and has no effect here";
             let code = "previous_response_id_ignored";
             let note = FieldNote::new(name, FieldTreatment::Ignored, code, why);
             self.ignore(note.with_fix("send the whole conversation in `messages`"));
@@ -202,7 +202,7 @@ impl CheckedFields {
             let meant = nearest(name, known.iter().copied());
             self.report.add(match meant {
                 Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
-                None => note.with_fix("leave it out if it is not meant for the model's vendor"),
+                None => note.with_fix("remove it unless the model's vendor supports it"),
             });
         }
         Ok(())
@@ -307,7 +307,7 @@ impl CheckedFields {
             Some(DEFAULT_TIER | STANDARD_TIER) => Ok(()),
             // Its price would be an account's setting at the vendor; so it is said.
             Some(AUTO_TIER) if sells_tiers => {
-                let why = "a vendor's account would choose the tier and with it the price";
+                let why = "the vendor's account would choose the tier and thereby the price";
                 let note = FieldNote::new(
                     SERVICE_TIER,
                     FieldTreatment::Rewritten,
@@ -321,7 +321,7 @@ impl CheckedFields {
             }
             Some(AUTO_TIER) => Ok(()),
             None if sells_tiers => {
-                let why = "tiers have different prices, so the one that is meant is written out";
+                let why = "tiers have different prices, so the tier is sent explicitly";
                 let note = FieldNote::new(
                     SERVICE_TIER,
                     FieldTreatment::Defaulted,

@@ -92,15 +92,15 @@ pub(crate) fn file_hash(bytes: &[u8]) -> String {
 /// The text of a field.
 pub(crate) fn field_text(name: &str, bytes: &[u8]) -> Result<String, ApiError> {
     if bytes.len() > MAX_FIELD_BYTES {
-        return Err(invalid("a field of the form is too long").at(name));
+        return Err(invalid("a form field is too long").at(name));
     }
     let text = std::str::from_utf8(bytes);
-    let text = text.map_err(|_| invalid("a field of the form is not UTF-8").at(name))?;
+    let text = text.map_err(|_| invalid("a form field is not UTF-8").at(name))?;
     Ok(text.to_owned())
 }
 
 pub(crate) fn too_many_parts() -> ApiError {
-    invalid("the form has too many parts, or one without a name")
+    invalid("the form has too many parts or a part without a name")
 }
 
 pub(crate) fn invalid(text: &str) -> ApiError {

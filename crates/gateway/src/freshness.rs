@@ -37,11 +37,11 @@ pub async fn run_refresh(services: Arc<Services>, mut stop: oneshot::Receiver<()
     let (mut seen, mut beat): (Seen, Option<Instant>) = (None, None);
     loop {
         let channels = compare(&services, &mut seen).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "keys and channels could not be compared");
+            tracing::warn!(%error, "refresh of keys and channels failed");
             true
         });
         if !channels || !heartbeat(&services, &mut beat).await {
-            tracing::error!("this node was replaced by its next life and stops");
+            tracing::error!("node epoch: a newer process of this node has started; this one stops");
             services.drain();
             return;
         }
@@ -77,12 +77,12 @@ async fn heartbeat(services: &Services, last: &mut Option<Instant>) -> bool {
     match recovery::heartbeat(&services.data, services.ledger.node_epoch()).await {
         Ok(true) => *last = Some(Instant::now()),
         Ok(false) => return false,
-        Err(error) => tracing::warn!(%error, "the heartbeat could not be written"),
+        Err(error) => tracing::warn!(%error, "node heartbeat failed"),
     }
     // Limits are shared among the nodes that live when Redis is away.
     match recovery::live_nodes(&services.data, LIVE_WITHIN).await {
         Ok(nodes) => services.limits.set_nodes(nodes),
-        Err(error) => tracing::warn!(%error, "living nodes could not be counted"),
+        Err(error) => tracing::warn!(%error, "node count failed"),
     }
     true
 }

@@ -43,7 +43,7 @@ impl InFlight {
         }
         Err(ApiError::new(
             ErrorCode::Draining,
-            "this node is stopping; try again; nothing was charged",
+            "this node is shutting down; retry; nothing was charged",
         ))
     }
 
@@ -58,7 +58,7 @@ impl InFlight {
         let full = |what: &str| {
             ApiError::new(
                 ErrorCode::Overloaded,
-                format!("{what} at once; try again in a second; nothing was charged"),
+                format!("{what}; retry in 1 s; nothing was charged"),
             )
         };
         self.check_open()?;
@@ -66,7 +66,7 @@ impl InFlight {
         if self.calls.load(Ordering::Relaxed) > settings.max_in_flight
             || self.bytes.load(Ordering::Relaxed) > settings.max_buffered_bytes
         {
-            return Err(full("there are too many calls"));
+            return Err(full("this node has too many concurrent calls"));
         }
         let share = |all: usize| {
             all.checked_div(settings.account_share.max(1))
@@ -76,7 +76,7 @@ impl InFlight {
         if calls > share(settings.max_in_flight).max(1)
             || held > share(settings.max_buffered_bytes).max(settings.max_body_bytes)
         {
-            return Err(full("this account has too many calls"));
+            return Err(full("this account has too many concurrent calls"));
         }
         Ok(permit)
     }

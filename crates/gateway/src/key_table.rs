@@ -185,7 +185,7 @@ impl KeyTable {
             tracing::error!(
                 ?held,
                 ?there,
-                "keys or accounts in memory are not those of the database; all are read anew"
+                "key table check: memory and database differ; reloading all keys and accounts"
             );
             self.read_anew(&mut session).await?;
             return Ok(Reconcile::Mended);

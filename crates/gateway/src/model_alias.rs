@@ -43,7 +43,7 @@ pub(crate) fn check_regions(
     }
     let regions = regions.join(", ");
     let text = format!(
-        "no upstream of {model:?} works in the regions of this API key ({regions}); nothing was charged"
+        "no channel of {model:?} serves the regions of this API key ({regions}); nothing was charged"
     );
     Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"))
 }
@@ -56,7 +56,7 @@ pub(crate) async fn policy_of(services: &Services, key: KeyId) -> Option<Arc<Pol
         return known;
     }
     if let Err(error) = services.refresh_keys().await {
-        tracing::warn!(%error, "keys could not be compared");
+        tracing::warn!(%error, "key table refresh failed");
     }
     services.key_table.policy(key)
 }

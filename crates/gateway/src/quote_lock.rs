@@ -63,7 +63,7 @@ pub(crate) fn seal_quote(
         .keyring
         .seal_text(Purpose::Quotes, &binding, PREFIX, &plain);
     sealed.map_err(|error| {
-        tracing::error!(%error, "a quote could not be sealed");
+        tracing::error!(%error, "quote: sealing failed");
         ApiError::unavailable()
     })
 }
@@ -113,7 +113,7 @@ pub(crate) async fn redeem(
     let lock: LockedQuote = serde_json::from_slice(plain.reveal())
         .map_err(|_| other_quote("this quote cannot be read"))?;
     if services.now() > lock.ends() {
-        let text = format!("this quote was kept for {QUOTE_SECONDS} seconds; ask for a new one");
+        let text = format!("this quote expired after {QUOTE_SECONDS} seconds; request a new one");
         return Err(ApiError::new(ErrorCode::QuoteExpired, text).at(QUOTE_HEADER));
     }
     if body_hash(body) != Some(lock.body) {
@@ -134,7 +134,7 @@ pub(crate) async fn redeem(
 
 /// The price as it was. Seldom is it not the present one, so there is no memory of others.
 async fn sale_at(services: &Services, model: &str, lock: &LockedQuote) -> Result<Sale, ApiError> {
-    let gone = || other_quote("the model of this quote cannot be found any more");
+    let gone = || other_quote("the model of this quote no longer exists");
     let group = GroupChoice::Named(&lock.group);
     let shelf = services.catalog.load_full();
     if shelf.revision == lock.revision {

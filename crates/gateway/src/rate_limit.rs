@@ -207,15 +207,15 @@ fn over(refused: &LimitExceeded, caller: &Caller) -> ApiError {
             let who = who(&want.key, caller);
             let limit = want.limit;
             let what = match (want.key.kind, want.key.scope) {
-                (Counted::Requests, POLLS) => format!("may ask for tasks {limit} times a minute"),
-                (Counted::Requests, READS) => format!("may ask {limit} times a minute"),
+                (Counted::Requests, POLLS) => format!("may fetch tasks {limit} times a minute"),
+                (Counted::Requests, READS) => format!("may send {limit} read requests a minute"),
                 (Counted::Requests, _) => format!("may send {limit} requests a minute"),
                 (Counted::Tokens, _) => format!("may use {limit} tokens a minute"),
-                (Counted::Concurrent, _) => format!("may have {limit} calls at once"),
+                (Counted::Concurrent, _) => format!("may have {limit} concurrent calls"),
             };
-            format!("{who} {what}; try again in {wait} s; nothing was charged")
+            format!("{who} {what}; retry in {wait} s; nothing was charged")
         }
-        None => format!("a limit is used up; try again in {wait} s; nothing was charged"),
+        None => format!("a rate limit is used up; retry in {wait} s; nothing was charged"),
     };
     let mut fault = ApiError::new(ErrorCode::RateLimited, text);
     fault.retry_after = Some(wait);
@@ -232,7 +232,7 @@ fn who(name: &CounterKey, caller: &Caller) -> String {
         (_, ScopeId::Number(number)) if *number == caller.key.id.number() => {
             "this API key".to_owned()
         }
-        (_, ScopeId::Number(_)) => "an API key above this one".to_owned(),
+        (_, ScopeId::Number(_)) => "a parent of this API key".to_owned(),
     }
 }
 

@@ -111,14 +111,14 @@ async fn stored_answer(
     sealed: &[u8],
 ) -> Result<Response, ApiError> {
     let Some(kept) = stored_response::open_record(services, of, sealed) else {
-        tracing::error!(request.id = %of.0, "a kept answer cannot be opened");
+        tracing::error!(request.id = %of.0, "idempotency: the stored response cannot be unsealed");
         let text = "the answer of the first call cannot be read right now; nothing was charged \
                     again; GET /v1/usage tells what it cost";
         return Err(ApiError::new(ErrorCode::Unavailable, text));
     };
     let Some(body) = kept.body else {
         let most = services.settings.idempotency.most_bytes;
-        let why = format!("has more than the {most} bytes that are kept");
+        let why = format!("has more than the {most} bytes that are stored");
         return no_stored_response(services, of, &why).await;
     };
     let mut answer = Response::new(ResponseBody::Whole((!body.is_empty()).then_some(body)));

@@ -52,7 +52,7 @@ pub(crate) fn seal_response(
     let binding = Binding::of_account(account, CONTEXT);
     let sealed = services.keyring.seal_id(&binding, PREFIX, &plain);
     if let Err(error) = &sealed {
-        tracing::error!(%error, "the id of a response could not be sealed");
+        tracing::error!(%error, "response id: sealing failed");
     }
     sealed.ok()
 }
@@ -75,7 +75,7 @@ pub(crate) fn continuation(
     id: &str,
 ) -> Result<SealedResponseId, ApiError> {
     let kept = open_response(services, account, id).ok_or_else(|| {
-        not_found("no response of this account has this id; send the conversation in `input`")
+        not_found("this account has no response with this id; send the conversation in `input`")
     })?;
     if kept.stored {
         return Ok(kept);

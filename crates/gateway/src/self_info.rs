@@ -47,7 +47,7 @@ pub(crate) async fn usage(
     id: &str,
 ) -> Result<Response, ApiError> {
     let unknown = || {
-        let text = "this account has no finished call of that id";
+        let text = "this account has no finished call with this id";
         ApiError::new(ErrorCode::NotFound, text).at("request_id")
     };
     let request: RequestId = id.parse().map_err(|_| unknown())?;

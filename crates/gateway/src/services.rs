@@ -238,7 +238,7 @@ impl Services {
             }
             Err(CatalogLoadError::Db(error)) => Err(error),
             Err(error @ (CatalogLoadError::Book(_) | CatalogLoadError::Unreadable { .. })) => {
-                tracing::error!(%error, catalog.revision = newest, "a catalog is not used");
+                tracing::error!(%error, catalog.revision = newest, "catalog reload: the new catalog was rejected");
                 rejected.store(newest, Ordering::Relaxed);
                 // A node that has just started has none yet; the others sell what was good.
                 if before.revision == 0 {
@@ -296,10 +296,10 @@ impl Services {
                 _ = stop.changed() => true,
             };
             if let Err(error) = self.exchange_health().await {
-                tracing::warn!(%error, "how routes do could not be exchanged");
+                tracing::warn!(%error, "route health exchange failed");
             }
             if let Err(error) = self.key_table.recount_in_time(&self.data).await {
-                tracing::warn!(%error, "keys and accounts could not be counted");
+                tracing::warn!(%error, "key table check: counting keys and accounts failed");
             }
             if stopped {
                 return;
@@ -337,7 +337,10 @@ impl Services {
             .is_err()
         {
             let left = self.tasks.len();
-            tracing::warn!(calls_count = left, "calls were still under way at the end");
+            tracing::warn!(
+                calls_count = left,
+                "drain: calls were still in flight at the deadline"
+            );
         }
     }
 
@@ -362,7 +365,7 @@ impl Services {
     pub fn request_id(&self) -> RequestId {
         let mut random = [0; RANDOM_BYTES];
         if self.random.fill(&mut random).is_err() {
-            tracing::error!("the system has no random bytes");
+            tracing::error!("random bytes: the operating system returned none");
         }
         RequestId::new(self.now(), random)
     }

@@ -46,15 +46,19 @@ pub(crate) async fn handle(
     let channel = services.channels.load_full().channel(kept.channel);
     let channel = channel.ok_or_else(gone)?;
     if !caller.may_be_served_in(channel.row.region.as_deref()) {
-        let text = "this response is kept in a region that this API key may not use";
+        let text = "this response is stored in a region that this API key may not use";
         return Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("response_id"));
     }
     let mut answer = ask_channel(services, &channel, &kept, task, query).await?;
     let most = services.settings.max_answer_bytes;
     let status = answer.status;
     let body = answer.whole(most).await;
-    let body =
-        body.map_err(|_| ApiError::new(ErrorCode::UpstreamFailed, "the upstream broke off"))?;
+    let body = body.map_err(|_| {
+        ApiError::new(
+            ErrorCode::UpstreamFailed,
+            "the upstream ended its answer early",
+        )
+    })?;
     if status.is_success() {
         let shown = public_body(services, caller, (&kept, id), &channel, (task, &body));
         return Ok(response::bytes_of(
@@ -116,13 +120,13 @@ async fn ask_channel(
     sending::send_as(services, call, credential)
         .await
         .map_err(|error| match error {
-            SendError::Silent => {
-                ApiError::new(ErrorCode::UpstreamTimeout, "the upstream is silent")
-            }
-            SendError::NotSent(_) | SendError::Broken(_) => ApiError::new(
-                ErrorCode::UpstreamFailed,
-                "the upstream could not be reached",
+            SendError::Silent => ApiError::new(
+                ErrorCode::UpstreamTimeout,
+                "the upstream did not answer in time",
             ),
+            SendError::NotSent(_) | SendError::Broken(_) => {
+                ApiError::new(ErrorCode::UpstreamFailed, "the upstream is unreachable")
+            }
         })
 }
 
@@ -189,13 +193,13 @@ fn with_query(uri: Uri, query: Option<&str>) -> Uri {
 }
 
 fn unknown() -> ApiError {
-    let text = "this account has no stored response of that id";
+    let text = "this account has no stored response with this id";
     ApiError::new(ErrorCode::NotFound, text).at("response_id")
 }
 
 fn gone() -> ApiError {
     ApiError::new(
         ErrorCode::NoRoute,
-        "the upstream that keeps this response is not used now",
+        "the channel that stores this response is not available",
     )
 }

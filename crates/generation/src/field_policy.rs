@@ -122,7 +122,7 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 fn dropped(name: &str) -> FieldNote {
-    let why = "this model does not read it, so it is not sent";
+    let why = "this model does not support it, so it is not sent";
     FieldNote::new(
         shown(name),
         FieldTreatment::Ignored,
@@ -144,6 +144,6 @@ fn unknown(name: &str, known: &[&str]) -> FieldNote {
     let note = FieldNote::new(shown(name), FieldTreatment::Read, UNKNOWN_FIELD, why);
     match nearest(name, known.iter().copied()) {
         Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
-        None => note.with_fix("leave it out if it is not meant for the model's vendor"),
+        None => note.with_fix("remove it unless the model's vendor supports it"),
     }
 }

@@ -74,7 +74,7 @@ pub struct Outgoing<'a> {
 pub enum SendError {
     /// The request was not sent: connection refused, unknown host, TLS, or a proxy error. Or it was sent over
     /// HTTP/2 and the server stated that it did not process it.
-    #[error("the upstream could not be reached: {0}")]
+    #[error("the upstream is unreachable: {0}")]
     NotSent(String),
     /// It was sent, and the connection broke before the response.
     #[error("the upstream closed the connection without an answer: {0}")]

@@ -234,7 +234,7 @@ fn keys_that_cannot_sign_are_told() {
     let failed = sign(&Keys(Vec::new()), &object(), EXPIRES).unwrap_err();
     assert_eq!(
         failed.to_string(),
-        "a media link could not be signed: no key"
+        "a medimedia link: signing failed: no key"
     );
 }
 

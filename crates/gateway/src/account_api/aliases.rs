@@ -63,7 +63,7 @@ fn check_alias(
     check_changes(caller)?;
     let book = &services.catalog.load_full().book;
     if book.model(name).is_some() {
-        let text = format!("{name:?} is the name of a model that is sold; choose another alias");
+        let text = format!("{name:?} is the name of a model; choose another alias");
         return Err(invalid("alias", text));
     }
     if !is_seen(caller, book, model) {
@@ -97,7 +97,7 @@ fn check_changes(caller: &Caller) -> Result<(), ApiError> {
     if caller.key.parent.is_none() {
         return Ok(());
     }
-    let text = "this API key stands below another one and may not change the account's aliases";
+    let text = "this API key is a sub-key and may not change the account's aliases";
     Err(ApiError::new(ErrorCode::EndpointNotAllowed, text))
 }
 
@@ -125,7 +125,7 @@ fn fault_of(error: AliasError) -> ApiError {
     match error {
         AliasError::Field(error) => invalid(error.field, error.to_string()),
         AliasError::Db(DbError::UnknownCommit(_)) => {
-            let text = "it is not known whether this was written; GET /v1/aliases tells";
+            let text = "the outcome is unknown; check GET /v1/aliases";
             ApiError::new(ErrorCode::Unavailable, text)
         }
         AliasError::UnknownAccount(_) | AliasError::Db(_) => ApiError::unavailable(),

@@ -206,7 +206,7 @@ async fn with_budgets(
 /// next round does it.
 pub async fn refresh_keys(services: &Services) {
     if let Err(error) = services.refresh_keys().await {
-        tracing::warn!(%error, "what was just written of keys is not in memory yet");
+        tracing::warn!(%error, "key table refresh after a write failed");
     }
 }
 
@@ -232,7 +232,7 @@ async fn made_in(
     let made = keys::create(tx, &new, secret).await.map_err(create_fault)?;
     let known = accounts::register_key(tx, account, made.key.id, Some(parent)).await?;
     if !known {
-        tracing::error!(key.id = parent.number(), "the ledger does not know a key");
+        tracing::error!(key.id = parent.number(), "key has no ledger budget row");
         return Err(ApiError::unavailable().into());
     }
     if let Some(cap) = wish.cap {
@@ -291,12 +291,12 @@ fn check_other(own: bool) -> Result<(), ApiError> {
     if !own {
         return Ok(());
     }
-    let text = "a key may show, rotate and delete itself; other changes are made by a key above it";
+    let text = "a key may show, rotate and delete itself; other changes need its parent key";
     Err(ApiError::new(ErrorCode::EndpointNotAllowed, text))
 }
 
 fn unknown_key() -> ApiError {
-    let text = "there is no such key below this API key; GET /v1/keys lists those that are";
+    let text = "this API key has no such sub-key; GET /v1/keys lists them";
     ApiError::new(ErrorCode::NotFound, text).at("key_id")
 }
 
@@ -320,7 +320,7 @@ fn db_fault(error: &DbError) -> ApiError {
         | DbError::Conflict(_)
         | DbError::Refused { .. }
         | DbError::Bug(_) => {
-            tracing::warn!(%error, "a key could not be written");
+            tracing::warn!(%error, "key write failed");
             ApiError::unavailable()
         }
     }

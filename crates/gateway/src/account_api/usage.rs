@@ -184,7 +184,7 @@ async fn write_csv(
         match read.await {
             Ok(found) => lines = found.lines,
             Err(error) => {
-                tracing::warn!(%error, "a usage file broke off");
+                tracing::warn!(%error, "usage export: aborted");
                 return;
             }
         }
@@ -214,14 +214,14 @@ fn unread(error: DbError) -> ApiError {
     match error {
         DbError::Unavailable(cause) if cause.code.as_deref() == Some(CANCELLED) => ApiError::new(
             ErrorCode::Unavailable,
-            "this took too long to read; ask for fewer days, or for one key or model",
+            "the query took too long; request fewer days, or one key or model",
         ),
         DbError::Unavailable(_) => ApiError::unavailable(),
         DbError::Conflict(_)
         | DbError::UnknownCommit(_)
         | DbError::Refused { .. }
         | DbError::Bug(_) => {
-            tracing::error!(%error, "usage could not be read");
+            tracing::error!(%error, "usage report: query failed");
             ApiError::unavailable()
         }
     }

@@ -49,7 +49,7 @@ pub(super) async fn handle(
         (_, [name, "deliveries", event, "replay"]) => {
             deliveries::replay_delivery(services, caller, (name, event), &visit.body).await
         }
-        (_, _) => Err(ApiError::new(ErrorCode::NotFound, "there is no such path")),
+        (_, _) => Err(ApiError::new(ErrorCode::NotFound, "unknown path")),
     }
 }
 
@@ -60,7 +60,7 @@ async fn create_webhook(
 ) -> Result<Response, ApiError> {
     let asked = WebhookParams::read(body)?;
     let url = asked.url.ok_or_else(|| {
-        let text = "`url` is missing; say where messages are to be sent";
+        let text = "`url` is required: the address that receives events";
         ApiError::new(ErrorCode::Invalid("missing_parameter"), text).at("url")
     })?;
     check_url(services, &url).await?;
@@ -85,7 +85,7 @@ async fn create_webhook(
     let made = webhooks::create(&mut tx, &new, count).await;
     let made = tx.finish(made).await.map_err(away)?;
     let hook = made.ok_or_else(|| {
-        let text = format!("an account has {most} webhooks at most; delete one first");
+        let text = format!("an account may have {most} webhooks; delete one first");
         ApiError::new(ErrorCode::Invalid("too_many_webhooks"), text)
     })?;
     let body = shown(services, &hook, Some(&secret));
@@ -289,14 +289,13 @@ async fn endpoint_of_caller(
 }
 
 fn away(error: DbError) -> ApiError {
-    tracing::warn!(%error, "webhooks cannot be looked after");
+    tracing::warn!(%error, "webhook API: query failed");
     ApiError::unavailable()
 }
 
 fn no_webhook(name: &str) -> ApiError {
     let name: String = name.chars().take(64).collect();
-    let text =
-        format!("this account has no webhook {name:?}; GET /v1/webhooks lists those there are");
+    let text = format!("this account has no webhook {name:?}; GET /v1/webhooks lists them");
     ApiError::new(ErrorCode::NotFound, text).at("id")
 }
 

@@ -30,24 +30,24 @@ pub(super) fn metrics(services: &Services) -> String {
 }
 
 fn node(page: &mut Page, services: &Services) {
-    page.gauges("build_info", "The version that runs.")
+    page.gauges("build_info", "Version of this executable.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     let ready = u8::from(services.is_ready());
-    page.gauge("ready", "Whether calls are served.", ready);
+    page.gauge("ready", "1 while calls are served.", ready);
     let (age, keys) = services.key_table.age();
     page.gauge("keys", "API keys in memory.", keys);
     let sizes = services.key_table.sizes();
     let help = "Bytes of the key table, without policies.";
     page.gauge("keys_bytes", help, sizes.bytes);
-    let help = "Policies that the keys share.";
+    let help = "Policies shared by the keys.";
     page.gauge("keys_policies", help, sizes.policies);
     let (recounts, mended) = services.key_table.recounts();
-    let help = "Comparisons of keys and accounts in memory with the tables.";
+    let help = "Checks of the key table against the database.";
     page.counter("keys_reconcile_total", help, recounts);
-    let help = "Comparisons that found a difference, after which all was read anew.";
+    let help = "Checks that found a difference and reloaded the key table.";
     page.counter("keys_reconcile_repaired_total", help, mended);
     if let Some(age) = age {
-        let help = "Since keys and accounts were last compared with the database.";
+        let help = "Seconds since the last check of the key table against the database.";
         page.gauge("keys_age_seconds", help, age.as_secs());
     }
 }
@@ -55,19 +55,19 @@ fn node(page: &mut Page, services: &Services) {
 fn calls(page: &mut Page, services: &Services) {
     let numbers = &services.metrics;
     let answered = read(&numbers.answered);
-    page.counter("requests_answered_total", "Requests that ended.", answered);
+    page.counter("requests_answered_total", "Finished requests.", answered);
     let charged = read(&numbers.charged);
-    page.counter("calls_charged_total", "Calls that were charged.", charged);
-    let help = "Calls that ended without a charge.";
+    page.counter("calls_charged_total", "Charged calls.", charged);
+    let help = "Calls without a charge.";
     page.counter("calls_free_total", help, read(&numbers.voided));
     let nanos = numbers.charged_nanos.load(Ordering::Relaxed);
-    let help = "What was charged, in nano-USD.";
+    let help = "Amount charged in nano-USD.";
     page.counter("charged_nano_usd_total", help, nanos);
     let in_flight = services.calls_in_flight();
-    page.gauge("calls_in_flight", "Calls under way.", in_flight);
-    let help = "Bytes of bodies in memory, or promised.";
+    page.gauge("calls_in_flight", "Calls in flight.", in_flight);
+    let help = "Bytes of bodies buffered or reserved.";
     page.gauge("buffered_bytes", help, services.buffered_bytes());
-    let help = "Calls under way that money is held for.";
+    let help = "Calls in flight with a hold.";
     let holds = numbers.holds.load(Ordering::Relaxed);
     page.gauge("holds_open", help, holds);
 }
@@ -75,21 +75,21 @@ fn calls(page: &mut Page, services: &Services) {
 fn calls_by_model(page: &mut Page, services: &Services) {
     let numbers = &services.metrics;
     let models = numbers.models();
-    let help = "Calls that money was held for, by model and outcome.";
+    let help = "Calls with a hold by model and outcome.";
     let mut family = page.counters("calls_total", help);
     for (model, of_model) in &models {
         for (outcome, count) in &of_model.outcomes {
             family.sample(&[("model", model), ("outcome", outcome)], count);
         }
     }
-    let help = "Tokens that were charged, by model and side.";
+    let help = "Charged tokens by model and direction.";
     let mut family = page.counters("tokens_total", help);
     for (model, of_model) in &models {
         let (input, output) = (of_model.input_tokens, of_model.output_tokens);
         family.sample(&[("model", model), ("side", "input")], input);
         family.sample(&[("model", model), ("side", "output")], output);
     }
-    let help = "Calls that were refused or failed, by the word for why.";
+    let help = "Refused and failed calls by error code.";
     let mut family = page.counters("faults_total", help);
     for (word, count) in numbers.faults.all() {
         family.sample(&[("fault", word)], count);
@@ -98,10 +98,10 @@ fn calls_by_model(page: &mut Page, services: &Services) {
 
 fn durations(page: &mut Page, services: &Services) {
     let numbers = &services.metrics;
-    let help = "From a call to the first byte of its answer.";
+    let help = "Time to the first byte of the response.";
     page.by_stream("first_byte_seconds", help, &numbers.first_byte);
-    page.by_stream("call_seconds", "From a call to its end.", &numbers.duration);
-    let help = "How late jobs of video tasks are taken.";
+    page.by_stream("call_seconds", "Duration of a call.", &numbers.duration);
+    let help = "Delay of video jobs after their due time.";
     page.histograms("job_lag_seconds", help)
         .histogram(("job", "video"), &numbers.job_lag);
 }
@@ -110,25 +110,25 @@ fn channels(page: &mut Page, services: &Services) {
     let now = services.now();
     let registry = services.channels.load_full();
     let channels = sorted(registry.channels().map(AsRef::as_ref));
-    let help = "Attempts at upstreams, by channel and result.";
+    let help = "Upstream attempts by channel and result.";
     let mut family = page.counters("attempts_total", help);
     for channel in &channels {
         for (word, count) in channel.tries().0.all() {
             family.sample(&[("channel", &channel.row.name), ("result", word)], count);
         }
     }
-    let help = "From a request to the head of the upstream's answer, by channel.";
+    let help = "Time to the upstream's response headers by channel.";
     let mut family = page.histograms("upstream_head_seconds", help);
     for channel in &channels {
         family.histogram(("channel", &channel.row.name), channel.tries().1);
     }
-    let help = "Whether a channel is not asked because of its faults.";
+    let help = "1 while the circuit breaker of a channel is open.";
     let mut family = page.gauges("channel_left_alone", help);
     for channel in &channels {
         let left_alone = u8::from(!channel.is_open(now));
         family.sample(&[("channel", &channel.row.name)], left_alone);
     }
-    let mut family = page.gauges("channel_faults", "Faults of a channel in a row.");
+    let mut family = page.gauges("channel_faults", "Consecutive failures of a channel.");
     for channel in &channels {
         family.sample(&[("channel", &channel.row.name)], channel.faults());
     }
@@ -137,7 +137,7 @@ fn channels(page: &mut Page, services: &Services) {
 fn credentials(page: &mut Page, services: &Services) {
     let now = services.now();
     let registry = services.channels.load_full();
-    let help = "Credentials of a channel by state: usable, resting, paused.";
+    let help = "Credentials of a channel by state: usable, cooling_down, paused.";
     let mut family = page.gauges("credentials", help);
     for channel in sorted(registry.channels().map(AsRef::as_ref)) {
         let states = channel.credential_states(now);
@@ -154,22 +154,22 @@ fn credentials(page: &mut Page, services: &Services) {
 
 fn engines(page: &mut Page, services: &Services) {
     let batches = services.ledger.counts();
-    let help = "Commits of the ledger.";
+    let help = "Ledger commits.";
     page.counter("ledger_batches_total", help, batches.batches);
     page.counter(
         "ledger_operations_total",
-        "Words in them.",
+        "Ledger operations.",
         batches.operations,
     );
-    let help = "Commits said again.";
+    let help = "Ledger commits that were retried.";
     page.counter("ledger_batches_retried_total", help, batches.retried);
     let (open, idle) = services.data.connections();
     let used = usize::try_from(open).unwrap_or(0).saturating_sub(idle);
-    let help = "Connections of the data plane's pool, by state.";
+    let help = "Data-plane database connections by state.";
     let mut family = page.gauges("database_connections", help);
     family.sample(&[("state", "used")], used);
     family.sample(&[("state", "idle")], idle);
-    let help = "Connections that the pool may open.";
+    let help = "Size of the data-plane connection pool.";
     let most = services.data.settings().max_connections;
     page.gauge("database_connections_max", help, most);
 }
@@ -177,19 +177,23 @@ fn engines(page: &mut Page, services: &Services) {
 fn limits(page: &mut Page, services: &Services) {
     let limits = &services.limits;
     let (mode, counts) = (limits.mode(), limits.counts());
-    let help = "How limits are counted: local, redis, or fallback while Redis is away.";
+    let help = "How limits are counted: local, redis, or fallback while Redis is unavailable.";
     let mut family = page.gauges("limits_mode", help);
     for one in Mode::ALL {
         family.sample(&[("mode", one.word())], u8::from(one == mode));
     }
-    let help = "Questions to Redis.";
+    let help = "Requests to Redis.";
     page.counter("limits_redis_asked_total", help, counts.asked);
-    let help = "Questions that Redis did not answer, or not in time.";
+    let help = "Requests to Redis that failed or timed out.";
     page.counter("limits_redis_errors_total", help, counts.failed);
-    let help = "Decisions by this node's share of a limit, because Redis was away.";
+    let help = "Decisions by this node's share of a limit while Redis was unavailable.";
     page.counter("limits_fallback_total", help, counts.decided_locally);
-    page.gauge("limits_counters", "Counters in memory.", counts.counters);
-    let help = "Nodes that share limits while Redis is away.";
+    page.gauge(
+        "limits_counters",
+        "Rate-limit counters in memory.",
+        counts.counters,
+    );
+    let help = "Nodes that share limits while Redis is unavailable.";
     page.gauge("limits_nodes", help, counts.nodes);
 }
 
@@ -198,9 +202,9 @@ fn traces(page: &mut Page, services: &Services) {
         return;
     };
     let counts = telemetry.counts();
-    let help = "Spans that the collector took.";
+    let help = "Spans accepted by the collector.";
     page.counter("spans_exported_total", help, read(&counts.exported));
-    let help = "Spans that were dropped: the queue was full, or the collector would not take them.";
+    let help = "Spans dropped because the queue was full or the collector rejected them.";
     let mut family = page.counters("spans_dropped_total", help);
     family.sample(&[("reason", "queue_full")], read(&counts.dropped_full));
     family.sample(&[("reason", "not_taken")], read(&counts.dropped_refused));
@@ -210,13 +214,13 @@ fn catalog(page: &mut Page, services: &Services) {
     let shelf = services.catalog();
     page.gauge(
         "catalog_models",
-        "Models that are sold.",
+        "Models in the catalog.",
         shelf.book.count(),
     );
-    let help = "The number of the catalog in use.";
+    let help = "Revision of the catalog in use.";
     page.gauge("catalog_revision", help, shelf.revision);
     let refused = services.rejected_catalog.load(Ordering::Relaxed);
-    let help = "The number of a newer catalog that cannot be used; 0 if there is none.";
+    let help = "Revision of a newer catalog that was rejected; 0 if none.";
     page.gauge("catalog_refused_revision", help, refused);
 }
 
@@ -224,45 +228,45 @@ fn events(page: &mut Page, services: &Services) {
     let hub = &services.event_hub;
     let counts = &hub.counts;
     let (readers, accounts) = hub.size();
-    let help = "Open connections that follow events.";
+    let help = "Open event streams.";
     page.gauge("event_readers", help, readers);
-    let help = "Accounts that are followed, the house among them.";
+    let help = "Accounts with at least one event subscriber, including the system account.";
     page.gauge("event_accounts", help, accounts);
     let is_up = u8::from(services.bus.health() != Health::Down);
-    let help = "Whether copies of events come, or none are expected; 0 while NATS is away.";
+    let help = "1 while event copies arrive or none are expected; 0 while NATS is unavailable.";
     page.gauge("bus_up", help, is_up);
-    let help = "Frames handed to event connections.";
+    let help = "Frames sent to event streams.";
     page.counter("event_frames_total", help, read(&counts.told));
-    let help = "Pages read from the table of events.";
+    let help = "Pages read from the event table.";
     page.counter("event_pages_total", help, read(&counts.pages));
-    let help = "Times a reader was too slow for its queue.";
+    let help = "Event readers that were too slow for their queue.";
     page.counter("event_readers_lagged_total", help, read(&counts.lagged));
-    let help = "Copies of events that came.";
+    let help = "Event copies received from NATS.";
     page.counter("event_copies_heard_total", help, read(&counts.copies));
-    let help = "Copies of events that were carried.";
+    let help = "Event copies published to NATS.";
     page.counter("event_copies_carried_total", help, read(&counts.carried));
-    let help = "Rounds in which copies were not taken.";
+    let help = "Publish rounds that NATS did not accept.";
     page.counter("event_copies_failed_total", help, read(&counts.not_carried));
-    let help = "Copies of events that wait, counted up to 10000.";
+    let help = "Event copies waiting to be published, counted up to 10000.";
     page.gauge("outbox_rows", help, counts.waiting.load(Ordering::Relaxed));
-    let help = "How long the oldest of these has waited.";
+    let help = "Age of the oldest waiting event copy.";
     let seconds = counts.waiting_seconds.load(Ordering::Relaxed);
     page.gauge("outbox_lag_seconds", help, seconds);
 }
 
 fn webhooks(page: &mut Page, services: &Services) {
     let numbers = &services.metrics;
-    let help = "Messages to webhooks, by what came of them.";
+    let help = "Webhook deliveries by result.";
     let mut family = page.counters("webhook_messages_total", help);
     for (word, count) in numbers.webhooks.all() {
         family.sample(&[("outcome", word)], count);
     }
-    let help = "Tries to reach webhooks that did not succeed, by the word for why.";
+    let help = "Failed webhook attempts by reason.";
     let mut family = page.counters("webhook_failures_total", help);
     for (word, count) in numbers.webhook_troubles.all() {
         family.sample(&[("reason", word)], count);
     }
-    let help = "How late messages to webhooks are taken.";
+    let help = "Delay of webhook deliveries after their due time.";
     page.histograms("webhook_lag_seconds", help)
         .histogram(("job", "webhook"), &numbers.webhook_lag);
 }

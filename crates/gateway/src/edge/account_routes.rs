@@ -106,13 +106,12 @@ async fn read(services: &Services, body: Incoming) -> Result<Bytes, ApiError> {
     match tokio::time::timeout(services.settings.body_wait, whole).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(_)) => {
-            let text =
-                format!("a body of this path has {MAX_BYTES} bytes at most, and comes whole");
+            let text = format!("the request body may have {MAX_BYTES} bytes at most");
             Err(ApiError::new(ErrorCode::TooLarge, text))
         }
         Err(_) => Err(ApiError::new(
             ErrorCode::SlowBody,
-            "the request body did not come in time",
+            "the request body did not arrive in time",
         )),
     }
 }

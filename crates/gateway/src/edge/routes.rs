@@ -108,7 +108,7 @@ pub(super) async fn answer(
     let uri = request.uri().clone();
     let upgrades = request.headers().contains_key(http::header::UPGRADE);
     if upgrades && uri.path() == "/v1/responses" {
-        let text = "responses are not spoken over a WebSocket here; send POST /v1/responses";
+        let text = "Responses over WebSocket is not supported; use POST /v1/responses";
         return Err(ApiError::new(ErrorCode::NoWebSocket, text));
     }
     let route = match_route(uri.path()).with_method(request.method());
@@ -125,7 +125,7 @@ pub(super) async fn answer(
         Route::Live => Ok(response::json(StatusCode::OK, &json!({ "status": "live" }))),
         Route::Ready => Ok(ready(services)),
         Route::Doubled(rest) => {
-            let text = format!("the path has `/v1` twice; call `/v1/{rest}`");
+            let text = format!("the path contains `/v1` twice; call `/v1/{rest}`");
             Err(ApiError::new(ErrorCode::NotFound, text))
         }
         Route::Unknown => Err(account_routes::nothing_there()),
@@ -441,7 +441,7 @@ fn wrong_method(context: &RequestContext, allowed: &[Method], format: Format) ->
     let words = words.join(", ");
     let fault = ApiError::new(
         ErrorCode::MethodNotAllowed,
-        format!("this path takes {words}"),
+        format!("this path supports {words}"),
     );
     let mut answered = response::fault(&fault, context.id, context.error_pages(), format);
     if let Ok(value) = HeaderValue::from_str(&words) {

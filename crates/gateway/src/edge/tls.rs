@@ -83,10 +83,12 @@ impl Tls {
             Ok(acceptor) => {
                 self.acceptor.store(Arc::new(acceptor));
                 *seen = now;
-                tracing::info!("certificate was read again");
+                tracing::info!("TLS: certificate reloaded");
             }
             // Half of a pair may be there already; the next look will find both.
-            Err(error) => tracing::warn!(%error, "the changed certificate cannot be used"),
+            Err(error) => {
+                tracing::warn!(%error, "TLS: certificate reload failed; the old one stays in use")
+            }
         }
     }
 }

@@ -15,9 +15,9 @@ pub(crate) const BEGINNING: &str = ": trunkline events\nretry: 1000\n\n";
 /// A sign of life.
 pub(crate) const HEARTBEAT: &str = ": still here\n\n";
 /// The last words of a node that stops.
-pub(crate) const STOPPING: &str = ": this node is stopping; connect again\n\n";
+pub(crate) const STOPPING: &str = ": this node is shutting down; reconnect\n\n";
 /// The last words to a key that opens nothing any more.
-pub(crate) const KEY_OVER: &str = ": this key is not valid any more\n\n";
+pub(crate) const KEY_OVER: &str = ": this API key is no longer valid\n\n";
 /// What says that events were forgotten. It is no topic: nobody can leave it out.
 const GAP: &str = "stream.gap";
 

@@ -69,10 +69,10 @@ impl EventQuery {
             match name {
                 "last_event_id" => begin = Begin::After(cursor(&value)?),
                 "from" if value == "start" => begin = Begin::Kept,
-                "from" => return Err(wrong("from", "`from` can be `start`, or be left out")),
+                "from" => return Err(wrong("from", "`from` must be `start` or omitted")),
                 "topics" => filter.topics = Some(topics(&value)?),
                 "task" => {
-                    let text = "`task` is the id of a task, such as `task_` with 32 characters";
+                    let text = "`task` must be a task id: `task_` and 32 characters";
                     filter.task = Some(task_of(&value).ok_or_else(|| wrong("task", text))?);
                 }
                 // Whose key it is was read before.
@@ -96,7 +96,7 @@ fn topics(text: &str) -> Result<Vec<Topic>, ApiError> {
         word.trim().parse::<Topic>().map_err(|_| {
             let word: String = word.chars().take(64).collect();
             let all: Vec<&str> = Topic::ALL.iter().map(|topic| topic.name()).collect();
-            let text = format!("there is no topic {word:?}; there are {}", all.join(", "));
+            let text = format!("unknown topic {word:?}; topics: {}", all.join(", "));
             wrong("topics", &text)
         })
     };

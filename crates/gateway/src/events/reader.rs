@@ -160,7 +160,7 @@ impl Reader {
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {
-                    tracing::debug!(%error, "events could not be read; their reader waits");
+                    tracing::debug!(%error, "event stream: reading the event table failed; retrying");
                     tokio::time::sleep(AGAIN).await;
                     if self.spoken.elapsed() >= self.services.settings.events.heartbeat {
                         self.beat().await?;

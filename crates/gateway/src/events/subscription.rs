@@ -63,7 +63,7 @@ async fn follow_events(services: &Services, mut stop: watch::Receiver<bool>) {
                 if looked.is_none_or(|at| at.elapsed() >= every) {
                     looked = Some(Instant::now());
                     if let Err(error) = read_new_events(services).await {
-                        tracing::warn!(%error, "events could not be looked for");
+                        tracing::warn!(%error, "event subscription: query failed");
                     }
                 }
             }
@@ -75,7 +75,7 @@ async fn subscribe(services: &Services) -> Option<Subscriber> {
     match services.bus.subscribe().await {
         Ok(ears) => Some(ears),
         Err(error) => {
-            tracing::warn!(%error, "copies of events are not heard");
+            tracing::warn!(%error, "NATS subscription failed; events are read from the table");
             tokio::time::sleep(AGAIN).await;
             None
         }
@@ -107,7 +107,7 @@ async fn take_message(services: &Services, parcel: &RawEvent) {
         Ok(copy) if copy.account() == parcel.account => copy,
         Ok(_) => return,
         Err(error) => {
-            tracing::warn!(%error, "a copy of an event is none");
+            tracing::warn!(%error, "NATS event message could not be decoded");
             return;
         }
     };
@@ -121,7 +121,7 @@ async fn take_message(services: &Services, parcel: &RawEvent) {
         CopyStatus::Jump(last) => {
             // A copy comes after its event was written, so the number is true.
             if let Err(error) = deliver(services, parcel.account, last, copy.seq).await {
-                tracing::warn!(%error, "missing events could not be read");
+                tracing::warn!(%error, "event subscription: reading missed events failed");
             }
         }
     }
@@ -217,7 +217,7 @@ async fn refresh_when_revoked(services: &Services, mut stop: watch::Receiver<boo
         }
         match services.refresh_keys().await {
             Ok(()) => check_readers(services),
-            Err(error) => tracing::warn!(%error, "keys could not be compared"),
+            Err(error) => tracing::warn!(%error, "key table refresh failed"),
         }
     }
 }

@@ -150,7 +150,7 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let is_visible = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if key.is_empty() || key.len() > MAX_KEY || !is_visible || values.next().is_some() {
         let text = format!(
-            "`{KEY}` must have 1 to {MAX_KEY} visible characters and stand once; nothing was charged"
+            "`{KEY}` must have 1 to {MAX_KEY} visible characters and be sent once; nothing was charged"
         );
         return Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(KEY));
     }

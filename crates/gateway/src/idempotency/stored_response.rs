@@ -126,7 +126,7 @@ pub(crate) fn seal_record(
         .keyring
         .seal(Purpose::IdempotentAnswers, &binding, &plain);
     sealed.map_err(|error| {
-        tracing::error!(%error, request.id = %request, "an answer could not be sealed");
+        tracing::error!(%error, request.id = %request, "idempotency: sealing the response failed");
         ApiError::unavailable()
     })
 }

@@ -63,14 +63,14 @@ pub(crate) async fn follow_files(catalog: &ArcSwap<SocialCatalog>, folder: PathB
         }
         Some((seen, Ok(cells))) => {
             catalog.rcu(|catalog| catalog.with_cells(cells.clone(), seen.clone()));
-            tracing::info!("the files of social platforms were read again");
+            tracing::info!("social platform files reloaded");
         }
         Some((seen, Err(error))) => {
             let problem = error.to_string();
             if told == Some(problem.as_str()) && seen == before.seen {
                 return;
             }
-            tracing::error!(%error, "the files of social platforms are not used");
+            tracing::error!(%error, "social platform files rejected; the old ones stay in use");
             catalog.rcu(|catalog| catalog.with_trouble(seen.clone(), Some(problem.clone())));
         }
     }

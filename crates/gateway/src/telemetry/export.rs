@@ -94,7 +94,9 @@ impl Exporter {
         self.waiting.close();
         let finished = tokio::time::timeout(LAST_WAIT, self.finish()).await;
         if finished.is_err() {
-            tracing::warn!("the collector did not take the last traces in time");
+            tracing::warn!(
+                "trace export: the collector did not accept the last spans before shutdown"
+            );
         }
         self.drop_all();
     }
@@ -137,7 +139,7 @@ impl Exporter {
             // Once, and not for every batch of a collector that is away.
             if !std::mem::replace(&mut self.is_failing, true) {
                 let reason = refused.reason;
-                tracing::warn!(reason, "the collector does not take traces");
+                tracing::warn!(reason, "trace export failed");
             }
             match pauses.next() {
                 Some(pause) if refused.may_try_again => tokio::time::sleep(pause).await,
@@ -201,7 +203,7 @@ impl Exporter {
             .exported
             .fetch_add(count(spans), Ordering::Relaxed);
         if std::mem::take(&mut self.is_failing) {
-            tracing::info!("the collector takes traces again");
+            tracing::info!("trace export recovered");
         }
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn seal(
     let binding = Binding::of_account(account, &context);
     let sealed = services.keyring.seal(Purpose::Webhooks, &binding, plain);
     if let Err(error) = &sealed {
-        tracing::error!(%error, "a part of a webhook could not be sealed");
+        tracing::error!(%error, "webhook: sealing failed");
     }
     sealed.ok()
 }

@@ -165,7 +165,7 @@ pub(crate) async fn send(services: &Services, to: Receiver<'_>, message: Message
         .map(|sealed| binding::open_secret(services, to.account, to.webhook, sealed))
         .collect();
     let (Some(url), Some(secrets)) = (url, secrets) else {
-        tracing::error!(webhook.id = %to.webhook, "a webhook cannot be opened with these keys");
+        tracing::error!(webhook.id = %to.webhook, "webhook delivery: the secret cannot be unsealed with this keyring");
         return Outcome::failed(DeliveryError::Unreadable);
     };
     let now = services.now();

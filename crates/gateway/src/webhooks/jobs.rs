@@ -116,7 +116,7 @@ async fn deliver(services: &Services, claimed: &Claimed, began: Instant) {
         match write_outcome(services, claimed, outcome).await {
             Ok(written) => break written,
             Err(error) if ends.is_none_or(|ends| Instant::now() > ends) => {
-                tracing::warn!(%error, "what came of a webhook is lost; it is sent again");
+                tracing::warn!(%error, "webhook delivery: storing the result failed; it will be sent again");
                 return;
             }
             Err(_) => tokio::time::sleep(WRITE_PAUSE).await,
@@ -212,7 +212,7 @@ fn count_failure(services: &Services, claimed: &Claimed, outcome: Outcome, after
             webhook.id = %claimed.webhook,
             account.id = claimed.account.number(),
             why,
-            "a webhook is paused"
+            "webhook paused"
         );
     }
 }

@@ -185,7 +185,10 @@ async fn one_account_cannot_use_up_the_body_budget_by_content_length() {
         reply.starts_with("HTTP/1.1 503") && reply.contains("overloaded"),
         "{reply}"
     );
-    assert!(reply.contains("this account has too many calls"), "{reply}");
+    assert!(
+        reply.contains("this account has too many concurrent calls"),
+        "{reply}"
+    );
     until_buffered(&harness, 200_000).await;
     // Others still have room.
     let other = harness.make_account_key().await;

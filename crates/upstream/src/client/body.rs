@@ -52,7 +52,7 @@ pub enum BodyError {
     #[error("the upstream stopped in the middle of its answer")]
     Stalled,
     /// The connection broke, or the bytes were not what the head had promised.
-    #[error("the upstream broke off in the middle of its answer: {0}")]
+    #[error("the upstream ended its answer early in the middle of its answer: {0}")]
     Broken(String),
     /// More than the reader takes.
     #[error("the answer is larger than {0} bytes")]

@@ -110,7 +110,7 @@ async fn a_vendor_with_another_status_or_none_at_all_is_told() {
     let (code, said) = vendor_check("simulator", &gone).await;
     assert_eq!(code, Some(1), "{said}");
     assert!(
-        said.contains("the vendor gave no answer: the upstream could not be reached"),
+        said.contains("the vendor gave no answer: the upstream is unreachable"),
         "{said}"
     );
 }

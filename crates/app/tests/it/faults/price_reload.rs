@@ -237,7 +237,7 @@ async fn spoilt(
     let log = String::from_utf8(std::fs::read(&second.log).unwrap()).unwrap();
     let line = log
         .lines()
-        .find(|line| line.contains("a catalog is not used"));
+        .find(|line| line.contains("catalog reload: the new catalog was rejected"));
     assert!(
         line.is_some_and(|line| line.contains("video_minute")),
         "{line:?}"

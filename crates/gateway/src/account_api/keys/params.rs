@@ -112,7 +112,7 @@ impl Change {
         let body: ChangeBody = read_body(body)?;
         let expires_at = end_of(body.expires_in_seconds, body.expires_at, now)?;
         if body.name.is_none() && expires_at.is_none() {
-            let text = "nothing to change: write `name`, `expires_at` or `expires_in_seconds`";
+            let text = "nothing to change: send `name`, `expires_at` or `expires_in_seconds`";
             return Err(invalid("body", text.to_owned()));
         }
         Ok(Self {
@@ -135,7 +135,7 @@ impl Page {
             match name {
                 "after" => {
                     let number: Option<i64> = value.parse().ok();
-                    let text = "`after` is the `id` of a key, such as `next_after` of a page";
+                    let text = "`after` must be a key id, such as the `next_after` of a page";
                     let number = number.ok_or_else(|| invalid("after", text.to_owned()))?;
                     page.after = Some(KeyId::new(number));
                 }
@@ -175,7 +175,7 @@ fn end_of(
 ) -> Result<Option<Option<Timestamp>>, ApiError> {
     match (seconds, at) {
         (Some(_), Some(_)) => {
-            let text = "write `expires_in_seconds` or `expires_at`, not both";
+            let text = "send `expires_in_seconds` or `expires_at`, not both";
             Err(invalid("expires_at", text.to_owned()))
         }
         (Some(seconds), None) if (1..=MAX_LIFE_SECONDS).contains(&seconds) => {
@@ -188,7 +188,8 @@ fn end_of(
         (None, Some(Some(at))) => {
             let latest = now.plus_seconds(MAX_LIFE_SECONDS).seconds();
             if !(0..=latest).contains(&at) {
-                let text = "`expires_at` is unix time in seconds, in the next hundred years";
+                let text =
+                    "`expires_at` must be a unix time in seconds within the next hundred years";
                 return Err(invalid("expires_at", text.to_owned()));
             }
             Ok(Some(Some(Timestamp::from_micros(0).plus_seconds(at))))
@@ -201,7 +202,7 @@ fn end_of(
 /// An amount as a text or a number, read from its digits: no float touches money.
 fn cap_of(raw: &RawValue) -> Result<Money, ApiError> {
     let wrong = || {
-        let text = "`cap_usd` is an amount such as \"5.00\", more than 0, with nine decimal places at most";
+        let text = "`cap_usd` must be an amount above 0 such as \"5.00\", with at most nine decimal places";
         invalid("cap_usd", text.to_owned())
     };
     let digits = raw.get().trim().trim_matches('"');

@@ -74,13 +74,13 @@ impl UsageQuery {
         let detail = match raw.detail.as_deref() {
             None | Some("sums") => Detail::Sums,
             Some("calls") => Detail::Calls,
-            Some(_) => return Err(invalid("detail", "`detail` is `sums` or `calls`")),
+            Some(_) => return Err(invalid("detail", "`detail` must be `sums` or `calls`")),
         };
         let shape = match raw.format.as_deref() {
             None if wants_csv(headers) => Shape::Csv,
             None | Some("json") => Shape::Json,
             Some("csv") => Shape::Csv,
-            Some(_) => return Err(invalid("format", "`format` is `json` or `csv`")),
+            Some(_) => return Err(invalid("format", "`format` must be `json` or `csv`")),
         };
         let mut asked = Self {
             from: day("from", raw.from.as_deref())?,
@@ -103,14 +103,14 @@ impl UsageQuery {
                     asked.by = grouping(words)?;
                 }
                 if shape == Shape::Csv && (raw.limit.is_some() || raw.after.is_some()) {
-                    let text = "a CSV file has all lines; leave `limit` and `after` out";
+                    let text = "CSV has no pages; omit `limit` and `after`";
                     return Err(invalid("limit", text));
                 }
                 asked.after = raw.after.as_deref().map(place).transpose()?;
             }
             Detail::Calls => {
                 if raw.group_by.is_some() {
-                    let text = "`detail=calls` is not grouped; leave `group_by` out";
+                    let text = "`detail=calls` cannot be grouped; omit `group_by`";
                     return Err(invalid("group_by", text));
                 }
                 asked.limit = asked.limit.min(MAX_CALLS);
@@ -141,14 +141,14 @@ impl Raw {
                 "after" => &mut raw.after,
                 _ => {
                     let name: String = name.chars().take(64).collect();
-                    let text = format!("there is no parameter {name:?}; there are {PARAMETERS}");
+                    let text = format!("unknown parameter {name:?}; parameters: {PARAMETERS}");
                     return Err(
                         ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(&name)
                     );
                 }
             };
             if slot.is_some() {
-                return Err(invalid(name, "a parameter stands once at most"));
+                return Err(invalid(name, "a parameter may be given once"));
             }
             *slot = Some(decoded(name, value)?);
         }
@@ -159,10 +159,10 @@ impl Raw {
 fn decoded(name: &str, value: &str) -> Result<String, ApiError> {
     let spaced = value.replace('+', " ");
     let text = percent_decode_str(&spaced).decode_utf8();
-    let text = text.map_err(|_| invalid(name, "a value is UTF-8"))?;
+    let text = text.map_err(|_| invalid(name, "a value must be UTF-8"))?;
     if text.is_empty() || text.len() > MAX_VALUE_BYTES || text.contains('\0') {
         let text =
-            format!("a value has 1 to {MAX_VALUE_BYTES} bytes; leave the parameter out instead");
+            format!("a value must have 1 to {MAX_VALUE_BYTES} bytes; omit the parameter instead");
         return Err(invalid(name, &text));
     }
     Ok(text.into_owned())
@@ -186,7 +186,7 @@ fn day(name: &str, text: Option<&str>) -> Result<Option<UtcDay>, ApiError> {
 fn key(text: Option<&str>) -> Result<Option<KeyId>, ApiError> {
     let Some(text) = text else { return Ok(None) };
     let number = text.parse().ok().filter(|number: &i64| *number > 0);
-    let text = "`key` is a key's number, as GET /v1/key shows it";
+    let text = "`key` must be a key id as in GET /v1/key";
     let number = number.ok_or_else(|| invalid("key", text))?;
     Ok(Some(KeyId::new(number)))
 }
@@ -197,12 +197,12 @@ fn limit(text: Option<&str>) -> Result<u32, ApiError> {
     };
     let number = text.parse().ok();
     let number = number.filter(|number| (1..=MOST_LINES).contains(number));
-    let text = format!("`limit` is from 1 to {MOST_LINES}");
+    let text = format!("`limit` must be from 1 to {MOST_LINES}");
     number.ok_or_else(|| invalid("limit", &text))
 }
 
 fn grouping(words: &str) -> Result<Grouping, ApiError> {
-    let text = format!("`group_by` is a list of {GROUPS}");
+    let text = format!("`group_by` must be a list of {GROUPS}");
     Grouping::parse(words).ok_or_else(|| invalid("group_by", &text))
 }
 
@@ -216,11 +216,11 @@ pub(super) fn cursor(place: &GroupKey) -> String {
 fn place(text: &str) -> Result<GroupKey, ApiError> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok();
     let place = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    place.ok_or_else(|| invalid("after", "`after` is the `next` of the page before"))
+    place.ok_or_else(|| invalid("after", "`after` must be the `next` of the previous page"))
 }
 
 fn request(text: &str) -> Result<RequestId, ApiError> {
-    let text_of_fault = "`after` is the `request_id` of the last call of the page before";
+    let text_of_fault = "`after` must be the `request_id` of the last call of the previous page";
     text.parse().map_err(|_| invalid("after", text_of_fault))
 }
 

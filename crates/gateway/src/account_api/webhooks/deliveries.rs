@@ -65,7 +65,7 @@ pub(super) async fn replay_delivery(
     let id = event_of(event).ok_or_else(|| no_delivery(event))?;
     let hook = webhook_of_caller(services, caller, name).await?;
     if hook.paused.is_some() {
-        let text = "this webhook is paused; resume it, and what waits is sent by itself";
+        let text = "this webhook is paused; resume it to send the queued deliveries";
         return Err(ApiError::new(ErrorCode::Invalid("webhook_paused"), text).at("id"));
     }
     let mut tx = services.data.begin().await.map_err(away)?;
@@ -97,12 +97,13 @@ fn shown(delivery: &Delivery) -> Value {
 
 fn unknown(name: &str) -> ApiError {
     let name: String = name.chars().take(64).collect();
-    let text = format!("there is no parameter {name:?} here; there is limit, after");
+    let text = format!("unknown parameter {name:?}; parameters: limit, after");
     ApiError::new(ErrorCode::Invalid("unknown_parameter"), text).at(&name)
 }
 
 fn no_delivery(event: &str) -> ApiError {
     let event: String = event.chars().take(64).collect();
-    let text = format!("this webhook has no delivery {event:?}; they are kept for seven days");
+    let text =
+        format!("this webhook has no delivery {event:?}; deliveries are stored for seven days");
     ApiError::new(ErrorCode::NotFound, text).at("delivery")
 }

@@ -84,7 +84,7 @@ fn text(name: &str, value: Value) -> Result<String, ApiError> {
     match value {
         Value::String(text) => Ok(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Err(invalid(name, format!("`{name}` must be a text")))
+            Err(invalid(name, format!("`{name}` must be a string")))
         }
     }
 }
@@ -93,11 +93,11 @@ fn text(name: &str, value: Value) -> Result<String, ApiError> {
 fn description(value: Value) -> Result<Option<String>, ApiError> {
     let text = text("description", value)?;
     if text.chars().count() > MAX_DESCRIPTION {
-        let why = format!("`description` has {MAX_DESCRIPTION} characters at most");
+        let why = format!("`description` may have {MAX_DESCRIPTION} characters");
         return Err(invalid("description", why));
     }
     if text.chars().any(char::is_control) {
-        let why = "`description` is one line without control characters".to_owned();
+        let why = "`description` must be one line without control characters".to_owned();
         return Err(invalid("description", why));
     }
     Ok((!text.is_empty()).then_some(text))
@@ -106,8 +106,7 @@ fn description(value: Value) -> Result<Option<String>, ApiError> {
 /// Words of the list, each once.
 fn topics(value: Value) -> Result<Vec<String>, ApiError> {
     let wrong = || {
-        let why =
-            "`topics` must be a list of one topic or more; leave it out, or send null, for all";
+        let why = "`topics` must be a non-empty list; omit it or send null for all topics";
         invalid("topics", why.to_owned())
     };
     let Value::Array(list) = value else {
@@ -123,7 +122,7 @@ fn topics(value: Value) -> Result<Vec<String>, ApiError> {
             .parse()
             .map_err(|error: trunkline_types::UnknownName| invalid("topics", error.to_string()))?;
         if !topic.is_stored() {
-            let why = format!("{topic} is told live only; see GET /v1/events");
+            let why = format!("{topic} is only sent as a live event; see GET /v1/events");
             return Err(invalid("topics", why));
         }
         if !topics.contains(&word) {
@@ -135,7 +134,7 @@ fn topics(value: Value) -> Result<Vec<String>, ApiError> {
 
 fn unknown(name: &str, known: &str) -> ApiError {
     let short: String = name.chars().take(64).collect();
-    let text = format!("there is no field {short:?} here; there is {known}");
+    let text = format!("unknown field {short:?}; fields: {known}");
     ApiError::new(ErrorCode::Invalid("unknown_parameter"), text).at(&short)
 }
 

@@ -257,7 +257,7 @@ impl Quoted {
 
 fn not_there() -> Classified<ChatAnswer> {
     Classified::Stop(Exhausted {
-        error: not_found("the upstream does not have this response any more, or not yet"),
+        error: not_found("the upstream no longer has this response, or does not have it yet"),
         outcome: Outcome::Refused,
     })
 }

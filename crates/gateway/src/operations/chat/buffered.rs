@@ -24,7 +24,7 @@ use crate::response::{
 };
 use crate::services::Services;
 
-const BROKE_OFF: &str = "the upstream broke off before its answer was whole; nothing was charged";
+const BROKE_OFF: &str = "the upstream ended its answer early; nothing was charged";
 
 /// An answer that is here, and not charged yet.
 pub(crate) struct Buffered {

@@ -84,7 +84,7 @@ impl Quoted {
                 .unwrap_or(tokens);
             let each = each.max(1);
             self.cap = Some(each);
-            let why = "the balance covers no longer answer";
+            let why = "the balance does not cover a longer answer";
             let field = self.request.path_of("max_completion_tokens").to_owned();
             let note = FieldNote::new(field, FieldTreatment::Rewritten, "max_tokens_fitted", why);
             self.call.report.add(note.with_value(each.to_string()));

@@ -218,7 +218,11 @@ impl Quoted {
     }
 
     fn unpriceable(&self, why: &str) -> ApiError {
-        tracing::error!(model = self.request.model(), why, "a call has no price");
+        tracing::error!(
+            model = self.request.model(),
+            why,
+            "quote: no price for this call"
+        );
         let text = format!("{:?} has no price for this call", self.request.model());
         ApiError::new(ErrorCode::EndpointNotSupported, text).at("model")
     }

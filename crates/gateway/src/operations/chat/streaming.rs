@@ -140,8 +140,7 @@ impl Answering<'_> {
             End::ClientGone => Outcome::ClientGone,
             End::Failed(code, outcome) => {
                 self.upstream_failed();
-                let text =
-                    "the upstream broke off in the middle of its answer; nothing was charged";
+                let text = "the upstream ended its answer early; nothing was charged";
                 return RelayEnd::Failed(relayed, failed(code, outcome, text));
             }
             End::Unavailable => {

@@ -34,7 +34,7 @@ pub(super) async fn host_images(
         match shown.unwrap_or_else(|_| Err("the call has no time left".to_owned())) {
             Ok(entry) => Some(entry),
             Err(why) => {
-                tracing::warn!(why, "a picture could not be handed over");
+                tracing::warn!(why, "images: fetching or storing an image failed");
                 None
             }
         }

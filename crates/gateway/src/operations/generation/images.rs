@@ -432,7 +432,7 @@ pub(super) fn put(
         return Ok(());
     }
     if fields.contains_key(&name) {
-        return Err(invalid("a field stands twice in the form").at(&name));
+        return Err(invalid("the form contains a field twice").at(&name));
     }
     fields.insert(name, Value::String(text));
     Ok(())

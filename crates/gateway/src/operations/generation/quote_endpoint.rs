@@ -163,7 +163,7 @@ fn as_form(json: Fields) -> Result<(Fields, Map<String, Value>, Upload), ApiErro
     let mut values = json.values;
     let about = values.remove("file").unwrap_or(Value::Null);
     let seconds = about.get("seconds").and_then(Value::as_u64);
-    let missing = "tell the length: \"file\": {\"seconds\": 12}, rounded up";
+    let missing = "give the length in seconds, rounded up: \"file\": {\"seconds\": 12}";
     let seconds = seconds.ok_or_else(|| invalid(missing).at("file.seconds"))?;
     for value in values.values_mut() {
         if let Value::Number(_) | Value::Bool(_) = value {
@@ -187,7 +187,7 @@ fn as_form(json: Fields) -> Result<(Fields, Map<String, Value>, Upload), ApiErro
             };
             (Container::Wav, plain)
         }
-        _ => return Err(invalid("`file.format` is no format of audio").at("file.format")),
+        _ => return Err(invalid("`file.format` is not a known audio format").at("file.format")),
     };
     let upload = Upload {
         name: format!("audio.{word}"),

@@ -345,7 +345,7 @@ impl Execution for SpeechExecution {
             End::Failed(outcome) => {
                 served.channel.failed(services.now());
                 context.attempt_finished(|attempt| attempt.error = Some("broke_off"));
-                let text = "the upstream broke off in the middle of its audio";
+                let text = "the upstream ended its audio early";
                 let error = ApiError::new(ErrorCode::UpstreamFailed, text);
                 return RelayEnd::Failed(relayed, Exhausted { error, outcome });
             }

@@ -72,7 +72,7 @@ impl Drop for Published {
         self.tasks.spawn(async move {
             // If that fails, the retention job finds it later.
             if let Err(error) = media.delete(&path).await {
-                tracing::warn!(%error, "deleting a published recording failed");
+                tracing::warn!(%error, "transcription: deleting the published recording failed");
             }
         });
     }
@@ -131,7 +131,7 @@ impl TranscriptionExecution {
         let media = &services.media;
         let put = media.put(&path, pieces.boxed(), &kind, bytes);
         put.await.map_err(|error| {
-            tracing::error!(%error, name = file.name, "publishing a recording failed");
+            tracing::error!(%error, name = file.name, "transcription: publishing the recording for the vendor failed");
             ApiError::unavailable()
         })?;
         published.link = image_hosting::sign_link(services, path)?;

@@ -228,7 +228,7 @@ async fn receive_form(
             return Err(too_many_parts());
         }
         if name == FILE && (file.is_some() || fields.values.contains_key(FILE)) {
-            return Err(invalid("a field stands twice in the form").at(FILE));
+            return Err(invalid("the form contains a field twice").at(FILE));
         }
         if name == FILE {
             let about = (
@@ -254,14 +254,14 @@ async fn receive_form(
         while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
             around = around.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
             if around > AROUND || text.len().saturating_add(piece.len()) > MAX_FIELD_BYTES {
-                return Err(invalid("a field of the form is too long").at(&name));
+                return Err(invalid("a form field is too long").at(&name));
             }
             text.extend_from_slice(&piece);
         }
         let text = field_text(&name, &text)?;
         put(&mut fields.values, name, text)?;
     }
-    let missing = || invalid("`file` is required: send the recording as a part with this name");
+    let missing = || invalid("`file` is required: send the recording in a part named `file`");
     let (upload, (name, content_type)) = file.ok_or_else(|| missing().at(FILE))?;
     let measurement = upload.measure().await;
     let measurement = measurement.map_err(|error| measure_error(&error))?;
@@ -328,7 +328,7 @@ fn paced(
 /// Why a body did not come.
 #[derive(Debug, thiserror::Error)]
 enum Slow {
-    #[error("the upload did not come in time")]
+    #[error("the upload did not arrive in time")]
     Late,
     #[error("the upload broke off")]
     Broken,
@@ -338,7 +338,7 @@ fn broken(error: &multer::Error) -> ApiError {
     if let multer::Error::StreamReadFailed(inner) = error
         && let Some(Slow::Late) = inner.downcast_ref()
     {
-        return ApiError::new(ErrorCode::SlowBody, "the upload did not come in time");
+        return ApiError::new(ErrorCode::SlowBody, "the upload did not arrive in time");
     }
     unreadable(error)
 }
@@ -346,7 +346,7 @@ fn broken(error: &multer::Error) -> ApiError {
 fn not_kept(error: UploadError, most: u64) -> ApiError {
     match error {
         UploadError::TooLarge => {
-            let text = format!("a file may have {most} bytes; this one has more");
+            let text = format!("a file may have {most} bytes at most");
             ApiError::new(ErrorCode::TooLarge, text).at(FILE)
         }
         UploadError::NoRoom => {
@@ -355,10 +355,10 @@ fn not_kept(error: UploadError, most: u64) -> ApiError {
             ApiError::new(ErrorCode::Overloaded, text)
         }
         UploadError::Io(error) => {
-            tracing::error!(%error, "an upload could not be kept");
+            tracing::error!(%error, "upload: storing the file failed");
             ApiError::new(
                 ErrorCode::Unavailable,
-                "the file cannot be kept right now; nothing was charged",
+                "the file cannot be stored right now; nothing was charged",
             )
         }
     }
@@ -371,7 +371,7 @@ fn measure_error(error: &MeasureError) -> ApiError {
         | MeasureError::NoAudioTrack
         | MeasureError::TooComplex => "audio_unreadable",
         MeasureError::Io => {
-            tracing::error!("an upload could not be read again");
+            tracing::error!("upload: reading the stored file failed");
             return ApiError::unavailable();
         }
     };

@@ -43,9 +43,7 @@ fn query_of(params: &str) -> Result<String, ApiError> {
     };
     let params: Value = serde_json::from_str(params).map_err(|_| wrong("not JSON"))?;
     let Value::Object(params) = params else {
-        return Err(wrong(
-            "write the parameters as a JSON object of names and values",
-        ));
+        return Err(wrong("send the parameters as a JSON object"));
     };
     let mut pairs = Vec::new();
     for (name, value) in &params {
@@ -54,7 +52,7 @@ fn query_of(params: &str) -> Result<String, ApiError> {
             Value::Number(number) => number.to_string(),
             Value::Bool(flag) => flag.to_string(),
             Value::Null | Value::Array(_) | Value::Object(_) => {
-                let text = format!("`{name}` is no text, number or boolean");
+                let text = format!("`{name}` must be a string, number or boolean");
                 return Err(
                     ApiError::new(ErrorCode::Invalid("invalid_parameter_type"), text).at(name),
                 );

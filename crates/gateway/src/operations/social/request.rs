@@ -216,7 +216,7 @@ fn known_cell(
     let cell = counter.cells.get(platform, capability);
     let cell = cell.cloned().ok_or_else(|| {
         let pair = shown(&format!("{platform}/{capability}"));
-        let text = format!("there is no {pair}; the catalog lists every pair");
+        let text = format!("unknown endpoint {pair}; see the social catalog");
         ApiError::new(ErrorCode::NotFound, text)
     })?;
     model_alias::check_regions(services, caller, &cell.model)?;
@@ -275,7 +275,7 @@ fn check_platform(caller: &Caller, platform: &str) -> Result<(), ApiError> {
     match &caller.key.policy.fields().platforms {
         Some(allowed) if !allowed.iter().any(|word| word == platform) => Err(ApiError::new(
             ErrorCode::EndpointNotAllowed,
-            format!("this API key may ask {}", allowed.join(", ")),
+            format!("this API key may call {}", allowed.join(", ")),
         )),
         Some(_) | None => Ok(()),
     }

@@ -170,7 +170,7 @@ async fn classify_source(
         },
         ResponseClass::Busy => {
             let text = format!(
-                "{} is busy; try again in {pause} s; nothing was charged",
+                "{} is busy; retry in {pause} s; nothing was charged",
                 cell.platform.name
             );
             Exhausted::failed(busy(text, pause))
@@ -190,11 +190,11 @@ async fn classify_source(
 
 /// The source has retired the path: the cell is taken off the counter until somebody has looked.
 fn pause_gone(services: &Services, cell: &Cell) {
-    let reason = "the data source does not have this path any more";
+    let reason = "the data source no longer serves this path";
     let data = services.data.clone();
     let platform = cell.platform.key.clone();
     let capability = cell.capability.word();
-    tracing::error!(social.model = cell.model, reason, "a cell is paused");
+    tracing::error!(social.model = cell.model, reason, "social endpoint paused");
     services.tasks.spawn(async move {
         let written = async {
             let mut tx = data.begin().await?;
@@ -204,7 +204,7 @@ fn pause_gone(services: &Services, cell: &Cell) {
             tx.finish(done).await
         };
         if let Err(error) = written.await {
-            tracing::warn!(%error, "a paused cell could not be written down");
+            tracing::warn!(%error, "social endpoint pause could not be stored");
         }
     });
 }
@@ -245,7 +245,7 @@ fn unanswered(outcome: Outcome) -> Exhausted {
 /// Every channel has as many calls as it takes.
 fn no_place(platform: &str, seconds: u64) -> Exhausted {
     let text =
-        format!("{platform} is asked too much; try again in {seconds} s; nothing was charged");
+        format!("{platform} is at its rate limit; retry in {seconds} s; nothing was charged");
     Exhausted {
         error: busy(text, seconds),
         outcome: Outcome::UpstreamFailed,
@@ -254,7 +254,7 @@ fn no_place(platform: &str, seconds: u64) -> Exhausted {
 
 /// The word is for the log alone: nothing of the source is told.
 fn failed(why: &'static str) -> Exhausted {
-    tracing::warn!(why, "a data source answered without data");
+    tracing::warn!(why, "social vendor answered without data");
     Exhausted {
         error: ApiError::new(
             ErrorCode::UpstreamFailed,

@@ -40,7 +40,7 @@ pub(super) async fn accept_video(
     wanted: &PricedVideo,
 ) -> Result<Accepted, ApiError> {
     let away = |error: DbError| {
-        tracing::warn!(%error, "a task could not be written");
+        tracing::warn!(%error, "video task: insert failed");
         ApiError::unavailable()
     };
     let new = new_task(services, wanted)?;

@@ -32,7 +32,7 @@ pub(crate) async fn cancel_video(
     caller.check_endpoint(WORD)?;
     let task = views::task_of_caller(services, caller, name).await?;
     if !cancel_task(services, &task).await? {
-        let text = "this task cannot be cancelled any more; it goes on and stays as it is";
+        let text = "this task can no longer be cancelled";
         return Err(ApiError::new(ErrorCode::NotCancellable, text).at("task_id"));
     }
     let task = views::task_of_caller(services, caller, name).await?;

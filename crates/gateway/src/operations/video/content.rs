@@ -68,7 +68,7 @@ pub(super) fn signed_link(services: &Services, task: &Task) -> Result<(String, i
         task: name,
     });
     let link = sign(&LinkSigner(&services.keyring), &path, ends).map_err(|error| {
-        tracing::error!(%error, "a link could not be signed");
+        tracing::error!(%error, "media link: signing failed");
         ApiError::unavailable()
     })?;
     Ok((format!("{}{link}", settings.public_url), ends.seconds()))
@@ -89,9 +89,9 @@ pub(crate) async fn serve_link(
     let verified = verify(&LinkSigner(&services.keyring), link, services.now());
     let path = verified.map_err(|error| {
         let text = match error {
-            LinkError::NotALink => "this is no link of ours",
-            LinkError::BadSignature => "the signature of this link does not hold",
-            LinkError::Expired => "this link has expired; ask for the task again to get a new one",
+            LinkError::NotALink => "not a media link of this gateway",
+            LinkError::BadSignature => "the signature of this link is invalid",
+            LinkError::Expired => "this link has expired; fetch the task again for a new one",
         };
         ApiError::new(ErrorCode::LinkRefused, text)
     })?;
@@ -193,11 +193,7 @@ async fn relay_from_upstream(
 ) -> Result<Response, ApiError> {
     let range = headers.get(RANGE).cloned();
     let fetching = Fetching::open(services, task, range).await.map_err(|why| {
-        tracing::warn!(
-            task.id = task_name(task.id),
-            why,
-            "a file could not be fetched"
-        );
+        tracing::warn!(task.id = task_name(task.id), why, "media download failed");
         let text = "the file cannot be fetched from its upstream right now; try again";
         ApiError::new(ErrorCode::UpstreamFailed, text)
     })?;
@@ -233,13 +229,18 @@ pub(super) async fn store_result(
         Err(why) => {
             let name = task_name(task.id);
             if tries >= MIRROR_ALARM {
-                tracing::error!(task.id = name, why, tries, "a finished file cannot be kept");
+                tracing::error!(
+                    task.id = name,
+                    why,
+                    tries,
+                    "media download: giving up storing the finished file"
+                );
             } else {
                 tracing::warn!(
                     task.id = name,
                     why,
                     tries,
-                    "a finished file is fetched again later"
+                    "media download failed; it will be retried"
                 );
             }
             download::renew_link(services, task).await;
@@ -338,10 +339,10 @@ fn beyond(length: u64) -> Response {
 
 fn stored_fault(error: MediaError) -> ApiError {
     if matches!(error, MediaError::NotFound) {
-        let text = "the file is not kept any more";
+        let text = "the file is no longer stored";
         return ApiError::new(ErrorCode::NotFound, text);
     }
-    tracing::error!(%error, "a file could not be read");
+    tracing::error!(%error, "media read failed");
     ApiError::new(
         ErrorCode::Unavailable,
         "the file cannot be read right now; try again",

@@ -145,7 +145,7 @@ pub(super) async fn renew_link(services: &Services, task: &Task) {
         tasks::update_file(&mut session, task.id, &sealed).await
     };
     if let Err(error) = written.await {
-        tracing::warn!(%error, "a fresh link could not be kept");
+        tracing::warn!(%error, "video task: storing the vendor's new link failed");
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn seal_for_task(
     let binding = Binding::of_account(account, task.as_bytes());
     let sealed = services.keyring.seal(Purpose::Tasks, &binding, &plain);
     if let Err(error) = &sealed {
-        tracing::error!(%error, "a part of a task could not be sealed");
+        tracing::error!(%error, "video task: sealing failed");
     }
     sealed.ok()
 }

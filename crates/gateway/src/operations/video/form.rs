@@ -65,10 +65,10 @@ async fn store_upload(
     let path = ObjectPath::mint(services.now(), account.shard, account.id, random, &kind);
     let put = services.media.put_bytes(&path, bytes, &kind).await;
     put.map_err(|error| {
-        tracing::error!(%error, "an upload could not be kept");
+        tracing::error!(%error, "upload: storing the file failed");
         ApiError::new(
             ErrorCode::Unavailable,
-            "the file cannot be kept right now; nothing was charged",
+            "the file cannot be stored right now; nothing was charged",
         )
     })?;
     let life = i64::try_from(services.settings.video.link_life.as_secs()).unwrap_or(i64::MAX);
@@ -86,8 +86,9 @@ async fn store_upload(
 /// in brackets.
 fn value_of(name: &str, text: &str) -> Result<Value, ApiError> {
     match name {
-        "metadata" | "images" => serde_json::from_str(text)
-            .map_err(|_| invalid("this field of the form must be JSON").at(name)),
+        "metadata" | "images" => {
+            serde_json::from_str(text).map_err(|_| invalid("this form field must be JSON").at(name))
+        }
         "duration" => Ok(text
             .parse::<i64>()
             .map_or_else(|_| json!(text), |number| json!(number))),
@@ -98,10 +99,8 @@ fn value_of(name: &str, text: &str) -> Result<Value, ApiError> {
 
 fn misplaced(name: &str, why: BracketError) -> ApiError {
     let text = match why {
-        BracketError::Twice => "a field stands twice in the form",
-        BracketError::Name => {
-            "the name of a field of the form leads nowhere; `metadata` may be one field of JSON"
-        }
+        BracketError::Twice => "the form contains a field twice",
+        BracketError::Name => "invalid form field name; `metadata` may be one field of JSON",
     };
     invalid(text).at(name)
 }

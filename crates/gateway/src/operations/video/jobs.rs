@@ -72,7 +72,7 @@ async fn run_job(services: &Services, job: VideoJob, due: Due) {
         Ok(Some(task)) => task,
         Ok(None) => return,
         Err(error) => {
-            tracing::warn!(%error, "a task that is due could not be read");
+            tracing::warn!(%error, "video jobs: reading a due task failed");
             return;
         }
     };
@@ -83,7 +83,7 @@ async fn run_job(services: &Services, job: VideoJob, due: Due) {
         VideoJob::Mirror => Box::pin(content::store_result(services, &task, due.tries)).await,
     };
     if let Err(error) = done {
-        tracing::warn!(%error, task.id = name, "a task is taken up again later");
+        tracing::warn!(%error, task.id = name, "video job failed; it will be retried");
     }
 }
 
@@ -114,7 +114,7 @@ async fn resume_submission(services: &Services, task: Task) -> Result<(), StepEr
 async fn expire_waiting(services: &Services, task: &Task) -> Result<(), StepError> {
     let ending = Ending {
         code: "no_capacity",
-        message: "no upstream had room for this video in time; nothing was charged",
+        message: "no channel had capacity for this video in time; nothing was charged",
         outcome: Outcome::UpstreamFailed,
         write_off: None,
     };
@@ -136,7 +136,7 @@ pub async fn sweep_media(services: &Services) {
         .sweep(services.now(), services.settings.keep_media)
         .await
     {
-        Ok(swept) => tracing::debug!(?swept, "old files were swept"),
-        Err(error) => tracing::warn!(%error, "old files could not be swept"),
+        Ok(swept) => tracing::debug!(?swept, "media retention: expired files deleted"),
+        Err(error) => tracing::warn!(%error, "media retention failed"),
     }
 }

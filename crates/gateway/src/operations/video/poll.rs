@@ -120,7 +120,7 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
             tracing::info!(
                 task.id = task_name(task.id),
                 why,
-                "a question about a task gave no verdict"
+                "video poll: no final status"
             );
             poll_later(services, task, retry_after).await
         }

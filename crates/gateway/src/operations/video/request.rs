@@ -174,7 +174,7 @@ impl Operation for Video {
         let family = specs.video_family.as_deref().and_then(family_of);
         let serves = entry.serves(EndpointType::OpenaiVideo);
         let (family, variant) = family.filter(|_| serves).ok_or_else(|| {
-            let text = format!("{:?} makes no videos here; see GET /v1/models", ask.model());
+            let text = format!("{:?} is not a video model; see GET /v1/models", ask.model());
             ApiError::new(ErrorCode::EndpointNotSupported, text).at("model")
         })?;
         let nothing = KnownMedia::default();

@@ -122,7 +122,8 @@ impl Attempts for Submission<'_> {
     fn exhausted(&self, tally: Tally) -> Exhausted {
         let model = &self.accepted.task.model;
         let (code, text) = if tally.saturated {
-            let text = format!("every upstream of {model:?} is at its limit; nothing was charged");
+            let text =
+                format!("every upstream of {model:?} is at its rate limit; nothing was charged");
             (ErrorCode::UpstreamRateLimited, text)
         } else if self.timed_out {
             let text =
@@ -279,7 +280,7 @@ pub(super) async fn submit_video(
     let task = &accepted.task;
     let (Some(protocol), Some(sent)) = (protocol_of(&task.protocol), sent_of(services, task))
     else {
-        let text = "what was asked for cannot be read any more";
+        let text = "the stored request can no longer be read";
         let error = ApiError::new(ErrorCode::UpstreamFailed, text);
         return Ok(Sending::NotSent(error));
     };
@@ -346,7 +347,7 @@ async fn on_taken(
             }
             Err(error) if began.elapsed() > CHARGE_PATIENCE => return Err(error),
             Err(error) => {
-                tracing::warn!(%error, task.id = task_name(task.id), "a charge is tried again");
+                tracing::warn!(%error, task.id = task_name(task.id), "video task: charge failed; retrying");
                 tokio::time::sleep(pause).await;
                 pause = pause.saturating_mul(2).min(CHARGE_PAUSE_MAX);
             }
@@ -360,7 +361,7 @@ async fn remember_upstream(services: &Services, task: &Task, upstream: &str) {
         return;
     };
     if let Err(error) = tasks::record_upstream_id(&mut session, task.id, upstream).await {
-        tracing::error!(%error, task.id = task_name(task.id), "an upstream's name of a task is lost");
+        tracing::error!(%error, task.id = task_name(task.id), "video submission: the vendor's task id could not be stored");
     }
 }
 
@@ -391,7 +392,7 @@ async fn forget_refused(services: &Services, task: &Task) {
     while let Err(error) = transitions::undo_refused(services, task.id, task.account).await {
         if ends.is_none_or(|ends| Instant::now() > ends) {
             let name = task_name(task.id);
-            tracing::warn!(%error, task.id = name, "a refused task is left to a worker");
+            tracing::warn!(%error, task.id = name, "video submission: refund of a refused task is left to a worker");
             return;
         }
         tokio::time::sleep(CHARGE_PAUSE).await;
@@ -412,7 +413,7 @@ async fn on_lost(
     tracing::warn!(
         task.id = task_name(task.id),
         why,
-        "nobody knows whether an upstream took a task"
+        "video submission: unknown whether the vendor accepted the task"
     );
     let pause = services.settings.video.queue_pause;
     let mut tx = services.data.begin().await?;

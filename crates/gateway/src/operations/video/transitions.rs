@@ -117,7 +117,7 @@ pub(super) async fn finish_task(
     events::append(&mut tx, &[told]).await?;
     let mut session = tx.commit_and_keep().await?;
     if let Err(error) = tasks::note_millis(&mut session, &task.model, took).await {
-        tracing::warn!(%error, "how long a video took could not be noted");
+        tracing::warn!(%error, "video task: storing its duration failed");
     }
     Ok(true)
 }
@@ -210,7 +210,10 @@ pub(super) async fn write_off_late_result(
     run_in(&mut tx, services.ledger.node_epoch(), &[&loss]).await?;
     tx.commit().await?;
     let name = task_name(task.id);
-    tracing::error!(task.id = name, "an upstream took a task that had ended");
+    tracing::error!(
+        task.id = name,
+        "video submission: the vendor accepted a task that had already ended"
+    );
     Ok(())
 }
 
