@@ -62,7 +62,6 @@ pub(crate) struct Config {
     pub(crate) fetch: SafeFetchSettings,
     pub(crate) video: VideoSettings,
     pub(crate) social: SocialSettings,
-    /// Images, speech and transcripts.
     pub(crate) studio: GenerationSettings,
     pub(crate) webhooks: WebhookSettings,
     /// How letters are sent; none to keep them for the operator.
@@ -74,7 +73,6 @@ pub(crate) struct Config {
     pub(crate) events: Events,
 }
 
-/// Events as they happen.
 #[derive(Debug)]
 pub(crate) struct Events {
     /// Their way between nodes; none to read their table alone.
@@ -89,14 +87,12 @@ pub(crate) struct Nats {
     pub(crate) replicas: usize,
 }
 
-/// How Redis is reached.
 #[derive(Debug)]
 pub(crate) struct Redis {
     pub(crate) url: Secret,
     pub(crate) timeout: Duration,
 }
 
-/// The data-plane listener.
 #[derive(Debug)]
 pub(crate) struct Edge {
     pub(crate) listen: SocketAddr,
@@ -105,7 +101,6 @@ pub(crate) struct Edge {
     pub(crate) tls: Option<trunkline_gateway::TlsFiles>,
 }
 
-/// Where traces go.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     /// The collector's address for traces; none to trace nothing.
@@ -113,7 +108,6 @@ pub(crate) struct Telemetry {
     pub(crate) sample_per_thousand: u64,
 }
 
-/// How PostgreSQL is reached.
 #[derive(Debug)]
 pub(crate) struct Database {
     pub(crate) url: Option<Secret>,
@@ -127,9 +121,7 @@ pub(crate) struct Database {
 /// Where the root keys are.
 #[derive(Debug)]
 pub(crate) enum KeyringPlace {
-    /// In a file of their own.
     File(PathBuf),
-    /// In the configuration itself.
     Text(Secret),
 }
 
@@ -141,7 +133,6 @@ pub(crate) struct Finding {
     pub(crate) problem: String,
 }
 
-/// Everything that is wrong.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration is not usable:{}", Listed(.0))]
 pub(crate) struct ConfigError(pub(crate) Vec<Finding>);

@@ -264,7 +264,6 @@ fn keep_fresh(
     (stop_fresh, replaced)
 }
 
-/// Loops of workers.
 fn start_jobs(
     tasks: &mut JoinSet<()>,
     gateway: &Arc<Services>,

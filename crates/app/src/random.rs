@@ -3,7 +3,6 @@
 use trunkline_keyring::{RandomError, RandomSource as _, SystemRandom};
 use trunkline_types::{RANDOM_BYTES, RequestId, SHARDS, Shard, Timestamp};
 
-/// Random bytes.
 pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], RandomError> {
     let mut bytes = [0; N];
     SystemRandom.fill(&mut bytes)?;

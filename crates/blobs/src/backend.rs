@@ -188,7 +188,6 @@ impl Backend {
     }
 }
 
-/// The location of an object.
 pub(crate) fn location_of(path: &ObjectPath) -> Path {
     Path::from(path.to_string())
 }

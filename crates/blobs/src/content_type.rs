@@ -63,7 +63,6 @@ impl ContentType {
         Ok(Self(text.to_owned()))
     }
 
-    /// The header value.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -11,7 +11,6 @@ const MAX_SAID_CHARACTERS: usize = 400;
 /// How `object_store` reports denied access; tests against a real server check it.
 const REFUSALS: [&str; 2] = ["status code: 401", "status code: 403"];
 
-/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// No such object: never stored, deleted, or expired.
@@ -22,25 +21,15 @@ pub enum MediaError {
     RangeOutside,
     /// The store rejected our key, or the key lacks the permission.
     #[error("the media store refused our key, or the key may not do this: {said}")]
-    Refused {
-        /// The store's message, truncated.
-        said: String,
-    },
+    Refused { said: String },
     /// The bucket of the settings does not exist.
     #[error("the bucket of the media store does not exist; create it, or mend the setting")]
     NoBucket,
     /// The store cannot be reached.
     #[error("the media store cannot be reached: {said}")]
-    Away {
-        /// The cause, truncated.
-        said: String,
-    },
-    /// The store timed out.
+    Away { said: String },
     #[error("the media store did not answer within {} ms", time_limit.as_millis())]
-    TooSlow {
-        /// How long we waited.
-        time_limit: Duration,
-    },
+    TooSlow { time_limit: Duration },
     /// The metadata of an object is missing or does not match it.
     #[error("the object's metadata is missing or does not fit it")]
     Damaged,
@@ -52,10 +41,7 @@ pub enum MediaError {
     },
     /// Any other error of the store.
     #[error("the media store failed: {said}")]
-    Store {
-        /// Its message, truncated.
-        said: String,
-    },
+    Store { said: String },
 }
 
 /// Why a put stored nothing.
@@ -63,22 +49,14 @@ pub enum MediaError {
 pub enum PutError {
     /// The source has more bytes than the limit.
     #[error("more than {limit_bytes} bytes came")]
-    TooLarge {
-        /// The limit.
-        limit_bytes: u64,
-    },
+    TooLarge { limit_bytes: u64 },
     /// The store would exceed its budget.
     #[error(
         "the media store is full: its budget is {budget_bytes} bytes; raise it or keep media for fewer days"
     )]
-    OverBudget {
-        /// The budget.
-        budget_bytes: u64,
-    },
-    /// The source failed.
+    OverBudget { budget_bytes: u64 },
     #[error("what was to be stored broke off: {0}")]
     SourceBroke(io::Error),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] MediaError),
 }
@@ -131,7 +109,6 @@ fn is_about_the_way(error: &object_store::Error) -> bool {
     false
 }
 
-/// Truncates foreign text.
 pub(crate) fn cut(text: &str) -> String {
     text.chars().take(MAX_SAID_CHARACTERS).collect()
 }

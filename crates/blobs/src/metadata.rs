@@ -22,7 +22,6 @@ const SHA256_ATTRIBUTE: Attribute = Attribute::Metadata(std::borrow::Cow::Borrow
 /// The metadata of a stored object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
-    /// Its length.
     pub bytes: u64,
     /// SHA-256 of its content.
     pub sha256: [u8; SHA256_BYTES],

@@ -45,11 +45,9 @@ pub struct TaskName(String);
 /// A task and its account: the target of a link before (and after) there is an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TaskPath {
-    /// Where the account lives.
     pub shard: Shard,
     /// The account of the task.
     pub account: AccountId,
-    /// The task.
     pub task: TaskName,
 }
 
@@ -143,7 +141,6 @@ impl ObjectPath {
         Self::from_parts(day, shard, account, name).ok_or(PathError::Shape)
     }
 
-    /// Where the account lives.
     #[must_use]
     pub const fn shard(&self) -> Shard {
         self.shard
@@ -201,7 +198,6 @@ impl TaskName {
         Ok(Self(text.to_owned()))
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -211,7 +207,6 @@ impl TaskName {
 // === impl MediaPath ===
 
 impl MediaPath {
-    /// Where the account lives.
     #[must_use]
     pub const fn shard(&self) -> Shard {
         match self {
@@ -220,7 +215,6 @@ impl MediaPath {
         }
     }
 
-    /// Its account.
     #[must_use]
     pub const fn account(&self) -> AccountId {
         match self {

@@ -26,7 +26,6 @@ const UNFINISHED_KEPT: Duration = Duration::from_secs(86_400);
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Objects deleted.
     pub objects: u64,
     /// Bytes deleted, those of metadata included.
     pub bytes: u64,

@@ -22,7 +22,6 @@ pub(crate) const UNFINISHED: &str = "unfinished";
 /// Longest id of an upload; those of Amazon have about 130 characters.
 pub(crate) const MAX_UPLOAD_ID_BYTES: u64 = 2_048;
 
-/// A running upload.
 pub(crate) enum Upload {
     Directory(Box<dyn MultipartUpload>),
     S3 {

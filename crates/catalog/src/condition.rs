@@ -26,12 +26,10 @@ pub enum Condition {
     RequestAttr {
         /// Dotted path of the field.
         path: String,
-        /// The value.
         equals: Scalar,
     },
     /// Holds at certain hours in a time zone.
     WallClock {
-        /// IANA name.
         timezone: String,
         /// ISO weekdays: 1 is Monday, 7 is Sunday.
         weekdays: Vec<u8>,

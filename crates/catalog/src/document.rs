@@ -15,7 +15,6 @@ use crate::vendor_list::ListPrice;
 /// Largest text of a catalog that is read.
 pub const MAX_BOOK_BYTES: usize = 64_000_000;
 
-/// A whole catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
@@ -25,7 +24,6 @@ pub struct Document {
     /// The groups tried in order for a key set to `auto`.
     #[serde(default)]
     pub auto_groups: Vec<String>,
-    /// Who makes the models.
     #[serde(
         default,
         deserialize_with = "unique_keys",
@@ -47,7 +45,6 @@ pub struct CatalogHeader {
     /// The groups tried in order for a key set to `auto`.
     #[serde(default)]
     pub auto_groups: Vec<String>,
-    /// Who makes the models.
     #[serde(default, deserialize_with = "unique_keys")]
     pub vendors: BTreeMap<String, Vendor>,
 }
@@ -60,24 +57,20 @@ pub struct Group {
     pub rate: Ratio,
 }
 
-/// Who makes models.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vendor {
     /// The number that records carry.
     pub id: u32,
-    /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The icon of its models that have none of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icon: Option<String>,
-    /// Its web page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website: Option<String>,
 }
 
-/// One model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -85,16 +78,12 @@ pub struct Entry {
     pub groups: Vec<String>,
     /// What it is sold for.
     pub prices: RawList,
-    /// Who makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
-    /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its icon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icon: Option<String>,
-    /// Labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Hidden from callers without a key.
@@ -118,7 +107,6 @@ pub struct Entry {
     /// The default format of speech.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_response_format: Option<String>,
-    /// What may be spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speech_input: Option<String>,
     /// The only formats that may be uploaded; all if it does not say.

@@ -24,12 +24,10 @@ pub enum FieldTreatment {
     Ignored,
 }
 
-/// One field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldNote {
     /// Its name, dotted inside objects.
     pub field: String,
-    /// What becomes of it.
     pub fate: FieldTreatment,
     /// A code; none where there is nothing to warn of.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +35,6 @@ pub struct FieldNote {
     /// The value it goes on with, where that is not the one it came with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What to do about it.

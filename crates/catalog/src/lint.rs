@@ -17,14 +17,12 @@ use crate::price_book::{Book, BookError};
 pub enum Severity {
     /// The catalog must not be sold from like this.
     Error,
-    /// Somebody should know it.
     Warning,
 }
 
 /// One thing that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LintFinding {
-    /// How bad it is.
     pub severity: Severity,
     /// The code; `docs/operate/catalog.md` lists them all.
     pub code: &'static str,

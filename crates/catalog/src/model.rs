@@ -7,11 +7,9 @@ use crate::rules::MAX_RULES;
 use crate::vendor_list::{MAX_SOURCES, is_day};
 use crate::version::{PricesDigest, prices_digest};
 
-/// Longest description.
 const MAX_DESCRIPTION: usize = 20_000;
 /// Most words in one list of a record.
 const MAX_WORDS: usize = 1_000;
-/// Longest word in one.
 const MAX_WORD: usize = 200;
 /// Most fields of a request with a policy.
 const MAX_PARAMETERS: usize = 200;
@@ -93,7 +91,6 @@ impl Model {
         &self.groups
     }
 
-    /// Its prices.
     #[must_use]
     pub const fn list(&self) -> &PriceList {
         &self.list

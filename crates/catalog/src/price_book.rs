@@ -36,7 +36,6 @@ pub struct Sale {
     pub model: Arc<Model>,
     /// The group whose price it is.
     pub group: String,
-    /// The group's multiplier.
     pub rate: Ratio,
     /// The set of prices it is from.
     pub version: PricingVersion,
@@ -45,16 +44,13 @@ pub struct Sale {
 /// A price list seen through a group: everything a quote needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer<'a> {
-    /// The prices.
     pub list: &'a PriceList,
-    /// The group's multiplier.
     pub rate: Ratio,
 }
 
 /// The group a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupChoice<'a> {
-    /// This one.
     Named(&'a str),
     /// The first of the book's automatic groups that sells the model.
     Auto,
@@ -95,7 +91,6 @@ impl Book {
         Self::check(Document::from_json(text).map_err(BookError::Shape)?)
     }
 
-    /// Checks a whole catalog.
     pub fn check(document: Document) -> Result<Self, BookError> {
         let (header, models) = document.into_parts();
         let entries = models.into_iter().map(|(name, entry)| (name, Some(entry)));
@@ -173,7 +168,6 @@ impl Book {
         self.version
     }
 
-    /// Groups and vendors.
     #[must_use]
     pub fn header(&self) -> &CatalogHeader {
         &self.header
@@ -196,7 +190,6 @@ impl Book {
         self.names.len()
     }
 
-    /// A model.
     #[must_use]
     pub fn model(&self, name: &str) -> Option<&Arc<Model>> {
         self.models.get(name)
@@ -276,7 +269,6 @@ impl Offer<'_> {
 // === impl Sale ===
 
 impl Sale {
-    /// What a quote needs.
     #[must_use]
     pub fn offer(&self) -> Offer<'_> {
         Offer {

@@ -35,7 +35,6 @@ pub enum PriceClass {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawList {
-    /// What the prices count.
     pub billing_unit: BillingUnit,
     /// Prices of the default tier.
     #[serde(deserialize_with = "unique_keys")]
@@ -47,7 +46,6 @@ pub struct RawList {
         skip_serializing_if = "Option::is_none"
     )]
     pub paid: Option<Faces>,
-    /// Tiers with conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<RawTier>,
 }
@@ -56,9 +54,7 @@ pub struct RawList {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawTier {
-    /// Its name.
     pub tier: String,
-    /// Prices in this tier.
     #[serde(deserialize_with = "unique_keys")]
     pub standard: Faces,
     /// Prices in this tier for accounts that topped up.
@@ -73,7 +69,6 @@ pub struct RawTier {
     pub when: Vec<Condition>,
 }
 
-/// A checked price list.
 #[derive(Debug, Clone)]
 pub struct PriceList {
     billing_unit: BillingUnit,
@@ -83,7 +78,6 @@ pub struct PriceList {
     zone: Option<TimeZone>,
 }
 
-/// A checked tier.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tier {
     pub(crate) tier: String,
@@ -143,7 +137,6 @@ impl PriceList {
         }
     }
 
-    /// What the prices count.
     #[must_use]
     pub const fn billing_unit(&self) -> BillingUnit {
         self.billing_unit
@@ -227,7 +220,6 @@ impl PriceList {
 // === impl Tier ===
 
 impl Tier {
-    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.tier

@@ -14,9 +14,7 @@ use trunkline_types::Timestamp;
 pub enum Scalar {
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
     Integer(i64),
-    /// A string.
     Text(String),
 }
 
@@ -27,7 +25,6 @@ pub struct Attributes(BTreeMap<String, Scalar>);
 /// The attributes and the time that a price may depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct PricingContext<'a> {
-    /// The request's attributes.
     pub attributes: &'a Attributes,
     /// One reading of the clock, taken at admission and kept with the request.
     pub at: Timestamp,

@@ -23,7 +23,6 @@ pub struct Limits {
     pub output: u64,
     /// Calls or images.
     pub calls: u64,
-    /// Seconds of video.
     pub video_seconds: u64,
 }
 
@@ -34,20 +33,14 @@ pub struct Quote<'a> {
     pub lines: Vec<Line>,
     /// All lines together, times the rate, rounded once.
     pub total: Money,
-    /// The group's multiplier.
     pub rate: Ratio,
-    /// The tier that matched.
     pub tier: &'a str,
-    /// Why it matched.
     pub why: Why<'a>,
 }
 
-/// What one face costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// What was used.
     pub face: Face,
-    /// How much of it.
     pub units: u64,
     /// The face whose price was taken: the same one, or its stand-in.
     pub priced_as: Face,
@@ -70,7 +63,6 @@ pub enum QuoteError {
     /// The model is billed by another unit.
     #[error("{face} is not billed on a model billed by {unit}")]
     WrongUnit {
-        /// What was used.
         face: Face,
         /// What the model is billed by.
         unit: BillingUnit,

@@ -4,11 +4,9 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RequestError {
-    /// The error code.
     pub code: &'static str,
     /// The field, dotted inside objects.
     pub param: String,
-    /// What is wrong.
     pub message: String,
     /// What to do about it; empty where the message says so.
     pub fix: String,

@@ -25,7 +25,6 @@ pub struct Rule {
     /// When it applies; always if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<Test>,
-    /// What must hold then.
     pub must: Test,
     /// What to do about it, for the caller.
     pub fix: String,
@@ -35,7 +34,6 @@ pub struct Rule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
-    /// The field's name.
     pub field: String,
     /// It is one of these words; an object is known by its `type`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,14 +54,12 @@ pub enum ParameterPolicy {
     Pass,
     /// It is taken out, and the caller is told.
     Drop,
-    /// The request is refused.
     Refuse,
 }
 
 /// A rule that a request breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach<'a> {
-    /// The rule.
     pub rule: &'a Rule,
     /// The field, with its place in the list if it is in one.
     pub param: String,

@@ -7,21 +7,14 @@ pub const DEFAULT_MAX_OUTPUT: u64 = 8_192;
 /// The effort levels of a reasoning model whose record lists none.
 const DEFAULT_EFFORTS: [&str; 3] = ["low", "medium", "high"];
 
-/// What kind of model it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
-    /// Text.
     Llm,
-    /// Images.
     Image,
-    /// Videos.
     Video,
-    /// Speech to text.
     Asr,
-    /// Music.
     Music,
-    /// Decisions.
     Decision,
 }
 
@@ -29,34 +22,27 @@ pub enum ModelKind {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Specs {
-    /// Its kind.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ModelKind>,
     /// Tokens of input and output together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// Tokens of input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_input_tokens: Option<u64>,
     /// Tokens of one answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// What it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_modalities: Option<Vec<String>>,
-    /// What it makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_modalities: Option<Vec<String>>,
     /// The effort levels; there only for a reasoning model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_efforts: Option<Vec<String>>,
-    /// Sizes of pictures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolutions: Option<Vec<String>>,
-    /// The longest video.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_duration_seconds: Option<u64>,
-    /// The shortest video.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_duration_seconds: Option<u64>,
     /// References of one video, whatever they are.
@@ -81,7 +67,6 @@ pub struct Specs {
     /// or one in `metadata` with that before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_fields: Option<Vec<String>>,
-    /// Images of one call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_images: Option<u64>,
     /// The default size of an image, where prices depend on it.
@@ -93,19 +78,15 @@ pub struct Specs {
     /// The default quality of an image, where prices depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_quality: Option<String>,
-    /// Names of voices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voices: Option<Vec<String>>,
-    /// Formats of speech.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_formats: Option<Vec<String>>,
     /// Characters to speak.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_input_characters: Option<u64>,
-    /// The longest upload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_upload_seconds: Option<u64>,
-    /// The largest upload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_upload_bytes: Option<u64>,
     /// Bits of a sample that an uploaded wav file must have as plain PCM.
@@ -133,7 +114,6 @@ impl Specs {
         said.is_some_and(|words| !words.is_empty())
     }
 
-    /// The effort levels.
     pub fn efforts(&self) -> impl Iterator<Item = &str> {
         let said = self.reasoning_efforts.as_deref().unwrap_or_default();
         let defaults = DEFAULT_EFFORTS.iter().copied().filter(|_| said.is_empty());

@@ -18,7 +18,6 @@ pub struct StalePrice {
     pub model: String,
     /// The tier; none for the default one.
     pub tier: Option<String>,
-    /// Where it stands.
     pub source: String,
     /// The day it was read, as it is written.
     pub read_on: String,

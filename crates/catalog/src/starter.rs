@@ -9,25 +9,16 @@ const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/starter.rs"))
 /// What is wrong with a file of the starter catalog. A test excludes it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StarterError {
-    /// It cannot be read.
     #[error("{file}.toml of the starter catalog: {reason}")]
-    Unreadable {
-        /// Which.
-        file: &'static str,
-        /// Why.
-        reason: String,
-    },
+    Unreadable { file: &'static str, reason: String },
     /// It says what another says too, and differently.
     #[error("{file}.toml of the starter catalog: another file has {} too", names.join(", "))]
     Twice {
-        /// Which.
         file: &'static str,
-        /// What stands in both.
         names: Vec<String>,
     },
 }
 
-/// The whole starter catalog.
 pub fn starter() -> Result<Document, StarterError> {
     let mut whole = Document::default();
     for (file, text) in FILES.iter().copied() {

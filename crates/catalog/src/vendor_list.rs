@@ -20,11 +20,9 @@ pub struct ListPrice {
     /// The tier they are the vendor's prices of; none for the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// Where they stand.
     pub source: String,
     /// The day they were read.
     pub read_on: String,
-    /// Three letters.
     #[serde(default = "usd")]
     pub currency: String,
     /// USD for one unit of the currency; needed where it is another.
@@ -34,7 +32,6 @@ pub struct ListPrice {
     pub unit: String,
     /// How many of the billed units that is.
     pub per: u64,
-    /// The prices, as decimals.
     #[serde(deserialize_with = "unique_keys")]
     pub faces: BTreeMap<Face, String>,
 }
@@ -47,23 +44,18 @@ pub enum Verdict {
     Unverified,
     /// The same.
     AtList,
-    /// Less.
     BelowList,
-    /// More.
     AboveList,
-    /// Sources say different things.
     SourcesDisagree,
 }
 
 /// The `vendor_list` of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VendorList {
-    /// Of all faces together.
     pub verdict: Verdict,
     /// How far the first face lies below the vendor's price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discount_pct: Option<Number>,
-    /// Three letters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_currency: Option<String>,
     /// The first face in that currency.
@@ -78,7 +70,6 @@ pub struct VendorList {
     /// What the prices are for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Where they stand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_source: Option<String>,
     /// The day on which the oldest of them was read.
@@ -93,7 +84,6 @@ pub struct VendorList {
 /// How one face stands to the vendor's price.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FaceVerdict {
-    /// Which.
     pub face: Face,
     /// The vendor's price in USD for the list's unit.
     pub list_usd: Number,
@@ -101,7 +91,6 @@ pub struct FaceVerdict {
     pub selling_usd: Option<Number>,
     /// How far ours lies below; negative if above.
     pub discount_pct: Option<Number>,
-    /// The overall verdict.
     pub verdict: Verdict,
 }
 

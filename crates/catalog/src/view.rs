@@ -23,7 +23,6 @@ const DEFAULT_SOURCE: &str = "default";
 pub struct RouteHealth {
     /// How far back it looks.
     pub window_hours: u32,
-    /// Calls that were counted.
     pub sample_size: u64,
     /// The part of them that succeeded; none where nothing was counted.
     pub success_ratio: Option<Number>,
@@ -34,22 +33,17 @@ pub struct RouteHealth {
 /// What is known of a model's routes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Routes {
-    /// How many there are.
     pub count: u64,
-    /// How they have done.
     pub health: Option<RouteHealth>,
 }
 
 /// Who looks: the group whose multiplier is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// The catalog.
     pub book: &'a Book,
-    /// The group.
     pub group: &'a str,
 }
 
-/// A record.
 #[derive(Debug, Clone, Serialize)]
 pub struct RecordView<'a> {
     model_name: &'a str,

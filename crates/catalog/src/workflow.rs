@@ -75,7 +75,6 @@ impl Workflow {
         Self { record, digest }
     }
 
-    /// What is in it.
     #[must_use]
     pub const fn record(&self) -> &Record {
         &self.record

@@ -39,21 +39,16 @@ pub struct Parts {
     pub data: Database,
     /// The same under the role console: people, and what they change.
     pub people: Database,
-    /// What seals.
     pub keyring: Keyring,
-    /// The time, for ids.
     pub clock: Arc<dyn Clock>,
     /// Chance, for tokens.
     pub random: Arc<dyn RandomSource>,
     /// What the operator has decided.
     pub settings: ConsoleSettings,
-    /// Who asks.
     pub callers: Callers,
     /// The way to providers of sign-ins.
     pub client: Client,
-    /// What is sold.
     pub gateway: Arc<dyn GatewayPort>,
-    /// Fresh ids.
     pub request_ids: RequestIds,
 }
 
@@ -67,7 +62,6 @@ pub struct Console {
 // === impl Console ===
 
 impl Console {
-    /// Puts it together.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let people = parts.people.clone();

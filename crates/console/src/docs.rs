@@ -60,7 +60,6 @@ pub(crate) fn owns(path: &str) -> bool {
     ) || below("/docs")
 }
 
-/// The documentation's routes.
 pub(crate) fn router(
     settings: DocsSettings,
     gateway: Arc<dyn GatewayPort>,

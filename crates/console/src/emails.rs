@@ -8,13 +8,10 @@ use trunkline_types::{RANDOM_BYTES, Timestamp, uuid_v7};
 use crate::api::Shared;
 use crate::error::ApiError;
 
-/// An email to queue.
 pub(crate) struct OutgoingEmail<'a> {
     pub(crate) kind: Kind,
-    /// To which address.
     pub(crate) to: &'a str,
     pub(crate) content: Content,
-    /// Expiry of its link.
     pub(crate) expires_at: Timestamp,
 }
 

@@ -16,7 +16,6 @@ use crate::session::MemberSession;
 
 /// What the console needs of the gateway.
 pub trait GatewayPort: Send + Sync {
-    /// The catalog.
     fn book(&self) -> Arc<Book>;
 
     /// What is known of a model's routes.
@@ -48,12 +47,9 @@ pub trait GatewayPort: Send + Sync {
 /// Something that takes a while.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A link to a file.
 #[derive(Debug, Clone)]
 pub struct FileLink {
-    /// Shows it.
     pub url: String,
-    /// Saves it.
     pub download_url: String,
     /// When both end.
     pub ends: Timestamp,
@@ -64,13 +60,11 @@ pub struct FileLink {
 pub struct TaskInspection {
     /// A link to its file, once there is one.
     pub link: Option<FileLink>,
-    /// What kind of file.
     pub content_type: String,
     /// Estimated progress in percent, if the provider reports none.
     pub guess: Option<u8>,
     /// What was asked for; none when it was forgotten.
     pub prompt: Option<String>,
-    /// How.
     pub settings: Vec<(String, String)>,
     /// Whether it is worth trying to stop it.
     pub can_stop: bool,
@@ -80,7 +74,6 @@ pub struct TaskInspection {
 #[derive(Debug, Clone)]
 pub struct SocialCell {
     pub cell: Arc<Cell>,
-    /// Whether it is paused.
     pub is_paused: bool,
 }
 
@@ -89,7 +82,6 @@ pub struct SocialCell {
 pub enum Viewer {
     /// No key was brought.
     Stranger,
-    /// A valid key.
     Customer {
         /// The group whose prices apply; none for the first automatic one that sells a model.
         group: Option<String>,

@@ -11,7 +11,6 @@ use trunkline_store::people::agent_of;
 
 use crate::error::{ApiError, ErrorCode};
 
-/// Largest body.
 pub(crate) const MAX_BODY_BYTES: usize = 65_536;
 
 /// What a request brings as JSON. Types of bodies refuse fields that they do not know.

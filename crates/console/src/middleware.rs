@@ -73,12 +73,10 @@ pub(crate) fn is_public(path: &str) -> bool {
     !path.starts_with("/api/") || PUBLIC_PATHS.into_iter().any(below)
 }
 
-/// Wraps the router.
 pub(crate) struct Middleware {
     router: Router,
     request_ids: RequestIds,
     callers: Callers,
-    /// Where errors are explained.
     error_pages: String,
 }
 

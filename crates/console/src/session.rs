@@ -14,7 +14,6 @@ use crate::error::{ApiError, ErrorCode};
 use crate::session_cookie;
 use crate::settings::ConsoleSettings;
 
-/// A permission beyond reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) enum Right {
     /// Make, change, rotate and delete API keys and their budgets.
@@ -23,7 +22,6 @@ pub(crate) enum Right {
     /// Call models from the console.
     #[serde(rename = "playground")]
     Playground,
-    /// Cancel tasks.
     #[serde(rename = "tasks.write")]
     TasksWrite,
     /// Redeem codes, set marks, export.
@@ -32,7 +30,6 @@ pub(crate) enum Right {
     /// Invite, remove and promote members.
     #[serde(rename = "members.write")]
     MembersWrite,
-    /// Change the organisation itself.
     #[serde(rename = "account.write")]
     AccountWrite,
 }
@@ -42,7 +39,6 @@ pub(crate) enum Right {
 pub(crate) struct MemberSession {
     pub(crate) person: PersonId,
     pub(crate) email: String,
-    /// The organisation.
     pub(crate) account: AccountId,
     pub(crate) role: Role,
     /// Until when money and secrets may be touched.

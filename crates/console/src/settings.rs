@@ -3,7 +3,6 @@
 use trunkline_store::people::TokenHash;
 use trunkline_types::{AccountId, Money, Secret};
 
-/// The console's settings.
 #[derive(Debug, Clone)]
 pub struct ConsoleSettings {
     /// Display name of the instance.
@@ -12,11 +11,9 @@ pub struct ConsoleSettings {
     pub dash_url: String,
     /// Where customers' calls go, with `/v1`.
     pub base_url: String,
-    /// Sign-up policy.
     pub sign_up: SignUp,
     /// The model in examples of the documentation.
     pub docs_model: String,
-    /// An identity provider.
     pub providers: Vec<Provider>,
     /// Mode of the instance.
     pub mode: Mode,
@@ -31,18 +28,14 @@ pub struct ConsoleSettings {
     pub dev_link: Option<TokenHash>,
 }
 
-/// Sign-up policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignUp {
     /// Only operators create accounts.
     Closed,
-    /// Who was invited to.
     Invitation,
-    /// Open to all.
     Open,
 }
 
-/// Mode of the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// `trunkline dev`.
@@ -54,15 +47,11 @@ pub enum Mode {
 /// Where else people may sign in: a provider of OpenID Connect.
 #[derive(Debug, Clone)]
 pub struct Provider {
-    /// Id in URLs.
     pub id: String,
-    /// Display name.
     pub name: String,
     /// Its address, exactly as it names itself.
     pub issuer: String,
-    /// Who we are there.
     pub client_id: String,
-    /// What proves it.
     pub client_secret: Secret,
     /// What is asked for beside `openid`.
     pub scopes: Vec<String>,
@@ -133,7 +122,6 @@ impl SignUp {
         }
     }
 
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Closed, Self::Invitation, Self::Open];
 }
 

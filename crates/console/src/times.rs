@@ -4,7 +4,6 @@ use time::format_description::well_known::Rfc3339;
 use trunkline_db::to_sql_time;
 use trunkline_types::Timestamp;
 
-/// A moment as text.
 pub(crate) fn rfc3339(moment: Timestamp) -> String {
     to_sql_time(moment).format(&Rfc3339).unwrap_or_default()
 }

@@ -15,7 +15,6 @@ const TOKEN_CHARACTERS: usize = 43;
 pub struct Token {
     /// For the one who may use it.
     pub text: Secret,
-    /// For the table.
     pub hash: TokenHash,
 }
 
@@ -41,7 +40,6 @@ pub(crate) fn hash_of(text: &str) -> Option<TokenHash> {
     one.then(|| sha256(text.as_bytes()))
 }
 
-/// The hash of anything.
 pub(crate) fn sha256(bytes: &[u8]) -> TokenHash {
     Sha256::digest(bytes).into()
 }

@@ -39,9 +39,7 @@ enum Transport {
 pub enum Health {
     /// No NATS is configured: nodes read the table.
     Local,
-    /// Connected.
     Up,
-    /// Disconnected.
     Down,
 }
 
@@ -59,7 +57,6 @@ impl Bus {
         Ok(Self(Transport::Nats(Arc::new(nats))))
     }
 
-    /// The current connection state.
     #[must_use]
     pub fn health(&self) -> Health {
         match &self.0 {

@@ -9,7 +9,6 @@ use trunkline_types::{Clock, Timestamp};
 
 use crate::DbError;
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

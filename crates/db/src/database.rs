@@ -90,7 +90,6 @@ async fn prove(connection: &mut PgConnection, role: Role) -> Result<(), sqlx::Er
 // === impl Database ===
 
 impl Database {
-    /// Opens a transaction.
     pub async fn begin(&self) -> Result<Tx, DbError> {
         Tx::begin(self.acquire().await?).await
     }

@@ -30,7 +30,6 @@ pub enum DbError {
     Refused {
         /// The broken constraint's name, where it was one.
         constraint: Option<String>,
-        /// What PostgreSQL said.
         cause: Cause,
     },
     /// A defect in our SQL or settings. Nothing was committed.
@@ -43,7 +42,6 @@ pub enum DbError {
 pub struct Cause {
     /// The SQLSTATE, where PostgreSQL itself spoke.
     pub code: Option<String>,
-    /// The line.
     pub text: String,
 }
 

@@ -19,7 +19,6 @@ pub const PAGE_MAX_ROWS: u32 = 1_000;
 /// Days that events are kept, at least.
 pub const KEPT_DAYS: i32 = 7;
 
-/// An event to write.
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     /// A UUID v7 that the caller made, or one that names its cause: a second event of the same id
@@ -27,11 +26,9 @@ pub struct NewEvent {
     pub id: Uuid,
     /// The account; [`SYSTEM_ACCOUNT`] for all accounts.
     pub account: AccountId,
-    /// What about.
     pub topic: Topic,
     /// The task it is about.
     pub task: Option<Uuid>,
-    /// The rest.
     pub body: Value,
 }
 
@@ -40,7 +37,6 @@ pub struct NewEvent {
 pub struct Event {
     /// The id it was written with.
     pub id: Uuid,
-    /// To whom.
     pub account: AccountId,
     /// Its number among the account's, from 1, without holes.
     pub seq: i64,
@@ -48,7 +44,6 @@ pub struct Event {
     pub topic: String,
     /// The task it is about.
     pub task: Option<Uuid>,
-    /// The rest.
     pub body: Value,
     /// When its transaction began, by the database's clock.
     pub created_at: Timestamp,

@@ -42,7 +42,6 @@ pub struct MigrationReport {
     pub sealed: bool,
 }
 
-/// One applied migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// The digits of its file's name.
@@ -58,10 +57,7 @@ pub enum MigrateError {
     #[error(
         "migration {version} was applied here with another text; undo the edit and write a new one"
     )]
-    Changed {
-        /// Which.
-        version: i64,
-    },
+    Changed { version: i64 },
     /// The database knows more than this executable.
     #[error(
         "the database is newer than this executable: it has migration {version}; use the newer executable"
@@ -75,19 +71,13 @@ pub enum MigrateError {
         "migration {version} is older than {newest}, which was applied here; give it a later number"
     )]
     OutOfOrder {
-        /// The pending one.
         version: i64,
         /// The newest applied one.
         newest: i64,
     },
     /// A file did not run. Its own changes were rolled back, those of earlier ones stay.
     #[error("migration {version} failed: {error}")]
-    Failed {
-        /// Which.
-        version: i64,
-        /// What the database said.
-        error: DbError,
-    },
+    Failed { version: i64, error: DbError },
     /// The database could not be asked.
     #[error(transparent)]
     Db(#[from] DbError),

@@ -4,14 +4,12 @@
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 use trunkline_types::file_instead;
 
-/// One file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Migration {
     /// The digits of its name.
     pub(crate) version: i64,
     /// The words of its name.
     pub(crate) name: &'static str,
-    /// Its text.
     pub(crate) sql: &'static str,
 }
 
@@ -28,7 +26,6 @@ impl Migration {
     }
 }
 
-/// All of them.
 pub(crate) const MIGRATIONS: [Migration; 25] = [
     Migration {
         version: 20261115000100,

@@ -63,7 +63,6 @@ pub struct PollInterval {
 // === impl Signal ===
 
 impl Signal {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Revisions, Self::Outbox, Self::Video, Self::Webhooks];
 
     /// The payload of the notification.
@@ -86,7 +85,6 @@ impl Notifications {
             .send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Subscribes a loop.
     #[must_use]
     pub fn subscribe(&self, what: Signal) -> Subscription {
         Subscription {
@@ -104,7 +102,6 @@ impl Notifications {
         }
     }
 
-    /// Whether a connection listens.
     #[must_use]
     pub fn is_listening(&self) -> bool {
         *self.listening.borrow()

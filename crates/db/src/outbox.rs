@@ -16,18 +16,15 @@ use crate::{DbError, Tx, from_sql_time};
 /// Most rows that one call claims or takes away.
 pub const BATCH_MAX_ROWS: u32 = 1_000;
 
-/// An unpublished event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// The id it was written with.
     pub id: Uuid,
     /// What kind of thing happened.
     pub topic: String,
-    /// To whom.
     pub account: Option<AccountId>,
     /// Its number among the account's events, from 1, without holes.
     pub seq: i64,
-    /// The rest.
     pub body: Value,
     /// When its transaction began, by the database's clock.
     pub created_at: Timestamp,
@@ -98,7 +95,6 @@ pub async fn expire(connection: &mut PgConnection, days: i32, limit: u32) -> Res
     Ok(done.rows_affected())
 }
 
-/// Backlog of the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waiting {
     /// How many, as far as they are counted.

@@ -29,7 +29,6 @@ const SETTINGS: [(&str, &str); 7] = [
     ("jit", "off"),
 ];
 
-/// Opens a transaction.
 pub(crate) const BEGIN: &str = "BEGIN";
 /// The same behind PgBouncer, where start-up options do not arrive and a connection is anybody's after
 /// the transaction.

@@ -9,14 +9,12 @@ pub enum Role {
     Data,
     /// The admin and customer API.
     Console,
-    /// Reads everything, changes nothing.
     Audit,
 }
 
 // === impl Role ===
 
 impl Role {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Owner, Self::Data, Self::Console, Self::Audit];
 
     /// The role's name in PostgreSQL.

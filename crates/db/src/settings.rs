@@ -34,7 +34,6 @@ pub enum Pooler {
     PgBouncer,
 }
 
-/// The settings of one pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolSettings {
     /// What `pg_stat_activity` shows; cut at 63 bytes by PostgreSQL.
@@ -56,7 +55,6 @@ pub struct PoolSettings {
     pub max_lifetime: Duration,
     /// Idleness at which a connection is closed.
     pub idle_timeout: Duration,
-    /// What stands in between.
     pub pooler: Pooler,
 }
 

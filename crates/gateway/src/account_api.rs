@@ -21,7 +21,6 @@ use crate::services::Services;
 pub(crate) use keys::key_shown;
 pub use keys::refresh_keys;
 
-/// Which room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// `/v1/keys`: keys of the account, and keys below the caller's own.

@@ -17,7 +17,6 @@ use tokio_util::task::TaskTracker;
 use crate::response::{self, Response};
 use crate::services::Services;
 
-/// The listener.
 pub struct Admin {
     services: Arc<Services>,
     listener: TcpListener,

@@ -46,7 +46,6 @@ pub enum KeyOwner {
     Nobody,
     /// There is one, and it opens nothing.
     Stranger,
-    /// It is live.
     Known {
         /// The group whose prices apply; none for the first automatic one that sells a model.
         group: Option<String>,

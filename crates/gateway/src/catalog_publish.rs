@@ -24,16 +24,12 @@ pub struct Change {
 /// Who changes it, and why.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeAuthor<'a> {
-    /// Who.
     pub author: &'a str,
-    /// Why.
     pub note: &'a str,
 }
 
-/// What was written.
 #[derive(Debug, Clone)]
 pub struct Published {
-    /// The catalog before.
     pub before: CatalogSnapshot,
     /// The catalog after; the same if nothing was other.
     pub after: CatalogSnapshot,
@@ -41,7 +37,6 @@ pub struct Published {
     pub models: usize,
 }
 
-/// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// The catalog after the change does not pass its checks.

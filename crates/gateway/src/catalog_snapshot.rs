@@ -12,7 +12,6 @@ use trunkline_store::catalog::{self, Changes, HistoryError, entry_of, header_of}
 pub struct CatalogSnapshot {
     /// The number of its last change.
     pub revision: i64,
-    /// The catalog.
     pub book: Arc<Book>,
 }
 
@@ -27,16 +26,10 @@ pub enum CatalogLoadError {
     Book(#[from] BookError),
     /// Something stored is not what it should be.
     #[error("{what} cannot be read: {why}")]
-    Unreadable {
-        /// What.
-        what: String,
-        /// Why.
-        why: String,
-    },
+    Unreadable { what: String, why: String },
 }
 
 impl CatalogSnapshot {
-    /// Nothing yet.
     #[must_use]
     pub fn empty() -> Self {
         Self {

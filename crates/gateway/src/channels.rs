@@ -332,7 +332,6 @@ impl Channel {
         (&self.health.attempts, &self.health.first_byte)
     }
 
-    /// Faults in a row.
     pub(crate) fn faults(&self) -> u32 {
         self.health.faults.load(Ordering::Relaxed)
     }
@@ -378,7 +377,6 @@ impl Channel {
         self.health.open_until_millis.load(Ordering::Relaxed) <= now.millis()
     }
 
-    /// The upstream answered.
     pub(crate) fn record_success(&self) {
         self.health.faults.store(0, Ordering::Relaxed);
     }

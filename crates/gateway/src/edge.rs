@@ -55,7 +55,6 @@ const EXPOSED: &str = "x-request-id, request-id, trunkline-cost-usd, trunkline-w
     anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset, \
     idempotent-replayed, deprecation, sunset, *";
 
-/// How the listener behaves.
 #[derive(Debug, Clone)]
 pub struct EdgeSettings {
     /// Proxies whose word for the caller's address is taken.
@@ -66,7 +65,6 @@ pub struct EdgeSettings {
     pub tls: Option<TlsFiles>,
 }
 
-/// Why nothing listens.
 #[derive(Debug, thiserror::Error)]
 pub enum EdgeError {
     /// The address cannot be had.
@@ -133,7 +131,6 @@ impl BoundListener {
         self
     }
 
-    /// Where it is.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }

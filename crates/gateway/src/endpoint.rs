@@ -6,14 +6,11 @@ use trunkline_types::EndpointType;
 use trunkline_upstream::Task;
 use trunkline_wire::{Format, PassthroughEndpoint, PathParams, Request, RequestError};
 
-/// One door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     /// Its word in policies, quotes and usage rows.
     pub(crate) word: &'static str,
-    /// Its path, for messages.
     pub(crate) path: &'static str,
-    /// What it speaks.
     pub(crate) format: Format,
     /// The catalog's word for it.
     pub(crate) endpoint: EndpointType,
@@ -61,7 +58,6 @@ pub(crate) const RERANK: Endpoint = relayed("rerank", PassthroughEndpoint::Reran
 pub(crate) const MODERATIONS: Endpoint = relayed("moderations", PassthroughEndpoint::Moderations);
 /// `POST /v1/completions`.
 pub(crate) const COMPLETIONS: Endpoint = relayed("completions", PassthroughEndpoint::Completions);
-/// All of them.
 pub(crate) const ENDPOINTS: [Endpoint; 8] = [
     CHAT,
     MESSAGES,

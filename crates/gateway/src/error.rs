@@ -26,13 +26,10 @@ pub enum ErrorCode {
     EndpointNotAllowed,
     /// Only accounts with a completed top-up may call this.
     NeverToppedUp,
-    /// The platform found nothing.
     SocialNoResult,
     /// The capacity of the day is used up, or the platform is busy.
     SocialCapacity,
-    /// The cell is paused.
     SocialPaused,
-    /// Too little money.
     InsufficientBalance,
     /// A budget is used up.
     BudgetExceeded,
@@ -82,28 +79,23 @@ pub enum ErrorCode {
     UpstreamRefused(StatusCode, Option<String>),
     /// Every upstream was at its limit.
     UpstreamRateLimited,
-    /// The upstream failed.
     UpstreamFailed,
     /// The upstream did not answer in time.
     UpstreamTimeout,
     /// Nobody serves the model now.
     NoRoute,
-    /// Too much in flight.
     Overloaded,
     /// Our own database cannot be reached.
     Unavailable,
-    /// We are stopping.
     Draining,
 }
 
-/// What went wrong.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     /// Which row of the table.
     pub kind: ErrorCode,
     /// For the person who has to act.
     pub message: String,
-    /// The field to blame.
     pub param: Option<String>,
     /// Further keys of the error.
     pub extras: Map<String, Value>,
@@ -114,7 +106,6 @@ pub struct ApiError {
 // === impl Kind ===
 
 impl ErrorCode {
-    /// The status.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self {
@@ -378,7 +369,6 @@ impl ApiError {
         Self::new(ErrorCode::SameCall(Box::new(same)), text).at("idempotency-key")
     }
 
-    /// Our database is away.
     #[must_use]
     pub fn unavailable() -> Self {
         Self::new(

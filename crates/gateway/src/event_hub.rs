@@ -27,21 +27,17 @@ const READS_AT_ONCE: usize = 4;
 /// Seconds after which a refused connection may be worth another try.
 const FULL_SECONDS: u64 = 5;
 
-/// What readers are told.
 #[derive(Debug, Clone)]
 pub(crate) enum Notification {
-    /// The next event.
     Event(Arc<SseFrame>),
     /// There are events up to this number: look at the table.
     Look(i64),
-    /// Live news.
     Channel(Arc<SseFrame>),
 }
 
 /// Why a reader is sent away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CloseReason {
-    /// This node stops.
     Stopping,
     /// The key is over, or the account closed.
     KeyOver,
@@ -52,15 +48,12 @@ pub(crate) enum CloseReason {
 pub(crate) enum CopyStatus {
     /// Nobody here follows the account.
     Nobody,
-    /// It was told.
     Old,
-    /// It is the next one.
     Next,
     /// Others are missing, after this number; none if nothing is known yet.
     Jump(Option<i64>),
 }
 
-/// All who follow.
 pub(crate) struct Hub {
     rooms: Mutex<Subscribers>,
     pub(crate) reads: Semaphore,
@@ -78,7 +71,6 @@ pub(crate) struct Counts {
     pub(crate) pages: AtomicU64,
     /// Readers that were too slow for their queue.
     pub(crate) lagged: AtomicU64,
-    /// Copies that came.
     pub(crate) copies: AtomicU64,
     /// Copies that were carried, and attempts that failed.
     pub(crate) carried: AtomicU64,
@@ -114,7 +106,6 @@ pub(crate) struct ConnectionPermit {
     pub(crate) account: AccountId,
 }
 
-/// What a reader hears.
 pub(crate) struct Subscriber {
     pub(crate) account: broadcast::Receiver<Notification>,
     pub(crate) house: broadcast::Receiver<Notification>,

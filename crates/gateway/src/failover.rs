@@ -63,7 +63,6 @@ pub(crate) struct Candidates {
     pub(crate) policy: RetryPolicy,
 }
 
-/// What may be repeated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RetryPolicy {
     /// Attempts at most.
@@ -329,7 +328,6 @@ fn no_channel(model: &str, reason: Option<SkipReason>) -> Exhausted {
     Exhausted { error, outcome }
 }
 
-/// Its name in attempts.
 const fn name(error: &SendError) -> &'static str {
     match error {
         SendError::NotSent(_) => "not_sent",

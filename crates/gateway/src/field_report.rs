@@ -20,7 +20,6 @@ const EFFORT: &str = "reasoning_effort";
 const CAP: &str = "max_completion_tokens";
 /// The tier that everybody has.
 const DEFAULT_TIER: &str = "default";
-/// Anthropic's word for it.
 const STANDARD_TIER: &str = "standard_only";
 /// How the names begin of models that may have Gemini's door.
 const GEMINI_NAMES: &str = "gemini-";

@@ -10,12 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::{ApiError, ErrorCode};
 
-/// Parts of one form.
 pub(crate) const MAX_PARTS: usize = 64;
 /// Bytes of a field that is no file.
 pub(crate) const MAX_FIELD_BYTES: usize = 1_000_000;
 
-/// A form.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) parts: Vec<Part>,
@@ -30,7 +28,6 @@ pub(crate) struct Part {
     pub(crate) content: Content,
 }
 
-/// What a part holds.
 #[derive(Debug)]
 pub(crate) enum Content {
     Text(String),
@@ -89,7 +86,6 @@ pub(crate) fn file_hash(bytes: &[u8]) -> String {
     format!("{:x?}", Sha256::digest(bytes).as_slice())
 }
 
-/// The text of a field.
 pub(crate) fn field_text(name: &str, bytes: &[u8]) -> Result<String, ApiError> {
     if bytes.len() > MAX_FIELD_BYTES {
         return Err(invalid("a form field is too long").at(name));

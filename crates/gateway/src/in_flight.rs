@@ -15,7 +15,6 @@ pub(crate) struct InFlight {
     pub(crate) calls: AtomicUsize,
     pub(crate) bytes: AtomicUsize,
     of_accounts: Mutex<HashMap<AccountId, (usize, usize)>>,
-    /// The node is stopping.
     closed: AtomicBool,
 }
 

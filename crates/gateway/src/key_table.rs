@@ -106,7 +106,6 @@ impl KeyTable {
         }
     }
 
-    /// An account, whoever asks.
     pub(crate) fn account(&self, account: AccountId) -> Option<Arc<Account>> {
         self.read(|inner| inner.table.accounts.get(&account).map(Arc::clone))
     }
@@ -129,7 +128,6 @@ impl KeyTable {
         })
     }
 
-    /// What it takes.
     pub(crate) fn sizes(&self) -> KeyTableStats {
         self.read(|inner| inner.table.sizes())
     }

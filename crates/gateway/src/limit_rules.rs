@@ -6,7 +6,6 @@ use std::sync::Arc;
 use trunkline_store::limits::{RateLimit, Rates, Scope};
 use trunkline_types::AccountId;
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     models: HashMap<Arc<str>, OfName>,

@@ -60,7 +60,6 @@ pub(crate) struct ByStream {
     pub(crate) stream: Histogram,
 }
 
-/// How long things took.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BOUNDS.len()],
@@ -72,7 +71,6 @@ pub(crate) struct Histogram {
 #[derive(Debug, Default)]
 pub(crate) struct LabelledCounter(Mutex<BTreeMap<&'static str, u64>>);
 
-/// Sums of one model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelNumbers {
     pub(crate) outcomes: BTreeMap<&'static str, u64>,

@@ -108,7 +108,6 @@ pub(crate) fn list(
     Ok(answer(StatusCode::OK, &body))
 }
 
-/// One of them.
 pub(crate) fn describe(
     services: &Services,
     caller: &Caller,

@@ -58,7 +58,6 @@ pub(crate) trait Operation: Sized + Send + 'static {
     type Route: Send;
     /// Its body, received whole.
     type Body: Send;
-    /// The operation with its price.
     type Priced: PricedOperation;
 
     const IDEMPOTENCY: IdempotencyPolicy = IdempotencyPolicy::Key;
@@ -235,7 +234,6 @@ pub(crate) trait Execution: PricedOperation + Attempts {
     ) -> impl Future<Output = bool> + Send;
 }
 
-/// How money is held.
 #[derive(Debug, Clone)]
 pub(crate) struct HoldPolicy {
     pub(crate) amount: Money,
@@ -244,7 +242,6 @@ pub(crate) struct HoldPolicy {
     pub(crate) capacity: Option<CapacityClaim>,
 }
 
-/// How the relay ended.
 pub(crate) enum RelayEnd<T> {
     /// There is something to charge.
     Charge(T, Arc<Channel>, Outcome),

@@ -210,7 +210,6 @@ pub(crate) async fn run<E: Execution>(
     .await;
 }
 
-/// Meter, settle, deliver, record.
 async fn finish<E: Execution>(
     services: &Services,
     context: &RequestContext,

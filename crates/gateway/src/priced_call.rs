@@ -43,7 +43,6 @@ pub(crate) struct Terms {
     pub(crate) report: FieldReport,
 }
 
-/// A call with its price.
 #[derive(Debug, Clone)]
 pub(crate) struct PricedCall {
     pub(crate) id: RequestId,
@@ -66,7 +65,6 @@ pub(crate) struct PricedCall {
     attributes: Attributes,
 }
 
-/// An exact price.
 #[derive(Debug, Clone)]
 pub(crate) struct Price {
     pub(crate) units: Units,
@@ -128,7 +126,6 @@ impl PricedCall {
         })
     }
 
-    /// What usage costs, exactly.
     pub(crate) fn price(&self, usage: &Usage) -> Result<Price, ApiError> {
         let unit = self.sale.model.list().billing_unit();
         let units = usage.billed(unit);

@@ -19,10 +19,8 @@ use crate::services::Services;
 /// How long the prices of a quote are kept.
 pub(crate) const QUOTE_SECONDS: i64 = 600;
 const PREFIX: &str = "tlq_";
-/// Brings a quote along.
 pub(crate) const QUOTE_HEADER: &str = "trunkline-quote";
 
-/// What a quote locks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LockedQuote {
     /// The number of the catalog.
@@ -38,7 +36,6 @@ pub(crate) struct LockedQuote {
     /// older release.
     #[serde(rename = "m", default)]
     pub(crate) model: String,
-    /// What was quoted.
     #[serde(rename = "b")]
     pub(crate) body: [u8; 32],
 }

@@ -18,7 +18,6 @@ use crate::services::Services;
 
 /// Whose counters a request's are.
 const ACCOUNT: &str = "account";
-/// What they are about.
 const KEY: &str = "key";
 const POLLS: &str = "polls";
 const READS: &str = "reads";
@@ -140,7 +139,6 @@ impl Cost<'_> {
     }
 }
 
-/// Limits of one thing.
 struct Limits {
     requests: Option<u64>,
     tokens: Option<u64>,

@@ -32,7 +32,6 @@ const MAX_PATH_CHARACTERS: usize = 200;
 /// What a key begins with; a path that holds one is not written down.
 const KEY_MARK: &str = "sk-";
 
-/// One request.
 pub(crate) struct RequestContext {
     services: Arc<Services>,
     pub(crate) id: RequestId,
@@ -112,7 +111,6 @@ impl RequestContext {
         facts.traced = traced;
     }
 
-    /// Where errors are explained.
     pub(crate) fn error_pages(&self) -> &str {
         &self.services.settings.error_pages
     }

@@ -34,7 +34,6 @@ pub(crate) struct Reservation {
     resolved: bool,
 }
 
-/// Why nothing is held.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NotHeld {
     TooLittle(Shortfall),

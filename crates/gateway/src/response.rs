@@ -23,7 +23,6 @@ use crate::error::{ApiError, ErrorCode};
 /// The body of every answer.
 #[derive(Debug)]
 pub enum ResponseBody {
-    /// All of it.
     Whole(Option<Bytes>),
     /// Pieces as they come; the end of the channel is the end of the body.
     Pieces(mpsc::Receiver<Bytes>),
@@ -39,7 +38,6 @@ pub enum ResponseBody {
 pub enum FilePiece {
     /// The next bytes.
     Bytes(Bytes),
-    /// That was all.
     End,
 }
 
@@ -157,13 +155,11 @@ impl Body for ResponseBody {
     }
 }
 
-/// JSON with a status.
 pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
     let bytes = Bytes::from(value.to_string());
     bytes_of(status, bytes, "application/json")
 }
 
-/// Bytes with a status and a type.
 pub(crate) fn bytes_of(status: StatusCode, bytes: Bytes, content_type: &'static str) -> Response {
     let mut answer = Response::new(ResponseBody::Whole((!bytes.is_empty()).then_some(bytes)));
     *answer.status_mut() = status;
@@ -172,7 +168,6 @@ pub(crate) fn bytes_of(status: StatusCode, bytes: Bytes, content_type: &'static 
     answer
 }
 
-/// A stream of events.
 pub(crate) fn events(pieces: mpsc::Receiver<Bytes>) -> Response {
     self::pieces(pieces, "text/event-stream; charset=utf-8")
 }

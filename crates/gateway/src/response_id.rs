@@ -19,10 +19,8 @@ pub(crate) const PREVIOUS: &str = "previous_response_id";
 /// The code for one that cannot be continued.
 const NOT_FOUND: &str = "previous_response_not_found";
 
-/// What an id says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SealedResponseId {
-    /// The channel that has it.
     #[serde(rename = "c")]
     pub(crate) channel: i64,
     /// The credential it was made with: another one may belong to another account there.

@@ -42,29 +42,21 @@ const WATCHED_CALLS: usize = 256;
 
 /// What [`Services`] are made of.
 pub struct ServicesConfig {
-    /// Limits and waits.
     pub settings: Settings,
-    /// The money.
     pub ledger: Ledger,
     /// The database under the data plane's role.
     pub data: Database,
     /// Who can be asked, as data.
     pub providers: Providers,
-    /// Opens credentials.
     pub keyring: Keyring,
-    /// The way out.
     pub client: Client,
     /// Fetches what callers and upstreams name.
     pub fetcher: SafeFetcher,
-    /// Finished files and uploads.
     pub media: Media,
-    /// Counters over nodes.
     pub limits: Limits,
     /// Copies of events between nodes.
     pub bus: Bus,
-    /// Social platforms, as data.
     pub cells: Cells,
-    /// The time.
     pub clock: Arc<dyn Clock>,
     /// Random bytes for ids.
     pub random: Arc<dyn RandomSource>,
@@ -90,14 +82,11 @@ pub struct Services {
     /// Limits of accounts with single models and platforms.
     pub(crate) limit_rules: ArcSwap<Rules>,
     pub(crate) bus: Bus,
-    /// Subscribers of events.
     pub(crate) event_hub: Arc<Hub>,
     /// How often video vendors are asked.
     pub(crate) poll_budget: PollBudget,
     pub(crate) job_slots: JobSlots,
-    /// Uploads on the disk.
     pub(crate) upload_disk: UploadDiskUsage,
-    /// Messages to webhooks.
     pub(crate) webhooks: WebhookSender,
     pub(crate) social_catalog: ArcSwap<SocialCatalog>,
     /// Calls at once to each social platform.
@@ -114,14 +103,11 @@ pub struct Services {
     completed_calls: broadcast::Sender<CompletedCall>,
 }
 
-/// One finished call.
 #[derive(Debug, Clone)]
 pub struct CompletedCall {
-    /// Its id.
     pub request: RequestId,
     /// The public name of the model.
     pub model: String,
-    /// How it ended.
     pub outcome: Outcome,
     /// What was charged; none if nothing was.
     pub charged: Option<Money>,
@@ -350,7 +336,6 @@ impl Services {
         self.completed_calls.subscribe()
     }
 
-    /// Calls in flight.
     #[must_use]
     pub fn calls_in_flight(&self) -> usize {
         self.in_flight.calls.load(Ordering::Relaxed)
@@ -361,7 +346,6 @@ impl Services {
         self.in_flight.bytes.load(Ordering::Relaxed)
     }
 
-    /// A fresh id.
     pub fn request_id(&self) -> RequestId {
         let mut random = [0; RANDOM_BYTES];
         if self.random.fill(&mut random).is_err() {

@@ -18,7 +18,6 @@ pub use social::SocialSettings;
 pub use video::VideoSettings;
 pub use webhooks::WebhookSettings;
 
-/// How the gateway behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Largest body of a request.
@@ -27,7 +26,6 @@ pub struct Settings {
     pub max_answer_bytes: usize,
     /// Bodies that may be in memory over all calls.
     pub max_buffered_bytes: usize,
-    /// Calls in flight.
     pub max_in_flight: usize,
     /// One account may have this part of the calls and bytes: one divided by it.
     pub account_share: usize,
@@ -63,15 +61,10 @@ pub struct Settings {
     pub max_file_bytes: u64,
     /// What keys may do where nobody says otherwise.
     pub limits: LimitSettings,
-    /// Video tasks.
     pub video: VideoSettings,
-    /// Images, speech and transcripts.
     pub generation: GenerationSettings,
-    /// Social data.
     pub social: SocialSettings,
-    /// Calls that come again.
     pub idempotency: IdempotencySettings,
-    /// Events as they happen.
     pub events: EventSettings,
     /// Messages to addresses of customers.
     pub webhooks: WebhookSettings,

@@ -1,17 +1,14 @@
 //! The steps of a request, in the order of the pipeline. A request's context records each one.
 
-/// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The key is known, and may use the endpoint.
     Authenticate,
     /// A place among the requests in flight is taken.
     Permit,
-    /// The body is here.
     Body,
     /// The request is no duplicate.
     Idempotency,
-    /// The body is understood.
     Parse,
     /// The model that an alias stands for is known.
     Alias,
@@ -27,24 +24,19 @@ pub enum Step {
     RateLimits,
     /// A task of its own has it.
     Detach,
-    /// Its money is held.
     Reserve,
-    /// A channel took it.
     Failover,
     /// The answer was passed on as far as that may happen before the charge.
     Relay,
     /// What the answer came to is known.
     Meter,
-    /// The charge is written.
     Settle,
     /// The client has the answer.
     Deliver,
-    /// It ended.
     Record,
 }
 
 impl Step {
-    /// Its name in traces.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -25,7 +25,6 @@ const QUEUED_CALLS: usize = 2_048;
 /// The whole of a sampling ratio.
 pub const ALL_PER_THOUSAND: u64 = 1_000;
 
-/// Where traces go.
 #[derive(Debug, Clone)]
 pub struct TelemetrySettings {
     /// Where the collector takes traces, such as `http://127.0.0.1:4318/v1/traces`.
@@ -44,7 +43,6 @@ pub struct Telemetry {
     counts: Arc<SpanCounts>,
 }
 
-/// What became of spans.
 #[derive(Debug, Default)]
 pub(crate) struct SpanCounts {
     pub(crate) exported: AtomicU64,

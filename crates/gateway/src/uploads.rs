@@ -29,7 +29,6 @@ pub(crate) enum UploadError {
     Io(io::Error),
 }
 
-/// An upload under way.
 pub(crate) struct Receiving {
     file: Arc<File>,
     written: u64,

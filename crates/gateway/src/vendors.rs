@@ -37,7 +37,6 @@ pub(crate) struct BufferedResponse {
 }
 
 impl BufferedResponse {
-    /// Reads an answer whole.
     pub(crate) async fn read(mut answer: UpstreamResponse, most: usize) -> Result<Self, SendError> {
         let seconds = answer.headers.get(RETRY_AFTER);
         let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
@@ -145,7 +144,6 @@ pub(crate) async fn send(
     sending::send_as(services, outgoing, credential).await
 }
 
-/// The whole address.
 fn address(base: &str, at: &UrlPath) -> Option<Uri> {
     let base = base.trim_end_matches('/');
     let text = match at {

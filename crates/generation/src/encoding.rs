@@ -12,7 +12,6 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A data URI, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inline<'a> {
     pub(crate) content_type: &'a str,
@@ -69,7 +68,6 @@ pub(crate) fn put(body: &mut Map<String, Value>, name: &str, value: impl Into<Va
     body.insert(name.to_owned(), value.into());
 }
 
-/// Bytes as a data URI.
 pub(crate) fn data_uri(content_type: &str, bytes: &[u8]) -> String {
     format!("data:{content_type};base64,{}", LENIENT.encode(bytes))
 }
@@ -83,5 +81,4 @@ pub(crate) fn is_link(text: &str) -> bool {
     text.len() <= MAX_LINK && (begins("https://") || begins("http://"))
 }
 
-/// Longest URL.
 const MAX_LINK: usize = 8_192;

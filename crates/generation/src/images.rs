@@ -15,14 +15,12 @@ pub use plan::plan;
 pub use request::{ImageEndpoint, ImageRequest, InputImage};
 pub use upstreams::{ALL, protocol_of};
 
-/// A vendor's protocol.
 #[derive(Debug)]
 pub struct Protocol {
     /// Its name in provider files, such as `openai_images`.
     pub format: &'static str,
     /// The vendor request; the text is the upstream's name of the model.
     pub encode: fn(&ImageRequest, &str) -> Result<Encoded, RequestError>,
-    /// Reads the response.
     pub decode: fn(&ImageRequest, &VendorResponse<'_>) -> Result<GeneratedImages, VendorFailure>,
 }
 
@@ -40,7 +38,6 @@ pub struct Plan {
 /// The images of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedImages {
-    /// The images.
     pub pictures: Vec<Image>,
     /// How many were requested and not generated.
     pub failed: u64,
@@ -48,7 +45,6 @@ pub struct GeneratedImages {
     pub why: Option<String>,
 }
 
-/// One generated image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     /// Its URL, or its bytes.
@@ -57,11 +53,9 @@ pub struct Image {
     pub revised_prompt: Option<String>,
 }
 
-/// Where an image is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageSource {
     /// At a public URL that expires.
     Link(String),
-    /// In the response.
     Held(Bytes),
 }

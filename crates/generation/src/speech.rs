@@ -14,22 +14,18 @@ pub use plan::plan;
 pub use request::SpeechRequest;
 pub use upstreams::{ALL, protocol_of};
 
-/// A vendor's protocol.
 #[derive(Debug)]
 pub struct Protocol {
     /// Its name in provider files, such as `openai_speech`.
     pub format: &'static str,
     /// The vendor request; the text is the upstream's name of the model.
     pub encode: fn(&SpeechRequest, &str) -> Result<Encoded, RequestError>,
-    /// How the audio arrives.
     pub stream_mode: fn(&SpeechRequest) -> StreamMode,
     /// Bytes before the first chunk of audio, such as a WAV header of unknown length.
     pub prefix: fn(&SpeechRequest) -> Bytes,
-    /// Reads an error response.
     pub read_error: fn(&VendorResponse<'_>) -> VendorFailure,
 }
 
-/// How the audio arrives.
 #[derive(Debug, Clone, Copy)]
 pub enum StreamMode {
     /// The body is the audio.
@@ -43,7 +39,6 @@ pub enum StreamMode {
 /// A chunk of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AudioChunk {
-    /// The next audio.
     Audio(Bytes),
     /// The last audio.
     Last(Bytes),

@@ -16,7 +16,6 @@ pub use render::{RenderedTranscript, render};
 pub use request::{TranscriptFormat, TranscriptionEndpoint, TranscriptionRequest, Upload};
 pub use upstreams::{ALL, protocol_of};
 
-/// A vendor's protocol.
 #[derive(Debug)]
 pub struct Protocol {
     /// Its name in provider files, such as `openai_transcription`.
@@ -27,7 +26,6 @@ pub struct Protocol {
     pub upload_mode: UploadMode,
     /// The vendor request, from the upstream's name of the model, and our link where it takes one.
     pub encode: fn(&TranscriptionRequest, &str, Option<&str>) -> Result<Encoded, RequestError>,
-    /// Reads a response.
     pub decode:
         fn(&TranscriptionRequest, Stage, &VendorResponse<'_>) -> Result<NextStep, VendorFailure>,
 }
@@ -41,7 +39,6 @@ pub enum UploadMode {
     Link,
 }
 
-/// Which response it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// To the first request.
@@ -55,7 +52,6 @@ pub enum Stage {
 /// What the gateway does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
-    /// It is done.
     Done(Transcript),
     /// The task is running: send this after a pause.
     Poll(VendorRequest),
@@ -63,10 +59,8 @@ pub enum NextStep {
     Fetch(String),
 }
 
-/// A transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transcript {
-    /// The whole text.
     pub text: String,
     /// The language, if the vendor reports it.
     pub language: Option<String>,
@@ -81,16 +75,13 @@ pub struct Transcript {
 pub struct Segment {
     /// Where it begins, in milliseconds.
     pub start_ms: u64,
-    /// Where it ends.
     pub end_ms: u64,
-    /// Its text.
     pub text: String,
 }
 
 /// A request that can be priced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The request.
     pub request: TranscriptionRequest,
     /// What becomes of its fields.
     pub report: FieldReport,

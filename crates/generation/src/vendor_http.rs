@@ -5,12 +5,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline_catalog::FieldNote;
 
-/// A request to a vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VendorRequest {
-    /// The method.
     pub method: Method,
-    /// Where it goes.
     pub path: UrlPath,
     /// Headers beside the credential and the content type.
     pub headers: Vec<(&'static str, String)>,
@@ -23,20 +20,15 @@ pub struct VendorRequest {
 /// A caller's request in a vendor's format, and what that format cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded {
-    /// The request.
     pub request: VendorRequest,
     /// Fields that are not sent, or sent changed.
     pub notes: Vec<FieldNote>,
 }
 
-/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// GET.
     Get,
-    /// POST.
     Post,
-    /// DELETE.
     Delete,
 }
 
@@ -52,43 +44,31 @@ pub enum UrlPath {
 /// A part of a multipart form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The field.
     pub name: String,
-    /// Its content.
     pub content: Content,
 }
 
 /// The content of a form part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// A text.
     Text(String),
-    /// A file in memory.
     File {
-        /// Its name.
         name: String,
-        /// Its type.
         content_type: String,
-        /// All of it.
         bytes: Bytes,
     },
     /// The caller's upload, which this crate does not hold.
     Upload {
-        /// Its name.
         name: String,
-        /// Its type.
         content_type: String,
     },
 }
 
-/// A vendor's response.
 #[derive(Debug, Clone, Copy)]
 pub struct VendorResponse<'a> {
-    /// The status.
     pub status: u16,
     /// Seconds of `retry-after`.
     pub retry_after: Option<u64>,
-    /// The body.
     pub body: &'a [u8],
 }
 
@@ -97,9 +77,7 @@ pub struct VendorResponse<'a> {
 pub struct VendorError {
     /// The HTTP status for the caller, where the request is at fault.
     pub status: u16,
-    /// The vendor's code.
     pub code: String,
-    /// The vendor's text.
     pub message: String,
     /// The invalid field, if the vendor names it and uses the caller's field names.
     pub param: Option<String>,
@@ -119,13 +97,11 @@ impl VendorRequest {
         }
     }
 
-    /// A GET.
     #[must_use]
     pub fn get(path: impl Into<String>) -> Self {
         Self::bare(Method::Get, path)
     }
 
-    /// A DELETE.
     #[must_use]
     pub fn delete(path: impl Into<String>) -> Self {
         Self::bare(Method::Delete, path)
@@ -175,7 +151,6 @@ impl VendorRequest {
 // === impl Part ===
 
 impl Part {
-    /// A text part.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -20,7 +20,6 @@ pub struct Binding<'a> {
 // === impl Binding ===
 
 impl<'a> Binding<'a> {
-    /// Something of an account.
     #[must_use]
     pub const fn of_account(account: AccountId, context: &'a [u8]) -> Self {
         Self {
@@ -29,7 +28,6 @@ impl<'a> Binding<'a> {
         }
     }
 
-    /// Something of the operator.
     #[must_use]
     pub const fn of_operator(context: &'a [u8]) -> Self {
         Self {

@@ -13,7 +13,6 @@ use crate::{
 
 mod text;
 
-/// Bytes of a root key.
 const ROOT_KEY_BYTES: usize = 32;
 
 /// The root keys of one or two live generations. Prints without them.
@@ -30,7 +29,6 @@ pub(crate) struct RootKey {
     pub(crate) key: SecretBytes,
 }
 
-/// What a rotation made.
 #[derive(Debug, Clone)]
 pub struct Rotated {
     /// The document with the new current generation.
@@ -67,7 +65,6 @@ impl Document {
         Ok(Self::parse(source.read()?.reveal())?)
     }
 
-    /// The live generations.
     #[must_use]
     pub fn generations(&self) -> Generations {
         Generations {

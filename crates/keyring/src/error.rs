@@ -26,7 +26,6 @@ pub enum SealError {
     /// More bytes than are taken.
     #[error("{what} is longer than {limit_bytes} bytes")]
     TooLong {
-        /// What is too long.
         what: &'static str,
         /// The most that is taken.
         limit_bytes: usize,
@@ -56,10 +55,7 @@ pub enum DocumentError {
         "the keyring is not understood at line {line}: it has `version = 1`, a table [current] and \
          perhaps [previous], each with generation, key and perhaps created_at (unix seconds)"
     )]
-    Toml {
-        /// Counted from one.
-        line: usize,
-    },
+    Toml { line: usize },
     /// Not the one-line form.
     #[error(
         "the one-line keyring is not understood: it is v1:<generation>:<key>, then perhaps \
@@ -68,16 +64,10 @@ pub enum DocumentError {
     Line,
     /// A form made by a later release.
     #[error("the keyring has version {found}, this release reads version 1")]
-    Version {
-        /// What the document says.
-        found: u32,
-    },
+    Version { found: u32 },
     /// A key that cannot be one.
     #[error("the key of generation {generation} is not the base64 text of 32 random bytes")]
-    Key {
-        /// Whose key.
-        generation: GenerationId,
-    },
+    Key { generation: GenerationId },
     /// The two generations contradict each other.
     #[error("the previous generation needs a smaller number than the current and another key")]
     Order,
@@ -98,12 +88,9 @@ pub enum SourceError {
     /// It was read, but it is no keyring.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// The operating system refused.
     #[error("cannot {doing} keyring file {path:?}: {source}")]
     Io {
-        /// What was tried.
         doing: &'static str,
-        /// Which file.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
@@ -114,32 +101,22 @@ pub enum SourceError {
          key; mend with: chmod 600 {path:?}"
     )]
     Exposed {
-        /// Which file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
     /// A folder, a pipe or something stranger.
     #[error("keyring file {path:?} is not a regular file")]
-    NotAFile {
-        /// What was named.
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// A keyring is never overwritten by a new one: all that it sealed would be lost.
     #[error("keyring file {path:?} exists already; to change keys use: trunkline keyring rotate")]
-    Exists {
-        /// Which file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// Somebody else is writing, or was interrupted.
     #[error(
         "{path:?} exists: another change of the keyring is under way or was interrupted; if none \
          is running, remove that file and try again"
     )]
-    Busy {
-        /// The half-written file.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
     /// A key service did not give the document.
     #[error("the key service gave no keyring: {reason}")]
     KeyService {

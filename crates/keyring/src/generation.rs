@@ -13,16 +13,13 @@ pub struct GenerationId(u16);
 /// What may be shown of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generation {
-    /// Its number.
     pub id: GenerationId,
     /// When it was made; unknown where it was given in the one-line form.
     pub created_at: Option<Timestamp>,
 }
 
-/// The live generations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generations {
-    /// Seals and opens.
     pub current: Generation,
     /// Only opens.
     pub previous: Option<Generation>,
@@ -42,7 +39,6 @@ impl GenerationId {
         self.0.checked_add(1).map(Self)
     }
 
-    /// The number.
     #[must_use]
     pub const fn number(self) -> u16 {
         self.0

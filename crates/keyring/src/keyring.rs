@@ -78,7 +78,6 @@ impl Keyring {
         Ok(Self::new(&document, random)?)
     }
 
-    /// The live generations.
     #[must_use]
     pub fn generations(&self) -> Generations {
         Generations {

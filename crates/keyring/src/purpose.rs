@@ -5,15 +5,12 @@
 /// What a key is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
-    /// Credentials of upstream channels.
     Credentials,
     /// Ids handed to clients in place of an upstream's.
     SealedIds,
     /// Quotes that a client brings back.
     Quotes,
-    /// Links to finished media.
     MediaLinks,
-    /// Cookies of the console.
     Cookies,
     /// Answers kept for an idempotency key.
     IdempotentAnswers,

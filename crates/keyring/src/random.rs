@@ -17,7 +17,6 @@ pub struct SystemRandom;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no random bytes: {reason}")]
 pub struct RandomError {
-    /// What the source said.
     pub reason: String,
 }
 

@@ -25,7 +25,6 @@ pub struct TextSource {
 // === impl TextSource ===
 
 impl TextSource {
-    /// Takes the text over.
     #[must_use]
     pub fn new(text: Secret) -> Self {
         Self { text }

@@ -7,16 +7,12 @@ use trunkline_types::{AccountId, Money};
 
 use crate::operations::{Shortage, Wallets};
 
-/// An account's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WalletBalances {
     /// In the paid wallet, nano-USD.
     pub paid_posted: i64,
-    /// Of it, promised.
     pub paid_held: i64,
-    /// In the trial wallet.
     pub trial_posted: i64,
-    /// Of it, promised.
     pub trial_held: i64,
     /// Topped up at least once.
     pub topped_up: bool,
@@ -25,9 +21,7 @@ pub struct WalletBalances {
 /// One period of one budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetWindow {
-    /// The budget's id.
     pub id: i64,
-    /// What may be used.
     pub limit: i64,
     /// What is.
     pub used: i64,
@@ -40,9 +34,7 @@ pub type BudgetWindowId = (i64, i64);
 /// The rows that a batch may take from. Taking changes them, so later operations see earlier ones.
 #[derive(Debug, Clone, Default)]
 pub struct BatchState {
-    /// Accounts by id.
     pub balances: BTreeMap<AccountId, WalletBalances>,
-    /// Budget periods.
     pub windows: BTreeMap<BudgetWindowId, BudgetWindow>,
     /// Capacity left today, by name.
     pub capacity_left: BTreeMap<String, i64>,

@@ -21,7 +21,6 @@ pub struct Violation {
     pub rows: Vec<serde_json::Value>,
 }
 
-/// What an audit found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The views that were queried.

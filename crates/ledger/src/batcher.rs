@@ -31,7 +31,6 @@ use lane::{Job, Lane};
 /// Operations in one transaction at most.
 pub const MAX_BATCH: usize = 1_024;
 
-/// Settings of the batcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerSettings {
     /// Concurrent transactions; an account always uses the same lane.
@@ -65,7 +64,6 @@ pub enum LedgerError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchCounts {
     pub batches: u64,
-    /// Operations in them.
     pub operations: u64,
     /// Batches retried because the outcome of their commit was unknown.
     pub retried: u64,
@@ -197,7 +195,6 @@ impl Ledger {
         }
     }
 
-    /// Raises a hold.
     pub async fn extend(&self, extend: Extend) -> Result<ExtendAnswer, LedgerError> {
         match self
             .submit(Op::Extend(extend), self.inner.settings.admission_wait)
@@ -211,17 +208,14 @@ impl Ledger {
         }
     }
 
-    /// Charges a call.
     pub async fn settle(&self, settle: Settle) -> Result<SettleAnswer, LedgerError> {
         self.resolve(Op::Settle(Box::new(settle))).await
     }
 
-    /// Voids a hold.
     pub async fn void(&self, void: Void) -> Result<SettleAnswer, LedgerError> {
         self.resolve(Op::Void(Box::new(void))).await
     }
 
-    /// Refunds a charge.
     pub async fn refund(&self, refund: Refund) -> Result<RefundAnswer, LedgerError> {
         match self
             .submit(Op::Refund(refund), self.inner.settings.settlement_wait)
@@ -235,7 +229,6 @@ impl Ledger {
         }
     }
 
-    /// Writes off a loss.
     pub async fn write_off(&self, write_off: WriteOff) -> Result<(), LedgerError> {
         self.submit(Op::WriteOff(write_off), self.inner.settings.settlement_wait)
             .await

@@ -35,9 +35,7 @@ pub struct Search {
     pub key: Option<KeyId>,
     /// Those of this model.
     pub model: Option<String>,
-    /// Those of this interface.
     pub endpoint: Option<String>,
-    /// Those that ended so.
     pub outcome: Option<OutcomeFilter>,
     /// Those that cost at least so much.
     pub min_charge: Option<Money>,
@@ -53,14 +51,11 @@ pub struct Search {
     pub limit: u32,
 }
 
-/// How calls ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutcomeFilter {
-    /// In this way.
     As(Outcome),
     /// Without delivering anything.
     Failed,
-    /// With a charge.
     Charged,
 }
 
@@ -75,13 +70,11 @@ pub struct IdPrefix {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     pub request: RequestId,
-    /// The key used.
     pub key: Option<KeyId>,
     /// Public name of the model or data set.
     pub model: String,
     /// The interface that was called.
     pub endpoint: String,
-    /// How it ended.
     pub outcome: Outcome,
     /// Billed on the way in.
     pub input_units: i64,
@@ -103,7 +96,6 @@ pub struct Call {
     pub settled_at: Timestamp,
 }
 
-/// A page of calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     /// Newest first.

@@ -82,7 +82,6 @@ impl AccountLifetime {
 // === impl IdRange ===
 
 impl IdRange {
-    /// What lies in both.
     pub(crate) fn within(self, other: Self) -> Self {
         Self {
             from: self.from.max(other.from),

@@ -27,10 +27,8 @@ const MOST_OF_ONE: usize = 8;
 /// The provider of money that came by a code.
 pub const CODES: &str = "code";
 
-/// What a entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
-    /// A call was charged.
     Charge,
     /// The rest of a charge was refunded.
     Refund,
@@ -43,7 +41,6 @@ pub enum EntryKind {
     TrialGrant,
     /// A correction by a person.
     Adjust,
-    /// A code was redeemed.
     Redemption,
     /// What was left of trial credit ended.
     TrialExpiry,
@@ -53,7 +50,6 @@ pub enum EntryKind {
 #[derive(Debug, Clone)]
 pub struct JournalQuery {
     pub account: AccountId,
-    /// JournalPage of this kind.
     pub kind: Option<EntryKind>,
     /// Of calls and movements that began then or later.
     pub from: Option<Timestamp>,
@@ -70,9 +66,7 @@ pub struct JournalQuery {
 pub struct EntryId {
     /// The call or the movement.
     pub request: RequestId,
-    /// What it is.
     pub kind: EntryKind,
-    /// Of which wallet.
     pub wallet: Wallet,
 }
 
@@ -90,7 +84,6 @@ pub struct JournalEntry {
     pub text: Option<String>,
 }
 
-/// A page of entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalPage {
     /// Newest first.
@@ -102,7 +95,6 @@ pub struct JournalPage {
 /// Where a page goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// After this entry.
     After(EntryId),
     /// Before this id: so far the page scanned.
     Before(Uuid),

@@ -19,7 +19,6 @@ pub enum Owner {
     Connection(Uuid),
 }
 
-/// Which wallets may pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wallets {
     /// Trial money first, then paid money.
@@ -40,7 +39,6 @@ pub struct Reserve {
     pub owner: Owner,
     /// The bound of the price.
     pub amount: Money,
-    /// Which wallets may pay.
     pub wallets: Wallets,
     /// Public name of the model or data set.
     pub model: String,
@@ -48,13 +46,11 @@ pub struct Reserve {
     pub endpoint: String,
     /// The group whose prices apply.
     pub group: String,
-    /// The prices' version.
     pub price_version: [u8; 32],
     /// An open hold expires after this long.
     pub lifetime: Duration,
     /// A claim on a daily capacity that all accounts share.
     pub capacity: Option<CapacityClaim>,
-    /// The client's idempotency key.
     pub idempotency: Option<Idempotency>,
 }
 
@@ -66,7 +62,6 @@ pub struct CapacityClaim {
     pub cap: i64,
 }
 
-/// A client's idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idempotency {
     pub key: String,
@@ -77,16 +72,13 @@ pub struct Idempotency {
 /// What a reservation was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReserveAnswer {
-    /// The money is held.
     Held {
         /// Out of the paid wallet.
         paid: Money,
         /// Out of the trial wallet.
         trial: Money,
     },
-    /// There is too little.
     TooLittle {
-        /// What is insufficient.
         by: Shortage,
         /// The most that would have been held.
         fits: Money,
@@ -99,11 +91,8 @@ pub enum ReserveAnswer {
     CapacityReached,
     /// The idempotency key belongs to another call.
     SameKey {
-        /// That call.
         request: RequestId,
-        /// Its body was the same.
         same_body: bool,
-        /// It is over.
         finished: bool,
     },
     /// This request was resolved before.
@@ -115,7 +104,6 @@ pub enum ReserveAnswer {
 /// What a reservation ran into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shortage {
-    /// The wallets.
     Wallet,
     /// A budget, by its id.
     Budget(i64),
@@ -136,13 +124,9 @@ pub struct Extend {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExtendAnswer {
     /// The hold is now this much in all.
-    Held {
-        /// In all.
-        total: Money,
-    },
+    Held { total: Money },
     /// There is too little; the hold is as it was.
     TooLittle {
-        /// What is insufficient.
         by: Shortage,
         /// The largest total that would fit.
         fits: Money,
@@ -156,7 +140,6 @@ pub enum ExtendAnswer {
 pub struct Detail {
     /// Billed units per face.
     pub units: Units,
-    /// All that was measured.
     pub measured: Usage,
     /// Usage was estimated because the upstream did not report it.
     pub estimated: bool,
@@ -167,7 +150,6 @@ pub struct Detail {
     pub attempts: Value,
     /// Codes of warnings given to the caller.
     pub warnings: Vec<String>,
-    /// How it ended.
     pub outcome: Outcome,
 }
 
@@ -196,7 +178,6 @@ pub enum OnCallerGone {
 #[derive(Debug, Clone)]
 pub struct Void {
     pub request: RequestId,
-    /// Who would have paid.
     pub account: AccountId,
     pub detail: Detail,
 }
@@ -235,7 +216,6 @@ pub enum RefundKind {
     Undelivered,
 }
 
-/// Refunds a charge.
 #[derive(Debug, Clone)]
 pub struct Refund {
     pub request: RequestId,
@@ -245,18 +225,14 @@ pub struct Refund {
     pub amount: Option<Money>,
 }
 
-/// What a refund was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefundAnswer {
     Done {
-        /// To the paid wallet.
         paid: Money,
-        /// To the trial wallet.
         trial: Money,
     },
     /// It was refunded before.
     Before,
-    /// Nothing was charged.
     NothingCharged,
 }
 
@@ -264,7 +240,6 @@ pub enum RefundAnswer {
 #[derive(Debug, Clone)]
 pub struct WriteOff {
     pub request: RequestId,
-    /// Whose call it was.
     pub account: AccountId,
     pub reason: WriteOffReason,
     /// What the customer would have paid.

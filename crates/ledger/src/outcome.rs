@@ -1,9 +1,7 @@
 //! Outcomes of calls, and which of them mean that nothing was delivered.
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Answered in full.
     Complete,
     /// The client disconnected during the response.
     ClientGone,
@@ -13,7 +11,6 @@ pub enum Outcome {
     Accepted,
     /// The upstream refused the request.
     Refused,
-    /// The upstream failed.
     UpstreamFailed,
     /// The upstream did not answer in time.
     UpstreamTimeout,
@@ -27,7 +24,6 @@ pub enum Outcome {
     Drained,
     /// The charge could not be written in time.
     DatabaseAway,
-    /// The caller cancelled.
     Cancelled,
 }
 

@@ -23,7 +23,6 @@ const CONFLICT_TRIES: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeEpoch {
     pub node: NodeId,
-    /// Grows with each start.
     pub epoch: i64,
 }
 

@@ -17,7 +17,6 @@ pub const MAX_ENTRIES: u32 = 500;
 /// Most keys whose budgets one call reads.
 pub const MAX_KEYS: usize = 1_000;
 
-/// An account's latest entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     /// In the paid wallet now.
@@ -43,16 +42,13 @@ pub struct Entry {
     pub paid_after: Money,
     /// In the trial wallet after it.
     pub trial_after: Money,
-    /// EntryDetail it was.
     pub detail: EntryDetail,
 }
 
-/// EntryDetail an entry was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryDetail {
     /// A call, also one that cost nothing.
     Call {
-        /// The key used.
         key: Option<KeyId>,
         /// Public name of the model or data set.
         model: String,
@@ -60,7 +56,6 @@ pub enum EntryDetail {
         endpoint: String,
         /// The group whose prices applied.
         group: String,
-        /// How it ended.
         outcome: String,
         /// Usage was estimated because the upstream did not report it.
         estimated: bool,
@@ -83,10 +78,8 @@ pub enum EntryDetail {
     },
 }
 
-/// Whose payment it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
-    /// The payment provider.
     pub provider: String,
     /// The provider's id of the payment.
     pub event: String,

@@ -20,9 +20,7 @@ pub struct Row {
     pub request: RequestId,
     /// SHA-256 of that call's body.
     pub body_hash: [u8; 32],
-    /// The call was charged.
     pub finished: bool,
-    /// The response, encrypted.
     pub answer: Option<Vec<u8>>,
 }
 
@@ -31,7 +29,6 @@ pub struct Row {
 pub enum Include {
     /// None: only the row.
     Nothing,
-    /// Those of charged calls.
     Charged,
     /// Also those of tasks, which may be charged later.
     Any,

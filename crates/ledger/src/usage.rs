@@ -6,7 +6,6 @@ use trunkline_types::{AccountId, Money, RequestId, Timestamp, Units, Usage};
 
 use crate::columns::{column, request_of};
 
-/// A finished call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageRow {
     /// Public name of the model or data set.
@@ -30,7 +29,6 @@ pub struct UsageRow {
     pub cost: Option<Money>,
     /// Refunded of it since.
     pub refunded: Money,
-    /// How it ended.
     pub outcome: String,
     /// The prices' version, in hexadecimal.
     pub price_version: String,
@@ -95,7 +93,6 @@ pub struct SoldCall {
     pub units: Units,
     /// The tier it was charged under.
     pub tier: Option<String>,
-    /// What was charged.
     pub charged: Money,
     /// What the upstream bills us, where known.
     pub cost: Option<Money>,

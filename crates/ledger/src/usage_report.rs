@@ -46,13 +46,10 @@ pub struct UsageFilter {
 pub struct Grouping {
     /// Each day.
     pub day: bool,
-    /// Each key.
     pub key: bool,
     /// Each model.
     pub model: bool,
-    /// Each price group.
     pub group: bool,
-    /// Each interface.
     pub endpoint: bool,
 }
 
@@ -71,7 +68,6 @@ pub struct GroupKey {
 /// What was used and charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
-    /// Calls that ended.
     pub calls: i64,
     /// Of them, those that delivered nothing and cost nothing.
     pub failed: i64,
@@ -105,7 +101,6 @@ pub struct Report {
     pub lines: Vec<ReportRow>,
     /// How many lines there are in all.
     pub count: i64,
-    /// All of them together.
     pub totals: Totals,
 }
 
@@ -252,7 +247,6 @@ pub fn wrong_days(from: UtcDay, to: UtcDay) -> Option<String> {
 // === impl Totals ===
 
 impl Totals {
-    /// Nothing was used.
     pub const NOTHING: Self = Self {
         calls: 0,
         failed: 0,

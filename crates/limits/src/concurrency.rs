@@ -11,7 +11,6 @@ use crate::settings::RECHECK;
 /// What somebody who found no seat is told to wait: concurrency come back at any moment.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A concurrency counter.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyCounter {
     in_use: u64,

@@ -25,7 +25,6 @@ pub struct LimitExceeded {
     pub index: usize,
     /// When a retry may succeed.
     pub retry_after: Duration,
-    /// The requested costs.
     pub costs: Vec<CounterCost>,
     /// The state of each counter.
     pub states: Vec<CounterState>,

@@ -16,40 +16,30 @@ pub struct CounterGroup {
 pub struct CounterKey {
     /// What is limited: a key, a model.
     pub scope: &'static str,
-    /// Its id.
     pub id: ScopeId,
     /// What of it is counted.
     pub kind: CounterKind,
 }
 
-/// Id within the scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ScopeId {
-    /// By number.
     Number(i64),
-    /// By name.
     Text(Arc<str>),
 }
 
-/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CounterKind {
-    /// Requests in a window.
     Requests,
     /// Tokens in a window.
     Tokens,
-    /// Concurrent calls.
     Concurrent,
 }
 
 /// Cost of a call on one counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterCost {
-    /// Which counter.
     pub key: CounterKey,
-    /// The limit.
     pub limit: u64,
-    /// How much is wanted.
     pub amount: u64,
 }
 

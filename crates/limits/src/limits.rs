@@ -30,7 +30,6 @@ pub struct Limits {
 pub enum Mode {
     /// In this process; no Redis is configured.
     Local,
-    /// Over all nodes.
     Shared,
     /// In this process, by its share: Redis is unavailable or slow.
     Fallback,
@@ -39,13 +38,11 @@ pub enum Mode {
 /// Counters of the rate limiter itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Requests to Redis.
     pub asked: u64,
     /// Requests to Redis that failed or timed out.
     pub failed: u64,
     /// Decisions by this node's share although Redis is configured.
     pub decided_locally: u64,
-    /// Counters in memory.
     pub counters: usize,
     /// Nodes that share the limits while Redis is unavailable.
     pub nodes: u64,
@@ -64,7 +61,6 @@ pub enum LimitsError {
 impl Mode {
     pub const ALL: [Self; 3] = [Self::Local, Self::Shared, Self::Fallback];
 
-    /// Its label in metrics.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -171,7 +167,6 @@ impl Limits {
         Ok(taken)
     }
 
-    /// By this node's share.
     fn take_share(
         &self,
         group: CounterGroup,

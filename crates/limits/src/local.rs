@@ -20,7 +20,6 @@ const SWEEP_FROM: usize = 64;
 /// Result of taking all counters of a call.
 #[derive(Debug)]
 pub(crate) enum TakeResult {
-    /// All was taken.
     Taken(Vec<CounterState>),
     /// One is used up: which, and for how long.
     Refused(usize, Duration, Vec<CounterState>),
@@ -28,7 +27,6 @@ pub(crate) enum TakeResult {
     Short(Vec<(CounterKey, RedisRequest)>),
 }
 
-/// All counters.
 #[derive(Debug)]
 pub(crate) struct LocalCounters {
     shards: Vec<Mutex<Shard>>,
@@ -39,7 +37,6 @@ pub(crate) struct LocalCounters {
 #[derive(Debug, Default)]
 struct Shard {
     groups: HashMap<CounterGroup, Group>,
-    /// Counters in it.
     count: usize,
     sweep_at: usize,
 }
@@ -254,7 +251,6 @@ impl LocalCounters {
         groups
     }
 
-    /// Removes unused counters.
     pub(crate) fn sweep(&self, now: Instant) {
         for shard in &self.shards {
             locked(shard).sweep(now);
@@ -269,7 +265,6 @@ impl LocalCounters {
         Arc::clone(&shard.groups.entry(group).or_default().gate)
     }
 
-    /// Counters in memory.
     pub(crate) fn count(&self) -> usize {
         let counts = self.shards.iter().map(|shard| locked(shard).count);
         counts.fold(0, usize::saturating_add)

@@ -17,7 +17,6 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// Values that the script answers for each key.
 const ANSWER_VALUES: usize = 5;
 
-/// Request for one counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RedisRequest {
     /// A part of a window.
@@ -35,7 +34,6 @@ pub(crate) enum RedisRequest {
         /// How long it still lasts; nothing if the node is in none.
         ends_in: Duration,
     },
-    /// Concurrent calls.
     Concurrency {
         limit: u64,
         need: u64,
@@ -45,7 +43,6 @@ pub(crate) enum RedisRequest {
     },
 }
 
-/// Reply for one counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RedisReply {
     /// Of a window: the slice. Of concurrency: all that this node may hold.
@@ -61,7 +58,6 @@ pub(crate) struct RedisReply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unavailable;
 
-/// Connection to Redis.
 pub(crate) struct RedisClient {
     client: Client,
     script: Script,
@@ -143,7 +139,6 @@ impl RedisClient {
         self.settings.timeout
     }
 
-    /// Whether Redis is available.
     pub(crate) fn is_up(&self) -> bool {
         self.is_up.load(Ordering::Relaxed)
     }

@@ -24,7 +24,6 @@ pub(crate) struct Window {
     turn: u64,
     /// Drawn and not spent.
     left: u64,
-    /// Spent by this node.
     spent: u64,
     /// Spent, and not known to Redis.
     owed: u64,
@@ -34,7 +33,6 @@ pub(crate) struct Window {
     slice: u64,
     refused_until: Option<Instant>,
     used: Instant,
-    /// A prefetch is running.
     pub(crate) ahead: bool,
 }
 

@@ -38,7 +38,6 @@ pub struct MailWorker {
 /// The result of one delivery round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliverySummary {
-    /// Emails that were claimed.
     pub taken: usize,
     /// Of them, those that the server accepted.
     pub sent: usize,

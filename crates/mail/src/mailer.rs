@@ -17,10 +17,8 @@ use crate::template::RenderedEmail;
 /// SMTP codes about our login and not about the email: it waits until the operator fixes the setting.
 const LOGIN_CODES: [u16; 5] = [500, 530, 534, 535, 538];
 
-/// How mail is sent.
 #[derive(Debug, Clone)]
 pub struct MailSettings {
-    /// The mail server.
     pub server: Server,
     /// The sender, such as `Trunkline <mail@example.com>`.
     pub from: String,
@@ -49,7 +47,6 @@ pub struct Mailer {
     timeout: Duration,
 }
 
-/// An email to send.
 pub(crate) struct Envelope<'a> {
     pub(crate) id: Uuid,
     pub(crate) to: &'a str,
@@ -61,7 +58,6 @@ pub(crate) struct Envelope<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SmtpError {
     pub(crate) text: String,
-    /// A retry cannot help.
     pub(crate) is_final: bool,
 }
 
@@ -102,7 +98,6 @@ impl Mailer {
         })
     }
 
-    /// Timeout of one attempt.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
     }

@@ -12,7 +12,6 @@ const SUBMISSION_PORT: u16 = 587;
 const TLS_PORT: u16 = 465;
 const LOCAL_PORT: u16 = 25;
 
-/// A mail server.
 #[derive(Clone)]
 pub struct Server {
     pub(crate) host: String,

@@ -31,7 +31,6 @@ struct Parts {
     otherwise: &'static str,
 }
 
-/// Renders an email.
 pub(crate) fn render(
     instance: &str,
     kind: Kind,

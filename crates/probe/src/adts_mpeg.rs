@@ -35,7 +35,6 @@ struct Counted {
 
 /// What stands at a place.
 enum Chain {
-    /// Frames, surely.
     Sure(Frame),
     /// The bytes end before it is certain.
     NeedMore,

@@ -42,7 +42,6 @@ impl Length {
         Self(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Nanoseconds.
     #[must_use]
     pub const fn nanos(self) -> u64 {
         self.0
@@ -70,7 +69,6 @@ impl Length {
 // === impl Sum ===
 
 impl Sum {
-    /// Adds samples of a rate.
     pub(crate) fn add(&mut self, samples: u64, rate: u32) {
         if rate != self.rate {
             self.before = self.length();

@@ -12,29 +12,22 @@ pub(crate) fn longest(tracks: impl Iterator<Item = CountResult>) -> CountResult 
     longest.ok_or(MeasureError::NoAudioTrack)
 }
 
-/// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Container {
     /// RIFF wave, RF64 and Wave64.
     Wav,
-    /// Bare MPEG audio frames.
     Mp3,
-    /// Native FLAC.
     Flac,
-    /// Ogg.
     Ogg,
     /// ISO base media: MP4, M4A and QuickTime.
     Mp4,
-    /// WebM and Matroska.
     WebM,
-    /// Bare AAC frames.
     Adts,
 }
 
 /// How the sound of the longest track is coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
-    /// Samples as they are.
     Pcm {
         /// Bits of a sample.
         bits: u16,
@@ -43,15 +36,10 @@ pub enum Codec {
     },
     /// A-law, µ-law, ADPCM and the like.
     OtherPcm,
-    /// MPEG layer III.
     Mp3,
-    /// FLAC.
     Flac,
-    /// Vorbis.
     Vorbis,
-    /// Opus.
     Opus,
-    /// AAC of any profile.
     Aac,
     /// Another one that could be counted.
     Other,
@@ -60,11 +48,9 @@ pub enum Codec {
 /// What is known of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measurement {
-    /// What it is.
     pub container: Container,
     /// How its sound is coded.
     pub codec: Codec,
-    /// How long it plays.
     pub length: Length,
 }
 

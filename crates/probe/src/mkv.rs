@@ -40,7 +40,6 @@ const BLOCK_GROUP: u32 = 0xA0;
 const BLOCK: u32 = 0xA1;
 const DISCARD_PADDING: u32 = 0x75A2;
 
-/// A file under way.
 struct Walk {
     at: u64,
     buffer: ReadBuffer,
@@ -109,7 +108,6 @@ impl Walk {
         longest(audio.map(Track::measured))
     }
 
-    /// A track's own settings.
     fn value(
         &mut self,
         source: &mut BoundedReader<'_>,

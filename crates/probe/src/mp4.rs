@@ -8,5 +8,4 @@ mod box_readers;
 mod box_walk;
 pub(crate) mod video;
 
-/// Boxes in boxes.
 pub(crate) const MAX_DEPTH: usize = 8;

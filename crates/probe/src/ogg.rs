@@ -14,18 +14,15 @@ use track::Track;
 /// The header of a page, before the list of its segments.
 const PAGE_HEADER_BYTES: usize = 27;
 const MAGIC: &[u8; 4] = b"OggS";
-/// Flags of a page.
 const IS_CONTINUED: u8 = 1;
 const IS_FIRST: u8 = 2;
 const IS_LAST: u8 = 4;
 /// A page on which no packet ends.
 const NO_GRANULE: u64 = u64::MAX;
-/// Streams side by side.
 const MAX_TRACKS: usize = 16;
 /// A segment that is followed by more of its packet.
 const FULL_SEGMENT: u8 = 255;
 
-/// Pages under way.
 #[derive(Debug, Default)]
 pub(crate) struct Ogg {
     has_page: bool,

@@ -6,15 +6,10 @@ pub const DEFAULT_PCM_RATE: u32 = 24_000;
 /// A format of generated speech.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SpeechFormat {
-    /// MPEG layer III.
     Mp3,
-    /// Opus in Ogg.
     Opus,
-    /// AAC in ADTS.
     Aac,
-    /// Native FLAC.
     Flac,
-    /// RIFF wave.
     Wav,
     /// Bare samples: signed, 16 bits, little-endian, mono.
     Pcm {
@@ -40,7 +35,6 @@ impl SpeechFormat {
         }
     }
 
-    /// Its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -11,7 +11,6 @@ const HAS_FOOT: u8 = 0x10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
     No,
-    /// It may be one.
     NeedMore,
     /// One of so many bytes.
     Yes(u64),

@@ -63,16 +63,12 @@ pub const MAX_STEPS: u32 = 16_384;
 pub const MAX_NEED_BYTES: u64 = 4 << 20;
 /// Most boxes and segments that are read.
 pub const MAX_BOXES: u32 = 100_000;
-/// Boxes inside boxes.
 pub const MAX_DEPTH: usize = crate::mp4::MAX_DEPTH;
-/// Tracks of a movie.
 pub const MAX_TRACKS: usize = 128;
-/// Edits of a track.
 pub const MAX_EDITS: usize = 4096;
 /// A longer length is a broken file: a hundred hours.
 pub const MAX_LENGTH_MS: u64 = 360_000_000;
 
-/// A measurement in progress.
 #[derive(Debug)]
 pub struct Probe {
     window: ByteWindow,
@@ -81,14 +77,11 @@ pub struct Probe {
     outcome: Option<Result<MediaInfo, ProbeError>>,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Bytes, to be given by [`Probe::push`].
     Need(Need),
-    /// It is measured.
     Done(MediaInfo),
-    /// It cannot be measured.
     Failed(ProbeError),
 }
 
@@ -118,31 +111,21 @@ pub struct MediaInfo {
     pub size: Option<Size>,
 }
 
-/// Width and height.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// From left to right.
     pub width: u32,
-    /// From top to bottom.
     pub height: u32,
 }
 
-/// Formats that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// ISO base media: MP4 and the like.
     Mp4,
-    /// QuickTime.
     Mov,
-    /// PNG.
     Png,
-    /// JPEG.
     Jpeg,
-    /// WebP.
     WebP,
-    /// GIF.
     Gif,
-    /// BMP.
     Bmp,
     /// HEIC and AVIF: images in boxes.
     Heif,
@@ -154,13 +137,10 @@ pub enum ProbeError {
     /// None of the known formats.
     #[error("the file is not of a kind that can be measured")]
     UnknownFormat,
-    /// It contradicts itself.
     #[error("the file is broken")]
     Malformed,
-    /// It ends too early.
     #[error("the file ends before its end")]
     Truncated,
-    /// No movie in it.
     #[error("there is no movie in the file")]
     NoMovie,
     /// A movie without a track that plays.

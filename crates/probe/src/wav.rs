@@ -45,7 +45,6 @@ pub(crate) struct Wav {
     data_filling: Option<u64>,
 }
 
-/// Where it stands.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Place {
     #[default]

@@ -29,7 +29,6 @@ pub(crate) struct Answer {
 /// The content of a choice.
 #[derive(Debug)]
 pub(crate) enum Says {
-    /// So many numbered words.
     Words(u64),
     /// A document, cut into tokens.
     Document(Vec<String>),
@@ -62,7 +61,6 @@ pub(crate) enum CallPiece {
     },
 }
 
-/// Why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
     Stop,
@@ -71,7 +69,6 @@ pub(crate) enum Finish {
     ContentFilter,
 }
 
-/// The true counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) prompt: u64,

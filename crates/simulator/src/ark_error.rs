@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::refusal::shown;
 
-/// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArkError {
     pub(crate) status: u16,

@@ -51,7 +51,6 @@ pub(crate) struct PromptFound {
     content_filter_results: Found,
 }
 
-/// One category.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Severity {
     filtered: bool,

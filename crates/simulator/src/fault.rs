@@ -23,20 +23,11 @@ pub enum Fault {
     /// No byte of an answer comes, the connection stays open.
     HangBeforeHeaders,
     /// A good answer, whose first byte comes only after this time.
-    SlowFirstByte {
-        /// Length of the wait.
-        millis: u32,
-    },
+    SlowFirstByte { millis: u32 },
     /// After so many frames nothing more comes, the connection stays open.
-    HangMidStream {
-        /// Frames that still arrive.
-        after_frames: u32,
-    },
+    HangMidStream { after_frames: u32 },
     /// After so many frames the connection ends, in the middle of the body.
-    CloseMidStream {
-        /// Frames that still arrive.
-        after_frames: u32,
-    },
+    CloseMidStream { after_frames: u32 },
     /// After so many frames comes one that is neither JSON nor UTF-8; then the stream goes on.
     GarbageFrame {
         /// Frames that arrive before it.
@@ -61,17 +52,11 @@ pub enum Fault {
         after_frames: u32,
     },
     /// A pause before every frame, or before every few bytes of a whole answer.
-    SlowDrip {
-        /// Length of each pause.
-        millis: u32,
-    },
+    SlowDrip { millis: u32 },
     /// `content-length` promises more than is sent.
     WrongContentLength,
     /// A correct answer of about so many bytes.
-    GiganticBody {
-        /// Size of the content.
-        bytes: u64,
-    },
+    GiganticBody { bytes: u64 },
     /// One frame of about so many bytes, in one line.
     GiganticFrame {
         /// Size of the content in this frame.
@@ -121,7 +106,6 @@ pub enum Fault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What happens.
     pub fault: Fault,
     /// How often it happens before the rule is spent; `None` is until the rules are cleared.
     #[serde(default)]

@@ -247,7 +247,6 @@ pub(crate) fn usage_factor(fault: Option<Fault>) -> Option<u64> {
     }
 }
 
-/// A count as it is reported.
 pub(crate) fn reported(fault: Option<Fault>, count: u64) -> Option<u64> {
     usage_factor(fault).map(|factor| count.saturating_mul(factor))
 }

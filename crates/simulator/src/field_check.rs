@@ -93,7 +93,6 @@ pub(crate) trait Dialect {
 
 /// The name in a table that stands for all others.
 const OTHERS: &str = "*";
-/// Longest name.
 const MAX_NAME_BYTES: usize = 64;
 
 // === impl Schema ===
@@ -172,7 +171,6 @@ fn tag<'a, D: Dialect>(
     }
 }
 
-/// A place inside another.
 pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         return name.to_owned();

@@ -77,9 +77,7 @@ const MANNERS: [(&str, Manners); 5] = [
 /// What a vendor's models take of a chat completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manners {
-    /// They tell their reasoning.
     pub(crate) reasons: bool,
-    /// Parameters that they refuse.
     pub(crate) refuses: &'static [&'static str],
     /// They take a temperature of 1 and no other.
     pub(crate) fixed_temperature: bool,

@@ -24,19 +24,15 @@ use crate::server::RecordedRequest;
 
 pub(crate) use moderations::is_category;
 
-/// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Embeddings,
     Moderations,
     Completions,
-    /// Jina's shape.
     RerankV1,
-    /// Cohere's shape.
     RerankV2,
 }
 
-/// A checked request.
 struct Job {
     model: String,
     stream: bool,
@@ -172,7 +168,6 @@ fn read_model(body: &Object) -> Result<&str, Refusal> {
     }
 }
 
-/// The directives of a text.
 fn read_directives(text: &str) -> Result<Directives, Refusal> {
     Directives::read(text).map_err(|error| Refusal::directive(&error.0))
 }

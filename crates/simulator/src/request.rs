@@ -20,7 +20,6 @@ pub(crate) use tools::{Tool, ToolChoice};
 
 use messages::Messages;
 
-/// A checked request.
 #[derive(Debug)]
 pub(crate) struct ChatRequest {
     pub(crate) model: String,

@@ -35,7 +35,6 @@ pub struct RequestRecord {
     pub headers: Vec<(String, String)>,
     /// Path without the query.
     pub path: String,
-    /// The fault that struck.
     pub fault: Option<Fault>,
     /// Status that was sent; 0 if none was.
     pub status: u16,
@@ -75,7 +74,6 @@ pub(crate) struct Entry {
     record: Mutex<RequestRecord>,
 }
 
-/// A page of records.
 #[derive(Serialize)]
 pub(crate) struct Page {
     pub(crate) requests: Vec<RequestRecord>,
@@ -161,7 +159,6 @@ impl RequestLog {
 // === impl Entry ===
 
 impl Entry {
-    /// Adds to the record.
     pub(crate) fn note(&self, write: impl FnOnce(&mut RequestRecord)) {
         write(&mut lock(&self.record));
     }

@@ -12,7 +12,6 @@ use crate::fault_stage::{self, UpstreamError};
 use crate::refusal::Refusal;
 use crate::tokens::count;
 
-/// What will be sent.
 #[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) head: Head,
@@ -41,7 +40,6 @@ pub(crate) enum Step {
     Filler(Filler),
     /// Steps that are made when their turn comes.
     More(Box<Later>),
-    /// Nothing more, connection open.
     Hang,
     /// Nothing more, connection closed in the middle of the body.
     Abort,

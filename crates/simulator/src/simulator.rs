@@ -146,7 +146,6 @@ impl Simulator {
         Ok(Self { state, door })
     }
 
-    /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.door.address
@@ -163,7 +162,6 @@ impl Simulator {
         self.state.plans().add(rule);
     }
 
-    /// Takes all rules back.
     pub fn clear_plans(&self) {
         self.state.plans().clear();
     }

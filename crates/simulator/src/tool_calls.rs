@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use crate::directives::DirectiveError;
 use crate::schema;
 
-/// One wanted call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WantedCall {
     pub(crate) name: String,

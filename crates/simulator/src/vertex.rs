@@ -24,7 +24,6 @@ use token::Known;
 /// Where a service account trades its assertion for an access token.
 pub(crate) const TOKEN_PATH: &str = "/token";
 
-/// What a path names.
 struct Place<'a> {
     version: &'a str,
     publisher: &'a str,

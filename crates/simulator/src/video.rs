@@ -23,7 +23,6 @@ pub use jobs::{Phase, VideoJob};
 pub struct VideoSettings {
     /// How long a job waits before it begins.
     pub wait_millis: u64,
-    /// How long it runs.
     pub run_millis: u64,
     /// Jobs of one key that wait or run at once; one more is refused as the vendor does.
     pub lane: usize,

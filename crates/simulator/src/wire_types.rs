@@ -12,7 +12,6 @@ use crate::azure::{Found, PromptFound};
 const FINGERPRINT: &str = "fp_simulator";
 const SERVICE_TIER: &str = "default";
 
-/// A whole answer.
 #[derive(Serialize)]
 pub(crate) struct Completion<'a> {
     id: &'a str,
@@ -95,7 +94,6 @@ pub(crate) struct ChunkChoice<'a> {
     pub(crate) content_filter_results: Option<Found>,
 }
 
-/// What a frame adds.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Delta<'a> {
@@ -312,7 +310,6 @@ impl UsageShape {
         }
     }
 
-    /// The other half.
     pub(crate) fn completion_half(usage: Usage) -> Self {
         Self {
             completion_tokens: Some(usage.completion),

@@ -8,46 +8,37 @@ use trunkline_types::Money;
 /// A capability of a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Capability {
-    /// Finds posts.
     Search,
-    /// Reads one post.
     Post,
-    /// Reads one profile.
     User,
     /// Reads the comments below a post.
     Comments,
     /// Reads what one user has posted.
     UserPosts,
-    /// Reads what is popular.
     Trending,
 }
 
 /// The HTTP method of the vendor's endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Parameters in the query.
     Get,
     /// Parameters in a JSON body.
     Post,
 }
 
-/// A platform.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Platform {
     /// The label of the specification, such as `P1`.
     pub label: String,
     /// The segment of the path.
     pub key: String,
-    /// What people call it.
     pub name: String,
 }
 
 /// One capability of one platform.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// Of which platform.
     pub platform: Platform,
-    /// Which capability.
     pub capability: Capability,
     /// The name in the usage log and in the price book.
     pub model: String,
@@ -71,9 +62,7 @@ pub struct Cell {
 /// The vendor's price of a call, with its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
-    /// Of one call.
     pub usd: Money,
-    /// Where that stands.
     pub source: String,
     /// When it was read there.
     pub read_on: String,
@@ -84,14 +73,12 @@ pub struct Cost {
 pub enum On400 {
     /// There is no such thing.
     NotFound,
-    /// The source failed.
     TryAgain,
 }
 
 /// What a value is written as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// Any text.
     Text,
     /// A decimal 64-bit number.
     Integer,
@@ -108,11 +95,9 @@ pub struct Limits {
     pub min_chars: Option<usize>,
     /// Characters at most.
     pub max_chars: Option<usize>,
-    /// The largest number.
     pub max: Option<i64>,
 }
 
-/// One parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Param {
     /// The platform's own name for it.
@@ -123,11 +108,8 @@ pub struct Param {
     pub required: bool,
     /// What holds when it is left out, where that is stated.
     pub default: Option<Value>,
-    /// A value that works.
     pub example: Option<Value>,
-    /// In English and Chinese.
     pub description: String,
-    /// Stated bounds.
     pub limits: Limits,
     /// Listed values; others are passed on too.
     pub values: Vec<String>,
@@ -248,7 +230,6 @@ impl Cell {
         self.params.iter().find(|param| param.name == name)
     }
 
-    /// Where it is called.
     #[must_use]
     pub fn route(&self) -> String {
         format!(

@@ -35,7 +35,6 @@ pub struct Cells {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct CellsError {
-    /// Which.
     pub file: String,
     /// What is wrong, and what would be right.
     pub problem: String,

@@ -16,7 +16,6 @@ const SHOWN_NAME_CHARACTERS: usize = 64;
 /// A query that its cell accepts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedQuery {
-    /// What is asked.
     pub cell: Arc<Cell>,
     /// One place for each parameter of the cell, in its order.
     pub(crate) values: Vec<Option<String>>,
@@ -25,9 +24,7 @@ pub struct CheckedQuery {
 /// A validation error of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError {
-    /// The code.
     pub code: &'static str,
-    /// The parameter to blame.
     pub param: Option<String>,
     /// For the person that has to act.
     pub message: String,

@@ -9,10 +9,8 @@ use crate::json::{as_value, at, is_set};
 use crate::query::pairs;
 use crate::response::{Data, items};
 
-/// What follows a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// This question.
     Page(CheckedQuery),
     /// There are no more.
     End,

@@ -9,7 +9,6 @@ use crate::json::{at, elements, is_empty, members, towards};
 /// The codes inside an envelope that mark a success.
 const SUCCESS: [i64; 2] = [200, 0];
 
-/// The class of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseClass {
     /// Data, to be delivered and charged.
@@ -42,7 +41,6 @@ impl Data {
     }
 }
 
-/// Classifies a response.
 #[must_use]
 pub fn read(cell: &Cell, status: u16, body: &[u8]) -> ResponseClass {
     let text = std::str::from_utf8(body).unwrap_or_default();

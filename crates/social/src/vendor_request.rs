@@ -13,12 +13,9 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// One request to the vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VendorRequest {
-    /// How.
     pub method: Method,
-    /// Where, with the query.
     pub target: String,
     /// The JSON body of a POST.
     pub body: Option<String>,

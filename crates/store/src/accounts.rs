@@ -24,7 +24,6 @@ pub const ALIASES_MAX: usize = 200;
 /// Characters with a meaning in URLs, which no alias may contain.
 const NOT_IN_ALIASES: [char; 6] = ['/', ':', '?', '#', '%', '&'];
 
-/// An account to write.
 #[derive(Debug, Clone, Copy)]
 pub struct NewAccount<'a> {
     /// The id that the ledger assigned in the same transaction.
@@ -56,7 +55,6 @@ pub struct Account {
     pub topped_up_at: Option<Timestamp>,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
-    /// Its aliases for models.
     pub aliases: BTreeMap<String, String>,
     /// What it may use in a minute and at once, over all its keys.
     pub rates: Rates,
@@ -67,7 +65,6 @@ pub struct Account {
 /// Why an account was not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CreateAccountError {
-    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The database refused, or did not answer.
@@ -81,7 +78,6 @@ pub enum AliasError {
     /// No such account.
     #[error("there is no account {0}")]
     UnknownAccount(AccountId),
-    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The database refused, or did not answer.

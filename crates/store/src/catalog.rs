@@ -25,7 +25,6 @@ pub const HISTORY_MAX_ROWS: i64 = 1_000;
 /// Changes that are tried for one that can be used.
 pub const HISTORY_MAX_USED: i64 = 100;
 
-/// A change to write.
 #[derive(Debug, Clone)]
 pub struct NewChange<'a> {
     /// The hash of all prices after it.
@@ -114,7 +113,6 @@ pub async fn newest(connection: &mut PgConnection) -> Result<i64, DbError> {
     Ok(newest.unwrap_or(0))
 }
 
-/// Changes between two revisions.
 pub async fn changes_between(
     connection: &mut PgConnection,
     (seen, upto): (i64, i64),

@@ -21,10 +21,8 @@ pub const EVENTS_MAX_ROWS: i64 = 1_000;
 /// PauseAction the ids of events of cells begin with; the number of the change follows.
 const EVENT_MARK: u64 = 0x736f_6369_616c_0000;
 
-/// The actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PausedBy {
-    /// A person.
     Operator,
     /// A node that found the data source's path gone.
     Gateway,
@@ -35,19 +33,15 @@ pub enum PausedBy {
 pub enum PauseAction {
     /// Not sold until resumed.
     Paused,
-    /// Sold again.
     Resumed,
 }
 
 /// A cell that is not sold for now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
-    /// The platform's key.
     pub platform: String,
-    /// The capability's word.
     pub capability: String,
     pub reason: String,
-    /// The actor.
     pub by: PausedBy,
     /// Since when, by the database's clock.
     pub paused_at: Timestamp,
@@ -60,14 +54,10 @@ pub struct PauseEvent {
     pub number: i64,
     /// When, by the database's clock.
     pub at: Timestamp,
-    /// The platform's key.
     pub platform: String,
-    /// The capability's word.
     pub capability: String,
-    /// PauseAction.
     pub action: PauseAction,
     pub reason: String,
-    /// The actor.
     pub by: PausedBy,
 }
 

@@ -78,7 +78,6 @@ pub struct Channel {
     pub concurrent_calls: Option<i64>,
     /// What the upstream bills; read it with [`CostBook::from_json`].
     pub cost: Option<Value>,
-    /// Whether it takes calls.
     pub state: ChannelState,
     /// Its credentials, oldest first.
     pub credentials: Vec<Credential>,
@@ -86,7 +85,6 @@ pub struct Channel {
     pub revision: i64,
 }
 
-/// A credential's row.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
     pub id: CredentialId,
@@ -104,7 +102,6 @@ pub struct Credential {
     pub paused_reason: Option<String>,
 }
 
-/// A channel to add.
 #[derive(Clone, Copy)]
 pub struct NewChannel<'a> {
     pub name: &'a str,
@@ -122,7 +119,6 @@ pub struct NewChannel<'a> {
     pub models: &'a BTreeMap<String, String>,
     /// Groups it serves; empty means all.
     pub groups: &'a [String],
-    /// Headers to send along.
     pub extra_headers: &'a BTreeMap<String, String>,
     /// The proxy's address, sealed under [`proxy_context`].
     pub proxy: Option<&'a [u8]>,
@@ -130,13 +126,11 @@ pub struct NewChannel<'a> {
     pub requests_per_minute: Option<i64>,
     /// Calls at once over all nodes.
     pub concurrent_calls: Option<i64>,
-    /// What the upstream bills.
     pub cost: Option<&'a Value>,
     /// At least one.
     pub credentials: &'a [NewCredential<'a>],
 }
 
-/// A credential to add.
 #[derive(Clone, Copy)]
 pub struct NewCredential<'a> {
     pub label: &'a str,
@@ -152,10 +146,8 @@ pub enum AddChannelError {
     /// Another one has the name.
     #[error("there is already a channel {name:?}; a channel's name is its own for ever")]
     NameTaken { name: String },
-    /// The maximum is reached.
     #[error("there are {MAX_CHANNELS} channels, which is the most")]
     TooMany,
-    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The database refused, or did not answer.

@@ -21,7 +21,6 @@ pub const ADDRESS_MAX_CHARACTERS: usize = 254;
 /// Most emails of one list.
 pub const LIST_MAX: i64 = 500;
 
-/// Kind of an email.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A link that proves an address.
@@ -41,7 +40,6 @@ pub enum State {
     Waiting,
     /// Accepted by a mail server.
     Sent,
-    /// Given up.
     Failed,
     /// No mail server is configured: an operator passes its link on.
     Kept,
@@ -50,7 +48,6 @@ pub enum State {
 /// The variable content of an email. Sealed in the row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// The link.
     pub link: String,
     /// The recipient's name; may be empty.
     pub name: String,
@@ -60,7 +57,6 @@ pub struct Content {
     pub by: Option<String>,
 }
 
-/// An email to write.
 #[derive(Debug, Clone, Copy)]
 pub struct NewEmail<'a> {
     pub id: Uuid,
@@ -74,7 +70,6 @@ pub struct NewEmail<'a> {
     pub is_mailed: bool,
 }
 
-/// A stored email.
 #[derive(Debug, Clone)]
 pub struct Email {
     pub id: Uuid,
@@ -82,9 +77,7 @@ pub struct Email {
     pub to: String,
     /// The content, sealed.
     pub sealed: Vec<u8>,
-    /// How far it is.
     pub state: State,
-    /// Last error.
     pub last_error: Option<String>,
     pub created_at: Timestamp,
     /// When its link expires.
@@ -97,7 +90,6 @@ pub fn context(id: Uuid) -> Vec<u8> {
     [b"app.email.sealed/".as_slice(), id.as_bytes()].concat()
 }
 
-/// Writes a email.
 pub async fn write(tx: &mut Tx, email: &NewEmail<'_>) -> Result<(), DbError> {
     let state = if email.is_mailed {
         State::Waiting

@@ -39,7 +39,6 @@ pub const SECRET_BYTES: usize = 32;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash([u8; 32]);
 
-/// A key to make.
 #[derive(Debug, Clone)]
 pub struct NewKey<'a> {
     pub account: AccountId,
@@ -58,12 +57,10 @@ pub struct CreatedKey {
     pub plain: ApiKey,
 }
 
-/// A key's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     pub id: KeyId,
     pub account: AccountId,
-    /// The key above it.
     pub parent: Option<KeyId>,
     pub name: String,
     /// The SHA-256 of the key.
@@ -86,16 +83,12 @@ pub struct Key {
     pub revision: i64,
 }
 
-/// State of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyState {
-    /// It takes calls.
     Live,
     /// Switched off; may be switched on again.
     Disabled,
-    /// Its time is over.
     Expired,
-    /// Gone for good.
     Revoked,
 }
 
@@ -123,7 +116,6 @@ pub enum CreateKeyError {
         account: AccountId,
         /// The group that was asked for.
         group: String,
-        /// What would do.
         allowed: Vec<String>,
     },
     /// The parent is not a key of this account.
@@ -131,12 +123,7 @@ pub enum CreateKeyError {
     UnknownParent { account: AccountId, parent: KeyId },
     /// The parent key is not live.
     #[error("key {parent} cannot be a parent: it is {state}")]
-    ParentNotLive {
-        parent: KeyId,
-        /// What it is.
-        state: KeyState,
-    },
-    /// A field is invalid.
+    ParentNotLive { parent: KeyId, state: KeyState },
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The database refused, or did not answer.

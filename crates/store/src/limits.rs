@@ -17,11 +17,8 @@ pub const MAX_ROWS: usize = 100_000;
 /// Rate limits. None means no limit of that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
-    /// Requests in a minute.
     pub requests_per_minute: Option<i64>,
-    /// Tokens in a minute.
     pub tokens_per_minute: Option<i64>,
-    /// Concurrent calls.
     pub concurrent_calls: Option<i64>,
 }
 
@@ -34,17 +31,14 @@ pub enum Scope {
     Platform,
 }
 
-/// One limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
     /// The account; none is the default of every account without its own row, each counted
     /// separately.
     pub account: Option<AccountId>,
-    /// What it is for.
     pub scope: Scope,
     /// Which model or platform.
     pub name: String,
-    /// What may be used.
     pub rates: Rates,
 }
 
@@ -54,13 +48,10 @@ pub enum SetLimitError {
     /// No such account.
     #[error("there is no account {0}")]
     UnknownAccount(AccountId),
-    /// It limits nothing.
     #[error("a limit needs a number of requests, tokens or calls at once; remove it to have none")]
     Nothing,
-    /// The maximum is reached.
     #[error("there are {MAX_ROWS} limits, which is the most")]
     TooMany,
-    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The database refused, or did not answer.

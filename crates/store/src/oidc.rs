@@ -29,7 +29,6 @@ pub struct NewOidcState<'a> {
     pub provider: &'a str,
     /// The nonce that the ID token must repeat.
     pub nonce: &'a str,
-    /// The PKCE code verifier.
     pub verifier: &'a Secret,
     /// The page to show after sign-in.
     pub return_to: &'a str,
@@ -48,7 +47,6 @@ pub struct OidcState {
     pub provider: String,
     /// The nonce that the ID token must repeat.
     pub nonce: String,
-    /// The PKCE code verifier.
     pub verifier: Secret,
     /// The page to show after sign-in.
     pub return_to: String,

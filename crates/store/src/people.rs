@@ -34,32 +34,24 @@ pub use sessions::{
 };
 pub use tokens::{Purpose, has_any_token, has_token, issue_token, sweep, take_token, void_tokens};
 
-/// Shortest e-mail address.
 pub const EMAIL_MIN_CHARACTERS: usize = 3;
-/// Longest e-mail address.
 pub const EMAIL_MAX_CHARACTERS: usize = 254;
-/// Longest stored user agent.
 pub const AGENT_MAX_CHARACTERS: usize = 200;
 
 /// The SHA-256 of a token.
 pub type TokenHash = [u8; 32];
 
-/// Names a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PersonId(i64);
 
 /// Role of a member. The console defines the permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Everything.
     Owner,
     /// Everything but the roles of owners.
     Admin,
-    /// Keys, playground and tasks.
     Developer,
-    /// The wallet.
     Billing,
-    /// Reads.
     Viewer,
 }
 

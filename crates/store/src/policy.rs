@@ -36,7 +36,6 @@ pub const ENDPOINT_NAMES: [&str; 19] = [
 /// In which group a key is priced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum KeyGroup {
-    /// In its account's.
     #[default]
     OfAccount,
     /// In this one, which the account must be allowed.
@@ -55,17 +54,13 @@ pub struct PolicyFields {
     pub models: Option<Vec<String>>,
     /// Interfaces, by [`ENDPOINT_NAMES`].
     pub endpoints: Option<Vec<String>>,
-    /// Platforms of social data.
     pub platforms: Option<Vec<String>>,
     /// Networks that callers come from.
     pub addresses: Option<Vec<String>>,
     /// Regions that upstreams work in.
     pub regions: Option<Vec<String>>,
-    /// Requests in a minute.
     pub requests_per_minute: Option<i64>,
-    /// Tokens in a minute.
     pub tokens_per_minute: Option<i64>,
-    /// Concurrent calls.
     pub concurrent_calls: Option<i64>,
     /// Refuse requests with fields that would be ignored or rewritten.
     pub strict: bool,
@@ -131,7 +126,6 @@ impl Policy {
         Self(fields)
     }
 
-    /// What was checked.
     #[must_use]
     pub const fn fields(&self) -> &PolicyFields {
         &self.0

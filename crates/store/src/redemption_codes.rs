@@ -26,11 +26,9 @@ pub const LIST_MAX: i64 = 1_000;
 pub enum Wallet {
     /// The paid wallet: it counts as a top-up.
     Paid,
-    /// The trial wallet.
     Trial,
 }
 
-/// A code to write.
 #[derive(Debug, Clone)]
 pub struct NewCode<'a> {
     pub id: Uuid,
@@ -38,9 +36,7 @@ pub struct NewCode<'a> {
     pub text: &'a RedemptionCode,
     /// The name of the codes that were made with it.
     pub batch: &'a str,
-    /// What it is worth.
     pub amount: Money,
-    /// Which wallet it fills.
     pub wallet: Wallet,
     pub made_by: &'a str,
     /// When it is over; none for never.
@@ -55,9 +51,7 @@ pub struct Code {
     pub hint: String,
     /// The name of the codes that were made with it.
     pub batch: String,
-    /// What it is worth.
     pub amount: Money,
-    /// Which wallet it fills.
     pub wallet: Wallet,
     pub made_by: String,
     pub created_at: Timestamp,
@@ -85,7 +79,6 @@ pub fn check_batch(batch: &str) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// Writes a code.
 pub async fn create(tx: &mut Tx, new: &NewCode<'_>) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.redemption_code

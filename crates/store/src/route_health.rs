@@ -23,7 +23,6 @@ pub struct Sample {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     pub model: String,
-    /// Sum over the window.
     pub sample: Sample,
     /// When the last of them was added.
     pub last_at: Timestamp,

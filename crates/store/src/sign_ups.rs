@@ -19,7 +19,6 @@ pub struct NewSignUp<'a> {
     pub token: &'a TokenHash,
     /// The email address to verify.
     pub email: &'a str,
-    /// The person's name.
     pub name: &'a str,
     /// The name of the organisation to create.
     pub organisation: &'a str,
@@ -36,7 +35,6 @@ pub struct NewSignUp<'a> {
 pub struct SignUp {
     /// The email address, verified by the link.
     pub email: String,
-    /// The person's name.
     pub name: String,
     /// The name of the organisation to create.
     pub organisation: String,
@@ -49,15 +47,11 @@ pub struct SignUp {
 /// An open invitation of an email address.
 #[derive(Debug, Clone, Copy)]
 pub struct InvitationFor {
-    /// The invitation's id.
     pub id: i64,
-    /// The inviting organisation.
     pub account: AccountId,
-    /// The role it grants.
     pub role: Role,
 }
 
-/// Writes a sign-up.
 pub async fn create(tx: &mut Tx, new: &NewSignUp<'_>) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.sign_up (token_hash, email, name, organisation, password_hash, browser_hash, expires_at)

@@ -9,17 +9,14 @@ use trunkline_types::{AccountId, Money, Timestamp};
 
 /// Domains that ignore dots before the `@`.
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
-/// Their canonical domain.
 const ONE_OF_THEM: &str = "gmail.com";
 
 /// Hash of a normalised address: one grant each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipient([u8; 32]);
 
-/// A grant to write.
 #[derive(Debug, Clone, Copy)]
 pub struct NewGrant {
-    /// The recipient.
     pub recipient: Recipient,
     pub account: AccountId,
     pub amount: Money,
@@ -29,7 +26,6 @@ pub struct NewGrant {
     pub per_day: i64,
 }
 
-/// Result of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granted {
     /// Written; the caller moves the money in this transaction.
@@ -40,13 +36,10 @@ pub enum Granted {
     NoneLeftToday,
 }
 
-/// An expired grant.
 #[derive(Debug, Clone, Copy)]
 pub struct Expired {
     pub recipient: Recipient,
-    /// In whose wallet.
     pub account: AccountId,
-    /// How much it was.
     pub amount: Money,
 }
 

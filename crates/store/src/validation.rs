@@ -20,7 +20,6 @@ const SHOWN_CHARACTERS: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {problem}")]
 pub struct FieldError {
-    /// The field's name.
     pub field: &'static str,
     /// What is wrong with it.
     pub problem: Problem,
@@ -29,74 +28,40 @@ pub struct FieldError {
 /// What is wrong with a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Nothing is in it.
     #[error("must not be empty")]
     Empty,
     /// Too many characters.
     #[error("may have at most {most} characters")]
-    TooLong {
-        /// This many are allowed.
-        most: usize,
-    },
+    TooLong { most: usize },
     /// A character that a name cannot have.
     #[error("must not have line breaks or other control characters")]
     Control,
     /// A character that a word cannot have.
     #[error("has {shown:?}: a word is made of visible ASCII characters without commas")]
-    Character {
-        /// The word, cut.
-        shown: String,
-    },
-    /// Too many entries.
+    Character { shown: String },
     #[error("may have at most {most} entries")]
-    TooMany {
-        /// This many are allowed.
-        most: usize,
-    },
+    TooMany { most: usize },
     /// Not an address or a network.
     #[error("has {shown:?}, which is not a network such as 10.0.0.0/8 or 2001:db8::/32")]
-    NotANetwork {
-        /// The text, cut.
-        shown: String,
-    },
+    NotANetwork { shown: String },
     /// A word that names no endpoint.
     #[error("has {shown:?}, which is no endpoint; the words are {}", crate::ENDPOINT_NAMES.join(", "))]
-    NotAnEndpoint {
-        /// The word, cut.
-        shown: String,
-    },
+    NotAnEndpoint { shown: String },
     /// A number outside its range.
     #[error("must be from {least} to {most}")]
-    OutOfRange {
-        /// The smallest.
-        least: i64,
-        /// The largest.
-        most: i64,
-    },
+    OutOfRange { least: i64, most: i64 },
     /// Not of the form that is asked for.
     #[error("must be {be}")]
-    Must {
-        /// What it should be.
-        be: &'static str,
-    },
+    Must { be: &'static str },
     /// Something is in it twice.
     #[error("has {shown:?} twice")]
-    Twice {
-        /// What, cut.
-        shown: String,
-    },
+    Twice { shown: String },
     /// A header that is not an extra.
     #[error("has {shown:?}, which we set ourselves; credentials are given as such and kept sealed")]
-    OurHeader {
-        /// The header's name, cut.
-        shown: String,
-    },
+    OurHeader { shown: String },
     /// A document that cannot be read.
     #[error("is not understood: {said}")]
-    NotUnderstood {
-        /// The parser's message, truncated.
-        said: String,
-    },
+    NotUnderstood { said: String },
     /// `auto` where a group must be named.
     #[error("must name a group; auto is a way to choose one")]
     Auto,

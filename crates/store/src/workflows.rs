@@ -20,7 +20,6 @@ pub const MAX_PAGE: u32 = 101;
 /// A version of a workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
-    /// The record.
     pub workflow: Workflow,
     pub revision: i64,
     /// When it was written, by the database's clock.
@@ -32,7 +31,6 @@ pub struct Version {
 pub struct Imported {
     /// The newest version, which is this record or, if it is the same, the one before.
     pub version: Version,
-    /// How it came about.
     pub how: Transition,
 }
 
@@ -46,13 +44,7 @@ pub enum ImportError {
     #[error(
         "the workflow {workflow_id:?} is kept under the slug {slug:?}; a workflow has one slug"
     )]
-    OtherSlug {
-        /// The workflow.
-        workflow_id: String,
-        /// Its slug.
-        slug: String,
-    },
-    /// The maximum is reached.
+    OtherSlug { workflow_id: String, slug: String },
     #[error("there are {MAX_WORKFLOWS} workflows, which is the most")]
     TooMany,
     /// The database refused, or did not answer.

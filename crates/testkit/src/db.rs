@@ -25,7 +25,6 @@ pub struct Db {
 // === impl Db ===
 
 impl Db {
-    /// A new one.
     pub async fn fresh() -> Self {
         // Nobody can be connected to the template, so nothing has to be waited for or tried again.
         let db = Self::create_from(MIGRATED).await;
@@ -50,7 +49,6 @@ impl Db {
         Self { name, port }
     }
 
-    /// The database's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -26,7 +26,6 @@ pub struct Nats {
 // === impl Nats ===
 
 impl Nats {
-    /// Starts one.
     pub async fn start() -> Self {
         Self::start_with(&[]).await
     }
@@ -87,13 +86,11 @@ impl Nats {
         panic!("a NATS cluster did not start; a log ends:\n{last_words}");
     }
 
-    /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// Where it listens.
     #[must_use]
     pub fn address(&self) -> std::net::SocketAddr {
         port::loopback(self.port)
@@ -117,7 +114,6 @@ impl Nats {
         self.engine().runs()
     }
 
-    /// Kills it.
     pub fn kill_9(&self) {
         self.engine().kill_main();
     }
@@ -137,7 +133,6 @@ impl Nats {
         self.engine().pause();
     }
 
-    /// Lets it go on.
     pub fn resume(&self) {
         self.engine().resume();
     }

@@ -23,14 +23,12 @@ pub struct NetNamespace {
     cable: String,
     /// The host's end of the link.
     shore: Ipv4Addr,
-    /// The namespace's own address.
     own: Ipv4Addr,
 }
 
 // === impl HostBridge ===
 
 impl HostBridge {
-    /// Takes an address.
     #[must_use]
     pub fn take() -> Self {
         for _ in 0..TRIES {
@@ -43,7 +41,6 @@ impl HostBridge {
         panic!("no address can be added; is the test privileged, and is iproute2 there?");
     }
 
-    /// The address.
     #[must_use]
     pub const fn address(&self) -> IpAddr {
         IpAddr::V4(self.0)
@@ -59,7 +56,6 @@ impl Drop for HostBridge {
 // === impl NetNamespace ===
 
 impl NetNamespace {
-    /// Makes one.
     #[must_use]
     pub fn make() -> Self {
         for _ in 0..TRIES {
@@ -138,12 +134,10 @@ impl NetNamespace {
         ["ip", "netns", "exec", &self.name].map(str::to_owned)
     }
 
-    /// Pulls the cable.
     pub fn cut_off(&self) {
         binaries::must(Command::new("ip").args(["link", "set", &self.cable, "down"]));
     }
 
-    /// Plugs it in again.
     pub fn join(&self) {
         binaries::must(Command::new("ip").args(["link", "set", &self.cable, "up"]));
     }

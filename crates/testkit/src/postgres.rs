@@ -261,7 +261,6 @@ impl Postgres {
         self.server.log_tail()
     }
 
-    /// Where the server lives.
     #[must_use]
     pub fn folder(&self) -> &std::path::Path {
         &self.folder.path

@@ -65,9 +65,7 @@ pub async fn privileged() -> bool {
 
 /// How we may do what the trial does.
 enum Rights {
-    /// As we are.
     Ours,
-    /// In namespaces of our own.
     InNamespaces,
 }
 

@@ -23,7 +23,6 @@ pub struct Redis {
 // === impl Redis ===
 
 impl Redis {
-    /// Starts one.
     pub async fn start() -> Self {
         Self::start_with(&[]).await
     }
@@ -49,13 +48,11 @@ impl Redis {
         panic!("Redis did not start; its log ends:\n{last_words}");
     }
 
-    /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Where it listens.
     #[must_use]
     pub fn address(&self) -> std::net::SocketAddr {
         port::loopback(self.port)
@@ -73,7 +70,6 @@ impl Redis {
         FaultProxy::to_anything(port::loopback(self.port))
     }
 
-    /// Forgets everything.
     pub fn flush(&self) {
         let answer = ask(self.port, "FLUSHALL");
         assert_eq!(
@@ -89,7 +85,6 @@ impl Redis {
         self.engine().runs()
     }
 
-    /// Kills it.
     pub fn kill_9(&self) {
         self.engine().kill_main();
     }
@@ -109,7 +104,6 @@ impl Redis {
         self.engine().pause();
     }
 
-    /// Lets it go on.
     pub fn resume(&self) {
         self.engine().resume();
     }

@@ -20,7 +20,6 @@ pub use mail::Mail;
 /// How a mail server treats emails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmtpBehaviour {
-    /// Takes them.
     Take,
     /// Puts them off: 451.
     PutOff,
@@ -101,7 +100,6 @@ impl Smtp {
         }
     }
 
-    /// Where it is.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -161,7 +159,6 @@ impl Smtp {
         }
     }
 
-    /// Forgets what it got.
     pub fn clear(&self) {
         lock(&self.shared.mails).clear();
     }

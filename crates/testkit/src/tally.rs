@@ -7,7 +7,6 @@ use std::io::Write as _;
 /// The file that takes one line for each thing that was started; unset, nothing is counted.
 const FILE: &str = "TRUNKLINE_TALLY";
 
-/// Counts one.
 pub fn count(what: &str) {
     #[expect(
         clippy::disallowed_methods,

@@ -98,7 +98,6 @@ impl FaultProxy {
         self.address.port()
     }
 
-    /// Lets everything through.
     pub fn pass(&self) {
         self.order(Order::Become(Mode::Pass));
     }

@@ -234,7 +234,6 @@ async fn fill(server: &Server) {
     }
 }
 
-/// One connection, for housekeeping.
 pub(crate) async fn open(url: &Secret) -> PgConnection {
     PgConnection::connect(url.reveal())
         .await

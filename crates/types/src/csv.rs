@@ -5,7 +5,6 @@
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 const END: &str = "\r\n";
 
-/// Adds one line.
 pub fn write(text: &mut String, fields: &[String]) {
     for (place, field) in fields.iter().enumerate() {
         if place > 0 {

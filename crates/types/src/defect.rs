@@ -42,7 +42,6 @@ pub enum Defect {
 // === impl Defect ===
 
 impl Defect {
-    /// All of them.
     pub const ALL: [Self; 14] = [
         Self::DroppedSettlement,
         Self::DoubledRefund,

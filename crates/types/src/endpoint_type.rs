@@ -5,23 +5,14 @@ use crate::closed_enum::closed_enum;
 /// The endpoint of a model, by its name in the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EndpointType {
-    /// OpenAI chat completions.
     Openai,
-    /// Anthropic messages.
     Anthropic,
-    /// OpenAI responses.
     OpenaiResponse,
-    /// Videos, generated asynchronously.
     OpenaiVideo,
-    /// Images.
     ImageGeneration,
-    /// Text to speech.
     AudioSpeech,
-    /// Speech to text.
     AudioTranscription,
-    /// Talk over a WebSocket.
     Realtime,
-    /// Gemini's own verbs.
     Gemini,
     /// Music. A name in the catalog without a path.
     MusicGeneration,

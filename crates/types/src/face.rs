@@ -124,7 +124,6 @@ impl Face {
 }
 
 impl BillingUnit {
-    /// All five.
     pub const ALL: [Self; 5] = [
         Self::Tokens,
         Self::PerSecond,

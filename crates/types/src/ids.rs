@@ -25,12 +25,10 @@ pub enum IdError {
 #[serde(transparent)]
 pub struct RequestId(Uuid);
 
-/// Names a customer account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AccountId(i64);
 
-/// Names an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyId(i64);
@@ -50,7 +48,6 @@ pub fn uuid_v7(at: Timestamp, random: [u8; RANDOM_BYTES]) -> Uuid {
 // === impl RequestId ===
 
 impl RequestId {
-    /// A new id.
     #[must_use]
     pub fn new(at: Timestamp, random: [u8; RANDOM_BYTES]) -> Self {
         Self(uuid_v7(at, random))
@@ -150,7 +147,6 @@ impl fmt::Display for KeyId {
 // === impl NodeId ===
 
 impl NodeId {
-    /// Longest node name.
     pub const MAX_CHARACTERS: usize = 64;
 
     /// A name of letters, digits, `-`, `_` and `.`.
@@ -162,7 +158,6 @@ impl NodeId {
         Ok(Self(name.to_owned()))
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

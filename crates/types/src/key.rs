@@ -19,7 +19,6 @@ const SECRET_BYTES: usize = 32;
 const SECRET_CHARACTERS: usize = 43;
 const CHECKSUM_CHARACTERS: usize = 6;
 
-/// Where an account lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u16);
 
@@ -56,7 +55,6 @@ impl Shard {
         }
     }
 
-    /// The number.
     #[must_use]
     pub const fn number(self) -> u16 {
         self.0

@@ -35,7 +35,6 @@ pub enum MoneyError {
 impl Money {
     /// No money.
     pub const ZERO: Self = Self(0);
-    /// The largest amount.
     pub const MAX: Self = Self(i64::MAX);
     /// One nano-USD, the smallest amount.
     pub const NANO: Self = Self(1);

@@ -59,7 +59,6 @@ impl UnitPrice {
     pub const MAX_PICO: u64 = 1_000_000_000_000_000;
     /// A face that is measured and not billed.
     pub const FREE: Self = Self(0);
-    /// The highest price.
     pub const MAX: Self = Self(Self::MAX_PICO);
 
     /// A price given in pico-USD per unit.
@@ -90,13 +89,11 @@ impl<'de> Deserialize<'de> for UnitPrice {
 impl Ratio {
     /// Largest numerator and denominator in lowest terms.
     pub const MAX_TERM: u64 = 1_000_000;
-    /// Times one.
     pub const ONE: Self = Self {
         numerator: 1,
         denominator: 1,
     };
 
-    /// A fraction, reduced.
     pub fn new(numerator: u64, denominator: u64) -> Result<Self, RatioError> {
         if numerator == 0 || denominator == 0 {
             return Err(RatioError::NotPositive);

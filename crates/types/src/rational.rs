@@ -27,7 +27,6 @@ pub enum ExactError {
 // === impl Exact ===
 
 impl Exact {
-    /// Nothing.
     pub const ZERO: Self = Self {
         numerator: 0,
         denominator: 1,
@@ -45,7 +44,6 @@ impl Exact {
         })
     }
 
-    /// Both together.
     pub fn plus(self, other: Self) -> Result<Self, ExactError> {
         if self.denominator == other.denominator {
             let numerator = self.numerator.checked_add(other.numerator);

@@ -19,7 +19,6 @@ const HIDDEN: &str = "[hidden]";
 // === impl Secret ===
 
 impl Secret {
-    /// Takes the text over.
     #[must_use]
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))

@@ -15,7 +15,6 @@ pub struct Timestamp(i64);
 /// The executable passes the system clock, tests pass a [`ShiftableClock`]; no other code may ask the operating
 /// system (clippy.toml bans it).
 pub trait Clock: Send + Sync {
-    /// The current time.
     fn now(&self) -> Timestamp;
 }
 

@@ -5,7 +5,6 @@ use crate::closed_enum::closed_enum;
 /// What an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// A task is done.
     TaskCompleted,
     /// A task failed, and what it cost went back.
     TaskFailed,
@@ -17,15 +16,12 @@ pub enum Topic {
     BalanceLow,
     /// A budget refused a call for the first time in its period, or is used up.
     BudgetReached,
-    /// A key was revoked.
     KeyRevoked,
     /// A model is not sold for now.
     ModelPaused,
-    /// It is sold again.
     ModelResumed,
     /// A cell of social data is not sold for now.
     CellPaused,
-    /// It is sold again.
     CellResumed,
     /// The catalog or its prices changed.
     PriceChanged,
@@ -34,7 +30,6 @@ pub enum Topic {
 // === impl Topic ===
 
 impl Topic {
-    /// All of them.
     pub const ALL: [Self; 12] = [
         Self::TaskCompleted,
         Self::TaskFailed,

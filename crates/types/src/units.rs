@@ -14,23 +14,16 @@ pub const MAX_QUANTITY: u64 = 1_000_000_000_000;
 #[serde(try_from = "BTreeMap<Face, u64>", into = "BTreeMap<Face, u64>")]
 pub struct Units(BTreeMap<Face, u64>);
 
-/// Why quantities were refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnitsError {
     /// Above [`MAX_QUANTITY`].
     #[error("{face}: {quantity} units are more than one call can use (at most {MAX_QUANTITY})")]
-    TooMany {
-        /// The face in question.
-        face: Face,
-        /// The requested quantity.
-        quantity: u64,
-    },
+    TooMany { face: Face, quantity: u64 },
 }
 
 // === impl Units ===
 
 impl Units {
-    /// Nothing used.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -51,7 +44,6 @@ impl Units {
         Ok(self)
     }
 
-    /// Units of one face.
     #[must_use]
     pub fn of(&self, face: Face) -> u64 {
         self.0.get(&face).copied().unwrap_or(0)

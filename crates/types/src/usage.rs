@@ -43,7 +43,6 @@ pub enum Bucket {
     ReferenceImages,
 }
 
-/// Measured usage.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Usage(BTreeMap<Bucket, u64>);
@@ -89,7 +88,6 @@ impl Bucket {
 // === impl Usage ===
 
 impl Usage {
-    /// Nothing was reported.
     #[must_use]
     pub fn unknown() -> Self {
         Self::default()

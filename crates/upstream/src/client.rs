@@ -36,7 +36,6 @@ pub struct Deadlines {
     pub first_byte: Duration,
     /// Between two pieces of the body.
     pub idle: Duration,
-    /// Everything.
     pub total: Duration,
 }
 
@@ -50,22 +49,17 @@ pub enum Protocol {
     Http2,
 }
 
-/// A call to make.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    /// The method.
     pub method: Method,
-    /// The whole address.
     pub uri: Uri,
     /// All headers but `host` and `content-length`. Credentials must be marked sensitive.
     pub headers: HeaderMap,
-    /// The body.
     pub body: Payload,
     /// How long it may take.
     pub deadlines: Deadlines,
     /// The egress proxy; none for a direct connection.
     pub proxy: Option<&'a Proxy>,
-    /// The HTTP version.
     pub protocol: Protocol,
 }
 

@@ -34,14 +34,12 @@ pub struct EventStream {
 pub struct Message {
     /// The headers of type string, in order; the other types are not used.
     pub headers: Vec<(String, String)>,
-    /// The payload.
     pub payload: Bytes,
 }
 
 /// Why a frame cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EventStreamError {
-    /// A CRC mismatch.
     #[error("a frame of the event stream is damaged")]
     Damaged,
     /// Invalid lengths or headers.
@@ -111,7 +109,6 @@ impl EventStream {
 // === impl Message ===
 
 impl Message {
-    /// A header's text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();

@@ -26,7 +26,6 @@ pub const MAX_PROVIDER_BYTES: u64 = 65_536;
 /// The built-in files, by name: all that `build.rs` found in `providers/`.
 const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
 
-/// One provider, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     /// The name that channels use; its file's name.
@@ -39,7 +38,6 @@ pub struct Provider {
     pub addressing: Addressing,
     /// Its formats, the preferred one first.
     pub formats: Vec<Format>,
-    /// Its quirks.
     pub quirks: BTreeSet<Quirk>,
     /// Longest time to a connection, TLS included.
     pub connect_ms: u64,
@@ -47,7 +45,6 @@ pub struct Provider {
     pub first_byte_ms: u64,
     /// Longest time between two chunks of the response.
     pub idle_ms: u64,
-    /// Longest call.
     pub total_ms: u64,
 }
 
@@ -88,38 +85,24 @@ pub struct Providers(BTreeMap<String, Provider>);
 pub enum ProvidersError {
     /// A file or the folder cannot be read.
     #[error("{file}: {reason}")]
-    Unreadable {
-        /// Its path.
-        file: String,
-        /// Why.
-        reason: String,
-    },
+    Unreadable { file: String, reason: String },
     /// A file is not TOML.
     #[error("{file}: line {line} is not TOML: {reason}")]
     NotToml {
-        /// Its path.
         file: String,
-        /// Where.
         line: usize,
-        /// Why.
         reason: String,
     },
-    /// A key is wrong.
     #[error("{file}: {key} {problem}")]
     Key {
-        /// The file's path.
         file: String,
-        /// The key.
         key: String,
         /// What is wrong, and what would be right.
         problem: String,
     },
     /// More than [`MAX_PROVIDERS`].
     #[error("{folder}: more than {MAX_PROVIDERS} providers")]
-    TooMany {
-        /// The folder's path.
-        folder: String,
-    },
+    TooMany { folder: String },
 }
 
 // === impl Providers ===
@@ -150,7 +133,6 @@ impl Providers {
         Ok(Self(all))
     }
 
-    /// One by its name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Provider> {
         self.0.get(name)
@@ -219,7 +201,6 @@ impl Auth {
 // === impl Quirk ===
 
 impl Quirk {
-    /// All four.
     pub const ALL: [Self; 4] = [
         Self::NoStreamOptions,
         Self::MaxTokensOnly,

@@ -31,7 +31,6 @@ use target::Target;
 
 /// Bytes of a URL, as supplied and as the parser writes it. Signed URLs of clouds have some 2,000.
 pub const MAX_URL_BYTES: usize = 4096;
-/// Redirects that are followed.
 pub const MAX_REDIRECTS: usize = 5;
 /// Bytes of a body that is sent.
 pub const MAX_POST_BYTES: usize = 256 << 10;

@@ -4,7 +4,6 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_upstream::{Provider, Quirk};
 
-/// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Case {
     ModelsList,

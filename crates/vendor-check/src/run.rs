@@ -24,7 +24,6 @@ pub(crate) struct Options {
     pub(crate) base_url: Option<String>,
 }
 
-/// Whether there were differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunResult {
     Same,

@@ -12,26 +12,18 @@ use crate::{
 /// Reads a stream of a format.
 #[derive(Debug)]
 pub enum Reader {
-    /// Chat completions.
     OpenaiChat(Box<openai_chat::Reader>),
-    /// Anthropic messages.
     ClaudeMessages(Box<claude_messages::Reader>),
-    /// Responses.
     OpenaiResponses(Box<openai_responses::Reader>),
-    /// generateContent.
     Gemini(Box<gemini::Reader>),
 }
 
 /// Writes a stream of a format.
 #[derive(Debug)]
 pub enum Writer {
-    /// Chat completions.
     OpenaiChat(Box<openai_chat::Writer>),
-    /// Anthropic messages.
     ClaudeMessages(Box<claude_messages::Writer>),
-    /// Responses.
     OpenaiResponses(Box<openai_responses::Writer>),
-    /// generateContent.
     Gemini(Box<gemini::Writer>),
 }
 
@@ -44,7 +36,6 @@ pub enum Tap {
     Read(Reader, Meter, Vec<Event>),
 }
 
-/// Writes a conversation in a format.
 #[must_use]
 pub fn write_request(format: Format, conversation: &Conversation, target: &Target<'_>) -> Written {
     let mut written = match format {
@@ -78,7 +69,6 @@ pub fn rewrite_response(format: Format, body: &[u8], rewrite: &Rewrite) -> Optio
     }
 }
 
-/// Reads a whole response.
 pub fn read_response(format: Format, body: &[u8]) -> Result<Response, ResponseError> {
     match format {
         Format::OpenaiChat => openai_chat::response_to_canonical(body),
@@ -88,7 +78,6 @@ pub fn read_response(format: Format, body: &[u8]) -> Result<Response, ResponseEr
     }
 }
 
-/// Writes a whole response.
 #[must_use]
 pub fn write_response(format: Format, answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     match format {
@@ -99,7 +88,6 @@ pub fn write_response(format: Format, answer: &Response, meta: &ResponseMeta) ->
     }
 }
 
-/// An error as a format has it.
 #[must_use]
 pub fn error_body(format: Format, body: &ErrorBody) -> Value {
     match format {
@@ -195,7 +183,6 @@ impl Reader {
 // === impl Writer ===
 
 impl Writer {
-    /// For a response in a format.
     #[must_use]
     pub fn new(format: Format, meta: ResponseMeta) -> Self {
         match format {
@@ -245,7 +232,6 @@ impl Tap {
         }
     }
 
-    /// Reads one frame.
     pub fn observe(&mut self, frame: &Frame) -> FrameKind {
         match self {
             Self::Chat(tap) => tap.observe(frame),

@@ -13,9 +13,7 @@ pub struct ErrorBody {
     pub family: &'static str,
     /// For the person that has to act.
     pub message: String,
-    /// The field to blame.
     pub param: Option<String>,
-    /// The id of the request.
     pub request_id: String,
     /// Whether the same request may succeed later.
     pub retryable: bool,

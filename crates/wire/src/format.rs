@@ -5,11 +5,8 @@
 pub enum Format {
     /// OpenAI chat completions and compatible vendors.
     OpenaiChat,
-    /// Anthropic messages.
     ClaudeMessages,
-    /// OpenAI Responses.
     OpenaiResponses,
-    /// Google's generateContent.
     Gemini,
 }
 

@@ -33,11 +33,9 @@ pub struct Layout {
 /// One member of an object.
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
-    /// The key, unescaped.
     pub key: Cow<'a, str>,
     /// Where the key's quote opens.
     pub start: usize,
-    /// Where the value stands.
     pub value: Range<usize>,
 }
 
@@ -53,7 +51,6 @@ pub enum JsonError {
     /// Something else than an object.
     #[error("the body must be a JSON object")]
     NotAnObject,
-    /// Too many levels.
     #[error("the body is nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
     /// A key that stands twice in one object.
@@ -113,7 +110,6 @@ impl<'a> Object<'a> {
         scan(self.value(first)?).ok()?.at(rest)
     }
 
-    /// A member by its key.
     #[must_use]
     pub fn member(&self, key: &str) -> Option<&Member<'a>> {
         self.members.iter().find(|member| member.key == key)
@@ -125,7 +121,6 @@ impl<'a> Object<'a> {
         &self.members
     }
 
-    /// All bytes.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -133,7 +128,6 @@ impl<'a> Object<'a> {
 }
 
 impl Object<'_> {
-    /// Where its members stand.
     #[must_use]
     pub fn layout(&self) -> Layout {
         let kept = |member: &Member<'_>| Member {

@@ -15,16 +15,11 @@ use crate::{
     Treatment,
 };
 
-/// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PassthroughEndpoint {
-    /// Vectors of texts.
     Embeddings,
-    /// Documents ordered by relevance.
     Rerank,
-    /// Classification of harmful content.
     Moderations,
-    /// Legacy text completions.
     Completions,
 }
 
@@ -119,7 +114,6 @@ struct Response {
 }
 
 impl PassthroughEndpoint {
-    /// All endpoints.
     pub const ALL: [Self; 4] = [
         Self::Embeddings,
         Self::Rerank,
@@ -127,7 +121,6 @@ impl PassthroughEndpoint {
         Self::Completions,
     ];
 
-    /// What its fields are.
     #[must_use]
     pub const fn fields(self) -> Fields {
         match self {

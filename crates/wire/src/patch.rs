@@ -3,12 +3,10 @@
 
 use crate::json::{Object, scan};
 
-/// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit<'a> {
     /// Gives a member this value, written as JSON; it is put at the end if it is not there.
     Set(&'a str, Vec<u8>),
-    /// Takes a member out.
     Remove(&'a str),
 }
 

@@ -16,7 +16,6 @@ const MAX_CHOICES: u64 = 16;
 const MAX_BYTES_PER_TOKEN: u64 = 128;
 
 impl Request {
-    /// Reads a body of a format.
     pub fn read(format: Format, body: Bytes, path: PathParams<'_>) -> Result<Self, RequestError> {
         let body = in_camel_case(format, body)?;
         Self::read_as(format, None, body, path)
@@ -100,7 +99,6 @@ impl Request {
         Bytes::from(patch_at(&object, &edits))
     }
 
-    /// The canonical conversation.
     pub fn canonical(&self) -> Result<Conversation, RequestError> {
         match self.format {
             Format::OpenaiChat => openai_chat::request_to_canonical(self),

@@ -8,7 +8,6 @@ use std::fmt;
 pub struct RequestError {
     /// Code of the error table.
     pub code: &'static str,
-    /// The field.
     pub param: Option<String>,
     /// What is wrong and what would be right.
     pub message: String,

@@ -22,7 +22,6 @@ const TOKENS_PER_WIDE_CHARACTER: u64 = 2;
 pub struct Fields {
     /// Every field that the format has, by its dotted path where it stands inside another.
     pub known: &'static [&'static str],
-    /// The cost table.
     pub costs: CostTable,
     /// Chat's name for a field, which records and rules use, and the path it has here.
     pub aliases: &'static [(&'static str, &'static str)],
@@ -65,13 +64,11 @@ pub struct Facts {
     pub cap_field: Option<&'static str>,
     /// Choices at once.
     pub choices: u64,
-    /// The reasoning effort.
     pub effort: Option<String>,
     /// The response that this one continues.
     pub previous: Option<String>,
     /// The upstream is to keep the response, so that it can be continued.
     pub stores: bool,
-    /// Media.
     pub media: Media,
 }
 
@@ -91,7 +88,6 @@ pub enum CapName {
 pub(crate) type PathEdit = (String, Option<Vec<u8>>);
 
 impl Media {
-    /// Counts text.
     pub(crate) const fn add_text(&mut self, bytes: u64) {
         self.text_bytes = self.text_bytes.saturating_add(bytes);
     }
@@ -181,7 +177,6 @@ pub(crate) fn input_tokens(object: &Object<'_>, costs: CostTable, media: Media) 
     )
 }
 
-/// A text as JSON.
 pub(crate) fn json(text: &str) -> Vec<u8> {
     serde_json::to_vec(text).unwrap_or_default()
 }

@@ -18,7 +18,6 @@ pub(crate) enum Content<P> {
     /// A text; its length in bytes.
     Text(u64),
     Parts(Vec<P>),
-    /// An object.
     Other,
 }
 

@@ -26,7 +26,6 @@ pub enum SseError {
     TooLarge,
 }
 
-/// Puts frames together.
 #[derive(Debug, Default)]
 pub struct Frames {
     waiting: BytesMut,
@@ -42,7 +41,6 @@ impl Frames {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// The next whole frame.
     pub fn take(&mut self) -> Result<Option<Frame>, SseError> {
         let from = self.looked.saturating_sub(3);
         match end_of_frame(&self.waiting, from) {

@@ -42,11 +42,8 @@ impl FrameKind {
 /// What a call cost, and why.
 #[derive(Debug, Clone)]
 pub struct Cost {
-    /// What was charged.
     pub total: Money,
-    /// The price tier.
     pub tier: String,
-    /// What was billed.
     pub units: Units,
 }
 
@@ -55,7 +52,6 @@ pub struct Cost {
 pub struct StreamEnd {
     /// What was used; by the upstream's word, or counted by us.
     pub reported: ReportedUsage,
-    /// What that cost.
     pub cost: Cost,
     /// The money did not reach further: the stream ends in the format's form for its length.
     pub exhausted: bool,

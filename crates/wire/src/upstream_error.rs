@@ -14,7 +14,6 @@ const MAX_COMPLAINTS: usize = 8;
 pub struct UpstreamError {
     /// Its code, or its type where it gave none.
     pub code: Option<String>,
-    /// The field it blames.
     pub param: Option<String>,
     /// Its message, truncated. Secrets are still to be removed.
     pub message: String,

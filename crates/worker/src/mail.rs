@@ -10,7 +10,6 @@ use trunkline_mail::MailWorker;
 const LOOK: Duration = Duration::from_secs(4);
 /// Backoff after a database error.
 const AWAY: Duration = Duration::from_secs(1);
-/// Interval of the cleanup.
 const TIDY: Duration = Duration::from_secs(60);
 
 /// Delivers emails until it is stopped.

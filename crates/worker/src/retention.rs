@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use trunkline_gateway::Services;
 
-/// Between two rounds.
 const EVERY: Duration = Duration::from_secs(600);
 /// The same for answers, some of which live for two minutes.
 const ANSWERS_EVERY: Duration = Duration::from_secs(30);

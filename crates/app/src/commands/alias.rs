@@ -11,7 +11,6 @@ use super::account;
 use crate::cli::AliasCommand;
 use crate::output::Output;
 
-/// Runs one of them.
 pub(super) async fn run(
     database: &Database,
     command: AliasCommand,

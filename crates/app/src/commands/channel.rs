@@ -49,7 +49,6 @@ pub(super) async fn run(
     done
 }
 
-/// The providers in force.
 pub(super) fn providers(config: &Config) -> anyhow::Result<Providers> {
     let read = match &config.providers_folder {
         Some(folder) => Providers::with_folder(folder),

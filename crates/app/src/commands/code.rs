@@ -96,7 +96,6 @@ async fn write(
     Ok(())
 }
 
-/// Lists codes.
 pub(super) async fn list(
     database: &Database,
     (batch, limit): (Option<&str>, i64),
@@ -135,7 +134,6 @@ pub(super) async fn list(
     Ok(())
 }
 
-/// Takes codes back.
 pub(super) async fn revoke(
     database: &Database,
     wish: &RevokeCodes,

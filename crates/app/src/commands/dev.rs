@@ -159,7 +159,6 @@ struct Supplies {
     people: Database,
     keyring: Keyring,
     cells: Cells,
-    /// The seeded one.
     account: AccountId,
 }
 

@@ -22,7 +22,6 @@ pub(super) fn account(account: &Account, balance: &Balance) -> Value {
     })
 }
 
-/// Its wallets.
 pub(super) fn balance(balance: &Balance) -> Value {
     json!({
         "paid_usd": usd(balance.paid),
@@ -44,7 +43,6 @@ pub(super) fn budget(budget: &Budget) -> Value {
     })
 }
 
-/// A budget in a line.
 pub(super) fn budget_line(budget: &Budget) -> String {
     let end = budget.ends_at.map_or_else(String::new, |end| {
         format!(", until {} ({})", times::short(end), budget.timezone)

@@ -182,9 +182,7 @@ async fn schema(config: &Config, progress: &mut Progress<'_>) -> anyhow::Result<
 enum Service {
     /// It took calls before.
     Running,
-    /// It takes calls now.
     Started,
-    /// The operator starts it.
     Stopped,
 }
 

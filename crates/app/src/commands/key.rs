@@ -133,7 +133,6 @@ pub(super) async fn revoke(database: &Database, key: i64, output: &Output) -> an
     Ok(())
 }
 
-/// Lists an account's keys.
 pub(super) async fn list(
     database: &Database,
     account: i64,

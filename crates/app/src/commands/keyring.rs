@@ -14,7 +14,6 @@ use trunkline_types::Clock as _;
 use crate::config::{Config, KeyringPlace};
 use crate::output::Output;
 
-/// Makes the keyring file.
 pub(super) fn generate(config: &Config, output: &Output) -> anyhow::Result<()> {
     let KeyringPlace::File(path) = &config.keyring else {
         anyhow::bail!(
@@ -35,7 +34,6 @@ pub(super) fn generate(config: &Config, output: &Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds a generation.
 pub(super) fn rotate(config: &Config, drop_previous: bool, output: &Output) -> anyhow::Result<()> {
     if let Some(previous) = read(config)?
         .generations()
@@ -92,7 +90,6 @@ pub(super) fn rotate(config: &Config, drop_previous: bool, output: &Output) -> a
     Ok(())
 }
 
-/// Lists the live generations.
 pub(super) fn show(config: &Config, output: &Output) -> anyhow::Result<()> {
     let generations = read(config)?.generations();
     let line = |role: &str, generation: Generation| {

@@ -121,7 +121,6 @@ pub(super) fn console(config: &Config) -> ConsoleSettings {
     }
 }
 
-/// Says where it listens.
 fn greet(config: &Config, (node, link): (&Node, Option<&str>), output: &Output) {
     let scheme = config.edge.tls.as_ref().map_or("http", |_| "https");
     let edge = node.edge.map(|at| format!(" on {scheme}://{at}"));

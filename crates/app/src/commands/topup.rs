@@ -17,7 +17,6 @@ const PROVIDER: &str = "manual";
 /// Longest name of a payment.
 const EVENT_MAX_CHARACTERS: usize = 200;
 
-/// Books the payment.
 pub(super) async fn run(
     database: &Database,
     arguments: &TopUpArguments,

@@ -79,7 +79,6 @@ impl Check<'_> {
         })
     }
 
-    /// How video tasks behave.
     pub(super) fn video(&mut self, raw: &RawVideo) -> Option<VideoSettings> {
         let mut millis = |key: &str, value: i64| {
             let number = self.take(key, in_range(value, 1, MAX_CALL_MS));

@@ -1,13 +1,9 @@
 //! What a process does among its peers.
 
-/// One of the things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Role {
-    /// Answers customers' calls.
     Edge,
-    /// Runs background jobs.
     Worker,
-    /// Serves the console.
     Console,
 }
 
@@ -29,7 +25,6 @@ impl Roles {
         console: true,
     };
 
-    /// These.
     pub(crate) fn of(roles: &[Role]) -> Self {
         Self {
             edge: roles.contains(&Role::Edge),

@@ -29,12 +29,9 @@ pub(super) struct Listeners {
     admin: TcpListener,
 }
 
-/// Where the console answers.
 enum ConsoleAt {
     Nowhere,
-    /// At the edge's address.
     Edge,
-    /// At one of its own.
     Own(TcpListener),
 }
 

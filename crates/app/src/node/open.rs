@@ -36,7 +36,6 @@ pub(super) async fn refresh(gateway: &Services) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The store of files.
 pub(super) async fn media(settings: &MediaSettings) -> anyhow::Result<Media> {
     let media = Media::open(settings).await;
     media.context("cannot open the media store")
@@ -51,7 +50,6 @@ pub(super) fn limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Op
     Ok((limits, Some(keeper)))
 }
 
-/// Who carries letters.
 pub(super) fn mail_worker(
     mail: Option<&MailSettings>,
     data: &Database,

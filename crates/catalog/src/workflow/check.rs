@@ -12,7 +12,6 @@ use super::tree::below;
 const LEAST_WHOLE: i128 = -9_223_372_036_854_775_808;
 const MOST_WHOLE: i128 = 18_446_744_073_709_551_615;
 
-/// Checks a whole record.
 pub(super) fn record(value: &Value, findings: &mut Vec<Finding>) {
     Walk { findings }.value("$", value, Rule::Object(RECORD));
 }

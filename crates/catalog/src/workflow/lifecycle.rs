@@ -27,14 +27,12 @@ pub enum NotRunnable {
 pub struct Step {
     /// The version. Its states may be lower than those it came with.
     pub workflow: Workflow,
-    /// How it came about.
     pub how: Transition,
 }
 
 /// How a version came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// It is the first.
     First,
     /// It is the same as the one before, word for word.
     Same,

@@ -8,14 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The whole record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Where the schema is.
     #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Its page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical_url: Option<String>,
     /// The program that wrote it.
@@ -27,15 +24,11 @@ pub struct Record {
     pub contract_status: ContractStatus,
     /// Names the workflow for programs.
     pub workflow_id: String,
-    /// Names it in addresses.
     pub slug: String,
-    /// Names it for people.
     pub title: String,
-    /// What it is for.
     pub summary: String,
     /// The day of the last change.
     pub last_modified: String,
-    /// Who may find it.
     pub discovery: Discovery,
     /// What it takes; two at least.
     pub inputs: Vec<Input>,
@@ -55,10 +48,8 @@ pub struct Record {
     pub provenance: Provenance,
 }
 
-/// The one generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Generator {
-    /// The script.
     #[serde(rename = "scripts/gen_workflows.py")]
     Script,
 }
@@ -75,11 +66,9 @@ pub enum SchemaVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContractStatus {
-    /// Still being written.
     DraftUnverified,
     /// Written, and not to be changed without falling back.
     ContractLockedNotExecutable,
-    /// Found to be true.
     Verified,
 }
 
@@ -87,7 +76,6 @@ pub enum ContractStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BindingStatus {
-    /// To nothing.
     Unavailable,
     /// To something that is only written down.
     ContractOnlyNotExecutable,
@@ -95,7 +83,6 @@ pub enum BindingStatus {
     Verified,
 }
 
-/// Who may find it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Discovery {
@@ -103,7 +90,6 @@ pub struct Discovery {
     pub indexable: bool,
     /// It stands in the site map.
     pub sitemap: bool,
-    /// Its languages.
     pub locales: Vec<String>,
 }
 
@@ -111,14 +97,12 @@ pub struct Discovery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// Names it.
     pub id: String,
     /// What kind of value it is.
     #[serde(rename = "type")]
     pub kind: InputType,
     /// Whether it must be given.
     pub required: bool,
-    /// For people.
     pub description: String,
     /// What its meaning rests on.
     pub evidence_status: EvidenceStatus,
@@ -136,13 +120,11 @@ pub struct Input {
 pub enum InputType {
     /// A file or a link to one.
     Asset,
-    /// Text.
     String,
     /// A word of a list.
     Enum,
     /// True or false.
     Boolean,
-    /// A whole number.
     Integer,
 }
 
@@ -160,9 +142,7 @@ pub enum EvidenceStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecutorQuery {
-    /// What it reads.
     pub input_modalities: Vec<String>,
-    /// What it makes.
     pub output_modalities: Vec<String>,
     /// What else it can do.
     pub required_capabilities: Vec<String>,
@@ -174,13 +154,10 @@ pub struct ExecutorQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuntimeBinding {
-    /// Whether it can run.
     pub status: BindingStatus,
-    /// The contract's version.
     pub contract_version: Option<String>,
     /// Where the interface is described.
     pub openapi_path: Option<String>,
-    /// Where recorded examples are.
     pub fixture_path: Option<String>,
     /// The operation that runs it.
     pub operation_id: Option<String>,
@@ -192,7 +169,6 @@ pub struct RuntimeBinding {
     pub package_status: Option<String>,
     /// The version of the list of capabilities.
     pub capability_profile_version: Option<String>,
-    /// What shows the capabilities.
     pub capability_evidence: Option<String>,
     /// Where its price comes from.
     pub price_source: Option<String>,
@@ -200,7 +176,6 @@ pub struct RuntimeBinding {
     pub availability_source: Option<String>,
     /// When it was last tried.
     pub last_verified_at: Option<String>,
-    /// Why it cannot run.
     pub blocking_reason: Option<String>,
     /// The state of the console's source.
     pub dash_commit_sha: Option<String>,
@@ -228,11 +203,9 @@ pub struct PrivacyPreflight {
     pub retention: String,
     /// Whether models learn from it.
     pub training_use: String,
-    /// How it is deleted.
     pub deletion: String,
     /// Whether results may be sold.
     pub commercial_use: String,
-    /// Whether results are marked.
     pub watermark: String,
 }
 
@@ -254,9 +227,7 @@ pub struct RecoveryPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContinueAction {
-    /// Whether there is something.
     pub enabled: bool,
-    /// Where it is.
     pub href: Option<String>,
     /// Why, or why not.
     pub reason: String,
@@ -268,7 +239,6 @@ pub struct ContinueAction {
 pub struct Provenance {
     /// The requirement it answers, such as `CA-001`.
     pub requirement_id: String,
-    /// What kind of source it has.
     pub source_kind: String,
     /// What was seen at run time.
     pub runtime_evidence: RuntimeEvidence,
@@ -278,18 +248,14 @@ pub struct Provenance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuntimeEvidence {
-    /// Nothing.
     Absent,
-    /// A contract.
     ContractOnly,
-    /// A run.
     Verified,
 }
 
 // === impl ContractStatus, BindingStatus ===
 
 impl ContractStatus {
-    /// Its name in records.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -301,7 +267,6 @@ impl ContractStatus {
 }
 
 impl BindingStatus {
-    /// Its name in records.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -14,13 +14,10 @@ pub(super) struct Field {
 /// What a value must be.
 #[derive(Clone, Copy)]
 pub(super) enum Rule {
-    /// Any text.
     AnyText,
     /// Text that is not empty.
     Text,
-    /// Text of a form.
     Form(Form),
-    /// One of these words.
     Word(&'static [&'static str]),
     /// True or false.
     Flag,
@@ -37,7 +34,6 @@ pub(super) enum Rule {
         /// What each of them is.
         each: &'static Self,
     },
-    /// Null, or this.
     OrNull(&'static Self),
     /// An object with these fields and no others.
     Object(&'static [Field]),
@@ -45,7 +41,6 @@ pub(super) enum Rule {
     Objects {
         /// This many at least.
         least: usize,
-        /// The fields of each.
         fields: &'static [Field],
     },
     /// An object with any keys.
@@ -93,7 +88,6 @@ const TEXTS: Rule = Rule::Texts {
     each: &Rule::AnyText,
 };
 
-/// The record itself.
 pub(super) const RECORD: &[Field] = &[
     optional("$schema", Rule::Text),
     optional("canonical_url", Rule::Text),

@@ -12,7 +12,6 @@ use super::Finding;
 /// Characters of a key that are shown back.
 const SHOWN_CHARACTERS: usize = 40;
 
-/// PostgreSQL cannot store it.
 const NUL: &str = "must not have the character U+0000";
 
 /// Reads the text. Text that is not JSON is one finding, because nothing after it can be trusted.

@@ -24,7 +24,6 @@ fn comment_of(language: &str) -> Option<&'static str> {
     }
 }
 
-/// The code as HTML.
 pub(super) fn highlighted(language: &str, code: &str) -> String {
     let comment = comment_of(language);
     let quotes = comment.is_some() || language == "json";

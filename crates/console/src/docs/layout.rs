@@ -15,7 +15,6 @@ pub(super) struct Layout<'a> {
 // === impl Layout ===
 
 impl Layout<'_> {
-    /// A page, whole.
     pub(super) fn page(&self, at: usize) -> String {
         let Some(page) = self.pages.get(at) else {
             return String::new();
@@ -156,7 +155,6 @@ fn contents(headings: &[Heading]) -> String {
     )
 }
 
-/// To the page before and the one after.
 fn way(before: Option<&Page>, after: Option<&Page>) -> String {
     let link = |page: Option<&Page>, class: &str, word: &str| {
         page.map_or_else(

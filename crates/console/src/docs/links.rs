@@ -1,6 +1,5 @@
 //! Links between documents: from file to file in the repository, from page to page here.
 
-/// Where a link leads.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Link {
     /// To a page: its name, and the heading with its `#`, or nothing.

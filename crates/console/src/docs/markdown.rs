@@ -344,7 +344,6 @@ fn until<'e>(rest: &mut Parser<'e>, is_end: impl Fn(&TagEnd) -> bool) -> Vec<Eve
         .collect()
 }
 
-/// The words alone.
 fn plain(events: &[Event<'_>]) -> String {
     let words = events.iter().filter_map(|event| match event {
         Event::Text(text) | Event::Code(text) => Some(text.as_ref()),

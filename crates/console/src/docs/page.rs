@@ -102,7 +102,6 @@ impl Page {
         }
     }
 
-    /// Its address.
     pub(super) fn path(&self) -> String {
         self.head.path()
     }

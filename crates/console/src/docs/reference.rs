@@ -9,7 +9,6 @@ const MAX_LINES: usize = 60;
 /// The methods, in the order in which they are told.
 const METHODS: [&str; 6] = ["get", "post", "put", "patch", "delete", "head"];
 
-/// What a document says.
 pub(super) struct Reference<'a> {
     document: &'a Value,
 }

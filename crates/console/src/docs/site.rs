@@ -39,7 +39,6 @@ pub(super) struct Site {
 /// What pages are made of beside their own words.
 pub(super) struct Facts<'a> {
     pub(super) settings: &'a DocsSettings,
-    /// The console's own interface.
     pub(super) console: &'a Value,
     pub(super) cells: &'a [SocialCell],
 }
@@ -87,7 +86,6 @@ impl Site {
         site
     }
 
-    /// What is at a path.
     pub(super) fn file(&self, path: &str) -> Option<&File> {
         self.files.get(path)
     }

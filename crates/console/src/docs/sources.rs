@@ -133,7 +133,6 @@ pub(super) const SOURCES: &[Source] = &[
 
 /// The data plane's interface, with places for what an installation fills in.
 pub(super) const GATEWAY_DOCUMENT: &str = include_str!("../../../../docs/openapi/gateway.json");
-/// How the pages look.
 pub(super) const STYLE: &str = include_str!("assets/docs.css");
 /// What they do beyond being read.
 pub(super) const SCRIPT: &str = include_str!("assets/docs.js");

@@ -13,18 +13,15 @@ pub(crate) const LIVE: &str = "trunkline.live.";
 /// The copy of an event that was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventCopy {
-    /// The event's id.
     pub id: Uuid,
     /// The account's number; 0 is the system account.
     pub account: i64,
     /// Its number among the account's.
     pub seq: i64,
-    /// Its topic.
     pub topic: String,
     pub task: Option<Uuid>,
     /// When it was written, in microseconds since the epoch.
     pub created_at_micros: i64,
-    /// The event's body.
     pub body: Value,
 }
 
@@ -33,19 +30,16 @@ pub struct EventCopy {
 pub struct LiveNotification {
     /// The number of the account.
     pub account: i64,
-    /// Its topic.
     pub topic: String,
     pub task: Option<Uuid>,
     /// When it was sent, in microseconds since the epoch.
     pub created_at_micros: i64,
-    /// The event's body.
     pub body: Value,
 }
 
 // === impl EventCopy ===
 
 impl EventCopy {
-    /// Whose it is.
     #[must_use]
     pub fn account(&self) -> AccountId {
         AccountId::new(self.account)
@@ -66,14 +60,12 @@ impl EventCopy {
 // === impl LiveNotification ===
 
 impl LiveNotification {
-    /// Whose it is.
     #[must_use]
     pub fn account(&self) -> AccountId {
         AccountId::new(self.account)
     }
 }
 
-/// The account of a subject.
 pub(crate) fn account_of(subject: &str, prefix: &str) -> Option<AccountId> {
     let number = subject.strip_prefix(prefix)?.parse().ok()?;
     Some(AccountId::new(number))

@@ -29,7 +29,6 @@ const MAX_MESSAGES: i64 = 20_000_000;
 const MAX_MESSAGE_BYTES: i32 = 131_072;
 /// Window in which JetStream removes duplicates.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(600);
-/// Timeout of one request.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// Copies in flight at once.
 const MAX_IN_FLIGHT: usize = 2_000;
@@ -37,15 +36,12 @@ const MAX_IN_FLIGHT: usize = 2_000;
 const MAX_QUEUED: usize = 65_536;
 /// Ping interval; three missed pongs end the connection.
 const PING: Duration = Duration::from_secs(5);
-/// Longest pause between reconnects.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 const PAUSE_STEP: Duration = Duration::from_millis(100);
 
-/// How NATS is used.
 #[derive(Debug, Clone)]
 pub struct NatsSettings {
     pub servers: Servers,
-    /// Replicas of the stream.
     pub replicas: usize,
     /// Unique name of this process.
     pub own_name: String,

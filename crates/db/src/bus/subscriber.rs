@@ -13,19 +13,16 @@ pub(crate) const TOPIC_HEADER: &str = "Trunkline-Topic";
 /// Header with the sending process.
 pub(crate) const FROM_HEADER: &str = "Trunkline-From";
 
-/// A received message.
 #[derive(Debug)]
 pub enum Incoming {
     /// A copy of an event.
     Event(RawEvent),
-    /// A live notification.
     Live(LiveNotification),
 }
 
 /// A copy that is not decoded yet: most are for accounts without a subscriber on this node.
 #[derive(Debug, Clone)]
 pub struct RawEvent {
-    /// Whose it is.
     pub account: AccountId,
     /// Its topic, if the message has the header.
     pub topic: Option<String>,
@@ -46,7 +43,6 @@ struct Open {
 // === impl RawEvent ===
 
 impl RawEvent {
-    /// Decodes it.
     pub fn decode(&self) -> Result<EventCopy, BusError> {
         let copy: EventCopy = serde_json::from_slice(&self.bytes)?;
         Ok(copy)

@@ -16,7 +16,6 @@ use crate::models::plain;
 use crate::response::{Response, json as answer};
 use crate::services::Services;
 
-/// What is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SetAlias {

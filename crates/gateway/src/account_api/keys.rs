@@ -22,7 +22,6 @@ use crate::services::Services;
 /// What a family of keys that is too deep breaks in the ledger.
 const DEPTH_CONSTRAINT: &str = "spender_chain_bounded";
 
-/// Why nothing was done.
 enum Refused {
     ApiError(ApiError),
     Db(DbError),

@@ -84,7 +84,6 @@ async fn visibility(
     })
 }
 
-/// A page of sums.
 async fn totals(
     services: &Services,
     seen: &UsageFilter,

@@ -11,7 +11,6 @@ use self::page::Page;
 use crate::channels::Channel;
 use crate::services::Services;
 
-/// All numbers.
 pub(super) fn metrics(services: &Services) -> String {
     let mut page = Page::default();
     node(&mut page, services);

@@ -38,12 +38,10 @@ use crate::self_info;
 use crate::services::Services;
 use crate::stored_responses;
 
-/// What a path is.
 enum Route<'a> {
     Root,
     Live,
     Ready,
-    /// What is charged.
     Paid(Paid<'a>),
     /// What has a body and costs nothing.
     FreeBody(FreeBody<'a>),
@@ -60,7 +58,6 @@ enum Route<'a> {
     Unknown,
 }
 
-/// The paid operations.
 #[derive(Clone, Copy)]
 enum Paid<'a> {
     Chat(Endpoint, PathParams<'a>),
@@ -99,7 +96,6 @@ enum Read<'a> {
     VideoContent(&'a str),
 }
 
-/// Answers one request.
 pub(super) async fn answer(
     services: &Arc<Services>,
     context: &Arc<RequestContext>,
@@ -192,7 +188,6 @@ fn social_route(platform: &str, capability: &str) -> SocialRoute {
     }
 }
 
-/// Who calls.
 fn known(
     services: &Services,
     context: &RequestContext,

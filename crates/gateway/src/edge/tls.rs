@@ -19,7 +19,6 @@ const MAX_PEM_BYTES: u64 = 1_000_000;
 pub struct TlsFiles {
     /// The chain, our own certificate first.
     pub certificate: PathBuf,
-    /// Its key.
     pub key: PathBuf,
 }
 
@@ -29,15 +28,12 @@ pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     File {
-        /// Which.
         path: PathBuf,
-        /// Why.
         error: std::io::Error,
     },
     /// A file is not what it should be.
     #[error("{} holds no usable {what} in PEM form", path.display())]
     Pem {
-        /// Which.
         path: PathBuf,
         /// What should be in it.
         what: &'static str,
@@ -47,7 +43,6 @@ pub enum TlsError {
     Pair(#[from] rustls::Error),
 }
 
-/// The acceptor in force.
 pub(super) struct Tls {
     files: TlsFiles,
     acceptor: ArcSwap<TlsAcceptor>,

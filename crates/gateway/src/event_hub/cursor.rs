@@ -9,7 +9,6 @@ pub(crate) struct Cursor {
     pub(crate) house: i64,
 }
 
-/// Whose numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Account,

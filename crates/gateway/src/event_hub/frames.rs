@@ -12,7 +12,6 @@ use crate::task_id::task_name;
 
 /// The first words: a comment, so that proxies let go of the head, and how soon to come back.
 pub(crate) const BEGINNING: &str = ": trunkline events\nretry: 1000\n\n";
-/// A sign of life.
 pub(crate) const HEARTBEAT: &str = ": still here\n\n";
 /// The last words of a node that stops.
 pub(crate) const STOPPING: &str = ": this node is shutting down; reconnect\n\n";

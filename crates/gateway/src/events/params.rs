@@ -12,7 +12,6 @@ use crate::task_id::task_of;
 /// The header by which a browser goes on where it was.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// Where a reader begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begin {
     /// With what happens from now on.
@@ -23,7 +22,6 @@ pub(crate) enum Begin {
     After(Cursor),
 }
 
-/// Which events are wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Filter {
     topics: Option<Vec<Topic>>,

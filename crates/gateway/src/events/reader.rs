@@ -28,7 +28,6 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Frames that wait for the connection.
 pub(crate) const QUEUE: usize = 4;
 
-/// A connection that follows.
 pub(crate) struct Reader {
     services: Arc<Services>,
     seat: ConnectionPermit,
@@ -42,7 +41,6 @@ pub(crate) struct Reader {
     pieces: mpsc::Sender<Bytes>,
 }
 
-/// The connection is gone.
 struct Gone;
 
 // === impl Reader ===

@@ -18,7 +18,6 @@ pub(crate) enum Classified<T> {
     RequestRejected(ApiError),
     /// This credential is at its limit for so many seconds.
     RateLimited(u64),
-    /// This credential is bad.
     CredentialRejected(StatusCode),
     /// The upstream is down, and surely did not take it.
     Unavailable,
@@ -28,7 +27,6 @@ pub(crate) enum Classified<T> {
     Lost(SendError),
     /// The channel takes nothing more now, and surely did not take this.
     Saturated(u64),
-    /// The call ends here.
     Stop(Exhausted),
     /// The call ends here, and the credential is bad.
     StopCredentialRejected(StatusCode, Exhausted),

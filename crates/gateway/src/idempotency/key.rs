@@ -29,7 +29,6 @@ pub(crate) struct Fingerprint<'a> {
     pub(crate) class: &'a str,
     /// The body. Of a form its fields and what its files hash to: boundaries are new each time.
     pub(crate) body: Cow<'a, [u8]>,
-    /// It makes a task.
     pub(crate) task: bool,
 }
 

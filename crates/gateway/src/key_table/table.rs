@@ -22,7 +22,6 @@ const NO_END: i64 = i64::MAX;
 /// What an entry takes in a hash table: its place and a byte of its hash.
 const BUCKET_BYTES: usize = 5;
 
-/// One key.
 #[derive(Debug)]
 struct Entry {
     hash: KeyHash,
@@ -62,18 +61,14 @@ pub(crate) enum KeyStatus {
     ExpiredAbove,
 }
 
-/// What the table takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyTableStats {
-    /// Keys.
     pub keys: usize,
-    /// Policies that they share.
     pub policies: usize,
     /// Bytes of entries and of what finds them, without policies.
     pub bytes: usize,
 }
 
-/// All keys and accounts.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     blocks: Vec<Vec<Entry>>,
@@ -167,7 +162,6 @@ impl Table {
         KeyStatus::Live
     }
 
-    /// Takes over a row.
     pub(super) fn put(&mut self, row: KeySnapshotRow) {
         self.seen_keys = Some(row.cursor());
         let policy = self.shared(row.policy);
@@ -198,7 +192,6 @@ impl Table {
         }
     }
 
-    /// Takes over an account.
     pub(super) fn put_account(&mut self, row: Account) {
         self.seen_accounts = Some((row.revision, row.id));
         let before = self.accounts.get(&row.id).map(|known| known.revision);

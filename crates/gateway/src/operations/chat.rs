@@ -43,7 +43,6 @@ pub(crate) struct Chat {
     as_json_array: bool,
 }
 
-/// Where it came in.
 #[derive(Debug, Clone)]
 pub(crate) struct ChatRoute {
     pub(crate) endpoint: Endpoint,

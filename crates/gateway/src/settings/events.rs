@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// How events are told.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
     /// Connections of this node that follow events.

@@ -6,7 +6,6 @@ use std::time::Duration;
 /// How images, speech and transcripts behave.
 #[derive(Debug, Clone)]
 pub struct GenerationSettings {
-    /// Largest uploaded file.
     pub max_upload_bytes: u64,
     /// Uploads that may lie on the disk at one time, over all calls.
     pub max_uploads_on_disk: u64,
@@ -14,7 +13,6 @@ pub struct GenerationSettings {
     pub upload_folder: PathBuf,
     /// Longest silence of an upload.
     pub upload_idle: Duration,
-    /// Longest upload.
     pub upload_wait: Duration,
     /// Largest picture of a vendor.
     pub max_picture_bytes: u64,

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Limits of social data.
 #[derive(Debug, Clone)]
 pub struct SocialSettings {
     /// Calls that are charged in a day (UTC), of all callers together.

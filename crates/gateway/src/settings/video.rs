@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// How video tasks behave.
 #[derive(Debug, Clone)]
 pub struct VideoSettings {
     /// Until the first question about a job.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// How webhooks behave.
 #[derive(Debug, Clone)]
 pub struct WebhookSettings {
     /// Messages on their way at once, of this node.
@@ -19,7 +18,6 @@ pub struct WebhookSettings {
     pub patience: Duration,
     /// How long the old secret signs beside a new one, if the customer does not say.
     pub overlap: Duration,
-    /// Webhooks of one account.
     pub most: usize,
 }
 

@@ -12,12 +12,10 @@ pub enum VideoJob {
     Submit,
     /// Asks how far jobs are.
     Poll,
-    /// Fetches finished files.
     Mirror,
 }
 
 impl VideoJob {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Submit, Self::Poll, Self::Mirror];
 
     pub(crate) const fn stored(self) -> Job {

@@ -20,24 +20,13 @@ pub(super) type Look = Vec<(String, u64, Option<SystemTime>)>;
 pub enum FolderError {
     /// The folder or one of its files.
     #[error("cannot read {path}: {error}")]
-    Unreadable {
-        /// Which.
-        path: String,
-        /// What the system says.
-        error: io::Error,
-    },
+    Unreadable { path: String, error: io::Error },
     /// More files than there may be platforms.
     #[error("{folder} has more than {MAX_PLATFORMS} platforms")]
-    TooMany {
-        /// Which.
-        folder: String,
-    },
+    TooMany { folder: String },
     /// A file whose name is no text.
     #[error("{path} has a strange name; a file is called after its platform's key")]
-    StrangeName {
-        /// Which.
-        path: String,
-    },
+    StrangeName { path: String },
     /// A file that says something wrong.
     #[error(transparent)]
     Cells(#[from] CellsError),

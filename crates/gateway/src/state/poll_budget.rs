@@ -9,7 +9,6 @@ use tokio::time::Instant;
 const MAX_BUCKETS: usize = 10_000;
 const MILLIS_PER_SECOND: u64 = 1_000;
 
-/// The buckets.
 #[derive(Debug, Default)]
 pub(crate) struct PollBudget {
     buckets: Mutex<HashMap<i64, Bucket>>,
@@ -20,7 +19,6 @@ pub(crate) struct PollBudget {
 
 #[derive(Debug)]
 struct Bucket {
-    /// Thousandths of a question.
     left: u64,
     filled: Instant,
 }

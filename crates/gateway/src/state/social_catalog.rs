@@ -19,7 +19,6 @@ pub(crate) fn model_name(platform: &str, capability: &str) -> String {
     format!("{SOCIAL}-{platform}-{capability}")
 }
 
-/// Cells and pauses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SocialCatalog {
     pub(crate) cells: Arc<Cells>,

@@ -40,7 +40,6 @@ pub struct Exporter {
     counts: Arc<SpanCounts>,
     /// Out of the queue and not offered yet.
     gathered: Vec<Span>,
-    /// Being offered.
     offered: Option<Batch>,
     is_failing: bool,
 }

@@ -62,7 +62,6 @@ pub(crate) enum DeliveryError {
     BadAddress,
     /// The host is unknown or not public.
     NotPublic,
-    /// Nobody listens.
     Unreachable,
     /// The certificate does not hold.
     Tls,

@@ -15,9 +15,7 @@ use uuid::Uuid;
 
 use crate::task_id::task_name;
 
-/// Bytes of a secret.
 const SECRET_BYTES: usize = 32;
-/// How secrets begin.
 const PREFIX: &str = "whsec_";
 
 /// What messages to one webhook are signed with.

@@ -20,16 +20,12 @@ pub enum ImageEndpoint {
     Edits,
 }
 
-/// A request for images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageRequest {
-    /// The endpoint.
     pub endpoint: ImageEndpoint,
     /// The public name of the model.
     pub model: String,
-    /// The prompt.
     pub prompt: String,
-    /// How many.
     pub count: u64,
     /// The size, as the caller spelled it.
     pub size: Option<String>,
@@ -37,7 +33,6 @@ pub struct ImageRequest {
     pub quality: Option<String>,
     /// Whether the response holds the images instead of links.
     pub wants_base64: bool,
-    /// The images to edit.
     pub images: Vec<InputImage>,
     /// The mask of the edit.
     pub mask: Option<InputImage>,
@@ -48,15 +43,11 @@ pub struct ImageRequest {
 /// An image that the caller sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputImage {
-    /// At an address.
     Link(String),
-    /// Here.
     Held {
         /// The name of its file.
         name: String,
-        /// Its type.
         content_type: String,
-        /// All of it.
         bytes: Bytes,
     },
 }

@@ -13,7 +13,6 @@ use crate::encoding;
 use crate::field_policy::not_sent;
 use crate::vendor_failure::VendorFailure;
 
-/// All protocols.
 pub const ALL: [&Protocol; 4] = [
     &ark::PROTOCOL,
     &dashscope::PROTOCOL,

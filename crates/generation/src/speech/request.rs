@@ -6,20 +6,15 @@ use trunkline_probe::SpeechFormat;
 
 use crate::fields::{Fields, RequestReader};
 
-/// A request for speech.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpeechRequest {
     /// The public name of the model.
     pub model: String,
-    /// The text to speak.
     pub input: String,
-    /// The voice.
     pub voice: String,
     /// The audio format. Before planning, the requested one, if any.
     pub format: Option<SpeechFormat>,
-    /// The speed.
     pub speed: Option<Number>,
-    /// How to speak it.
     pub instructions: Option<String>,
     /// All other fields, by name.
     pub extras: Map<String, Value>,
@@ -28,7 +23,6 @@ pub struct SpeechRequest {
 // === impl SpeechRequest ===
 
 impl SpeechRequest {
-    /// Reads a request.
     pub fn read(fields: &Fields) -> Result<Self, RequestError> {
         let mut reader = RequestReader::of(fields);
         let model = reader.required("model")?;

@@ -11,7 +11,6 @@ use trunkline_probe::SpeechFormat;
 
 use super::{Protocol, SpeechRequest};
 
-/// All protocols.
 pub const ALL: [&Protocol; 3] = [&dashscope::PROTOCOL, &minimax::PROTOCOL, &openai::PROTOCOL];
 
 /// The protocol of a provider file's format.

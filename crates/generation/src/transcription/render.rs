@@ -13,9 +13,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 /// The body of the response to the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedTranscript {
-    /// Its type.
     pub content_type: &'static str,
-    /// All of it.
     pub body: Bytes,
 }
 
@@ -56,7 +54,6 @@ pub(super) fn timeless(format: TranscriptFormat) -> RequestError {
     refusal.with_fix("ask for json or text")
 }
 
-/// What is billed.
 pub(super) fn usage(request: &TranscriptionRequest) -> Value {
     json!({ "type": "duration", "seconds": request.seconds() })
 }

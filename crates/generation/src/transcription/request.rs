@@ -20,13 +20,9 @@ pub enum TranscriptionEndpoint {
 pub enum TranscriptFormat {
     /// An object with the text.
     Json,
-    /// The text alone.
     Text,
-    /// Subtitles.
     Srt,
-    /// An object with times.
     VerboseJson,
-    /// Subtitles of the web.
     Vtt,
 }
 
@@ -46,19 +42,16 @@ pub struct Upload {
 /// A request for a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptionRequest {
-    /// The endpoint.
     pub endpoint: TranscriptionEndpoint,
     /// The public name of the model.
     pub model: String,
     /// The spoken language, if the caller sets it.
     pub language: Option<String>,
-    /// The prompt.
     pub prompt: Option<String>,
     /// The format of the response.
     pub format: TranscriptFormat,
     /// All other fields, by name; a repeated field is a list.
     pub extras: Map<String, Value>,
-    /// The recording.
     pub upload: Upload,
 }
 
@@ -90,7 +83,6 @@ impl TranscriptFormat {
 // === impl TranscriptionRequest ===
 
 impl TranscriptionRequest {
-    /// Reads a request.
     pub fn read(
         endpoint: TranscriptionEndpoint,
         fields: &Fields,

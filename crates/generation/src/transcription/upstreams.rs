@@ -12,7 +12,6 @@ use super::plan::words_of;
 use super::{Protocol, TranscriptionRequest, Upload};
 use crate::vendor_http::{Content, Part};
 
-/// All protocols.
 pub const ALL: [&Protocol; 5] = [
     &dashscope::PROTOCOL,
     &dashscope_file::LIST,

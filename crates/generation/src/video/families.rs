@@ -21,20 +21,16 @@ use crate::video::request::VideoRequest;
 pub struct PlanContext<'a> {
     /// The variant of the family, such as `text`.
     pub variant: &'static str,
-    /// The request.
     pub request: &'a VideoRequest,
     /// The specs of the model's record.
     pub specs: &'a Specs,
-    /// What was measured.
     pub facts: &'a KnownMedia,
 }
 
-/// One family.
 #[derive(Debug)]
 pub struct Family {
     /// The specification's letter, or a name: the first part of `specs.video_family`, and the folder of its fixtures.
     pub spec_letter: &'static str,
-    /// Its variants.
     pub variants: &'static [&'static str],
     /// Reads a request into a plan or a refusal. Pure: the same request, the same plan.
     pub plan: fn(&PlanContext<'_>) -> Result<Plan, RequestError>,

@@ -60,7 +60,6 @@ impl<'a> FieldReader<'a> {
         read(value).map(Some).ok_or_else(refusal)
     }
 
-    /// A text.
     pub fn text(&mut self, path: &str) -> Result<Option<&'a str>, RequestError> {
         self.typed(path, Value::as_str, "a text")
     }
@@ -76,7 +75,6 @@ impl<'a> FieldReader<'a> {
             .ok_or_else(|| RequestError::missing(path))
     }
 
-    /// A whole number.
     pub fn whole(&mut self, path: &str) -> Result<Option<i64>, RequestError> {
         self.typed(path, Value::as_i64, "a whole number")
     }

@@ -5,20 +5,15 @@ use std::collections::BTreeMap;
 /// What a piece of media is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
-    /// A picture.
     Image,
-    /// A clip.
     Video,
-    /// A recording.
     Audio,
 }
 
 /// Media whose measures move the price or decide whether it can be taken.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProbeTarget {
-    /// What it is.
     pub kind: MediaKind,
-    /// Where it is.
     pub url: String,
     /// The field that names it.
     pub param: String,
@@ -46,7 +41,6 @@ pub enum Container {
     Other,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MediaFacts {
     /// Length in thousandths of a second.
@@ -55,7 +49,6 @@ pub struct MediaFacts {
     pub width: Option<u64>,
     /// Height in pixels.
     pub height: Option<u64>,
-    /// How it is wrapped.
     pub container: Option<Container>,
 }
 
@@ -76,7 +69,6 @@ impl MediaFacts {
 // === impl KnownMedia ===
 
 impl KnownMedia {
-    /// Adds one.
     #[must_use]
     pub fn with(mut self, url: impl Into<String>, facts: MediaFacts) -> Self {
         self.0.insert(url.into(), facts);

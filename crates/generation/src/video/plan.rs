@@ -12,9 +12,7 @@ use crate::video::media_facts::ProbeTarget;
 pub struct Plan {
     /// The treatment of each field.
     pub report: FieldReport,
-    /// The billable units.
     pub bill: BillableUnits,
-    /// What is sent.
     pub outbound: Outbound,
     /// Media that would make the price exact, or the request refusable, if it were measured. Empty
     /// when nothing is left to measure.

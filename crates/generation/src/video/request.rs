@@ -10,7 +10,6 @@ pub struct VideoRequest {
     fields: Map<String, Value>,
 }
 
-/// Fields that are texts.
 const TEXTS: [&str; 7] = [
     "model",
     "prompt",

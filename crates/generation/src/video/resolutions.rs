@@ -21,7 +21,6 @@ pub struct Frame {
     pub width: u64,
     /// Pixels down.
     pub height: u64,
-    /// The tier.
     pub tier: Tier,
     /// The shape, as the upstream names it.
     pub ratio: &'static str,

@@ -16,28 +16,21 @@ pub use crate::vendor_http::{
 
 use crate::video::plan::Outbound;
 
-/// A vendor's protocol.
 #[derive(Debug)]
 pub struct Protocol {
     /// Its name in provider files, such as `dashscope_video`.
     pub format: &'static str,
-    /// Submits a job.
     pub submit: fn(&Outbound, &JobContext<'_>) -> VendorRequest,
-    /// Reads the response.
     pub read_submit: fn(&Outbound, &VendorResponse<'_>) -> Submitted,
-    /// Polls a job.
     pub poll: fn(&JobRef) -> VendorRequest,
-    /// Reads the response.
     pub read_poll: fn(&JobRef, &VendorResponse<'_>) -> Polled,
     /// Reads the response to [`Polled::FileAt`].
     pub read_file: fn(&VendorResponse<'_>) -> Polled,
     /// Cancels a job; none where the vendor cannot.
     pub cancel: Option<fn(&JobRef) -> VendorRequest>,
-    /// Reads the response.
     pub read_cancel: fn(&JobRef, &VendorResponse<'_>) -> Cancelled,
     /// Finds a job by our reference; none where the vendor does not store it.
     pub lookup: Option<fn(&Outbound, &str) -> VendorRequest>,
-    /// Reads the response.
     pub read_lookup: fn(&VendorResponse<'_>) -> LookupResult,
     /// How media that the gateway holds is sent.
     pub media: MediaForm,
@@ -75,7 +68,6 @@ pub struct JobRef {
 /// The outcome of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Submitted {
-    /// The vendor accepted it.
     Accepted {
         /// The vendor's id of the job.
         id: String,
@@ -105,18 +97,13 @@ pub enum Polled {
     },
     /// It is done; this request gets the link of its file.
     FileAt(VendorRequest),
-    /// It is done.
     Done {
-        /// Its file.
         file: File,
-        /// The vendor's usage.
         usage: ReportedUsage,
     },
-    /// It failed.
     Failed(VendorError),
     /// No verdict: an error of the poll, or an unknown state. Poll again.
     Unclear {
-        /// For the log.
         why: String,
         /// Seconds until a retry.
         retry_after: Option<u64>,
@@ -139,7 +126,6 @@ pub struct ReportedUsage {
     pub output_seconds: Option<u64>,
     /// Seconds of clips that went in, rounded up.
     pub input_seconds: Option<u64>,
-    /// Pictures that went in.
     pub images: Option<u64>,
 }
 
@@ -148,23 +134,19 @@ pub struct ReportedUsage {
 pub enum Cancelled {
     /// It is stopped and will not be billed.
     Confirmed,
-    /// It is still running.
     GoesOn,
-    /// Unknown.
     Unknown,
 }
 
 /// The outcome of a lookup by our reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LookupResult {
-    /// The job exists.
     Found {
         /// The vendor's id of the job.
         id: String,
     },
     /// The job does not exist.
     NotFound,
-    /// Unknown.
     Unknown,
 }
 

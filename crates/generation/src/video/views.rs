@@ -11,11 +11,9 @@ pub use openai::{openai, openai_list};
 /// A task as customers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VideoView {
-    /// Its public id.
     pub id: String,
     /// The requested model.
     pub model: String,
-    /// Its state.
     pub state: State,
     /// From 0 to 100.
     pub progress: u8,
@@ -40,14 +38,12 @@ pub struct VideoView {
 /// The state of a task, as customers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It is queued.
     Queued {
         /// Whether an upstream has it.
         submitted: bool,
     },
     /// It was sent, and whether an upstream has it is not known yet.
     Sent,
-    /// It is being made.
     InProgress,
     /// It is done, and here is its file.
     Completed {

@@ -7,19 +7,14 @@ use super::payments::adjust;
 use super::types::{Adjust, AdjustAnswer, Wallet};
 use crate::batch::lock_accounts;
 
-/// Reason of the adjustment.
 pub const TRIAL_EXPIRED: &str = "trial credit expired";
-/// Actor of the adjustment.
 const ACTOR: &str = "trunkline";
 
 /// A trial grant that expired.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpiredTrial {
-    /// Names the movement.
     pub request: RequestId,
-    /// Whose wallet.
     pub account: AccountId,
-    /// How much was given.
     pub granted: Money,
 }
 

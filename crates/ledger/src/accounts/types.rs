@@ -5,41 +5,31 @@ use trunkline_types::{AccountId, Money, RequestId, Timestamp};
 /// Live accounts, and test accounts that never reach a live upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountKind {
-    /// A customer.
     Live,
-    /// For trying things out.
     Test,
 }
 
 /// One of an account's wallets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wallet {
-    /// Money that was paid.
     Paid,
-    /// Money that was given.
     Trial,
 }
 
 /// Money from outside: a payment or trial credit.
 #[derive(Debug, Clone)]
 pub struct TopUp {
-    /// Names the movement.
     pub request: RequestId,
-    /// Who gets it.
     pub account: AccountId,
-    /// Into which wallet.
     pub wallet: Wallet,
     pub amount: Money,
-    /// Who says so.
     pub provider: String,
     /// The provider's id of the payment; a repeated id is applied once.
     pub event: String,
 }
 
-/// What a top-up was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopUpAnswer {
-    /// Applied now.
     Done,
     /// This payment was applied before, with the same facts.
     Before,
@@ -52,7 +42,6 @@ pub enum TopUpAnswer {
 /// A correction by a person.
 #[derive(Debug, Clone)]
 pub struct Adjust {
-    /// Names the movement.
     pub request: RequestId,
     pub account: AccountId,
     pub wallet: Wallet,
@@ -73,27 +62,21 @@ pub enum AdjustAnswer {
     Refused,
 }
 
-/// A budget period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Period {
-    /// For ever.
     Total,
     /// A calendar day.
     Daily,
-    /// Monday to Sunday.
     Weekly,
-    /// A calendar month.
     Monthly,
 }
 
 /// A balance as it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Balance {
-    /// In the paid wallet.
     pub paid: Money,
     /// Of it, held by running calls.
     pub paid_held: Money,
-    /// In the trial wallet.
     pub trial: Money,
     /// Of it, held by running calls.
     pub trial_held: Money,

@@ -43,7 +43,6 @@ pub(super) struct Refunded {
 /// Events to write at the end of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Notifications {
-    /// Changes of posted balances.
     posted: BTreeMap<AccountId, i64>,
     /// Budget windows whose event was written before.
     old: BTreeSet<BudgetWindowId>,
@@ -85,7 +84,6 @@ impl Notifications {
         }
     }
 
-    /// A refund was made.
     pub(super) fn refunded(&mut self, back: Refunded) {
         self.posted(back.account, back.split.total());
         self.refunded.push(back);

@@ -145,7 +145,6 @@ async fn read_refunds(
     Ok(())
 }
 
-/// Writes losses.
 pub(super) async fn write_off(
     tx: &mut Tx,
     ops: &[&Op],

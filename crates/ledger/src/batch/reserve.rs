@@ -133,7 +133,6 @@ fn decide<'a>(
     }
 }
 
-/// The holds to write.
 #[derive(Default)]
 struct Write<'a>(Vec<NewHold<'a>>);
 

@@ -25,7 +25,6 @@ pub(super) struct CompensationQueue(VecDeque<Op>);
 /// How an operation is compensated.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Compensation {
-    /// Void the hold.
     Hold(RequestId, AccountId),
     /// Void the hold and, if the charge was written all the same, refund it.
     Charge {

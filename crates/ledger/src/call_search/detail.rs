@@ -22,7 +22,6 @@ pub struct CallDetail {
     /// The group whose prices applied.
     pub group: String,
     pub tier: Option<String>,
-    /// The prices' version.
     pub price_version: Vec<u8>,
     /// Billed units by face, as written.
     pub units: Vec<(String, u64)>,
@@ -44,7 +43,6 @@ pub struct Attempt {
     /// The channel's number. For operators only: customers see which attempts were on the same
     /// channel.
     pub channel: Option<i64>,
-    /// What the upstream answered.
     pub status: Option<u16>,
     /// Error code; none if it succeeded.
     pub fault: Option<String>,
@@ -57,7 +55,6 @@ pub struct Attempt {
 pub struct Transfer {
     /// `charge`, `refund`, `settlement_adjustment` or `undelivered`.
     pub kind: String,
-    /// Of which wallet.
     pub wallet: Wallet,
     pub amount: Money,
     /// Into the wallet, and not out of it.
@@ -65,11 +62,9 @@ pub struct Transfer {
     pub at: Timestamp,
 }
 
-/// What a request cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charged {
     pub request: RequestId,
-    /// Charged to both wallets.
     pub charged: Money,
     /// Refunded of it since.
     pub refunded: Money,

@@ -29,7 +29,6 @@ pub struct CallsQuery {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     pub request: RequestId,
-    /// The key used.
     pub key: Option<KeyId>,
     /// Public name of the model or data set.
     pub model: String,
@@ -37,7 +36,6 @@ pub struct Call {
     pub endpoint: String,
     /// The group whose prices applied.
     pub group: String,
-    /// How it ended.
     pub outcome: String,
     /// Billed units per face.
     pub units: Value,
@@ -55,7 +53,6 @@ pub struct Call {
     pub settled_at: Timestamp,
 }
 
-/// A page of calls.
 pub async fn calls(database: &Database, query: &CallsQuery) -> Result<Vec<Call>, DbError> {
     let mut session = database.session().await?;
     let filter = &query.filter;

@@ -18,7 +18,6 @@ pub const MOST_COUNTED: i64 = 1_000;
 /// Most keys of one call.
 const MAX_KEYS: usize = 200;
 
-/// What one key was used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyUse {
     pub key: KeyId,

@@ -3,7 +3,6 @@
 
 use crate::byte_reader::ByteReader;
 
-/// The headers of both.
 pub(crate) const MPEG_HEADER_BYTES: usize = 4;
 pub(crate) const ADTS_HEADER_BYTES: usize = 7;
 /// Samples of a block of AAC.

@@ -23,7 +23,6 @@ pub(crate) struct Identity {
     long: u64,
 }
 
-/// A stream of packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Vorbis {
     identity: Identity,

@@ -21,15 +21,12 @@ pub(super) struct Block {
     header_bytes: u64,
 }
 
-/// How packets are laced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lacing {
     None,
     /// Sizes by 255.
     Xiph,
-    /// All of one size.
     Even,
-    /// A size, then differences.
     Ebml,
 }
 

@@ -1,6 +1,5 @@
 //! The header of an element, and numbers as EBML writes them.
 
-/// An element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Element {
     pub(super) id: u32,

@@ -11,7 +11,6 @@ const SECOND_NANOS: u128 = 1_000_000_000;
 /// Most samples at the start that a file may call the delay of its encoder; Opus declares its own.
 const MAX_DELAY: u64 = 2_112 + 1_024;
 
-/// A track.
 #[derive(Debug, Default)]
 pub(super) struct Track {
     number: u64,

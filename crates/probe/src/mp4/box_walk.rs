@@ -10,7 +10,6 @@ pub(super) const LONG_HEADER_BYTES: u64 = 16;
 
 pub(super) type BoxName = [u8; 4];
 
-/// The header of a box.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BoxHeader {
     pub(super) name: BoxName,

@@ -12,7 +12,6 @@ use super::box_readers::{Clock, Edit, EditList, TrackDefaults, TrackHeader, hand
 use super::box_walk::{BoxHeader, BoxName, BoxWalk, HEADER_BYTES};
 use movie::Movie;
 
-/// Brands of images.
 const IMAGE_BRANDS: [&BoxName; 6] = [b"heic", b"heix", b"heim", b"heis", b"mif1", b"avif"];
 /// One byte more than may be read, so that a table that is too large is distinguished from one that fits.
 const WHOLE_TABLE: u64 = MAX_NEED_BYTES + 1;
@@ -24,7 +23,6 @@ pub(crate) struct VideoReader {
     has_movie: bool,
     brand: Option<BoxName>,
     movie: Movie,
-    /// The size of an image.
     image: Option<Size>,
     /// Up to here an index has given the length of fragments, which need not be read.
     indexed_to: u64,

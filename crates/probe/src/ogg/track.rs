@@ -5,7 +5,6 @@ use crate::codecs::flac::stream_rate;
 use crate::codecs::{Coding, Counter, HEADER_BYTES, opus, vorbis};
 use crate::{Codec, Length};
 
-/// A stream.
 #[derive(Debug)]
 pub(super) struct Track {
     serial: u32,

@@ -24,7 +24,6 @@ pub(super) struct Format {
     layout: Layout,
 }
 
-/// How they lie.
 #[derive(Debug)]
 enum Layout {
     /// One after the other, so many bytes for one sample of all channels.
@@ -37,7 +36,6 @@ enum Layout {
         header_samples: u64,
         channels: u64,
     },
-    /// Frames of MPEG audio.
     Frames(Frames),
     /// In a way that cannot be counted.
     Unknown,

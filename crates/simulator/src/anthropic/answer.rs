@@ -3,7 +3,6 @@
 
 use crate::tokens::count;
 
-/// One answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) id: String,
@@ -19,19 +18,25 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 pub(crate) enum Block {
     /// So many words of thought, or as many that are only signed.
-    Thought { words: u64, is_shown: bool },
+    Thought {
+        words: u64,
+        is_shown: bool,
+    },
     /// A thought that only the vendor can read.
-    Redacted { tokens: u64, data: String },
-    /// A text and its citations.
-    Text { text: Text, citations: u64 },
-    /// A call.
+    Redacted {
+        tokens: u64,
+        data: String,
+    },
+    Text {
+        text: Text,
+        citations: u64,
+    },
     Call(Call),
 }
 
 /// What a text is made of.
 #[derive(Debug)]
 pub(crate) enum Text {
-    /// So many numbered words.
     Words(u64),
     /// A document, cut into tokens.
     Document(Vec<String>),
@@ -46,7 +51,6 @@ pub(crate) struct Call {
     pub(crate) pieces: Vec<String>,
 }
 
-/// Why the model stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StopReason {
     EndTurn,
@@ -126,7 +130,6 @@ impl StopReason {
 // === impl Usage ===
 
 impl Usage {
-    /// Everything that went in.
     pub(crate) fn prompt(self) -> u64 {
         self.input
             .saturating_add(self.read)

@@ -20,7 +20,6 @@ use super::reply;
 use super::request::{Context, MessagesRequest, Purpose};
 use super::stream;
 
-/// Which platform answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Platform {
     Anthropic,

@@ -7,9 +7,7 @@ use crate::directives::{DirectiveError, MAX_TOKENS, number};
 pub(crate) struct ClaudeDirectives {
     /// Tokens of a thought that is only shown encrypted.
     pub(crate) redacted_tokens: u64,
-    /// Citations of the text.
     pub(crate) citations: u64,
-    /// Why the model stops.
     pub(crate) stop: Option<Stop>,
     /// Tokens written to the cache for five minutes, and for an hour.
     pub(crate) written_5m_tokens: Option<u64>,

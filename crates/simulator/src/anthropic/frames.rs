@@ -57,7 +57,6 @@ pub(super) enum Frame {
     },
 }
 
-/// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire {
     Lines { is_cr_lf: bool },

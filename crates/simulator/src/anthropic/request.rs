@@ -39,11 +39,9 @@ pub(crate) struct Context {
     /// The version of the API, a date.
     pub(crate) version: String,
     pub(crate) betas: Vec<String>,
-    /// Whose body it is.
     pub(crate) platform: Platform,
 }
 
-/// A checked request.
 #[derive(Debug)]
 pub(crate) struct MessagesRequest {
     pub(crate) model: String,

@@ -20,7 +20,6 @@ pub(super) struct Message<'a> {
     usage: Option<UsageShape>,
 }
 
-/// Why a message ended.
 #[derive(Default, Serialize)]
 pub(super) struct End<'a> {
     stop_reason: Option<&'static str>,

@@ -5,7 +5,6 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 use super::frames::Frames;
 
-/// What audio comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     Wav,
@@ -28,7 +27,6 @@ pub(crate) struct AudioInfo {
     pub(crate) millis: u64,
 }
 
-/// Listens.
 pub(crate) struct UploadMeter {
     /// OrderedJson in assembler: gigabytes go through it in tests that are built without optimising.
     hash: Context,

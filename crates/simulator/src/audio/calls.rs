@@ -16,7 +16,6 @@ use crate::tokens::{count, hex};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AudioWork {
-    /// A text was spoken.
     Speech,
     /// A file was written down, in its own language.
     Transcription,
@@ -32,9 +31,7 @@ pub enum AudioWork {
 pub struct AudioCall {
     /// The number of its request in the requests.
     pub number: u64,
-    /// The vendor.
     pub vendor: &'static str,
-    /// What it was for.
     pub work: AudioWork,
     /// The model as it was sent.
     pub model: String,
@@ -55,7 +52,6 @@ pub struct AudioCall {
     pub bytes: u64,
     /// SHA-256 of the file that was heard, in hexadecimal.
     pub sha256: Option<String>,
-    /// What was heard.
     pub text: Option<String>,
 }
 

@@ -31,7 +31,6 @@ pub(super) struct Refused {
     message: String,
 }
 
-/// How refusals are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
     /// `code`, `message` and `request_id` side by side.

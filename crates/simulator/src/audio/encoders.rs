@@ -31,7 +31,6 @@ pub(crate) struct Sound {
     pub(crate) channels: u8,
     /// Of MP3 alone.
     pub(crate) bitrate: u32,
-    /// Samples of each channel.
     pub(crate) samples: u64,
     pub(crate) millis: u64,
 }
@@ -143,7 +142,6 @@ impl Sound {
         until(index.saturating_add(1)).saturating_sub(until(index))
     }
 
-    /// All of it.
     pub(crate) fn bytes(self) -> Vec<u8> {
         (0..self.pieces())
             .flat_map(|index| self.piece(index))
@@ -155,7 +153,6 @@ impl Sound {
         (0..self.pieces()).map(move |index| Bytes::from(self.piece(index)))
     }
 
-    /// Bits of a second.
     pub(crate) fn bits_per_second(self) -> u64 {
         match self.format {
             Format::Mp3 => mp3::bitrate(self).into(),

@@ -5,7 +5,6 @@
 /// A language and its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Language {
-    /// As two letters.
     pub(crate) code: &'static str,
     /// As the vendors write it out.
     pub(crate) name: &'static str,
@@ -177,7 +176,6 @@ impl Words {
         spread(self.texts().collect(), millis)
     }
 
-    /// The words, likewise.
     pub(crate) fn words(&self, millis: u64) -> Vec<TimedText> {
         let words = self.sentences.iter().flatten();
         spread(words.map(|word| (*word).to_owned()).collect(), millis)

@@ -22,10 +22,7 @@ pub enum AudioFault {
     /// `task_stuck`: it never ends.
     TaskStuck,
     /// `task_slow:3000`: it runs so many milliseconds.
-    TaskSlow {
-        /// Length of the run.
-        millis: u32,
-    },
+    TaskSlow { millis: u32 },
     /// `dead_transcript`: it ends well, and the address of its transcript leads to nothing.
     DeadTranscript,
 }

@@ -21,7 +21,6 @@ use super::audio_sniff::{AudioInfo, UploadMeter};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unreachable;
 
-/// The longest download.
 const PATIENCE: Duration = Duration::from_secs(600);
 const HTTP_PORT: u16 = 80;
 

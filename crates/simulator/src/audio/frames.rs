@@ -11,7 +11,6 @@ pub(super) struct Frames {
     is_lost: bool,
 }
 
-/// What a header says.
 struct Told {
     bytes: u64,
     samples: u64,

@@ -26,7 +26,6 @@ pub(super) fn takes_uploads(path: &str) -> bool {
     path == TRANSCRIPTIONS || path == TRANSLATIONS
 }
 
-/// Everything but uploads.
 pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     if let Some(refusal) = stranger(&recorded) {
         return Ok(recorded.refuse(&refusal));

@@ -218,7 +218,6 @@ impl Form {
         end.is_some()
     }
 
-    /// A part is over.
     fn close(&mut self) {
         match std::mem::replace(&mut self.place, Place::Boundary) {
             Place::File { name, ear } => {

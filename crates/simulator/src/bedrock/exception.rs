@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::anthropic::Refusal;
 
-/// A refused call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Exception {
     pub(crate) status: u16,

@@ -18,29 +18,40 @@ pub(super) enum Frame {
     /// What Azure's filters found in the prompt, before everything else.
     PromptFilter,
     /// Role, and for a call its name.
-    Open { choice: u64 },
-    /// A word of reasoning.
-    Reasoning { choice: u64, index: u64 },
+    Open {
+        choice: u64,
+    },
+    Reasoning {
+        choice: u64,
+        index: u64,
+    },
     /// A token of the content or of the arguments.
-    Token { choice: u64, index: u64 },
+    Token {
+        choice: u64,
+        index: u64,
+    },
     /// So many words of filler.
-    Filler { words: u64 },
+    Filler {
+        words: u64,
+    },
     /// The reason of the end.
-    Finish { choice: u64 },
-    /// Usage.
+    Finish {
+        choice: u64,
+    },
     Usage,
     /// Half of usage, of a fault.
     PromptUsage,
-    /// The other half.
     CompletionUsage,
-    /// The end mark.
     Done,
     /// Neither JSON nor UTF-8.
     Garbage,
     /// An error under status 200.
     Error,
     /// A token's frame, cut in its middle.
-    Cut { choice: u64, index: u64 },
+    Cut {
+        choice: u64,
+        index: u64,
+    },
 }
 
 /// How the frames of one answer are told.

@@ -38,7 +38,6 @@ pub(super) struct Usage {
     pub(super) tool_prompt: u64,
     /// Of the answer, beside its text; told at the end.
     pub(super) answer_details: Vec<(&'static str, u64)>,
-    /// All candidates together.
     pub(super) spoken: u64,
     pub(super) thoughts: u64,
 }

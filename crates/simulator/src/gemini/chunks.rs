@@ -71,7 +71,6 @@ pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Piece> {
     chunks
 }
 
-/// A whole answer.
 pub(super) fn of_whole(renderer: &Renderer<'_>) -> Piece {
     let answer = renderer.answer;
     let usage = &answer.usage;

@@ -20,7 +20,6 @@ pub(super) struct Config {
     pub(super) thinking_budget: Option<u64>,
 }
 
-/// The wanted form.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Format {
     Text,

@@ -20,7 +20,6 @@ pub(super) struct Said {
     pub(super) tokens: u64,
 }
 
-/// What a piece is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     Thought(String),

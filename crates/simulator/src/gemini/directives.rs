@@ -7,7 +7,6 @@ use crate::directives::{DirectiveError, MAX_TOKENS, number};
 pub(crate) struct GeminiDirectives {
     /// After how many results the calls end; one if nothing is said.
     pub(super) steps: Option<u64>,
-    /// Whether calls carry ids.
     pub(super) ids: Option<bool>,
     pub(super) finish: Option<&'static str>,
     pub(super) block: Option<&'static str>,
@@ -18,7 +17,6 @@ pub(crate) struct GeminiDirectives {
     pub(super) tool_prompt_tokens: u64,
 }
 
-/// Why a candidate ends.
 pub(super) const FINISH_REASONS: [&str; 18] = [
     "STOP",
     "MAX_TOKENS",

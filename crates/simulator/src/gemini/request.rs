@@ -14,7 +14,6 @@ use super::fields::{self, Object};
 use super::schema::{self, Service};
 use super::tools::{self, Calling, Function};
 
-/// A checked request.
 #[derive(Debug)]
 pub(super) struct GenerateRequest {
     pub(super) config: Config,

@@ -13,7 +13,6 @@ use super::schema::Service;
 /// How an answer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// One document.
     Whole,
     /// Events, one chunk in each; there is no end mark.
     Events,
@@ -31,12 +30,10 @@ pub(super) struct Renderer<'a> {
     pub(super) factor: u64,
 }
 
-/// A refusal as a script.
 pub(crate) fn refusal(error: &GoogleError, is_wrapped: bool) -> Script {
     Script::json(error.code, None, error.body(is_wrapped))
 }
 
-/// The script of an answer.
 pub(super) fn answer(renderer: &Renderer<'_>, pace_millis: u64) -> Script {
     let streams = renderer.form != Form::Whole;
     // Another vendor's way of failing under a good status is told in this one's words.

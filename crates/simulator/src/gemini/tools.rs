@@ -19,7 +19,6 @@ pub(super) struct Function {
 /// What the client says about calling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Calling {
-    /// The prompt decides.
     Free,
     /// No call.
     Never,

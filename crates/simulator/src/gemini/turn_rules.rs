@@ -10,7 +10,6 @@ use super::fields::Object;
 use super::schema::Service;
 use super::signature::{self, Seen};
 
-/// Who says a content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     User,

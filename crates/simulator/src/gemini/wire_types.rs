@@ -40,7 +40,6 @@ pub(super) struct Spoken<'a> {
     pub(super) role: &'static str,
 }
 
-/// One part.
 #[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartShape<'a> {
@@ -246,7 +245,6 @@ impl Counts {
         }
     }
 
-    /// The other half.
     pub(super) fn answer_half(self) -> Self {
         Self {
             prompt_token_count: 0,

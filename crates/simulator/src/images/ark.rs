@@ -26,7 +26,6 @@ const LINK_SECONDS: u64 = 86_400;
 const MAX_SERIES: u64 = 15;
 /// Pictures that may be sent; one line of models takes fewer.
 const MAX_SOURCES: u32 = 14;
-/// Pixels of one token.
 const PIXELS_PER_TOKEN: u64 = 256;
 const MAX_SEED: i64 = 2_147_483_647;
 const BLOCKED_OUTPUT: &str = "OutputImageSensitiveContentDetected";

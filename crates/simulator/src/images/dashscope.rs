@@ -27,7 +27,6 @@ const MAX_SEED: u64 = 2_147_483_647;
 /// Characters of a prompt; what is longer is cut without a word.
 const MAX_PROMPT: usize = 800;
 
-/// A refused request.
 #[derive(Debug, PartialEq, Eq)]
 struct Refused {
     status: u16,
@@ -35,7 +34,6 @@ struct Refused {
     message: String,
 }
 
-/// What a message says.
 struct Said {
     text: String,
     sources: u32,

@@ -44,7 +44,6 @@ const PLAIN: [ImageFault; 3] = [
 ];
 /// The longest name of a call.
 const MAX_NAME_BYTES: usize = 200;
-/// Far above any vendor's.
 const MAX_COUNT: u32 = 1_000;
 
 // === impl ImageFault ===

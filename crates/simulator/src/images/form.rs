@@ -7,13 +7,11 @@ use memchr::memmem;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) name: String,
-    /// Set for a file.
     pub(super) file_name: Option<String>,
     pub(super) kind: Option<String>,
     pub(super) bytes: Bytes,
 }
 
-/// Parts of one form.
 const MAX_PARTS: usize = 100;
 
 /// The mark between the parts, if the content type is that of a form.

@@ -52,7 +52,6 @@ pub struct ImageCall {
     pub fields: Value,
     /// The SHA-256 of every picture that came as bytes, the mask last, in hexadecimal digits.
     pub files: Vec<String>,
-    /// The fault that struck.
     pub fault: Option<Fault>,
 }
 

@@ -21,11 +21,9 @@ const USUAL: &str = "image-01";
 const LIVE: &str = "image-01-live";
 const MAX_PROMPT: usize = 1_500;
 const MAX_COUNT: u64 = 9;
-/// Sides of free sizes.
 const SIDES: std::ops::RangeInclusive<u64> = 512..=2_048;
 const STEP: u64 = 8;
 const LINK_SECONDS: u64 = 86_400;
-/// The vendor's codes.
 const INTERNAL: u64 = 1_024;
 const LIMITED: u64 = 1_002;
 const INPUT_BLOCKED: u64 = 1_026;

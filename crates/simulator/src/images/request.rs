@@ -6,7 +6,6 @@ use super::directives::ImageDirectives;
 use super::picture::{Format, Picture};
 use crate::fault_stage::UpstreamError;
 
-/// Whose words are spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vendor {
     OpenAi,
@@ -19,8 +18,9 @@ pub(super) enum Vendor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     /// As links that live so long.
-    Link { seconds: u64 },
-    /// Inner the answer.
+    Link {
+        seconds: u64,
+    },
     Base64,
 }
 

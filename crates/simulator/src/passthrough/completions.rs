@@ -24,7 +24,6 @@ pub(super) struct Text {
     asks_usage: bool,
 }
 
-/// How it is told.
 pub(super) struct Renderer {
     pub(super) id: String,
     pub(super) created: u64,

@@ -22,7 +22,6 @@ pub(super) struct Vectors {
 
 /// Default length of a vector.
 const DEFAULT_DIMENSIONS: u64 = 1536;
-/// The vendor's own bound.
 const MAX_INPUTS: usize = 2048;
 /// Digits of each number.
 const DIGITS: u64 = 100_000_000;

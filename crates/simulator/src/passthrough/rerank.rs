@@ -22,11 +22,9 @@ pub(super) struct Ranks {
     is_cohere: bool,
 }
 
-/// Cohere's own bound.
 const MAX_DOCUMENTS: usize = 10_000;
 /// Documents of one billed unit.
 const DOCUMENTS_PER_UNIT: u64 = 100;
-/// Digits of a score.
 const SCORE_DIGITS: u32 = 6;
 
 pub(super) fn read(body: &Object, is_cohere: bool) -> Result<Job, Refusal> {

@@ -10,7 +10,6 @@ use crate::refusal::{Refusal, shown};
 
 pub(crate) use crate::field_check::Object;
 
-/// OpenAI's words.
 struct OpenAi;
 
 static SCHEMA: LazyLock<Schema> =

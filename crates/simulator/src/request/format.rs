@@ -6,7 +6,6 @@ use crate::refusal::Refusal;
 
 use super::fields::{Object, checked_text};
 
-/// The wanted form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Format {
     Text,

@@ -17,17 +17,14 @@ pub(crate) struct Tool {
 /// What the client says about calling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ToolChoice {
-    /// The prompt decides.
     Free,
     /// No call.
     None,
-    /// A call, whichever.
     Required,
     /// A call of this tool.
     Named(String),
 }
 
-/// The vendor's own bound.
 const MAX_TOOLS: usize = 128;
 
 pub(crate) fn read_tools(body: &Object) -> Result<Vec<Tool>, Refusal> {

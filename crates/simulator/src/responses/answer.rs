@@ -17,7 +17,6 @@ use super::encrypted_reasoning;
 use super::request::Asked;
 use super::tools::{Choice, Tool, ToolKind};
 
-/// One answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     pub(crate) items: Vec<Item>,
@@ -28,7 +27,6 @@ pub(crate) struct Output {
     pub(crate) hidden_tokens: u64,
 }
 
-/// An output item.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) id: String,
@@ -37,7 +35,6 @@ pub(crate) struct Item {
     pub(crate) is_cut: bool,
 }
 
-/// What an item is.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     /// So many words, of which the summary shows all or none.
@@ -54,7 +51,6 @@ pub(crate) enum What {
     Call(Call),
 }
 
-/// What a message says.
 #[derive(Clone, Debug)]
 pub(crate) enum Says {
     Words(u64),
@@ -82,13 +78,11 @@ pub(crate) enum CallKind {
     LocalShell,
 }
 
-/// How it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Completed,
     /// `max_output_tokens` or `content_filter`.
     Incomplete(&'static str),
-    /// With this code.
     Failed(String),
 }
 

@@ -107,7 +107,6 @@ impl Context {
         }
     }
 
-    /// Adds one item.
     pub(crate) fn add(
         &mut self,
         item: &Value,

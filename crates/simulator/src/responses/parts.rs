@@ -13,7 +13,6 @@ const PARTS_IN: &[&str] = &["input_text", "input_image", "input_file", "input_au
 const PARTS_OUT: &[&str] = &["output_text", "refusal"];
 const NAMES: &[&str] = &["type", "role", "content", "id", "status", "phase"];
 
-/// Adds a message to the context.
 pub(crate) fn add_message(context: &mut Context, item: &Object, path: &str) -> Result<(), Refusal> {
     let role = fields::text(item, path, "role")?;
     if !ROLES.contains(&role) {

@@ -13,7 +13,6 @@ use super::context::{Context, Owner};
 use super::echo::Echo;
 use super::tools::{self, Choice, Tool};
 
-/// A checked request.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) model: String,

@@ -16,7 +16,6 @@ pub(crate) struct Tool {
     pub(crate) kind: ToolKind,
 }
 
-/// What calling it means.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ToolKind {
     /// A function with the schema of its arguments.
@@ -44,7 +43,6 @@ pub(crate) enum Choice {
     Named(String),
 }
 
-/// The vendor's own bound.
 const MAX_TOOLS: usize = 128;
 const TYPES: &[&str] = &[
     "function",

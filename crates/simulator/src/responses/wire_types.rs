@@ -253,7 +253,6 @@ impl Reply {
         }
     }
 
-    /// One token of an item's text.
     pub(crate) fn token(&self, item: &Item, index: u64) -> String {
         let at = usize::try_from(index).unwrap_or(usize::MAX);
         match &item.what {
@@ -322,7 +321,6 @@ pub(crate) fn failure(code: &str) -> String {
         .done()
 }
 
-/// The part of a summary.
 pub(crate) fn summary_part(text: &str) -> String {
     OrderedJson::new()
         .with("type", "summary_text")

@@ -13,7 +13,6 @@ use crate::scripted_body::VendorResponse;
 use crate::server::RecordedRequest;
 use crate::tokens::count;
 
-/// What is sent.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -131,7 +130,6 @@ impl<'a> Context<'a> {
         Reply::json(status, &self.error(status, message))
     }
 
-    /// Too many requests.
     pub(super) fn limited(&self, retry_after_secs: u32) -> Reply {
         let mut reply = self.refused(429, "Too many requests. Slow down.");
         reply.retry_after_secs = Some(retry_after_secs);
@@ -183,7 +181,6 @@ impl Reply {
         }
     }
 
-    /// Half of it.
     pub(super) fn cut(mut self) -> Self {
         self.is_cut = true;
         self

@@ -44,10 +44,7 @@ pub enum SocialFault {
     /// `hang`: no answer comes, the connection stays open.
     Hang,
     /// `slow:300`: a good answer after so many milliseconds.
-    Slow {
-        /// Length of the wait.
-        millis: u32,
-    },
+    Slow { millis: u32 },
     /// `close`: the connection ends without an answer.
     Close,
     /// `html`: status 200, and the body is a page.
@@ -97,7 +94,6 @@ const PLAIN: [SocialFault; 19] = [
     SocialFault::Retire,
 ];
 const DEFAULT_RETRY_AFTER_SECS: u32 = 1;
-/// Longest wait: an hour.
 const MAX_SLOW_MILLIS: u32 = 3_600_000;
 /// The longest name of a request.
 const MAX_NAME_BYTES: usize = 200;

@@ -17,7 +17,6 @@ use super::template::first_eight;
 pub(super) struct Paging {
     pub(super) by: By,
     pub(super) param: String,
-    /// How a cursor looks.
     #[serde(default)]
     pub(super) cursor: Cursor,
     /// What stands in a cursor's place on the last page, as JSON; empty text if nothing is said.
@@ -41,7 +40,6 @@ pub(super) enum By {
     Offset,
 }
 
-/// How a cursor looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cursor {
@@ -70,7 +68,6 @@ pub(super) struct Turn {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoPage(pub(super) &'static str);
 
-/// Items of all pages.
 pub(super) const TOTAL: usize = PAGES * PAGE_ITEMS;
 /// Bytes that make a base64 cursor begin with `+///`.
 const MARKED: [u8; 3] = [0xfb, 0xff, 0xff];
@@ -85,7 +82,6 @@ const BIGS: u64 = 1 << 61;
 /// Letters of a value that is given out to be brought back.
 const GIVEN_LETTERS: usize = 34;
 
-/// The page that is asked for.
 pub(super) fn turn(row: &Row, asked: &Asked) -> Result<Turn, NoPage> {
     let first = Turn {
         seed: seed(row, asked),

@@ -41,7 +41,6 @@ pub(super) enum Kind {
     IntegerOrText,
 }
 
-/// What was received.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// Names and values as they came: decoded once, JSON that is no text as JSON.
@@ -86,7 +85,6 @@ impl Asked {
         asked.check(params, given, "query")
     }
 
-    /// What a body says.
     pub(super) fn from_body(body: &[u8], params: &[Param]) -> Result<Self, (Self, Value)> {
         let mut asked = Self::default();
         if body.is_empty() {

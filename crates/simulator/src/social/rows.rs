@@ -22,7 +22,6 @@ pub(super) const PAGES: usize = 3;
 /// reads them all.
 static BOOK: LazyLock<Result<BTreeMap<String, Row>, String>> = LazyLock::new(read_all);
 
-/// One endpoint.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) path: String,

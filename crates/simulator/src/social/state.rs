@@ -23,7 +23,6 @@ pub struct SocialCall {
     pub number: u64,
     /// GET or POST.
     pub method: String,
-    /// The path.
     pub path: String,
     /// The query as it was received, not decoded.
     pub query: String,
@@ -35,7 +34,6 @@ pub struct SocialCall {
     pub key: String,
     /// The name that a parameter gave it with `[[id:…]]`.
     pub marker: Option<String>,
-    /// The fault that struck.
     pub fault: Option<SocialFault>,
     /// Status that was decided; 0 if there is no answer.
     pub status: u16,

@@ -10,7 +10,6 @@ use super::paging::given;
 use super::params::Asked;
 use crate::tokens::hex;
 
-/// A document, marks found.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Template {
     Plain(Value),
@@ -88,7 +87,6 @@ pub(super) struct TemplateError(String);
 
 /// Ids are odd and above this, so that no float holds one.
 const LEAST_ID: u64 = 1 << 60;
-/// How far above.
 const ID_RANGE: u64 = 1 << 61;
 /// The time of the first item; the others are an hour older each.
 const FIRST_SECONDS: u64 = 1_767_348_672;

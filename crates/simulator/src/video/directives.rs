@@ -32,7 +32,6 @@ pub(crate) struct JobDirectives {
     pub(crate) failing_downloads: u64,
 }
 
-/// The longest name.
 const MAX_NAME_BYTES: usize = 200;
 /// The longest wait and run: a day.
 const MAX_MILLIS: u64 = 86_400_000;

@@ -15,7 +15,6 @@ use crate::clock;
 pub struct VideoJob {
     /// The vendor's name of it.
     pub id: String,
-    /// The vendor.
     pub vendor: &'static str,
     /// The model as it was sent.
     pub model: String,
@@ -25,7 +24,6 @@ pub struct VideoJob {
     pub marker: Option<String>,
     /// The caller's own name of it, where the vendor keeps one.
     pub reference: Option<String>,
-    /// What was asked.
     pub body: Value,
     /// Seconds of video that it makes.
     pub seconds: u64,
@@ -51,15 +49,12 @@ pub struct VideoJob {
 pub enum Phase {
     /// It has not begun.
     Waiting,
-    /// It runs.
     Running,
     /// It is done, and billed.
     Succeeded,
     /// It failed, and is not billed.
     Failed {
-        /// The vendor's code.
         code: String,
-        /// The vendor's text.
         message: String,
     },
     /// It was stopped, and is not billed.
@@ -161,7 +156,6 @@ impl Jobs {
         inner.all.iter().rev().filter(is_open).count() >= settings.lane
     }
 
-    /// Takes a job.
     pub(crate) fn take(
         &self,
         new: NewJob<'_>,
@@ -268,7 +262,6 @@ impl Jobs {
         self.inner().by_id.contains_key(id)
     }
 
-    /// Copies of all.
     pub(crate) fn all(&self) -> Vec<VideoJob> {
         self.inner().all.clone()
     }

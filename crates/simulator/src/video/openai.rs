@@ -32,7 +32,6 @@ const MAX_PAGE: usize = 100;
 const KEPT_SECONDS: u64 = 86_400;
 /// Seconds after which one may ask again.
 const RETRY_SECONDS: u32 = 1;
-/// A placeholder picture.
 const PICTURE: &str = "a picture";
 
 pub(super) fn owns(path: &str) -> bool {

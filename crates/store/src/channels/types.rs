@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// Names a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelId(i64);
 
@@ -13,11 +12,9 @@ pub struct CredentialId(i64);
 /// Whether a channel takes calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelState {
-    /// It takes calls.
     Active,
     /// No new calls; running ones continue.
     Draining,
-    /// Out of use.
     Off,
 }
 

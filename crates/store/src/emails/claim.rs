@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use super::Kind;
 
-/// A claimed email.
 #[derive(Debug, Clone)]
 pub struct Claimed {
     /// Its id, the same at every try.
@@ -29,7 +28,6 @@ pub struct Claimed {
     pub expires_at: Timestamp,
 }
 
-/// A failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure<'a> {
     /// Error text for the log and the console.
@@ -38,7 +36,6 @@ pub struct Failure<'a> {
     pub wait: Duration,
     /// For how long it is retried after it was written.
     pub patience: Duration,
-    /// A retry is pointless.
     pub is_final: bool,
 }
 

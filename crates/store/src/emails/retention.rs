@@ -3,7 +3,6 @@
 
 use trunkline_db::{Database, DbError};
 
-/// Result of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cleanup {
     /// Emails with expired links whose content was deleted.

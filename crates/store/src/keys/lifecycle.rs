@@ -15,7 +15,6 @@ use crate::validation::{FieldError, Problem, check_name};
 
 /// Default overlap in which the previous secret stays valid after a rotation.
 pub const OVERLAP_DEFAULT_SECONDS: u32 = 86_400;
-/// Longest overlap.
 pub const OVERLAP_MAX_SECONDS: u32 = 30 * 86_400;
 
 /// The actor of a revocation by the operator.
@@ -52,7 +51,6 @@ pub enum ChangeKeyError {
     /// It is gone for good.
     #[error("key {0} is revoked, and stays so; make another one")]
     Revoked(KeyId),
-    /// A field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The database refused, or did not answer.

@@ -12,7 +12,6 @@ pub const SEARCH_MAX_ROWS: u32 = 5_000;
 /// Most names of one query.
 const NAMES_MAX: usize = 5_000;
 
-/// Which keys.
 #[derive(Debug, Clone)]
 pub struct KeysQuery<'a> {
     pub account: AccountId,
@@ -23,7 +22,6 @@ pub struct KeysQuery<'a> {
     pub limit: u32,
 }
 
-/// A page of keys.
 #[derive(Debug, Clone)]
 pub struct KeysPage {
     /// The newest first.

@@ -13,12 +13,10 @@ use crate::table_checksum::TableChecksum;
 /// table, and each page costs a round trip.
 pub const FOLLOW_MAX_ROWS: u32 = 10_000;
 
-/// A key in the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySnapshotRow {
     pub id: KeyId,
     pub account: AccountId,
-    /// The key above it.
     pub parent: Option<KeyId>,
     /// The SHA-256 of the key.
     pub hash: KeyHash,
@@ -26,9 +24,7 @@ pub struct KeySnapshotRow {
     pub previous: Option<(KeyHash, Timestamp)>,
     /// Its policy without the expiry: many keys share a policy, few share an expiry.
     pub policy: Policy,
-    /// Its end.
     pub expires_at: Option<Timestamp>,
-    /// Whether it was revoked.
     pub revoked: bool,
     /// Whether it is switched off.
     pub disabled: bool,

@@ -14,13 +14,9 @@ pub const OPEN_INVITATIONS_MAX: i64 = 100;
 #[derive(Debug, Clone)]
 pub struct Invitation {
     pub id: i64,
-    /// Into which organisation.
     pub account: AccountId,
-    /// What people call that.
     pub organisation: String,
-    /// Whom.
     pub email: String,
-    /// With which role.
     pub role: Role,
     /// The inviting person; none for the operator's command line.
     pub invited_by: Option<String>,
@@ -34,13 +30,9 @@ pub struct Invitation {
 /// An invitation to write; the address has passed [`check_email`](super::check_email).
 #[derive(Debug, Clone, Copy)]
 pub struct NewInvitation<'a> {
-    /// Into which organisation.
     pub account: AccountId,
-    /// Whom.
     pub email: &'a str,
-    /// With which role.
     pub role: Role,
-    /// Of the link's token.
     pub token: &'a TokenHash,
     /// Whether it goes to the address by mail and nowhere else.
     pub is_mailed: bool,

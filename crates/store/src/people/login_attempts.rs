@@ -11,14 +11,12 @@ use trunkline_db::{DbError, Tx};
 use super::TokenHash;
 use super::tokens::ATTEMPT_LIFE_SECONDS;
 
-/// LoginLimits of failed logins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginLimits {
     /// Failures for one address before it is locked.
     pub address_failures: i32,
     /// The first lock, in seconds; each further failure doubles it.
     pub first_lock_seconds: i64,
-    /// The longest lock.
     pub longest_lock_seconds: i64,
     /// Failures of one network in an hour.
     pub network_failures: i32,
@@ -38,13 +36,11 @@ pub struct LoginAttempt<'a> {
 /// Whether the password may be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allowed {
-    /// Yes.
     Yes,
     /// Too many failures for the address. The response does not reveal it.
     Locked,
     /// Too many failures from the network; it may come back after so many seconds.
     NetworkIsOut {
-        /// This many.
         after_seconds: i64,
     },
 }
@@ -52,7 +48,6 @@ pub enum Allowed {
 // === impl LoginLimits ===
 
 impl LoginLimits {
-    /// The defaults.
     pub const DEFAULT: Self = Self {
         address_failures: 5,
         first_lock_seconds: 60,

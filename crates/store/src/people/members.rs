@@ -18,11 +18,8 @@ const MEMBERSHIPS_SHOWN: i64 = 200;
 #[derive(Debug, Clone)]
 pub struct Member {
     pub person: PersonId,
-    /// Their address.
     pub email: String,
-    /// What people call them.
     pub name: String,
-    /// What they may do.
     pub role: Role,
     pub joined_at: Timestamp,
     /// When a device of theirs was last active.
@@ -41,7 +38,6 @@ pub struct Membership {
 /// Result of a membership change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
-    /// It is done.
     Done,
     /// No such member.
     Unknown,

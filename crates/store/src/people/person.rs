@@ -8,13 +8,11 @@ use trunkline_types::{Secret, Timestamp};
 
 use super::PersonId;
 
-/// A person.
 #[derive(Debug, Clone)]
 pub struct Person {
     pub id: PersonId,
     /// Their address, lower-case.
     pub email: String,
-    /// What people call them.
     pub name: String,
     /// The argon2id text; none for people who sign in through a provider.
     pub password: Option<Secret>,
@@ -32,9 +30,7 @@ pub struct Person {
 /// [`check_person_name`](super::check_person_name).
 #[derive(Debug, Clone, Copy)]
 pub struct NewPerson<'a> {
-    /// Their address.
     pub email: &'a str,
-    /// What people call them.
     pub name: &'a str,
     /// The text of argon2id, if they have a password.
     pub password: Option<&'a Secret>,
@@ -89,13 +85,11 @@ pub async fn find_person(
     row.as_ref().map(Person::of_row).transpose()
 }
 
-/// Whether an operator exists.
 pub async fn has_operator(connection: &mut PgConnection) -> Result<bool, DbError> {
     let text = "SELECT EXISTS (SELECT FROM app.person WHERE is_operator AND disabled_at IS NULL)";
     Ok(sqlx::query_scalar(text).fetch_one(connection).await?)
 }
 
-/// Another name.
 pub async fn rename_person(tx: &mut Tx, id: PersonId, name: &str) -> Result<(), DbError> {
     sqlx::query("UPDATE app.person SET name = $2 WHERE id = $1")
         .bind(id.number())

@@ -24,12 +24,9 @@ const SEEN_EVERY_SECONDS: i64 = 60;
 /// A sign-in with its person and role, read with one statement.
 #[derive(Debug, Clone)]
 pub struct SignIn {
-    /// The device.
     pub id: Uuid,
     pub person: PersonId,
-    /// Their address.
     pub email: String,
-    /// What people call them.
     pub name: String,
     /// Whether the person is an operator.
     pub is_operator: bool,
@@ -58,7 +55,6 @@ pub struct NewSignIn<'a> {
     pub account: Option<AccountId>,
     /// Whether a password was entered just now.
     pub is_stepped_up: bool,
-    /// Where from.
     pub address: &'a str,
     /// What the browser calls itself, cut by [`agent_of`](super::agent_of).
     pub agent: &'a str,
@@ -72,7 +68,6 @@ pub struct Device {
     pub created_at: Timestamp,
     /// When it was last heard of, to the minute.
     pub last_seen_at: Timestamp,
-    /// Where from.
     pub address: String,
     /// What the browser called itself.
     pub agent: String,

@@ -17,9 +17,7 @@ pub(super) const ATTEMPT_LIFE_SECONDS: i64 = 86_400;
 pub enum Purpose {
     /// The address is the person's.
     Verify,
-    /// A new password.
     Reset,
-    /// Creates an operator.
     Setup,
 }
 

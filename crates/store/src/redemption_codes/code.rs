@@ -77,7 +77,6 @@ impl RedemptionCode {
         text
     }
 
-    /// What finds its row.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()

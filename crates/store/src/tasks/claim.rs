@@ -8,14 +8,11 @@ use trunkline_db::{Database, DbError, Tx};
 use trunkline_types::AccountId;
 use uuid::Uuid;
 
-/// Job of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Job {
     /// Submit it, or find out whether it was submitted.
     Submit,
-    /// Poll its status.
     Poll,
-    /// Download its file.
     Mirror,
 }
 
@@ -32,7 +29,6 @@ pub struct Due {
 /// Rows considered for fairness between accounts.
 const FAIR_WINDOW: i64 = 1_000;
 
-/// Schedules a task.
 pub async fn schedule(
     tx: &mut Tx,
     task: Uuid,

@@ -21,7 +21,6 @@ pub enum TaskState {
     Submitted,
     /// The upstream reports that it runs.
     Running,
-    /// It is done.
     Completed,
     /// It failed, and cost nothing.
     Failed,
@@ -31,9 +30,7 @@ pub enum TaskState {
 pub struct Task {
     /// Its name, here and in the ledger.
     pub id: Uuid,
-    /// Who pays.
     pub account: AccountId,
-    /// With which key.
     pub key: KeyId,
     /// The public name of the model.
     pub model: String,
@@ -41,7 +38,6 @@ pub struct Task {
     pub asked: Option<String>,
     /// The group whose prices apply.
     pub group: String,
-    /// How far it is.
     pub state: TaskState,
     /// What is held and then charged.
     pub amount: Money,
@@ -51,21 +47,16 @@ pub struct Task {
     pub prices: Value,
     /// The upstream request, sealed; none after retention.
     pub sent: Option<Vec<u8>>,
-    /// Warnings about its fields.
     pub warnings: Value,
     /// The size as it is shown.
     pub size: Option<String>,
     /// Seconds that are asked for.
     pub seconds: Option<i32>,
-    /// The channel that has it.
     pub channel: Option<i64>,
     /// The credential it was sent with.
     pub credential: Option<i64>,
-    /// The vendor's protocol.
     pub protocol: String,
-    /// The vendor's endpoint.
     pub endpoint: String,
-    /// The vendor's id.
     pub upstream: Option<String>,
     /// From 0 to 100.
     pub progress: i16,
@@ -82,7 +73,6 @@ pub struct Task {
     pub created_at: Timestamp,
     /// Until when it may wait for a channel.
     pub queue_until: Timestamp,
-    /// Its deadline.
     pub deadline_at: Timestamp,
     /// When an upstream took it.
     pub submitted_at: Option<Timestamp>,
@@ -181,7 +171,6 @@ impl TaskState {
         }
     }
 
-    /// Whether it has ended.
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)

@@ -19,7 +19,6 @@ pub enum Stage {
     Queued,
     /// An upstream works on it.
     InProgress,
-    /// It is done.
     Completed,
     /// It failed, and cost nothing.
     Failed,
@@ -31,7 +30,6 @@ pub enum Stage {
 #[derive(Debug, Clone)]
 pub struct TasksQuery {
     pub account: AccountId,
-    /// Those at this stage.
     pub stage: Option<Stage>,
     /// Those of this model.
     pub model: Option<String>,
@@ -42,7 +40,6 @@ pub struct TasksQuery {
     pub limit: u32,
 }
 
-/// A page of tasks.
 #[derive(Debug, Clone)]
 pub struct TasksPage {
     /// Newest first.

@@ -16,14 +16,11 @@ use super::row::TaskState;
 const MAX_MESSAGE: usize = 2_000;
 const MAX_CODE: usize = 200;
 
-/// A task to create.
 #[derive(Debug, Clone)]
 pub struct NewTask {
     /// Its name, here and in the ledger.
     pub id: Uuid,
-    /// Who pays.
     pub account: AccountId,
-    /// With which key.
     pub key: KeyId,
     /// The public name of the model.
     pub model: String,
@@ -31,7 +28,6 @@ pub struct NewTask {
     pub asked: Option<String>,
     /// The group whose prices apply.
     pub group: String,
-    /// What is held.
     pub amount: Money,
     /// Whether that is the price, and not a bound.
     pub exact: bool,
@@ -41,19 +37,15 @@ pub struct NewTask {
     pub sent: Vec<u8>,
     /// SHA-256 of the request.
     pub body_hash: [u8; 32],
-    /// Warnings about its fields.
     pub warnings: Value,
     /// The size as it is shown.
     pub size: Option<String>,
     /// Seconds that are asked for.
     pub seconds: Option<i32>,
-    /// The vendor's protocol.
     pub protocol: String,
-    /// The vendor's endpoint.
     pub endpoint: String,
     /// How long it may wait for a channel.
     pub queue: Duration,
-    /// Its deadline.
     pub deadline: Duration,
     /// After this lease another worker may claim it.
     pub lease: Duration,
@@ -62,7 +54,6 @@ pub struct NewTask {
 /// The state of a task's money when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// It had been charged.
     Charged,
     /// Its money was only held.
     Held,

@@ -24,7 +24,6 @@ pub struct InFlight {
     pub account: AccountId,
 }
 
-/// Limits of a claim.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimLimit {
     pub limit: i64,
@@ -36,7 +35,6 @@ pub struct ClaimLimit {
     pub lease: Duration,
 }
 
-/// A claimed delivery.
 #[derive(Debug, Clone)]
 pub struct Claimed {
     pub webhook: Uuid,
@@ -47,7 +45,6 @@ pub struct Claimed {
     pub tries: i32,
     /// How late it was claimed, in milliseconds.
     pub late_millis: i64,
-    /// What the webhook is.
     pub kind: Kind,
     /// The URL, sealed; none if it was deleted.
     pub url: Option<Vec<u8>>,
@@ -66,24 +63,20 @@ pub struct ClaimedEvent {
     pub id: Uuid,
     pub seq: i64,
     pub topic: String,
-    /// Of which task.
     pub task: Option<Uuid>,
     /// When it happened.
     pub at: Timestamp,
 }
 
-/// A failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure {
     /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// Error code.
     pub error: &'static str,
     /// Backoff until the next attempt.
     pub wait: Duration,
     /// The endpoint answered 410 Gone.
     pub gone: bool,
-    /// A retry is pointless.
     pub hopeless: bool,
 }
 
@@ -92,11 +85,9 @@ pub struct Failure {
 pub struct AfterFailure {
     /// The delivery was given up.
     pub given_up: bool,
-    /// The webhook was paused.
     pub paused: bool,
 }
 
-/// Claims due deliveries.
 pub async fn claim(
     connection: &mut PgConnection,
     in_flight: &[InFlight],

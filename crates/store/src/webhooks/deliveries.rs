@@ -9,14 +9,11 @@ use uuid::Uuid;
 
 use super::row::strange;
 
-/// State of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
     /// Queued, or waiting for a retry.
     Waiting,
-    /// Delivered.
     Delivered,
-    /// Given up.
     Failed,
 }
 
@@ -26,15 +23,11 @@ pub struct Delivery {
     pub event: Uuid,
     pub seq: i64,
     pub topic: String,
-    /// Of which task.
     pub task: Option<Uuid>,
-    /// How far it is.
     pub state: DeliveryState,
-    /// Attempts so far.
     pub tries: i32,
     /// Last HTTP status.
     pub last_status: Option<i32>,
-    /// Last error.
     pub last_error: Option<String>,
     /// Time of the last attempt.
     pub last_try_at: Option<Timestamp>,

@@ -6,7 +6,6 @@ use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, Tx};
 use uuid::Uuid;
 
-/// Result of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Maintenance {
     /// Deliveries paused with their webhook.

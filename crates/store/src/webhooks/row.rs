@@ -9,7 +9,6 @@ use trunkline_db::{DbError, Tx, from_sql_time};
 use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
-/// Kind of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A URL for all events of an account.
@@ -31,13 +30,11 @@ pub enum PausedReason {
 pub struct Webhook {
     pub id: Uuid,
     pub account: AccountId,
-    /// What it is.
     pub kind: Kind,
     /// The URL, sealed; none for [`Kind::Tasks`].
     pub url: Option<Vec<u8>>,
     /// Subscribed topics; none for all.
     pub topics: Option<Vec<String>>,
-    /// The customer's description.
     pub description: Option<String>,
     /// The signing secret, sealed.
     pub secret: Vec<u8>,
@@ -50,7 +47,6 @@ pub struct Webhook {
     pub created_at: Timestamp,
 }
 
-/// A webhook to make.
 #[derive(Debug, Clone, Copy)]
 pub struct NewWebhook<'a> {
     pub id: Uuid,
@@ -59,7 +55,6 @@ pub struct NewWebhook<'a> {
     pub url: &'a [u8],
     /// Subscribed topics; none for all.
     pub topics: Option<&'a [String]>,
-    /// The customer's description.
     pub description: Option<&'a str>,
     /// The signing secret, sealed.
     pub secret: &'a [u8],
@@ -70,9 +65,7 @@ pub struct NewWebhook<'a> {
 pub struct Changes {
     /// Where to, sealed.
     pub url: Option<Vec<u8>>,
-    /// Topics that it wants.
     pub topics: Option<Option<Vec<String>>>,
-    /// The customer's description.
     pub description: Option<Option<String>>,
 }
 

@@ -1,13 +1,10 @@
 //! An email as a mail server got it.
 
-/// An email.
 #[derive(Debug, Clone)]
 pub struct Mail {
-    /// Whose, by its envelope.
     pub from: String,
     /// For whom, by its envelope.
     pub to: String,
-    /// The whole email.
     pub data: String,
 }
 
@@ -41,7 +38,6 @@ impl Mail {
         self.part("text/plain")
     }
 
-    /// The HTML.
     #[must_use]
     pub fn html(&self) -> String {
         self.part("text/html")

@@ -15,12 +15,10 @@ use super::{
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// How a line ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// One side has closed; so does the other.
     Closed,
-    /// Both sides are reset.
     Cut,
 }
 

@@ -4,7 +4,6 @@
 //! client sends messages without a type byte, and the server answers the question for TLS with one
 //! single byte.
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
@@ -55,7 +54,6 @@ impl Frames {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole message.
     pub(super) fn next(&mut self) -> Option<Frame> {
         let first = *self.buffer.first()?;
         match (self.state, self.side) {

@@ -23,11 +23,8 @@ const AWS_FRAMES: &str = "application/vnd.amazon.eventstream";
 /// the HTTP/2 stream, and so cancels the upstream's work.
 #[derive(Debug)]
 pub struct UpstreamResponse {
-    /// The status.
     pub status: StatusCode,
-    /// The headers.
     pub headers: HeaderMap,
-    /// The HTTP version.
     pub version: Version,
     body: Incoming,
     /// Converts AWS frames to events; none for other responses.
@@ -138,7 +135,6 @@ impl UpstreamResponse {
         })
     }
 
-    /// Its idle deadline.
     #[must_use]
     pub const fn idle_deadline(&self) -> IdleDeadline {
         IdleDeadline {

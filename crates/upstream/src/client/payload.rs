@@ -11,11 +11,9 @@ use tokio::sync::mpsc;
 /// The body of a call.
 #[derive(Debug)]
 pub enum Payload {
-    /// All of it.
     Whole(Bytes),
     /// A stream of known total length. An error or a missing byte aborts the call: the request is incomplete.
     Pieces {
-        /// As they come.
         pieces: mpsc::Receiver<io::Result<Bytes>>,
         /// Bytes that are still to come.
         left: u64,

@@ -5,7 +5,6 @@ use std::fmt;
 use http::{HeaderValue, Uri};
 use trunkline_types::Secret;
 
-/// An egress proxy.
 #[derive(Clone)]
 pub enum Proxy {
     /// An HTTP proxy, used with CONNECT.
@@ -14,16 +13,13 @@ pub enum Proxy {
         uri: Uri,
         /// The login, as a header.
         basic: Option<HeaderValue>,
-        /// The whole text.
         text: Secret,
     },
     /// A SOCKS5 proxy.
     Socks {
         /// Its address without the login.
         uri: Uri,
-        /// The login.
         login: Option<(String, Secret)>,
-        /// The whole text.
         text: Secret,
     },
 }
@@ -39,7 +35,6 @@ pub enum ProxyError {
 }
 
 impl Proxy {
-    /// Reads an address.
     pub fn read(text: &Secret) -> Result<Self, ProxyError> {
         let (scheme, rest) = text.reveal().split_once("://").ok_or(ProxyError::Shape)?;
         let rest = rest.trim_end_matches('/');

@@ -20,7 +20,6 @@ pub enum RootsError {
     Certificate {
         /// Which, from 1.
         number: usize,
-        /// Why.
         reason: String,
     },
     /// No certificate at all.
@@ -55,7 +54,6 @@ impl Roots {
         Ok(Self(roots))
     }
 
-    /// How many there are.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.0.len()

@@ -28,7 +28,6 @@ const LAST_SECONDS: i64 = 300;
 const ASSERTION_SECONDS: i64 = 3_600;
 /// A token with a longer lifetime is refreshed after a day.
 const MAX_TOKEN_SECONDS: i64 = 86_400;
-/// Everything about the exchange.
 const EXCHANGE_WAIT: Duration = Duration::from_secs(10);
 const MAX_ANSWER_BYTES: usize = 65_536;
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
@@ -76,7 +75,6 @@ struct File {
     token_uri: String,
 }
 
-/// What the exchange gives.
 #[derive(Deserialize)]
 struct Given {
     access_token: Secret,

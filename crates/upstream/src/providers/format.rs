@@ -2,57 +2,43 @@
 
 use trunkline_types::EndpointType;
 
-/// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
-    /// OpenAI chat completions.
     OpenaiChat,
-    /// Claude messages.
     ClaudeMessages,
-    /// OpenAI responses.
     OpenaiResponses,
-    /// Gemini's own.
     Gemini,
-    /// OpenAI images.
     OpenaiImages,
     /// `MiniMax` `image_generation`.
     MinimaxImages,
     /// `DashScope` images.
     DashscopeImages,
-    /// Volcengine Ark images.
     ArkImages,
-    /// OpenAI speech.
     OpenaiSpeech,
     /// `MiniMax` `t2a_v2`.
     MinimaxSpeech,
     /// `DashScope` speech.
     DashscopeSpeech,
-    /// OpenAI transcriptions.
     OpenaiTranscription,
     /// `DashScope` recognition.
     DashscopeTranscription,
-    /// Zhipu recognition.
     ZhipuTranscription,
     /// `DashScope` video tasks.
     DashscopeVideo,
-    /// Volcengine Ark video tasks.
     ArkVideo,
     /// Kling video tasks, both designs.
     KlingVideo,
     /// `MiniMax` video tasks, both versions.
     MinimaxVideo,
-    /// OpenAI videos.
     OpenaiVideo,
     /// OpenAI realtime over a WebSocket.
     OpenaiRealtime,
-    /// Social data.
     SocialData,
 }
 
 // === impl Format ===
 
 impl Format {
-    /// All twenty-one.
     pub const ALL: [Self; 21] = [
         Self::OpenaiChat,
         Self::ClaudeMessages,

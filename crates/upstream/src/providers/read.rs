@@ -32,7 +32,6 @@ const MAX_BASE_URL_CHARACTERS: usize = 500;
 /// Characters of a wrong value that are shown back.
 const SHOWN_CHARACTERS: usize = 40;
 
-/// A file under reading.
 struct Reading<'a> {
     file: &'a str,
     table: Table,

@@ -30,15 +30,10 @@ pub enum Addressing {
 /// An operation of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// A model response.
     Generate,
-    /// Token counting.
     CountTokens,
-    /// Embeddings.
     Embeddings,
-    /// Reranking of documents.
     Rerank,
-    /// Moderation.
     Moderations,
     /// A completion of a prompt, the legacy API.
     Completions,
@@ -58,7 +53,6 @@ pub struct Ask<'a> {
     /// The format. Ignored for embeddings, reranking, moderation and legacy completions, which are always in
     /// OpenAI's format.
     pub format: Format,
-    /// The operation.
     pub task: Task,
     /// The upstream's name of the model.
     pub model: &'a str,
@@ -74,9 +68,7 @@ pub enum UrlError {
     /// The provider does not have the operation.
     #[error("{provider} has no address for {task} in {format}")]
     NoWay {
-        /// Its name.
         provider: String,
-        /// The operation.
         task: &'static str,
         /// The name of the format.
         format: &'static str,
@@ -86,10 +78,7 @@ pub enum UrlError {
         "a {what} must have 1 to {MAX_NAME_BYTES} bytes, no control characters, and no empty, \".\" \
          or \"..\" part between slashes"
     )]
-    Name {
-        /// What it names.
-        what: &'static str,
-    },
+    Name { what: &'static str },
     /// An operation on a stored response without its id.
     #[error("the id of the response is missing")]
     NoId,
@@ -135,7 +124,6 @@ impl Provider {
 // === impl Task ===
 
 impl Task {
-    /// Its name in messages.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

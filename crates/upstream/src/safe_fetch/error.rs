@@ -10,10 +10,8 @@ pub enum FetchError {
     /// Longer than [`super::MAX_URL_BYTES`].
     #[error("the address is longer than {} bytes", super::MAX_URL_BYTES)]
     AddressTooLong,
-    /// Another scheme.
     #[error("only http and https addresses are fetched")]
     Scheme,
-    /// It contains a login.
     #[error("the address must not carry a user name or a password")]
     Credentials,
     /// A port that is not served.
@@ -31,7 +29,6 @@ pub enum FetchError {
     /// The first byte or the last one came too late.
     #[error("the host of the address did not send the file in time")]
     Slow,
-    /// More than the limit.
     #[error("what the address leads to is larger than {most} bytes")]
     TooLarge {
         /// Most bytes that are read.
@@ -43,7 +40,6 @@ pub enum FetchError {
     /// More than [`super::MAX_REDIRECTS`].
     #[error("the address was redirected more than {} times", super::MAX_REDIRECTS)]
     TooManyRedirects,
-    /// From https to http.
     #[error("the address was redirected from https to http")]
     Downgrade,
     /// Not HTTP, or a range that was not requested.

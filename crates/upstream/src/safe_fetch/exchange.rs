@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 use super::error::FetchError;
 use super::resolve_connect::Connection;
 
-/// Headers of a response.
 const MAX_HEADERS: usize = 100;
 /// Bytes of the head of a response, and of its body that are buffered for a reader.
 const MAX_BUFFER_BYTES: usize = 64 << 10;

@@ -14,7 +14,6 @@ pub trait Resolve: Send + Sync {
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
 }
 
-/// The operating system's resolver.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 

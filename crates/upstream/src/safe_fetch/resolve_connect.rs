@@ -26,7 +26,6 @@ pub(super) enum Connection {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Connects to a target.
 pub(super) async fn connect(
     target: &Target,
     settings: &SafeFetchSettings,

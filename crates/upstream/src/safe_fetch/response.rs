@@ -44,7 +44,6 @@ pub enum Served {
     },
     /// The requested range, or a prefix of it.
     Part {
-        /// Which.
         range: ByteRange,
         /// The file's length that the server states.
         total: Option<u64>,
@@ -105,7 +104,6 @@ impl FetchResponse {
         next
     }
 
-    /// All of it.
     pub async fn whole(&mut self) -> Result<Bytes, FetchError> {
         let mut all = Vec::new();
         while let Some(piece) = self.piece().await? {

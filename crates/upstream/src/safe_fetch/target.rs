@@ -87,7 +87,6 @@ impl Target {
         })
     }
 
-    /// The request target.
     pub(super) fn path(&self) -> Result<Uri, FetchError> {
         let path = self.url.path();
         let text = match self.url.query() {

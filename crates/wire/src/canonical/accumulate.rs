@@ -9,7 +9,6 @@ use super::response::{Choice, ReportedUsage, Response, Stop};
 /// Choices and blocks of one response at most; what is beyond is not kept.
 const MAX_BLOCKS: usize = 10_000;
 
-/// A response under way.
 #[derive(Debug, Clone, Default)]
 pub struct Accumulator {
     answer: Response,
@@ -18,7 +17,6 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// Takes one event in.
     pub fn observe(&mut self, event: &Event) {
         match event {
             Event::Start { id, model, created } => {

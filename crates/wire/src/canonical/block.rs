@@ -9,7 +9,6 @@ use crate::Format;
 /// One block, and what hangs on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// What it is.
     pub kind: BlockKind,
     /// The prompt up to here is to be cached.
     pub cache: Option<CacheLife>,
@@ -17,16 +16,13 @@ pub struct Block {
     pub signature: Option<Signature>,
 }
 
-/// What a block is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockKind {
-    /// Text.
     Text(Text),
     /// An image, audio or file.
     Media(Media),
     /// The model wants a tool to be used.
     ToolCall(ToolCall),
-    /// What the tool said.
     ToolResult(ToolResult),
     /// The model's thoughts, as far as they are shown.
     Thinking(Thinking),
@@ -38,10 +34,8 @@ pub enum BlockKind {
     Foreign(Format, Value),
 }
 
-/// Words with their sources.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Text {
-    /// The text.
     pub text: String,
     /// Where they were taken from, each as the format that reported it writes it.
     pub citations: Vec<(Format, Value)>,
@@ -50,16 +44,13 @@ pub struct Text {
 /// How long a cached prompt is to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheLife {
-    /// Five minutes.
     FiveMinutes,
-    /// One hour.
     OneHour,
 }
 
 /// An image, audio or file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Media {
-    /// Which of the three.
     pub kind: MediaKind,
     /// Where its bytes are.
     pub source: Source,
@@ -71,16 +62,11 @@ pub struct Media {
     pub extras: Vec<(String, Value)>,
 }
 
-/// Kinds of media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaKind {
-    /// An image.
     Image,
-    /// Audio.
     Audio,
-    /// Video.
     Video,
-    /// A document.
     File,
 }
 
@@ -96,7 +82,6 @@ pub enum Source {
     },
     /// At an address that the upstream fetches.
     Link {
-        /// The address.
         url: String,
         /// Their type, where the format says it.
         mime: Option<String>,
@@ -110,7 +95,6 @@ pub enum Source {
 pub struct ToolCall {
     /// Names the call; its result repeats it. Never empty: a reader makes one where there is none.
     pub id: String,
-    /// The tool.
     pub tool: ToolName,
     /// The tool takes plain text instead of JSON.
     pub custom: bool,
@@ -120,7 +104,6 @@ pub struct ToolCall {
     pub item: Option<String>,
 }
 
-/// What a tool said.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
     /// The call that it answers.
@@ -131,11 +114,9 @@ pub struct ToolResult {
     pub custom: bool,
     /// What it said: text and media.
     pub content: Vec<Block>,
-    /// It failed.
     pub failed: bool,
 }
 
-/// Thoughts that are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thinking {
     /// The id of the item, which the Responses format has.

@@ -28,26 +28,19 @@ pub enum Event {
         /// Seconds since 1970, where the upstream says so.
         created: Option<i64>,
     },
-    /// A block begins.
     BlockStart(BlockIndex, BlockStart),
-    /// A block grows.
     BlockDelta(BlockIndex, BlockDelta),
     /// A block is complete. Every open block is closed before its response stops.
     BlockEnd(BlockIndex),
     /// What was used so far. The last word for each bucket counts.
     Usage(ReportedUsage),
-    /// A response is complete.
     Stop(u32, Stop),
-    /// The upstream failed.
     Error(UpstreamError),
-    /// A heartbeat.
     Ping,
 }
 
-/// How a block begins.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockStart {
-    /// Text.
     Text,
     /// Thoughts; the item's id where there is one, and whether they are a summary.
     Thinking(Option<String>, bool),
@@ -72,7 +65,6 @@ pub enum BlockDelta {
     NextPart,
     /// Arguments of a tool call, cut anywhere.
     Arguments(String),
-    /// A citation.
     Citation(Format, Value),
     /// The signature of the block.
     Signature(Signature),

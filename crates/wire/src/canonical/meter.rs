@@ -14,7 +14,6 @@ const MAX_MODEL_CHARACTERS: usize = 128;
 /// Choices whose end is remembered.
 const MAX_STOPS: usize = 16;
 
-/// Counts along a stream.
 #[derive(Debug, Clone, Default)]
 pub struct Meter {
     reported: Option<ReportedUsage>,
@@ -49,7 +48,6 @@ impl Meter {
         meter
     }
 
-    /// Takes one event in.
     pub fn observe(&mut self, event: &Event) {
         match event {
             Event::Start { id, model, .. } => {
@@ -86,7 +84,6 @@ impl Meter {
         &self.id
     }
 
-    /// Why each response ended.
     #[must_use]
     pub fn stops(&self) -> &[Stop] {
         &self.stops

@@ -11,7 +11,6 @@ const MAX_NOTES: usize = 64;
 /// What happened to something that the other format has no field for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossKind {
-    /// Left out.
     Dropped,
     /// Written as the nearest equivalent.
     Approximated,
@@ -24,7 +23,6 @@ pub enum LossKind {
 /// One thing that was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// What became of it.
     pub loss: LossKind,
     /// Where it stood, in the words of the format it came in, without numbers of list places.
     pub field: Cow<'static, str>,
@@ -37,7 +35,6 @@ pub struct Note {
 pub struct Notes(Vec<Note>);
 
 impl Notes {
-    /// Something was left out.
     pub fn dropped(
         &mut self,
         field: impl Into<Cow<'static, str>>,

@@ -19,7 +19,6 @@ pub struct Signature {
     pub format: Format,
     /// The channel it came through, if it is known.
     pub channel: Option<String>,
-    /// The signature itself.
     pub data: String,
 }
 

@@ -16,27 +16,22 @@ pub struct Conversation {
     pub model: String,
     /// What stands before everything: system texts, in order.
     pub instructions: Vec<Block>,
-    /// What was said.
     pub turns: Vec<Turn>,
     /// What the model may use.
     pub tools: Vec<Tool>,
-    /// Whether it must.
     pub tool_choice: Option<ToolChoice>,
     /// Several tools at once.
     pub parallel_tools: Option<bool>,
     /// What shape the response has.
     pub output: OutputShape,
-    /// Reasoning options.
     pub reasoning: Reasoning,
     /// Output tokens at most, for one choice.
     pub max_output: Option<u64>,
-    /// Sampling options.
     pub sampling: Sampling,
     /// Texts that end the response.
     pub stop: Vec<String>,
     /// Choices at once.
     pub choices: u64,
-    /// In pieces.
     pub stream: bool,
     /// The end user, as the caller names it.
     pub user: Option<String>,
@@ -55,9 +50,7 @@ pub struct Conversation {
 /// A field that only its own format has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownField {
-    /// Its dotted path.
     pub field: String,
-    /// Its value.
     pub value: Value,
     /// It changes the response's meaning, so it cannot be left out without a word; otherwise it is
     /// advice (a label, an identifier), and is dropped quietly into the notes.
@@ -82,7 +75,6 @@ const LABELS: &[&str] = &["input.id", "input.status"];
 pub enum Role {
     /// The caller, and the caller's tools.
     User,
-    /// The model.
     Assistant,
     /// Instructions in the middle of the conversation.
     System,
@@ -90,14 +82,10 @@ pub enum Role {
     Other(String),
 }
 
-/// One turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// The role.
     pub role: Role,
-    /// What, in order.
     pub blocks: Vec<Block>,
-    /// The speaker's name.
     pub name: Option<String>,
 }
 
@@ -106,18 +94,14 @@ pub struct Turn {
 pub struct ToolName {
     /// The group it stands in, which the Responses format has.
     pub namespace: Option<String>,
-    /// Its name.
     pub name: String,
 }
 
 /// A tool that the model may use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// What it is called.
     pub name: ToolName,
-    /// What it is for.
     pub description: Option<String>,
-    /// What it takes.
     pub kind: ToolKind,
     /// The prompt up to here is to be cached.
     pub cache: Option<CacheLife>,
@@ -125,21 +109,16 @@ pub struct Tool {
     pub extras: Vec<(String, Value)>,
 }
 
-/// What a tool takes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolKind {
     /// JSON of a schema; an empty object where the caller gave none.
     Function {
         /// JSON Schema of the arguments.
         schema: Value,
-        /// Arguments must fit it.
         strict: Option<bool>,
     },
     /// Plain words, perhaps of a grammar: its `format` member as the Responses format has it.
-    Custom {
-        /// The grammar.
-        format: Option<Value>,
-    },
+    Custom { format: Option<Value> },
     /// A tool that the source format's own vendor runs or defines (web search, computer use …).
     Native(Value),
 }
@@ -147,13 +126,10 @@ pub enum ToolKind {
 /// Whether tools must be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As the model likes.
     Auto,
-    /// None.
     None,
     /// One at least.
     Any,
-    /// This one.
     Named(ToolName),
     /// One of these; the flag says that one must be.
     Among(Vec<ToolName>, bool),
@@ -162,16 +138,13 @@ pub enum ToolChoice {
 /// What shape the response has.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum OutputShape {
-    /// Text.
     #[default]
     Text,
     /// Some JSON object.
     Json,
     /// JSON of a schema.
     Schema {
-        /// What it is called.
         name: Option<String>,
-        /// What it is for.
         description: Option<String>,
         /// JSON Schema.
         schema: Value,
@@ -180,7 +153,6 @@ pub enum OutputShape {
     },
 }
 
-/// Reasoning options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reasoning {
     /// Not at all, said so.
@@ -236,7 +208,6 @@ pub struct Target<'a> {
 /// A conversation written in a format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// The body.
     pub body: Vec<u8>,
     /// What could not be said.
     pub notes: Notes,

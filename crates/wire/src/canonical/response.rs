@@ -19,22 +19,17 @@ pub struct Response {
     pub reported: Option<ReportedUsage>,
 }
 
-/// One of the answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// What was said, in order.
     pub blocks: Vec<Block>,
-    /// Why it ended.
     pub stop: Stop,
 }
 
-/// Why a response ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Stop {
-    /// It was complete.
     #[default]
     End,
-    /// It reached its length.
     Length,
     /// Tools are to be used.
     ToolUse,
@@ -46,7 +41,6 @@ pub enum Stop {
     Refused,
     /// A long turn pauses and wants to be continued.
     Paused,
-    /// The context is full.
     ContextFull,
     /// A word that we do not know, as it stands there.
     Other(String),

@@ -74,7 +74,6 @@ impl Place {
         }
     }
 
-    /// As errors name it.
     fn shown(&self) -> String {
         self.field.clone()
     }
@@ -127,7 +126,6 @@ impl Reading {
         Ok(blocks)
     }
 
-    /// One block.
     pub(super) fn block(&mut self, raw: Value, place: &Place) -> Result<Block, RequestError> {
         let Value::Object(mut map) = raw else {
             let field = place.shown();

@@ -18,9 +18,7 @@ pub(super) const BETWEEN_PARTS: &str = "\n\n";
 pub(super) enum Side {
     /// The caller's, and those of the caller's tools.
     User,
-    /// The model's.
     Assistant,
-    /// Instructions.
     System,
 }
 
@@ -256,7 +254,6 @@ pub(super) fn tool_id(id: &str) -> String {
     format!("{}_{mark:016x}", letters.collect::<String>())
 }
 
-/// Thoughts cannot be marked.
 const fn may_be_marked(what: &BlockKind) -> bool {
     match what {
         BlockKind::Thinking(_) | BlockKind::Redacted(_) => false,

@@ -65,7 +65,6 @@ struct SourceObject<'a> {
     content: Option<Content<Part<'a>>>,
 }
 
-/// Looks through the messages.
 pub(super) fn read_messages(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
     let messages: Vec<Message<'_>> = serde_json::from_slice(bytes).map_err(|error| {
         let what = "`messages` must be a list of objects with `role` and `content`";

@@ -10,7 +10,6 @@ use crate::canonical::{Conversation, OutputShape, Role, Sampling, Turn, UnknownF
 use crate::json_value::{get_str, take_number, take_string};
 use crate::{Request, RequestError};
 
-/// Reads the whole conversation.
 pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
     let mut body = request.tree()?;
     body.retain(|_, value| !value.is_null());

@@ -18,7 +18,6 @@ const ASK_FOR_JSON: &str = "Answer with one JSON object and nothing else.";
 /// The least share of words that may be left to draw from while a model thinks, in hundredths.
 const LEAST_TOP_P_WHILE_THINKING: f64 = 0.95;
 
-/// Writes the body.
 pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Target<'_>) -> Written {
     let state = TranslationState::new(rule(conversation.from), &conversation.tools);
     let mut writing = Writing::new(conversation, target.channel, &state);

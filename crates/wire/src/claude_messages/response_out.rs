@@ -18,7 +18,6 @@ const ID_BEGINS: &str = "msg_";
 /// Words for an end that only this format has and that it may be told again.
 const OTHER_ENDS: &[&str] = &["compaction"];
 
-/// Reads a whole response.
 pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseError> {
     let value: Value = serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
     let Value::Object(mut message) = value else {
@@ -49,7 +48,6 @@ pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseErr
     })
 }
 
-/// Writes a whole response.
 pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     let choice = answer.choices.first();
     let blocks = choice.map(|choice| choice.blocks.as_slice());
@@ -82,7 +80,6 @@ pub(super) fn id_out(id: &str) -> String {
     format!("{ID_BEGINS}{id}")
 }
 
-/// Why a response ended.
 pub(super) fn stop_in(reason: Option<&str>, sequence: Option<&str>) -> Stop {
     match reason {
         Some("end_turn") | None => Stop::End,

@@ -95,7 +95,6 @@ pub(super) fn end_frame(stop: &Stop, stream_end: &StreamEnd, out: &mut Vec<u8>) 
     event_frame(Some("message_delta"), data, out);
 }
 
-/// One event.
 pub(super) fn frame(event: &str, data: &Value, out: &mut Vec<u8>) {
     event_frame(Some(event), &json_bytes(data), out);
 }

@@ -21,7 +21,6 @@ const MAX_OPEN: usize = 256;
 /// Bytes of a block that is reported only when it is whole.
 const MAX_HELD_BYTES: usize = 8_000_000;
 
-/// Reads a stream.
 #[derive(Debug, Default)]
 pub struct Reader {
     pub(super) begun: bool,
@@ -36,7 +35,6 @@ pub struct Reader {
 /// A block that is open.
 #[derive(Debug)]
 pub(super) enum Open {
-    /// One that grows.
     Growing(BlockIndex),
     /// A call of a tool; its arguments as they stood at its beginning, until others come.
     Call(BlockIndex, Option<String>),
@@ -97,7 +95,6 @@ struct EndDelta<'a> {
 }
 
 impl Reader {
-    /// Reads one frame.
     pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> FrameKind {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);
@@ -143,7 +140,6 @@ impl Reader {
         }
     }
 
-    /// The stream has ended.
     pub(crate) fn end(&mut self, events: &mut Vec<Event>) -> bool {
         self.close_all(events);
         self.ended || self.stop.is_some()

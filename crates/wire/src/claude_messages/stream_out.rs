@@ -17,13 +17,11 @@ use crate::{ResponseMeta, StreamEnd, cost_comment, put_number, put_text};
 
 /// Bytes of blocks that wait for the one before them to close.
 const MAX_WAITING_BYTES: usize = 8_000_000;
-/// Blocks that wait.
 const MAX_WAITING: usize = 1_024;
 /// A piece of a block, up to the block's number.
 const DELTA_HEAD: &[u8] =
     b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":";
 
-/// Writes a stream.
 #[derive(Debug)]
 pub struct Writer {
     meta: ResponseMeta,
@@ -85,7 +83,6 @@ impl Writer {
         }
     }
 
-    /// Writes one event.
     pub(crate) fn write(&mut self, event: &Event, out: &mut Vec<u8>) {
         if self.finished {
             return;

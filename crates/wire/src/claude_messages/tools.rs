@@ -20,7 +20,6 @@ pub(super) const RULE: NameRule = NameRule {
 /// The same for names that a caller of this format chose for it.
 pub(super) const OWN_RULE: NameRule = NameRule { max: 128, ..RULE };
 
-/// Reads one tool.
 pub(super) fn tool_in(mut map: Map<String, Value>) -> Tool {
     let cache = take_cache(&mut map);
     let kind = get_str(&map, "type").unwrap_or("custom");
@@ -63,7 +62,6 @@ pub(super) fn choice_in(map: &Map<String, Value>) -> Option<(ToolChoice, Option<
     Some((choice, disabled.map(|disabled| !disabled)))
 }
 
-/// Writes the tools.
 pub(super) fn tools_out(
     conversation: &Conversation,
     state: &TranslationState,

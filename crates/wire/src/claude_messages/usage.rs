@@ -61,7 +61,6 @@ struct Iteration {
 pub(super) enum Side {
     /// Input alone: a stream begins with a word about output that is no count of it.
     Input,
-    /// Both.
     Both,
 }
 

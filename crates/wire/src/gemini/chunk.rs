@@ -18,7 +18,6 @@ pub(super) struct Chunk {
     pub(super) error: Option<Value>,
 }
 
-/// One of the answers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Candidate {
@@ -29,7 +28,6 @@ pub(super) struct Candidate {
     pub(super) grounding_metadata: Option<Value>,
 }
 
-/// What it says.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Content {

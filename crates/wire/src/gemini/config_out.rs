@@ -12,7 +12,6 @@ use crate::canonical::{
 const MAX_BUDGET: u64 = 24_576;
 /// Texts that may end a response.
 const MAX_STOPS: usize = 5;
-/// Google's thinking levels.
 const LEVELS: [&str; 4] = ["minimal", "low", "medium", "high"];
 
 /// Writes `generationConfig`.

@@ -114,7 +114,6 @@ struct ToolKeys<'a>(Vec<Cow<'a, str>>);
 
 struct ToolKeysVisitor;
 
-/// Looks through the contents.
 pub(super) fn read_contents(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
     let contents: Vec<Content<'_>> = serde_json::from_slice(bytes).map_err(|error| {
         let what = "`contents` must be a list of objects with `role` and `parts`";

@@ -26,7 +26,6 @@ pub fn count_request(body: &[u8]) -> Result<Vec<u8>, RequestError> {
     }
 }
 
-/// The response to countTokens.
 #[must_use]
 pub fn count_answer(tokens: u64) -> Vec<u8> {
     let answer = json!({
@@ -36,7 +35,6 @@ pub fn count_answer(tokens: u64) -> Vec<u8> {
     answer.to_string().into_bytes()
 }
 
-/// What an upstream counted.
 #[must_use]
 pub fn read_count(body: &[u8]) -> Option<u64> {
     let answer: Value = serde_json::from_slice(body).ok()?;

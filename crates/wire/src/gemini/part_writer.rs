@@ -26,12 +26,10 @@ const TYPES: [(&str, &str); 16] = [
     (".webm", "video/webm"),
 ];
 
-/// Text.
 pub(super) fn text(words: &str) -> Value {
     json!({ "text": words })
 }
 
-/// Thoughts.
 pub(super) fn thought(words: &str) -> Value {
     json!({ "text": words, "thought": true })
 }

@@ -30,10 +30,8 @@ const BESIDE_MEDIA: [&str; 2] = ["videoMetadata", "mediaResolution"];
 /// Reads where the bytes are, and of which type.
 type ReadSource = fn(&mut Map<String, Value>) -> Option<(Source, String)>;
 
-/// A part that was read.
 pub(super) struct ReadPart {
     pub(super) block: Block,
-    /// What else it says.
     pub(super) beside: Map<String, Value>,
 }
 

@@ -30,7 +30,6 @@ pub(super) struct Content {
 }
 
 impl Parts<'_> {
-    /// Writes one block.
     pub(super) fn write(&mut self, block: &Block, content: &mut Content) {
         if block.cache.is_some() {
             self.notes.dropped(

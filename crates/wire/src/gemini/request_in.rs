@@ -17,13 +17,11 @@ use crate::{Format, Request, RequestError};
 /// Pairs results with calls as the conversation goes on.
 #[derive(Default)]
 struct Pairs {
-    /// Calls seen so far.
     calls: usize,
     /// Ids of calls without a result, by the name of the function, in their order.
     open: BTreeMap<String, VecDeque<String>>,
 }
 
-/// Reads a request.
 pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
     let mut body = request.tree()?;
     let mut conversation = Conversation::new(Format::Gemini, &request.facts);

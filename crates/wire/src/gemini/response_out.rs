@@ -8,7 +8,6 @@ use super::{FORMAT, part_writer, shown_signature};
 use crate::ResponseMeta;
 use crate::canonical::{Block, BlockKind, Choice, Response};
 
-/// Writes a whole response.
 pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     let mut body = Map::new();
     let choices = answer.choices.iter().enumerate();

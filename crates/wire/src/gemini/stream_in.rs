@@ -19,7 +19,6 @@ use crate::{Frame, FrameKind, Rewrite, StreamEnd, without_data};
 /// Choices of one stream that are followed.
 const MAX_CHOICES: usize = 64;
 
-/// Reads a stream.
 #[derive(Debug, Default)]
 pub struct Reader {
     begun: bool,
@@ -57,7 +56,6 @@ enum Kind {
 // === impl Reader ===
 
 impl Reader {
-    /// Reads one frame.
     pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> FrameKind {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);
@@ -191,7 +189,6 @@ impl Reader {
         }
     }
 
-    /// The stream has ended.
     pub(crate) fn end(&mut self, events: &mut Vec<Event>) -> bool {
         for choice in self.choices.values_mut() {
             choice.close(events);

@@ -13,7 +13,6 @@ use crate::{ResponseMeta, StreamEnd, event_frame, json_bytes, put_number, put_te
 
 /// Blocks that are open at once; what is beyond is not written.
 const MAX_OPEN: usize = 4_096;
-/// Choices of one stream.
 const MAX_CHOICES: usize = 64;
 /// Bytes of a call that wait until it is complete; more are not kept.
 const MAX_CALL_BYTES: usize = 8_000_000;
@@ -23,7 +22,6 @@ const WORDS_HEAD: &[u8] =
 /// Behind words that are thoughts.
 const THOUGHT: &[u8] = b",\"thought\":true";
 
-/// Writes a stream.
 #[derive(Debug)]
 pub struct Writer {
     meta: ResponseMeta,
@@ -34,7 +32,6 @@ pub struct Writer {
     stops: BTreeMap<u32, Stop>,
 }
 
-/// A block under way.
 #[derive(Debug)]
 enum Block {
     Text,
@@ -42,12 +39,10 @@ enum Block {
     Call(ToolCall, Option<Signature>),
     /// All that it is; it waits for its signature.
     Whole(Value, Option<Signature>),
-    /// Nothing to write.
     Unsaid,
 }
 
 impl Writer {
-    /// For one response.
     pub(crate) fn new(meta: ResponseMeta) -> Self {
         let mut tail = b"}],\"modelVersion\":".to_vec();
         put_text(&meta.model, &mut tail);

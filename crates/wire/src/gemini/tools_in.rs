@@ -8,7 +8,6 @@ use super::schema::json_schema;
 use crate::RequestError;
 use crate::canonical::{Conversation, Tool, ToolChoice, ToolKind, ToolName, UnknownField};
 
-/// Where the mode stands.
 pub(super) const MODE: &str = "toolConfig.functionCallingConfig.mode";
 const CALLING: &str = "functionCallingConfig";
 

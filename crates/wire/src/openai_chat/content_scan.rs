@@ -67,7 +67,6 @@ struct File<'a> {
     file_id: Option<Cow<'a, str>>,
 }
 
-/// Looks through the messages.
 pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, RequestError> {
     let messages: Vec<Message<'_>> = serde_json::from_slice(bytes).map_err(|error| {
         let what = "`messages` must be a list of objects with `role` and `content`";

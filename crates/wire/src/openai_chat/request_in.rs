@@ -42,7 +42,6 @@ const MAPPED_FIELDS: &[&str] = &[
     "verbosity",
 ];
 
-/// Reads a request.
 pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
     let body = request.tree()?;
     let (instructions, turns) = read_turns(list(&body, "messages"))?;

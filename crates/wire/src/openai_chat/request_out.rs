@@ -18,7 +18,6 @@ const MAX_STOPS: usize = 4;
 /// How a result that failed begins, where nothing else can say so.
 const FAILED: &str = "Error: ";
 
-/// What is being written.
 pub(super) struct Writing<'a> {
     pub(super) from: &'a Conversation,
     target: &'a Target<'a>,
@@ -27,7 +26,6 @@ pub(super) struct Writing<'a> {
     messages: Vec<Value>,
 }
 
-/// Writes a request.
 pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Target<'_>) -> Written {
     let tools = allowed(conversation);
     let mut writing = Writing {

@@ -13,7 +13,6 @@ use crate::canonical::{
 };
 use crate::{Format, ResponseError, ResponseMeta, json_bytes, read_error};
 
-/// Reads a whole response.
 pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseError> {
     let whole: Map<String, Value> =
         serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
@@ -102,7 +101,6 @@ pub(super) const fn finish_of(stop: &Stop, refuses: bool) -> &'static str {
     }
 }
 
-/// Writes a whole response.
 pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     let choices = answer.choices.iter().enumerate();
     let choices: Vec<Value> = choices
@@ -193,7 +191,6 @@ pub(super) fn tagged(signature: &Signature, channel: Option<&str>) -> Signature 
     }
 }
 
-/// A tool call, whole.
 pub(super) fn call_of(call: &ToolCall, signature: Option<&Signature>) -> Value {
     let mut written = if call.custom {
         let custom = json!({ "name": call.tool.name, "input": call.arguments });

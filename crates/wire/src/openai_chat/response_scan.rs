@@ -22,7 +22,6 @@ pub(super) struct RawUsage {
     /// DeepSeek's name for cached tokens.
     #[serde(default, deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
-    /// Moonshot's name for them.
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
     #[serde(default)]

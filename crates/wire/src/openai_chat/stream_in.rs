@@ -126,7 +126,6 @@ struct MoreArguments<'a> {
 }
 
 impl Reader {
-    /// Reads one frame.
     pub(crate) fn read(&mut self, frame: &Frame, events: &mut Vec<Event>) -> FrameKind {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);

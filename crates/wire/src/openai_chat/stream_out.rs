@@ -62,7 +62,6 @@ impl Writer {
         }
     }
 
-    /// Writes one event.
     pub(crate) fn write(&mut self, event: &Event, out: &mut Vec<u8>) {
         match event {
             Event::Start { .. } => self.begin(0, out),
@@ -264,7 +263,6 @@ impl Writer {
         blocks.any(|(at, kind)| at.choice == choice && *kind == Kind::Refusal)
     }
 
-    /// Writes the end.
     pub(crate) fn finish(&mut self, stream_end: &StreamEnd, out: &mut Vec<u8>) {
         self.begin(0, out);
         for (choice, stop) in &self.begun {

@@ -20,7 +20,6 @@ use crate::{
     without_data,
 };
 
-/// Follows one stream.
 #[derive(Debug, Default)]
 pub struct Tap {
     usage: RawUsage,
@@ -30,7 +29,6 @@ pub struct Tap {
     head: Option<Head>,
 }
 
-/// How a stream began.
 #[derive(Debug, Clone)]
 pub(super) struct Head {
     pub(super) id: String,
@@ -74,7 +72,6 @@ struct Choice<'a> {
     text: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "borrowed_str")]
     finish_reason: Option<Cow<'a, str>>,
-    /// Where Moonshot puts it.
     #[serde(default)]
     usage: Option<RawUsage>,
 }
@@ -94,7 +91,6 @@ struct Delta<'a> {
 // === impl Tap ===
 
 impl Tap {
-    /// Reads one frame.
     pub fn observe(&mut self, frame: &Frame) -> FrameKind {
         let Some(data) = &frame.data else {
             return without_data(&frame.raw);

@@ -12,7 +12,6 @@ pub(super) const DONE: &str = "completed";
 /// How it ends when it is cut off.
 pub(super) const CUT: &str = "incomplete";
 
-/// One item.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     /// Its place in the output.
@@ -23,10 +22,8 @@ pub(super) struct Item {
     pub(super) ended: Option<&'static str>,
 }
 
-/// What an item is.
 #[derive(Debug, Clone)]
 pub(super) enum Body {
-    /// A message.
     Message(Parts),
     /// A tool is to be used.
     Call(ToolCall),
@@ -48,10 +45,8 @@ pub(super) struct Part {
     pub(super) open: bool,
 }
 
-/// What a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PartKind {
-    /// Words of the response.
     Text,
     /// Why there is none.
     Refusal,
@@ -64,7 +59,6 @@ pub(super) enum PartKind {
 // === impl Item ===
 
 impl Item {
-    /// The whole item.
     pub(super) fn value(&self, status: &str) -> Value {
         let mut map = Map::new();
         match &self.body {
@@ -152,7 +146,6 @@ impl Item {
 // === impl Part ===
 
 impl Part {
-    /// A part that begins.
     pub(super) const fn new(kind: PartKind) -> Self {
         Self {
             kind,
@@ -162,7 +155,6 @@ impl Part {
         }
     }
 
-    /// The whole part.
     pub(super) fn value(&self) -> Value {
         match self.kind {
             PartKind::Text => json!({

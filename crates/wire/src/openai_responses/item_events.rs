@@ -66,7 +66,6 @@ const fn words(kind: PartKind) -> Words {
 }
 
 impl EventWriter {
-    /// Writes one event.
     pub(super) fn event(&mut self, kind: &str, mut data: Map<String, Value>, out: &mut Vec<u8>) {
         data.insert("type".to_owned(), json!(kind));
         data.insert("sequence_number".to_owned(), json!(self.next));
@@ -84,7 +83,6 @@ impl EventWriter {
         event_frame(Some(kind), &data, out);
     }
 
-    /// An item begins.
     pub(super) fn item_added(&mut self, item: &Item, out: &mut Vec<u8>) {
         let mut data = Map::new();
         data.insert("output_index".to_owned(), json!(item.index));
@@ -92,7 +90,6 @@ impl EventWriter {
         self.event("response.output_item.added", data, out);
     }
 
-    /// An item is complete.
     pub(super) fn item_done(&mut self, index: u64, item: Value, out: &mut Vec<u8>) {
         let mut data = Map::new();
         data.insert("output_index".to_owned(), json!(index));
@@ -100,7 +97,6 @@ impl EventWriter {
         self.event("response.output_item.done", data, out);
     }
 
-    /// A part begins.
     pub(super) fn part_added(
         &mut self,
         item: &Item,
@@ -114,7 +110,6 @@ impl EventWriter {
         self.event(words.added, data, out);
     }
 
-    /// A part grows.
     pub(super) fn part_grown(
         &mut self,
         item: &Item,
@@ -167,7 +162,6 @@ impl EventWriter {
         self.event("response.output_text.annotation.added", data, out);
     }
 
-    /// A part is complete.
     pub(super) fn part_done(&mut self, item: &Item, number: u64, part: &Part, out: &mut Vec<u8>) {
         let words = words(part.kind);
         let mut data = of_part(item, number, words.index);

@@ -13,7 +13,6 @@ use crate::canonical::{
 };
 use crate::json_value::{take_array, take_string};
 
-/// Turns under way.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     turns: Vec<Turn>,
@@ -36,7 +35,6 @@ enum Known {
 // === impl Turns ===
 
 impl Turns {
-    /// Takes one item in.
     pub(super) fn item(&mut self, item: Value) {
         let place = format!("/{}", self.items);
         self.items = self.items.saturating_add(1);

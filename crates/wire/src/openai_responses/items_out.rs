@@ -45,7 +45,6 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Writes a turn.
     pub(super) fn turn(&mut self, turn: &Turn) {
         if turn.name.is_some() {
             self.notes.dropped(

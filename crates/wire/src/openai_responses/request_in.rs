@@ -12,7 +12,6 @@ use crate::canonical::{
 use crate::json_value::{take_array, take_bool, take_number, take_string};
 use crate::{Request, RequestError};
 
-/// Asks for encrypted reasoning.
 pub(super) const SIGNED: &str = "reasoning.encrypted_content";
 /// Fields without which the response is another one.
 const MATTERING: &[&str] = &[
@@ -22,7 +21,6 @@ const MATTERING: &[&str] = &[
     "tool_choice",
 ];
 
-/// Reads a request.
 pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, RequestError> {
     let mut body = request.tree()?;
     body.retain(|_, value| !value.is_null());

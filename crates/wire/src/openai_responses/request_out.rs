@@ -32,7 +32,6 @@ const UNNAMED: &str = "answer";
 
 type Body = Map<String, Value>;
 
-/// Writes a conversation.
 pub(crate) fn request_from_canonical(conversation: &Conversation, target: &Target<'_>) -> Written {
     let mut notes = Notes::default();
     let own = conversation.from == FORMAT;

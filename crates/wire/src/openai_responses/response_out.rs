@@ -10,7 +10,6 @@ use crate::canonical::{
 };
 use crate::{ResponseMeta, json_bytes};
 
-/// Writes a whole response.
 pub(crate) fn response_from_canonical(answer: &Response, meta: &ResponseMeta) -> Vec<u8> {
     let nothing = Choice {
         blocks: Vec::new(),

@@ -80,7 +80,6 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
     })
 }
 
-/// Reads a whole response.
 pub(crate) fn response_to_canonical(body: &[u8]) -> Result<Response, ResponseError> {
     let ended = Ended::read(body)?;
     let Some(output) = &ended.output else {

@@ -15,7 +15,6 @@ use crate::borrowed_str::borrowed_str;
 use crate::canonical::{BlockIndex, Event, Stop};
 use crate::{Frame, FrameKind, ResponseError, UpstreamError, without_data};
 
-/// Reads a stream.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// The response as it began, which its end repeats.
@@ -67,7 +66,6 @@ pub(super) struct ResponseFacts<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// How a response begins.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow, default, deserialize_with = "borrowed_str")]

@@ -12,7 +12,6 @@ use super::stream_in::Work;
 use super::{FORMAT, MAX_ITEMS, MAX_KEPT_BYTES};
 use crate::canonical::{BlockDelta, BlockIndex, BlockKind, BlockStart, Event, Signature, ToolCall};
 
-/// One item.
 #[derive(Debug)]
 pub(super) struct Tracked {
     pub(super) item: Item,
@@ -26,7 +25,6 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
-    /// An item that begins.
     pub(super) fn new(index: u64, told: &Map<String, Value>, work: &mut Work<'_>) -> Self {
         let text = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();
         let id = text("id").to_owned();
@@ -95,7 +93,6 @@ impl Tracked {
         }
     }
 
-    /// A part begins.
     pub(super) fn open_part(&mut self, number: u64, kind: PartKind, work: &mut Work<'_>) {
         if self.closed {
             return;
@@ -145,7 +142,6 @@ impl Tracked {
             .push(Event::BlockDelta(at, BlockDelta::NextPart));
     }
 
-    /// A part grows.
     pub(super) fn grow(&mut self, number: u64, kind: PartKind, more: &str, work: &mut Work<'_>) {
         if self.closed {
             return;
@@ -179,7 +175,6 @@ impl Tracked {
         }
     }
 
-    /// A citation.
     pub(super) fn cite(&mut self, number: u64, raw: Value, work: &mut Work<'_>) {
         if self.closed {
             return;
@@ -339,7 +334,6 @@ impl Tracked {
         }
     }
 
-    /// Closes what is open.
     pub(super) fn close(&mut self, work: &mut Work<'_>) {
         self.closed = true;
         for at in std::mem::take(&mut self.parts).into_values() {

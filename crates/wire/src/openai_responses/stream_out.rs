@@ -14,14 +14,12 @@ use super::{FORMAT, MAX_ITEMS, reasoning};
 use crate::canonical::{BlockIndex, BlockStart, Event, Signature, Stop, ToolCall};
 use crate::{ResponseMeta, StreamEnd, cost_comment, json_bytes};
 
-/// Writes a stream.
 #[derive(Debug)]
 pub struct Writer {
     pub(super) meta: ResponseMeta,
     pub(super) scribe: EventWriter,
     begun: bool,
     pub(super) items: Vec<Item>,
-    /// Blocks that are open.
     pub(super) places: BTreeMap<BlockIndex, Place>,
     /// The message that further texts join.
     message: Option<usize>,
@@ -42,7 +40,6 @@ pub(super) struct Place {
 pub(super) enum Kind {
     /// A part of a message.
     Part(PartKind, u64),
-    /// Thoughts, all in parts of one kind.
     Thoughts(PartKind),
     Call,
 }

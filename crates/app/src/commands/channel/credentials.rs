@@ -100,7 +100,6 @@ pub(super) fn open(
         .with_context(|| format!("credential {:?} cannot be opened", credential.label))
 }
 
-/// The proxy of a channel, opened.
 pub(super) fn open_proxy(keyring: &Keyring, channel: &Channel) -> anyhow::Result<Option<Proxy>> {
     let Some(sealed) = &channel.proxy else {
         return Ok(None);

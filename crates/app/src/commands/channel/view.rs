@@ -38,7 +38,6 @@ pub(super) fn channel(channel: &Channel, now: Timestamp) -> Value {
     })
 }
 
-/// Channels as a table.
 pub(super) fn table(channels: &[Channel], now: Timestamp) -> String {
     let heads = [
         "name",

@@ -27,7 +27,6 @@ use crate::social::{add_records, starter};
 const CREDIT: Money = Money::from_nanos(10_000_000_000);
 const CATALOG: &str = include_str!("catalog.toml");
 
-/// What was made.
 pub(super) struct Seeded {
     pub(super) account: AccountId,
     pub(super) key: String,

@@ -36,7 +36,6 @@ pub(super) fn needs_proxy(public_url: &str, listen: SocketAddr) -> bool {
     public_url.starts_with("https://") && listen.ip().is_loopback()
 }
 
-/// The file.
 pub(super) fn text(decided: &ConfigAnswers<'_>, paths: &Paths) -> String {
     let file = quoted(&paths.database_url.display().to_string());
     let rest = without_database(decided, paths);

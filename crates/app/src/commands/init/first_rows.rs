@@ -32,7 +32,6 @@ const PROVIDER: &str = "manual";
 pub(super) struct First {
     pub(super) model: Option<String>,
     pub(super) key: Option<Secret>,
-    /// Whose account was created.
     pub(super) operator: Option<String>,
 }
 
@@ -69,7 +68,6 @@ async fn may_all(config: &Config, roles: &[Role]) -> bool {
     true
 }
 
-/// Writes what is missing.
 pub(super) async fn rows(
     (config, wish): (&Config, &InitArguments),
     questions: &Questions<'_>,

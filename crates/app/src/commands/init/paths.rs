@@ -24,14 +24,12 @@ const DATA_MODE: u32 = 0o750;
 const SERVICE_READS: u32 = 0o640;
 const OWNER_ALONE: u32 = 0o600;
 
-/// A system user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) user: u32,
     pub(super) group: u32,
 }
 
-/// Where everything is.
 pub(super) struct Paths {
     pub(super) config: PathBuf,
     pub(super) database_url: PathBuf,

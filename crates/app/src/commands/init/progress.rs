@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::output::Output;
 
-/// The steps so far.
 pub(super) struct Progress<'a> {
     output: &'a Output,
     steps: Vec<Value>,
@@ -38,7 +37,6 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Something was done.
     pub(super) fn done(&mut self, step: &str, text: &str) {
         self.has_changed = true;
         self.step(step, true, text);
@@ -63,7 +61,6 @@ impl<'a> Progress<'a> {
             .push(json!({ "step": step, "done_now": is_new, "text": text }));
     }
 
-    /// Prints the end.
     pub(super) fn end(self, summary: &Summary) {
         let mut lines = vec![String::new()];
         lines.push(if self.has_changed {

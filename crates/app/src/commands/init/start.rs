@@ -29,7 +29,6 @@ const ASK_WAIT: Duration = Duration::from_secs(2);
 /// Enough for the first line of an answer.
 const HEAD_BYTES: usize = 64;
 
-/// Who runs the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Runner {
     /// The unit of the package.

@@ -12,7 +12,6 @@ use crate::commands::format::usd;
 use crate::output::Output;
 use crate::{table, times};
 
-/// Columns that hold numbers.
 const NUMBERS: [usize; 3] = [2, 3, 4];
 
 /// A cell as the operator sees it.

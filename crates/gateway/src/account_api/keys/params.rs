@@ -17,20 +17,17 @@ const USUAL_PAGE: u32 = 100;
 /// The longest life that can be asked for, a hundred years.
 const MAX_LIFE_SECONDS: i64 = 36_500 * 86_400;
 
-/// A key to make.
 pub(super) struct CreateKey {
     pub(super) name: String,
     pub(super) policy: Policy,
     pub(super) cap: Option<Money>,
 }
 
-/// A key to change.
 pub(super) struct Change {
     pub(super) name: Option<String>,
     pub(super) expires_at: Option<Option<Timestamp>>,
 }
 
-/// A page of keys.
 pub(super) struct Page {
     pub(super) after: Option<KeyId>,
     pub(super) limit: u32,

@@ -45,7 +45,6 @@ pub(super) fn head(by: Grouping) -> String {
     text
 }
 
-/// One sum.
 pub(super) fn line(text: &mut String, by: Grouping, line: &ReportRow) {
     let (place, sums) = (&line.group_key, &line.totals);
     let mut fields: Vec<String> = Vec::new();

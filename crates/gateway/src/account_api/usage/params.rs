@@ -35,7 +35,6 @@ pub(super) enum Shape {
     Csv,
 }
 
-/// A query that holds.
 #[derive(Debug)]
 pub(super) struct UsageQuery {
     pub(super) from: Option<UtcDay>,

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 use trunkline_ledger::usage_report::{Call, Grouping, Report, ReportRow, Totals, UsageFilter};
 use trunkline_types::KeyId;
 
-/// A page of sums.
 pub(super) fn page(
     (seen, by): (&UsageFilter, Grouping),
     report: &Report,
@@ -59,7 +58,6 @@ fn sums(sums: &Totals) -> Map<String, Value> {
     pairs.into_iter().map(named).collect()
 }
 
-/// One call a line.
 pub(super) fn call_lines(calls: &[Call]) -> String {
     let mut text = String::new();
     for call in calls {

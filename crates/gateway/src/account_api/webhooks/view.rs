@@ -11,7 +11,6 @@ use crate::webhooks::{SealedFor, Secret, binding};
 /// How the names of webhooks begin.
 const PREFIX: &str = "wh_";
 
-/// A webhook's name.
 pub(super) fn webhook_name(id: Uuid) -> String {
     format!("{PREFIX}{}", id.simple())
 }

@@ -42,7 +42,6 @@ const HEAL_FOR: Duration = Duration::from_secs(20);
 const HEAL_PAUSE: Duration = Duration::from_millis(250);
 const HEAL_PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// A channel that answers.
 pub(crate) struct ChatAnswer {
     pub(crate) answer: UpstreamResponse,
     /// What of the answer was read already.
@@ -55,7 +54,6 @@ pub(crate) struct ChatAnswer {
     pub(crate) notes: Notes,
 }
 
-/// What a status means.
 enum Judged {
     Answer(UpstreamResponse, Vec<Bytes>),
     /// It does not have the response that is continued, yet.

@@ -33,12 +33,10 @@ pub(crate) struct Buffered {
     parsed: Option<Parsed>,
     /// As the upstream sent it.
     body: Bytes,
-    /// What is billed.
     pub(super) counted: Option<ReportedUsage>,
     response: Option<Response>,
 }
 
-/// What an answer says.
 enum Parsed {
     /// In the caller's own format: only what money needs.
     Same {

@@ -34,7 +34,6 @@ pub(super) struct Upstream {
     pub(super) channel: Arc<Channel>,
     /// The number of the credential that was used.
     pub(super) credential: i64,
-    /// The upstream's format.
     pub(super) to: Format,
     pub(super) state: TranslationState,
 }
@@ -50,9 +49,7 @@ pub(super) struct Answering<'a> {
 
 /// What is left of an answer when its charge is due.
 pub(crate) enum ChatRelayed {
-    /// Nothing was sent.
     Unsent(Responder),
-    /// All of it.
     Buffered(Box<Buffered>),
     /// The end of a stream.
     Stream(Box<Relay>),

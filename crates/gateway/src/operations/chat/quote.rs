@@ -22,7 +22,6 @@ pub(crate) struct Quoted {
     pub(crate) call: PricedCall,
     pub(crate) endpoint: Endpoint,
     pub(crate) request: Request,
-    /// The response that it continues.
     pub(crate) continues: Option<SealedResponseId>,
     /// What of the caller's headers an upstream of the same format is told.
     pub(crate) forwarded: HeaderMap,
@@ -141,7 +140,6 @@ impl Quoted {
             .map_err(|error| self.unpriceable(&error.to_string()))
     }
 
-    /// What usage costs, exactly.
     pub(crate) fn exact(&self, usage: &Usage) -> Result<Price, ApiError> {
         let (units, priced) = self.exact_quote(usage)?;
         Ok(Price {
@@ -212,7 +210,6 @@ impl Quoted {
         own.saturating_add(before)
     }
 
-    /// The caller's format.
     pub(crate) const fn format(&self) -> Format {
         self.endpoint.format
     }

@@ -33,9 +33,7 @@ pub(super) enum End {
     Done,
     /// The money did not reach further.
     Exhausted,
-    /// The reader has gone.
     ClientGone,
-    /// The upstream failed.
     Failed(ErrorCode, Outcome),
     /// Our books cannot be reached.
     Unavailable,
@@ -66,9 +64,7 @@ pub(crate) struct Relay {
 
 /// What a silence asks for.
 pub(super) enum IdleEvent {
-    /// A sign of life.
     Heartbeat,
-    /// The end.
     Overdue,
 }
 

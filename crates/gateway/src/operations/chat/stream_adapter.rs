@@ -17,7 +17,6 @@ const MAX_HELD: usize = 32;
 /// Room for what one frame becomes, so that it need not grow while it is written.
 const WRITTEN_BYTES: usize = 512;
 
-/// One stream.
 pub(crate) enum StreamAdapter {
     PassThrough(Box<PassThrough>),
     Translating(Box<Translating>),
@@ -72,7 +71,6 @@ impl Quoted {
 }
 
 impl StreamAdapter {
-    /// Reads one frame.
     pub(super) fn observe(&mut self, frame: &Frame) -> FrameKind {
         match self {
             Self::PassThrough(same) => same.tap.observe(frame),
@@ -164,7 +162,6 @@ impl StreamAdapter {
         }
     }
 
-    /// What the caller speaks.
     pub(super) const fn caller(&self) -> Format {
         match self {
             Self::PassThrough(same) => same.format,

@@ -95,7 +95,6 @@ impl Answering<'_> {
         }
     }
 
-    /// The head of the response.
     fn head(&self, receiver: mpsc::Receiver<Bytes>) -> Response {
         let mut response = if self.quoted.as_json_array {
             response::pieces(receiver, "application/json; charset=utf-8")

@@ -47,7 +47,6 @@ const PROMPT_TOKENS: u64 = 1;
 /// What a client says that knows no type.
 const UNTYPED: &str = "application/octet-stream";
 
-/// A request for images.
 pub(crate) struct Images {
     ask: ImageRequest,
     /// What a locked quote must have been made for.

@@ -31,7 +31,6 @@ const SECOND_NANOS: u64 = 1_000_000_000;
 /// Stands for the link that a recording will have.
 const NO_LINK: &str = "https://quote.invalid/";
 
-/// An endpoint that is quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuotedEndpoint {
     Images(images::ImageEndpoint),
@@ -80,7 +79,6 @@ pub(crate) fn fields_of(body: &[u8]) -> Result<Fields, ApiError> {
     })
 }
 
-/// Quotes a call.
 pub(crate) async fn quote_generation(
     quoting: Quoting<'_>,
     endpoint: QuotedEndpoint,

@@ -62,10 +62,8 @@ pub(crate) struct SpeechExecution {
     pub(super) ask: SpeechRequest,
 }
 
-/// A vendor that speaks.
 pub(crate) struct Speaking {
     stream: SpeechStream,
-    /// The first of it.
     first: Bytes,
     written: Encoded,
 }

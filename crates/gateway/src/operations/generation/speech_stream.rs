@@ -15,10 +15,8 @@ use crate::vendors::BufferedResponse;
 /// What one event says.
 type ReadEvent = fn(&[u8]) -> Result<AudioChunk, VendorFailure>;
 
-/// Audio that is coming.
 pub(super) struct SpeechStream {
     source: Source,
-    /// Nothing more comes.
     is_over: bool,
 }
 
@@ -35,7 +33,6 @@ enum Source {
 
 /// Why it stopped before its end.
 pub(super) enum SpeechError {
-    /// The vendor said so.
     Trouble(VendorFailure),
     /// It stopped in the middle.
     Body(BodyError),

@@ -59,7 +59,6 @@ pub(crate) struct Transcription {
     quoted_body: String,
 }
 
-/// The recording itself.
 pub(super) struct UploadedFile {
     pub(super) upload: Upload,
     pub(super) name: String,

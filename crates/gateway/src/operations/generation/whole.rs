@@ -22,7 +22,6 @@ pub(crate) struct Whole {
     pub(super) made: Option<Made>,
 }
 
-/// What was made.
 pub(super) struct Made {
     pub(super) usage: Usage,
     /// Shown in the log: what went in and what came out.
@@ -32,7 +31,6 @@ pub(super) struct Made {
 }
 
 impl Whole {
-    /// Nothing was made.
     pub(super) const fn nothing(responder: Responder) -> Self {
         Self {
             responder,

@@ -14,13 +14,10 @@ const DEFAULT_PAGES: u64 = 10;
 const MAX_PAGES_PARAM: &str = "max_pages";
 const MAX_USD_PARAM: &str = "max_usd";
 
-/// How far it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) pages: u64,
-    /// All pages together.
     pub(super) usd: Option<Money>,
-    /// Who said the amount.
     usd_name: &'static str,
 }
 

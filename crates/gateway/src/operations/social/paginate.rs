@@ -30,7 +30,6 @@ use crate::services::Services;
 const BUSY_TRIES: u32 = 3;
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 
-/// What has been delivered.
 #[derive(Debug, Default)]
 struct Sofar {
     pages: u64,
@@ -42,7 +41,6 @@ struct Sofar {
 enum Stop {
     /// The platform has no more.
     End,
-    /// The platform repeats itself.
     Repeated,
     MaxPages,
     MaxUsd,
@@ -50,7 +48,6 @@ enum Stop {
     Failed(ApiError),
 }
 
-/// Where a page goes.
 pub(crate) struct PageSink {
     out: Arc<AckedSender>,
     opening: Arc<Opening>,
@@ -68,14 +65,12 @@ impl Opening {
     }
 }
 
-/// A page that was paid for.
 struct PaidPage {
     found: Data,
     charged: Money,
     delivered: bool,
 }
 
-/// How one page ended.
 enum PageEnd {
     Paid(PaidPage),
     Failed(ApiError),

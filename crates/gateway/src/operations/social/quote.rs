@@ -10,7 +10,6 @@ use crate::quote_request::{Quoting, SealedQuote, lines_of};
 use crate::response::{Response, json as answer};
 use crate::state::SOCIAL;
 
-/// Where the calls are.
 const PREFIX: &str = "/v1/social/";
 
 /// The pair of an endpoint, if it is one of these.

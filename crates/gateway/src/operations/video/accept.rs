@@ -187,7 +187,6 @@ pub(super) async fn is_undone(services: &Services, task: &Task) -> bool {
     }
 }
 
-/// Why nothing is held.
 fn not_enough(wanted: &PricedVideo, not_held: NotHeld) -> ApiError {
     match not_held {
         NotHeld::TooLittle(shortfall) => {

@@ -20,10 +20,8 @@ use super::poll::{self, UpstreamFileRef};
 use crate::services::Services;
 use crate::vendors;
 
-/// Longest download.
 pub(super) const WITHIN: Duration = Duration::from_secs(900);
 
-/// An open download.
 pub(super) enum Fetching {
     Linked(Box<FetchResponse>),
     Behind(Box<UpstreamResponse>),

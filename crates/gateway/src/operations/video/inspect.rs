@@ -27,29 +27,23 @@ const MAX_SETTING: usize = 100;
 /// Most settings that are shown.
 const MAX_SETTINGS: usize = 50;
 
-/// A link to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLink {
-    /// Shows it.
     pub url: String,
-    /// Saves it.
     pub download_url: String,
     /// When both end.
     pub ends: Timestamp,
 }
 
-/// A task, looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskDetail {
     /// Our link to its file, once there is one.
     pub link: Option<FileLink>,
-    /// What kind of file.
     pub content_type: &'static str,
     /// How far it may be, by how long others took; none where the vendor tells, or nobody knows.
     pub guess: Option<u8>,
     /// What was asked for; none when it was forgotten.
     pub prompt: Option<String>,
-    /// How.
     pub settings: Vec<(String, String)>,
     /// Whether it is worth trying to stop it.
     pub can_stop: bool,

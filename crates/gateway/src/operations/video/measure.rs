@@ -34,7 +34,6 @@ pub(super) async fn measure(services: &Services, subjects: &[ProbeTarget]) -> Kn
     all
 }
 
-/// Measures one file.
 async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<MediaFacts> {
     let began = Instant::now();
     let mut probe = Probe::new(None);

@@ -4,14 +4,12 @@ use serde::{Deserialize, Serialize};
 use trunkline_catalog::Quote;
 use trunkline_types::{BillingUnit, Exact, Face, Money, Ratio, UnitPrice, Units, Usage};
 
-/// What one face costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
     face: Face,
     pico: u64,
 }
 
-/// Prices of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prices {
     unit: BillingUnit,

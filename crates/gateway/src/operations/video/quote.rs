@@ -12,7 +12,6 @@ use crate::quote_lock::QUOTE_SECONDS;
 use crate::quote_request::{Quoting, SealedQuote, lines_of};
 use crate::response::{Response, json as answer};
 
-/// Quotes a video.
 pub(crate) async fn quote_video(quoting: Quoting<'_>, body: Bytes) -> Result<Response, ApiError> {
     quoting.caller.check_endpoint(WORD)?;
     let (video, locked) = quoting.lock(Video::read(body)?).await?;

@@ -39,7 +39,6 @@ pub(crate) struct Video {
     known_by: Bytes,
 }
 
-/// The body of one.
 pub(crate) enum VideoBody {
     Json(Bytes),
     /// A form whose files are in the media store.
@@ -50,7 +49,6 @@ pub(crate) enum VideoBody {
     },
 }
 
-/// A video with its price.
 pub(crate) struct PricedVideo {
     pub(crate) call: PricedCall,
     /// What it was asked for as, where that was an alias.

@@ -40,7 +40,6 @@ const MAX_FULL_SECONDS: u64 = 60;
 /// What became of a submission.
 #[derive(Debug)]
 pub(super) enum Sending {
-    /// An upstream has it.
     Taken,
     /// It waits for an upstream with room.
     Waits,
@@ -316,7 +315,6 @@ fn all_cooling_down(services: &Services, model: &str) -> bool {
     channels.any(|channel| channel.credential_states(now).resting > 0)
 }
 
-/// What is sent for a task.
 pub(super) fn sent_of(services: &Services, task: &Task) -> Option<Outbound> {
     encryption::open_for_task(services, (task.account, task.id), task.sent.as_deref()?)
 }

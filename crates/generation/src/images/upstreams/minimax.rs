@@ -23,7 +23,6 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     decode,
 };
 
-/// Lets the vendor choose.
 const AUTO: &str = "auto";
 
 fn encode(request: &ImageRequest, model: &str) -> Result<Encoded, RequestError> {

@@ -53,7 +53,6 @@ pub(super) struct Input<'a> {
     pub(super) media: Vec<Media<'a>>,
 }
 
-/// A piece of media.
 #[derive(Debug, Serialize)]
 pub(super) struct Media<'a> {
     #[serde(rename = "type")]
@@ -71,7 +70,6 @@ pub(super) enum Role {
     Video,
 }
 
-/// How it is made.
 #[derive(Debug, Serialize)]
 pub(super) struct Parameters {
     /// Left out it would be 1080P.

@@ -49,7 +49,6 @@ const MAX_REFERENCES: u64 = 5;
 const MAX_REFERENCE_SECONDS: u64 = 30;
 /// Thousandths of a second that a source may have.
 const SOURCE_MILLIS: (u64, u64) = (2_000, 10_000);
-/// The longest source.
 const MAX_SOURCE_SECONDS: u64 = 10;
 /// The tracks that an edit can keep.
 const AUDIO_SETTINGS: [&str; 2] = ["auto", "origin"];

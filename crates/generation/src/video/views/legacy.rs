@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::{State, VideoView};
 
-/// One task.
 #[must_use]
 pub fn legacy(task: &VideoView) -> Value {
     let (status, reason, url) = match &task.state {

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::{State, VideoView};
 
-/// One task.
 #[must_use]
 pub fn openai(task: &VideoView) -> Value {
     let mut metadata = Map::new();
@@ -42,7 +41,6 @@ pub fn openai(task: &VideoView) -> Value {
     shown
 }
 
-/// A page of tasks.
 #[must_use]
 pub fn openai_list(tasks: &[VideoView], has_more: bool) -> Value {
     json!({

@@ -16,12 +16,10 @@ const OBJECT_MPEG: [u8; 2] = [0x69, 0x6B];
 const TAG_STREAM: u8 = 3;
 const TAG_CONFIG: u8 = 4;
 const TAG_SPECIFIC: u8 = 5;
-/// Boxes in a description.
 const MAX_INNER: usize = 32;
 /// A flag of the second version: samples are floating point numbers.
 const IS_FLOAT: u32 = 1;
 
-/// A sample description.
 pub(super) struct SampleEntry {
     pub(super) coding: Coding,
     pub(super) pre_skip: u64,

@@ -13,7 +13,6 @@ use super::track::Track;
 pub(super) const MAX_PACKETS: u64 = 10_000_000;
 const RUN_BYTES: u64 = 12;
 
-/// Where the tables lie.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct SampleTables {
     times: Table,

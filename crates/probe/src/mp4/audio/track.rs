@@ -14,7 +14,6 @@ use super::sample_tables::{MAX_PACKETS, SampleTables};
 /// and a packet. A list that hides more is a cut, and what is cut was still sent.
 const MAX_PRIMING: u64 = 2_112 + 1_024;
 
-/// A track.
 #[derive(Debug, Default)]
 pub(super) struct Track {
     pub(super) id: u32,

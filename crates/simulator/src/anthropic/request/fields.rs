@@ -14,7 +14,6 @@ pub(super) use crate::field_check::join;
 
 use super::{Context, Purpose};
 
-/// Anthropic's words.
 struct Anthropic;
 
 static SCHEMA: LazyLock<Schema> =

@@ -262,7 +262,6 @@ impl Turn {
     }
 }
 
-/// A list of texts.
 fn texts<'a>(value: &'a Value, path: &str, prompt: &mut Prompt<'a>) -> Result<(), Refusal> {
     for (index, value) in fields::as_list(value, path)?.iter().enumerate() {
         let place = format!("{path}.{index}");

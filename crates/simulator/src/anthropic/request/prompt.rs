@@ -20,18 +20,15 @@ struct Part<'a> {
     /// What it belongs to: tools, system, or a role.
     owner: &'static str,
     value: &'a Value,
-    /// Everything up to here.
     size: PromptSize,
     mark: Option<Ttl>,
 }
 
-/// The vendor's own bound.
 const MAX_MARKS: usize = 4;
 
 // === impl Prompt ===
 
 impl<'a> Prompt<'a> {
-    /// A message begins.
     pub(super) fn begin_message(&mut self) {
         self.size.messages = self.size.messages.saturating_add(1);
     }
@@ -100,7 +97,6 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// The size of a text.
 pub(super) fn text_size(text: &str) -> PromptSize {
     PromptSize {
         text_bytes: count(text.len()),

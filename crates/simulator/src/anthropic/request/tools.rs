@@ -23,17 +23,14 @@ pub(crate) struct Tool {
 /// What the client says about calling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The prompt decides.
     Free,
     /// No call.
     None,
-    /// A call, whichever.
     Any,
     /// A call of this tool.
     Named(String),
 }
 
-/// Longest name.
 const MAX_NAME_BYTES: usize = 128;
 
 pub(super) fn read<'a>(body: &'a Object, prompt: &mut Prompt<'a>) -> Result<Vec<Tool>, Refusal> {
@@ -173,7 +170,6 @@ fn name<'a>(object: &'a Object, path: &str) -> Result<&'a str, Refusal> {
     ))
 }
 
-/// Name, description and schema.
 fn size(object: &Object) -> PromptSize {
     let of_text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("");
     let schema = object

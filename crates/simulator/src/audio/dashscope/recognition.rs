@@ -20,7 +20,6 @@ use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 use render::Renderer;
 
-/// A checked request.
 struct Wanted {
     model: String,
     address: String,

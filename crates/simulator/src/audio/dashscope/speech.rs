@@ -23,7 +23,6 @@ use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 
-/// A checked request.
 struct Wanted {
     model: String,
     text: String,

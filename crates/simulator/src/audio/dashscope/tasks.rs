@@ -32,7 +32,6 @@ use crate::server::RecordedRequest;
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     known: Arc<Known>,
-    /// Ends with the simulator.
     work: Mutex<JoinSet<()>>,
 }
 
@@ -47,7 +46,6 @@ struct Inner {
     order: VecDeque<String>,
 }
 
-/// One task.
 #[derive(Clone, Debug)]
 struct Task {
     key: String,
@@ -70,7 +68,6 @@ struct Outcome {
     heard: Result<(String, u64), (&'static str, &'static str)>,
 }
 
-/// A checked request.
 struct Wanted {
     model: String,
     addresses: Vec<String>,

@@ -3,7 +3,6 @@
 use super::Sound;
 use crate::audio::tone;
 
-/// Samples of a frame.
 pub(super) const BLOCK: u64 = 4_096;
 const BLOCK_BYTES: [u8; 2] = [0x10, 0x00];
 /// Metadata: the last block, of the kind that describes the stream, 34 bytes long.

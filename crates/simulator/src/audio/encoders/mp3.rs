@@ -3,7 +3,6 @@
 
 use super::Sound;
 
-/// Frames of a piece.
 const FRAMES_PER_PIECE: u64 = 8;
 /// Kilobits a second by the header's index, from 1, of rates above 24 kilohertz and of the others.
 const FAST: [u32; 14] = [

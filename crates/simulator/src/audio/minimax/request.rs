@@ -8,7 +8,6 @@ use crate::directives::Directives;
 use crate::models;
 use crate::tokens::count;
 
-/// A checked request.
 pub(super) struct Wanted {
     pub(super) model: String,
     pub(super) text: String,
@@ -24,7 +23,6 @@ pub(super) struct Wanted {
 /// Why something is refused: the code and the text.
 type Refused = (u32, String);
 
-/// The vendor's voices.
 pub(super) const VOICES: [(&str, &str); 8] = [
     ("English_expressive_narrator", "Expressive Narrator"),
     ("English_Graceful_Lady", "Graceful Lady"),
@@ -126,7 +124,6 @@ impl Wanted {
     }
 }
 
-/// Checks a voice and gives its speed.
 fn check_voice(voice: &Value, weights: &Value) -> Result<Speed, Refused> {
     let field = |name: &str| voice.get(name).unwrap_or(&Value::Null);
     let weights = match (weights.is_null(), weights.as_array()) {

@@ -22,7 +22,6 @@ use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 use crate::tokens::PromptSize;
 
-/// A checked request.
 struct Wanted {
     model: String,
     text: String,

@@ -20,7 +20,6 @@ use crate::scripted_body::VendorResult;
 use crate::server::RecordedRequest;
 use crate::tokens::PromptSize;
 
-/// A checked request.
 pub(super) struct Wanted {
     model: String,
     pub(super) heard: AudioInfo,

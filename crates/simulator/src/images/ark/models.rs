@@ -5,7 +5,6 @@ use crate::images::picture::Format;
 use crate::images::request::{is_within, pixels, sides};
 use crate::refusal::shown;
 
-/// A line of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     V40,

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::Refused;
 use crate::images::request::{is_within, pixels, sides};
 
-/// A line of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `qwen-image`, `-plus`, `-max`: one picture of five sizes.

@@ -11,7 +11,6 @@ use crate::server::RecordedRequest;
 
 /// A request in one shape.
 pub(super) struct Sent {
-    /// Everything but pictures.
     pub(super) fields: Map<String, Value>,
     pub(super) images: Vec<Image>,
     pub(super) mask: Option<Image>,
@@ -27,7 +26,6 @@ pub(super) enum Image {
 const NUMBERS: [&str; 3] = ["n", "output_compression", "partial_images"];
 /// Kinds of files that are taken.
 const KINDS: [&str; 3] = ["image/jpeg", "image/png", "image/webp"];
-/// The largest file.
 const MAX_FILE_BYTES: usize = 50 * 1024 * 1024;
 const MAX_MASK_BYTES: usize = 4 * 1024 * 1024;
 

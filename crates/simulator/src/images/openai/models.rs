@@ -5,14 +5,11 @@ use crate::images::request::{is_within, pixels, sides};
 use crate::refusal::Refusal;
 use crate::request::fields::wrong_value;
 
-/// A line of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     DallE2,
     DallE3,
-    /// Three sizes.
     Gpt1,
-    /// Any size within bounds.
     Gpt2,
     /// The same with two qualities more.
     Gpt25,
@@ -90,7 +87,6 @@ impl Kind {
         }
     }
 
-    /// Files of one edit.
     pub(super) fn max_sources(self) -> usize {
         match self {
             Self::DallE2 | Self::DallE3 => 1,

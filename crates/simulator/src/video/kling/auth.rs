@@ -85,7 +85,6 @@ fn token(
     })
 }
 
-/// The secret key of an access key.
 fn secret_of<'a>(access_key: &str, keys: &'a [String]) -> Option<&'a str> {
     let mut pairs = keys.iter().filter_map(|key| key.split_once(':'));
     let known = pairs.find(|(known, _)| *known == access_key);

@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-/// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KlingError {
     pub(super) status: u16,

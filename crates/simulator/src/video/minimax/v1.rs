@@ -20,7 +20,6 @@ const FILE: &str = "/v1/files/retrieve";
 const USUAL: &str = "MiniMax-Hailuo-2.3";
 const FAST: &str = "MiniMax-Hailuo-2.3-Fast";
 const OLDEST: &str = "MiniMax-Hailuo-02";
-/// Longest prompt.
 const MAX_PROMPT: usize = 2_000;
 /// What is made where nothing is asked for.
 const DEFAULT_DURATION: u64 = 6;

@@ -7,7 +7,6 @@ use crate::chat;
 use crate::refusal::Refusal;
 use crate::server::RecordedRequest;
 
-/// Parts of one form.
 const MAX_PARTS: usize = 100;
 
 /// The fields of a body.

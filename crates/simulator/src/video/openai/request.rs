@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
 
-/// A checked job.
 pub(super) struct Wanted {
     pub(super) model: String,
     pub(super) seconds: u64,
@@ -14,7 +13,6 @@ pub(super) struct Wanted {
 pub(super) const DEFAULT_SIZE: &str = "720x1280";
 const DEFAULT_MODEL: &str = "sora-2";
 const DEFAULT_SECONDS: u64 = 4;
-/// Longest prompt.
 const MAX_PROMPT: usize = 32_000;
 /// Longest video of a relay.
 const MAX_SECONDS: u64 = 60;

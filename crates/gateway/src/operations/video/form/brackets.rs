@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 /// How deep a name may lead.
 const MAX_DEPTH: usize = 8;
-/// Entries of one list.
 const MAX_ENTRIES: usize = 64;
 
 /// Why a field cannot be placed.
@@ -14,7 +13,6 @@ const MAX_ENTRIES: usize = 64;
 pub(super) enum BracketError {
     /// It is there already, or stands where another kind of field does.
     Twice,
-    /// Its name leads nowhere.
     Name,
 }
 

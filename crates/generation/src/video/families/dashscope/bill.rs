@@ -13,15 +13,9 @@ pub(in super::super) enum Measures {
     None,
     /// Seconds of reference clips are billed beside those that are made; each clip has at most so
     /// many.
-    Input {
-        /// The longest clip.
-        most: u64,
-    },
+    Input { most: u64 },
     /// The output is no longer than the source, which has at most so many seconds.
-    Source {
-        /// The longest source.
-        most: u64,
-    },
+    Source { most: u64 },
 }
 
 /// The units of a body.

@@ -19,11 +19,9 @@ const DEFAULT_DURATION: i64 = 5;
 const SIZES: [&str; 2] = ["768P", "2K"];
 /// The shape that follows the pictures.
 const ADAPTIVE: &str = "adaptive";
-/// Shapes.
 const RATIOS: [&str; 7] = ["21:9", "16:9", "4:3", "1:1", "3:4", "9:16", ADAPTIVE];
 /// Reference pictures, where the record does not say.
 const MAX_IMAGES: u64 = 9;
-/// Pictures that cost nothing.
 const FREE_IMAGES: u64 = 5;
 /// Length of a reference clip in thousandths of a second.
 const CLIP_MILLIS: (u64, u64) = (2_000, 15_000);

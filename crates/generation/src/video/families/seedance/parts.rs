@@ -31,7 +31,6 @@ pub(super) enum Part {
     },
 }
 
-/// Where media is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Link {
     pub(super) url: String,
@@ -44,7 +43,6 @@ pub(super) struct Placed {
     pub(super) param: String,
 }
 
-/// The list of parts.
 const CONTENT: &str = "metadata.content";
 /// The role that images at the top are given.
 const REFERENCE_IMAGE: &str = "reference_image";

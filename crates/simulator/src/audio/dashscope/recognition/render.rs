@@ -9,7 +9,6 @@ use crate::fault::Fault;
 use crate::fault_stage::{self, GARBAGE, Injected};
 use crate::script::{Piece, Script};
 
-/// What is told.
 pub(super) struct Renderer {
     pub(super) dialect: Dialect,
     pub(super) id: String,

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::super::is_media;
 
-/// Longest text.
 const MAX_TEXT: usize = 7_000;
 const MAX_IMAGES: usize = 9;
 const MAX_VIDEOS: usize = 3;
@@ -24,7 +23,6 @@ struct Parts {
     audios: usize,
 }
 
-/// The text.
 pub(super) fn prompt(body: &Map<String, Value>) -> String {
     let texts = parts(body).filter_map(|part| part.get("text").and_then(Value::as_str));
     texts.collect()

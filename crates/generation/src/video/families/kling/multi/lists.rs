@@ -10,14 +10,12 @@ use crate::video::media_facts::{Container, MediaFacts};
 
 pub(super) const IMAGES: &str = "metadata.image_list";
 pub(super) const CLIPS: &str = "metadata.video_list";
-/// Pictures beside a clip.
 const MAX_IMAGES_WITH_CLIP: usize = 4;
 /// The shortest side of a picture that the upstream can use.
 const MIN_IMAGE_SIDE: u64 = 300;
 /// The length of a clip.
 const MIN_CLIP_MILLIS: u64 = 3_000;
 const MAX_CLIP_MILLIS: u64 = 15_500;
-/// The sides of a clip.
 const MIN_CLIP_SIDE: u64 = 700;
 const MAX_CLIP_SIDE: u64 = 4_553;
 const CLIP_RANGE: &str = "clip_range";
