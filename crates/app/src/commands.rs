@@ -49,6 +49,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         let file = named.or_else(|| installed(&environment));
         Ok(load(file, &environment)?)
     };
+    let on_database = async |command| run_on_database(&configuration()?, command, output).await;
     match cli.command {
         Command::Init(wish) => init::run(*wish, output).await?,
         Command::Migrate => migrate::run(&configuration()?, output).await?,
@@ -59,33 +60,14 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             keyring::rotate(&configuration()?, drop_previous, output)?;
         }
         Command::Keyring(KeyringCommand::Show) => keyring::show(&configuration()?, output)?,
-        Command::Account(command) => {
-            run_on_database(&configuration()?, DatabaseCommand::Account(command), output).await?
-        }
-        Command::Operator(command) => {
-            run_on_database(
-                &configuration()?,
-                DatabaseCommand::Operator(command),
-                output,
-            )
-            .await?;
-        }
-        Command::Topup(command) => {
-            run_on_database(&configuration()?, DatabaseCommand::Topup(command), output).await?
-        }
-        Command::Code(command) => {
-            run_on_database(&configuration()?, DatabaseCommand::Code(command), output).await?
-        }
+        Command::Account(command) => on_database(DatabaseCommand::Account(command)).await?,
+        Command::Operator(command) => on_database(DatabaseCommand::Operator(command)).await?,
+        Command::Topup(command) => on_database(DatabaseCommand::Topup(command)).await?,
+        Command::Code(command) => on_database(DatabaseCommand::Code(command)).await?,
         Command::Emails => emails::run(&configuration()?, output).await?,
-        Command::Key(command) => {
-            run_on_database(&configuration()?, DatabaseCommand::Key(command), output).await?
-        }
-        Command::Budget(command) => {
-            run_on_database(&configuration()?, DatabaseCommand::Budget(command), output).await?
-        }
-        Command::Limit(command) => {
-            run_on_database(&configuration()?, DatabaseCommand::Limit(command), output).await?
-        }
+        Command::Key(command) => on_database(DatabaseCommand::Key(command)).await?,
+        Command::Budget(command) => on_database(DatabaseCommand::Budget(command)).await?,
+        Command::Limit(command) => on_database(DatabaseCommand::Limit(command)).await?,
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
         }
@@ -154,13 +136,14 @@ async fn run_on_database(
     output: &Output,
 ) -> anyhow::Result<()> {
     let database = database::open(config, Role::Console).await?;
-    let done = at_desk((config, &database), command, output).await;
+    let done = dispatch(config, &database, command, output).await;
     database::close(&database).await;
     done
 }
 
-async fn at_desk(
-    (config, database): (&Config, &Database),
+async fn dispatch(
+    config: &Config,
+    database: &Database,
     command: DatabaseCommand,
     output: &Output,
 ) -> anyhow::Result<()> {
@@ -199,31 +182,7 @@ async fn at_desk(
         DatabaseCommand::Code(CodeCommand::Revoke(wish)) => {
             code::revoke(database, &wish, output).await
         }
-        DatabaseCommand::Key(KeyCommand::Create(new)) => key::create(database, *new, output).await,
-        DatabaseCommand::Key(KeyCommand::Revoke { key }) => {
-            key::revoke(database, key, output).await
-        }
-        DatabaseCommand::Key(KeyCommand::Rotate {
-            key,
-            overlap_seconds,
-        }) => key_lifecycle::rotate(database, (key, overlap_seconds), output).await,
-        DatabaseCommand::Key(KeyCommand::Disable { key }) => {
-            key_lifecycle::switch(database, (key, true), output).await
-        }
-        DatabaseCommand::Key(KeyCommand::Enable { key }) => {
-            key_lifecycle::switch(database, (key, false), output).await
-        }
-        DatabaseCommand::Key(KeyCommand::Expire { key, at }) => {
-            key_lifecycle::expire(database, (key, at), output).await
-        }
-        DatabaseCommand::Key(KeyCommand::Delete { key }) => {
-            key_lifecycle::delete(database, key, output).await
-        }
-        DatabaseCommand::Key(KeyCommand::List {
-            account,
-            after,
-            limit,
-        }) => key::list(database, account, after, limit, output).await,
+        DatabaseCommand::Key(command) => run_key(database, command, output).await,
         DatabaseCommand::Budget(BudgetCommand::Set(wish)) => {
             budget::set(database, &wish, output).await
         }
@@ -234,5 +193,25 @@ async fn at_desk(
             limit::remove(database, &of, output).await
         }
         DatabaseCommand::Limit(LimitCommand::List) => limit::list(database, output).await,
+    }
+}
+
+async fn run_key(database: &Database, command: KeyCommand, output: &Output) -> anyhow::Result<()> {
+    match command {
+        KeyCommand::Create(new) => key::create(database, *new, output).await,
+        KeyCommand::Revoke { key } => key::revoke(database, key, output).await,
+        KeyCommand::Rotate {
+            key,
+            overlap_seconds,
+        } => key_lifecycle::rotate(database, (key, overlap_seconds), output).await,
+        KeyCommand::Disable { key } => key_lifecycle::switch(database, (key, true), output).await,
+        KeyCommand::Enable { key } => key_lifecycle::switch(database, (key, false), output).await,
+        KeyCommand::Expire { key, at } => key_lifecycle::expire(database, (key, at), output).await,
+        KeyCommand::Delete { key } => key_lifecycle::delete(database, key, output).await,
+        KeyCommand::List {
+            account,
+            after,
+            limit,
+        } => key::list(database, account, after, limit, output).await,
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::broadcast::Receiver;
 use tokio::time::{Instant, timeout};
@@ -13,6 +14,7 @@ use trunkline_types::{AccountId, Money, RequestId};
 use crate::duplicate::Duplicate;
 use crate::error::{ApiError, ErrorCode};
 use crate::idempotency::stored_response;
+use crate::in_flight::InFlightPermit;
 use crate::operations::video::views;
 use crate::response::{Response, ResponseBody};
 use crate::services::{CompletedCall, Services};
@@ -27,6 +29,18 @@ const KEY: &str = "idempotency-key";
 /// The call that an answer belongs to; an extension of the answer, which is sent under that call's id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OriginalRequest(pub(crate) RequestId);
+
+/// The bytes of a replay, counted as memory of their account until the connection has taken them.
+struct ReplayedBody {
+    body: Bytes,
+    _permit: InFlightPermit,
+}
+
+impl AsRef<[u8]> for ReplayedBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
 
 /// What a look at the row of a key came to.
 enum Look {
@@ -121,7 +135,17 @@ async fn stored_answer(
         let why = format!("has more than the {most} bytes that are stored");
         return no_stored_response(services, of, &why).await;
     };
-    let mut answer = Response::new(ResponseBody::Whole((!body.is_empty()).then_some(body)));
+    // A client that does not read its replay holds these bytes in memory.
+    let permit = services
+        .in_flight
+        .acquire(&services.settings, of.1, body.len())?;
+    let body = (!body.is_empty()).then(|| {
+        Bytes::from_owner(ReplayedBody {
+            body,
+            _permit: permit,
+        })
+    });
+    let mut answer = Response::new(ResponseBody::Whole(body));
     *answer.status_mut() = kept.status;
     *answer.headers_mut() = kept.headers;
     Ok(again_of(answer, of.0))

@@ -2,7 +2,6 @@
 //! search for. Reads names in code, comments, strings, documents, pages and paths of files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use crate::files::{SourceFile, Tree};
 use crate::finding::Finding;
@@ -45,14 +44,24 @@ pub(crate) fn report(tree: &Tree, vocabulary: &Vocabulary, lists_places: bool) -
     let mut out = String::new();
     if lists_places {
         for place in &places {
-            let _ = writeln!(out, "{}:{}: {}", place.path, place.line, place.sentence());
+            out.push_str(&format!(
+                "{}:{}: {}\n",
+                place.path,
+                place.line,
+                place.sentence()
+            ));
         }
     }
     for (word, parts) in &by_word {
         let sum: usize = parts.values().sum();
-        let _ = writeln!(out, "{word:12} {sum:6}  {}", counts(parts));
+        out.push_str(&format!("{word:12} {sum:6}  {}\n", counts(parts)));
     }
-    let _ = writeln!(out, "{:12} {:6}  {}", "all", places.len(), counts(&by_part));
+    out.push_str(&format!(
+        "{:12} {:6}  {}\n",
+        "all",
+        places.len(),
+        counts(&by_part)
+    ));
     out
 }
 

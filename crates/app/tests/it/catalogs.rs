@@ -119,7 +119,7 @@ fn files_are_read_as_one_catalog_and_what_stands_twice_is_refused() {
     assert_eq!(twice.status.code(), Some(1));
     let reply = String::from_utf8(twice.stderr).unwrap();
     assert!(
-        reply.contains("two.toml says differently what another file says: model \"m\""),
+        reply.contains("two.toml contradicts another file: model \"m\""),
         "{reply}"
     );
     let absent = lint(&["nothing.toml"]);

@@ -11,6 +11,7 @@ use trunkline_types::Defect;
 use super::{IdempotencyKey, IdempotencyPolicy};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
+use crate::rate_limit::{self, Cost};
 use crate::request_context::RequestContext;
 use crate::services::Services;
 
@@ -90,10 +91,21 @@ pub(crate) async fn idempotency_key(
     let found = stored_responses::find(&services.data, account, &key.key, Include::Nothing).await;
     match found? {
         None => Ok(Some(key)),
-        Some(_) => Err(ApiError::duplicate(
-            key.duplicate(account, fingerprint.task),
-        )),
+        Some(_) => duplicate(services, context, caller, key, fingerprint.task).await,
     }
+}
+
+/// A duplicate costs nothing, so it takes of the read limit what its original took of the paid ones.
+async fn duplicate<T>(
+    services: &Services,
+    context: &RequestContext,
+    caller: &Caller,
+    key: IdempotencyKey,
+    is_task: bool,
+) -> Result<T, ApiError> {
+    rate_limit::check(services, context, caller, Cost::Read).await?;
+    let duplicate = key.duplicate(caller.account.id, is_task);
+    Err(ApiError::duplicate(duplicate))
 }
 
 /// A client library that may try again by itself gets a key from us, and its next try finds the
@@ -110,9 +122,7 @@ async fn assigned_key(
         let found = stored_responses::newest_generated(&services.data, account, &body_hash).await;
         if let Some((key, _)) = found? {
             let key = IdempotencyKey { key, body_hash };
-            return Err(ApiError::duplicate(
-                key.duplicate(account, fingerprint.task),
-            ));
+            return duplicate(services, context, caller, key, fingerprint.task).await;
         }
     }
     // No two requests have it, so it names one request for ever.

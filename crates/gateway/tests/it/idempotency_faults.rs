@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use trunkline_gateway::Settings;
+use trunkline_gateway::{LimitSettings, Settings};
 use trunkline_ledger::recovery;
 use trunkline_types::{Money, NodeId};
 
@@ -140,4 +140,80 @@ async fn the_copy_that_is_kept_counts_as_memory_of_its_call() {
     GatewayResponse::read(answer).await;
     harness.posted_at_rest().await;
     assert_eq!(buffered().await, 0);
+}
+
+#[tokio::test]
+async fn a_replay_takes_the_read_limit_and_not_that_of_calls() {
+    let settings = Settings {
+        limits: LimitSettings {
+            requests_per_minute: 1,
+            reads_per_minute: 2,
+            ..LimitSettings::default()
+        },
+        ..Settings::default()
+    };
+    let harness = TestGateway::with(settings, ALL, 0).await;
+    let key = [(KEY, "k")];
+    let first = harness.chat_with(&ask("Hi"), &key).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    for _ in 0..2 {
+        let repeated = harness.chat_with(&ask("Hi"), &key).await;
+        assert!(replayed(&repeated), "{}", repeated.text());
+        assert_eq!(repeated.body, first.body);
+    }
+    let refused = harness.chat_with(&ask("Hi"), &key).await;
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert_eq!(refused.code(), "rate_limit_exceeded");
+    assert!(refused.header("retry-after").is_some());
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn unread_replays_count_as_memory_of_their_account_and_end_at_its_share() {
+    let settings = Settings {
+        max_body_bytes: 100_000,
+        max_buffered_bytes: 40_000_000,
+        account_share: 4,
+        ..Settings::default()
+    };
+    let harness = TestGateway::with(settings, ALL, 0).await;
+    let body = Bytes::from(ask_streaming("Go on [[tokens:19000]]").to_string());
+    let key = [(KEY, "k")];
+    let send = async || {
+        let answer = harness
+            .send_with(Method::POST, PATH, body.clone(), &key)
+            .await;
+        (answer.status.as_u16(), answer)
+    };
+    let first = GatewayResponse::read(send().await.1).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    let length = first.body.len() as u64;
+    assert!(length > 3_000_000, "{length}");
+    let buffered = async || -> u64 {
+        let page = harness.metrics().await;
+        let line = page
+            .lines()
+            .find_map(|line| line.strip_prefix("trunkline_buffered_bytes "));
+        line.unwrap().parse().unwrap()
+    };
+    // The share is 10,000,000: some unread replays fit, the next one is refused.
+    let fit = 10_000_000 / length;
+    let mut unread = Vec::new();
+    for count in 1..=fit {
+        let (status, answer) = send().await;
+        assert_eq!(status, 200);
+        unread.push(answer);
+        assert_eq!(buffered().await, count * length);
+    }
+    let (status, refused) = send().await;
+    assert_eq!(status, 503);
+    drop(refused);
+    drop(unread);
+    while buffered().await > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (status, answer) = send().await;
+    assert_eq!(status, 200);
+    assert_eq!(GatewayResponse::read(answer).await.body, first.body);
+    harness.audit().await;
 }

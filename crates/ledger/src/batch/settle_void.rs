@@ -68,10 +68,8 @@ pub(super) async fn settle_and_void(
         read_resolved(tx, &resolutions).await?
     };
     for (index, resolution) in indexes.into_iter().zip(&resolutions) {
-        let answer = match (
-            done.remove(&resolution.request),
-            before.get(&resolution.request),
-        ) {
+        let request = &resolution.request;
+        let answer = match (done.remove(request), before.get(request)) {
             (Some((paid, trial)), _) => {
                 let charged = paid.saturating_add(trial);
                 results
