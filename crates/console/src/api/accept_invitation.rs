@@ -40,7 +40,7 @@ pub(crate) struct AcceptBody {
 /// Who takes it.
 enum Invitee {
     /// The signed-in user.
-    MemberSession(PersonId),
+    SignedIn(PersonId),
     /// An existing user who gave the password.
     Known(PersonId),
     /// A new user, with a name and a password hash.
@@ -64,7 +64,7 @@ pub(super) async fn accept(
     let token = tokens::hash_of(body.token.reveal()).ok_or_else(ApiError::token_invalid)?;
     let found = open(&shared, &token).await?;
     let taker = taker(&shared, &found, &body, (&caller, &headers)).await?;
-    let is_signed_in = matches!(taker, Invitee::MemberSession(_));
+    let is_signed_in = matches!(taker, Invitee::SignedIn(_));
     let mut tx = shared.people.begin().await?;
     let done = async {
         let person = join(&mut tx, &found, taker).await?;
@@ -97,7 +97,7 @@ async fn taker(
     if let Some(person) = person {
         let own = find(shared, headers).await?;
         if own.is_some_and(|own| own.person == person.id) {
-            return Ok(Invitee::MemberSession(person.id));
+            return Ok(Invitee::SignedIn(person.id));
         }
         let password = body.password.as_ref().ok_or_else(missing_password)?;
         let person = person_of(shared, (&found.email, password), caller).await?;
@@ -113,7 +113,7 @@ async fn taker(
 /// Uses the link up; of two at once, one gets it.
 async fn join(tx: &mut Tx, found: &Invitation, taker: Invitee) -> Result<PersonId, ApiError> {
     let person = match taker {
-        Invitee::MemberSession(person) | Invitee::Known(person) => person,
+        Invitee::SignedIn(person) | Invitee::Known(person) => person,
         Invitee::New(name, password) => {
             let new = NewPerson {
                 email: &found.email,

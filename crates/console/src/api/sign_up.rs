@@ -73,7 +73,7 @@ pub(crate) enum NextStep {
     /// A letter was written to the address.
     CheckMail,
     /// Nothing: the invitation has proved the address.
-    MemberSession,
+    SignedIn,
 }
 
 /// A link's token.
@@ -128,7 +128,7 @@ pub(super) async fn sign_up(
     };
     if let Some(invitation) = body.invitation {
         let opened = join(&shared, &arrival, &invitation, (&caller, &headers)).await?;
-        let answered = accepted(NextStep::MemberSession);
+        let answered = accepted(NextStep::SignedIn);
         return Ok(with_token(&shared, answered, &opened.token.text));
     }
     if attempt_counters::take(
