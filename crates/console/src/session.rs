@@ -14,6 +14,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::session_cookie;
 use crate::settings::ConsoleSettings;
 
+/// A permission beyond reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) enum Right {
     /// Make, change, rotate and delete API keys and their budgets.
