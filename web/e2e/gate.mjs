@@ -8,8 +8,8 @@
 import { startDev } from "./dev.mjs";
 import { docs } from "./docs.mjs";
 import { launch } from "./harness.mjs";
-import { security } from "./security.mjs";
 import { COMBINATIONS, walks } from "./journeys.mjs";
+import { security } from "./security.mjs";
 
 const full = process.argv.includes("--full");
 const [server, browser] = await Promise.all([startDev(), launch()]);

@@ -14,8 +14,8 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import base, { REAL_CLOCK } from "../fixtures/base.mjs";
 import { answerFor, dress, launch, mock, option } from "./harness.mjs";
-import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
 import { within } from "./idle_checks.mjs";
+import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
 import { serve } from "./serve.mjs";
 import { kindOf, Tab, tools } from "./tab.mjs";
 

@@ -3,8 +3,8 @@
 // intercepted, and the storage is emptied between the states. No picture is taken.
 import { NOW, REAL_CLOCK } from "../fixtures/base.mjs";
 import { answerFor, answersOf, chinese, faceOf, reply } from "./harness.mjs";
-import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
 import { countCommits, restless, within } from "./idle_checks.mjs";
+import { Asked, axeSource, findings, PATIENCE_MS, quiet, settle, shape } from "./look.mjs";
 
 const AXE = "/__axe.js";
 const BLANK = "/__blank";

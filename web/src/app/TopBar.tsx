@@ -179,7 +179,15 @@ export function useSignOut(): () => Promise<void> {
   return async () => {
     try {
       await api.delete("/api/session");
-      take({ signed_in: false, person: null, account: null, accounts: [], rights: [], stepped_up_until: null, instance });
+      take({
+        signed_in: false,
+        person: null,
+        account: null,
+        accounts: [],
+        rights: [],
+        stepped_up_until: null,
+        instance,
+      });
       go("/sign-in");
     } catch (problem) {
       toast(problem instanceof Error ? problem.message : String(problem), "bad");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { keyOptions } from "./filterOptions";
 import { addDays, countDays, daysOfPreset, everyDay, isDay, MOST_DAYS, tidyDays } from "./days";
+import { keyOptions } from "./filterOptions";
 import { minusUsd, readTypedUsd, shareOf, sumUsd } from "./money";
 import { textOf, wordOf } from "./search";
 

@@ -2,12 +2,12 @@ import { Search, SlidersHorizontal, X } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import type { Outcome } from "@/api";
 import { Button, Dialog, Field, IconButton, Input, Select, usePhone, useSettled } from "@/kit";
+import { useKeyOptions, useModelOptions } from "@/kit/records/filterOptions";
+import { MultiSelect } from "@/kit/records/MultiSelect";
+import { readTypedUsd } from "@/kit/records/money";
+import { recordTexts, wordIn } from "@/kit/records/texts";
 import { kitTexts } from "@/kit/texts";
 import { useTexts } from "@/text";
-import { useKeyOptions, useModelOptions } from "@/kit/records/filterOptions";
-import { readTypedUsd } from "@/kit/records/money";
-import { MultiSelect } from "@/kit/records/MultiSelect";
-import { recordTexts, wordIn } from "@/kit/records/texts";
 import {
   countFilters,
   fromLocalField,

@@ -18,10 +18,10 @@ import {
   When,
 } from "@/kit";
 import { money } from "@/kit/format";
-import { useTexts } from "@/text";
 import { isNothing } from "@/kit/records/money";
 import { Facts, PanelSkeleton, Verdict } from "@/kit/records/parts";
 import { recordTexts, wordIn } from "@/kit/records/texts";
+import { useTexts } from "@/text";
 import { moneyEnd, playgroundOf } from "./receipt";
 import { Attempts, Movements, PriceLines, UsageParts, Warnings } from "./receiptParts";
 import { logTexts } from "./texts";

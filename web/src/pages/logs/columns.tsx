@@ -2,10 +2,10 @@ import { TriangleAlert, Undo2 } from "lucide-react";
 import type { LogRow } from "@/api";
 import { type Column, Duration, Money, Num, OutcomeBadge, When } from "@/kit";
 import { exactMoney } from "@/kit/format";
-import type { Texts } from "@/text";
 import { isNothing } from "@/kit/records/money";
 import { Clip } from "@/kit/records/parts";
 import { type recordTexts, wordIn } from "@/kit/records/texts";
+import type { Texts } from "@/text";
 import type { logTexts } from "./texts";
 
 type LogWords = Texts<typeof logTexts.en>;

@@ -3,10 +3,10 @@ import { TriangleAlert } from "lucide-react";
 import type { LogDetail } from "@/api";
 import { Duration, Link, Money, Num, When } from "@/kit";
 import { duration } from "@/kit/format";
-import { locale, useLanguage, useTexts } from "@/text";
 import { nano, negativeUsd } from "@/kit/records/money";
 import { PanelSection } from "@/kit/records/parts";
 import { recordTexts, wordIn } from "@/kit/records/texts";
+import { locale, useLanguage, useTexts } from "@/text";
 import { addUp, attemptBars, isByTheMillion, pieceUsd, unitOf } from "./receipt";
 import { logTexts } from "./texts";
 

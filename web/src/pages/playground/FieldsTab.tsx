@@ -4,9 +4,9 @@ import type { ReactNode } from "react";
 import { Badge, Button, type Tone } from "@/kit";
 import { useTexts } from "@/text";
 import type { Body } from "./forms";
+import { InlineCode } from "./InlineCode";
 import { type Fate, type FieldReport, type Fix, fixOf, type Quote } from "./quote";
 import { playgroundTexts } from "./texts";
-import { InlineCode } from "./InlineCode";
 
 const TONES: Record<Fate, Tone> = { read: "ok", defaulted: "info", rewritten: "warn", ignored: "warn" };
 const ICONS: Record<Fate, ReactNode> = {

@@ -11,6 +11,7 @@ import {
   type SocialCell,
 } from "@/pages/catalog/record";
 import { useLanguage, useTexts } from "@/text";
+import { CodeTab } from "./CodeTab";
 import { DraftForm } from "./DraftForm";
 import {
   type Draft,
@@ -23,15 +24,14 @@ import {
   socialPresets,
   usableFormat,
 } from "./draft";
-import { CodeTab } from "./CodeTab";
 import { FieldsTab, troubled } from "./FieldsTab";
 import { firstCell, firstModel } from "./first";
 import { canEdit } from "./forms";
 import { HistoryTab } from "./HistoryTab";
-import { draftOf, keepDraft, type PastRun, useRuns } from "./sessionHistory";
 import { QuoteTab } from "./QuoteTab";
 import { applyEdits, type Fix } from "./quote";
 import { ResultCard } from "./ResultCard";
+import { draftOf, keepDraft, type PastRun, useRuns } from "./sessionHistory";
 import { playgroundTexts } from "./texts";
 import { heldFacts, heldFile } from "./uploads";
 import { type RunEnd, useFileFacts, useQuote, useRun } from "./useDraft";

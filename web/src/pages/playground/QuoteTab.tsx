@@ -6,10 +6,10 @@ import type { Face, PlaygroundTask } from "@/pages/catalog/record";
 import { catalogTexts } from "@/pages/catalog/texts";
 import { locale, useLanguage, useTexts } from "@/text";
 import type { Body } from "./forms";
+import { InlineCode } from "./InlineCode";
 import { type Fix, fixOfRefusal, type Quote } from "./quote";
 import { playgroundTexts } from "./texts";
 import type { QuoteView } from "./useDraft";
-import { InlineCode } from "./InlineCode";
 
 interface Props {
   task: PlaygroundTask;

@@ -5,8 +5,8 @@ import type { ReactNode } from "react";
 import { api, problemOf, type TaskDetail } from "@/api";
 import { Badge, Button, format, Money, Problem, Progress, type Tone, When } from "@/kit";
 import { locale, useLanguage, useTexts } from "@/text";
-import { savingUrl } from "./links";
 import { withDocs } from "./dataPlaneClient";
+import { savingUrl } from "./links";
 import type { VideoTask } from "./run";
 import { playgroundTexts } from "./texts";
 

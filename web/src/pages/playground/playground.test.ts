@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { kindOf, type Model, type PricingRecord, readSpecs } from "@/pages/catalog/record";
-import { EMPTY_DRAFT, modelPlan, socialPlan } from "./draft";
 import { codeFor, pythonValue } from "./code";
+import { EMPTY_DRAFT, modelPlan, socialPlan } from "./draft";
 import { normalised } from "./errors";
 import { fillBody, readExtra, removePath, setPath } from "./forms";
 import { savingUrl } from "./links";

@@ -1,9 +1,9 @@
 /** Making the call of a plan, and what comes back, by task. */
 import { problemOf } from "@/api";
 import type { PlaygroundTask } from "@/pages/catalog/record";
+import { callDataPlane, type DataPlaneCall, withDocs } from "./dataPlaneClient";
 import type { Plan } from "./draft";
 import type { ChatFormat, Json } from "./forms";
-import { callDataPlane, type DataPlaneCall, withDocs } from "./dataPlaneClient";
 import { FrameReader, type Piece, readPiece } from "./stream";
 import { parseKeepingNumbers } from "./table";
 

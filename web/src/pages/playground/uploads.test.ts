@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Model, PricingRecord } from "@/pages/catalog/record";
 import { readSpecs } from "@/pages/catalog/record";
-import { EMPTY_DRAFT, modelPlan } from "./draft";
 import { codeFor } from "./code";
+import { EMPTY_DRAFT, modelPlan } from "./draft";
 import { applyEdits, fixOf } from "./quote";
 import {
   editForm,

@@ -4,12 +4,12 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { ApiError, isAbort } from "@/api";
 import { useSettled } from "@/kit";
 import type { PlaygroundTask } from "@/pages/catalog/record";
+import { callDataPlane } from "./dataPlaneClient";
 import { type Draft, type FileFacts, type Plan, usableFormat } from "./draft";
 import type { ChatFormat } from "./forms";
-import { addRun, endRun } from "./sessionHistory";
-import { callDataPlane } from "./dataPlaneClient";
 import type { Quote } from "./quote";
 import { NO_FACTS, type Output, type RunFacts, runPlan } from "./run";
+import { addRun, endRun } from "./sessionHistory";
 
 const QUOTE_AFTER_MS = 300;
 
@@ -29,7 +29,10 @@ export function useQuote(base: string, plan: Plan | null, enabled: boolean): Quo
   const answer = useQuery({
     queryKey: ["quote", base, question],
     queryFn: async ({ signal }) => {
-      const response = await callDataPlane({ method: "POST", url: `${base}/quotes`, body: JSON.parse(question) }, signal);
+      const response = await callDataPlane(
+        { method: "POST", url: `${base}/quotes`, body: JSON.parse(question) },
+        signal,
+      );
       return (await response.json()) as Quote;
     },
     enabled: enabled && question !== "",

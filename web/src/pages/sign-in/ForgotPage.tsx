@@ -18,7 +18,8 @@ export default function ForgotPage() {
     setSent(true);
   });
   const back = <TextLink href="/sign-in">{texts.backToSignIn}</TextLink>;
-  if (sent) return <Frame title={t.sentTitle} lead={instance.sends_mail ? t.sent(email.trim()) : t.noMail} foot={back} />;
+  if (sent)
+    return <Frame title={t.sentTitle} lead={instance.sends_mail ? t.sent(email.trim()) : t.noMail} foot={back} />;
   return (
     <Frame title={t.title} lead={t.lead} foot={back}>
       <Form submit={submit} label={t.submit}>

@@ -60,7 +60,8 @@ export default function SignUpPage() {
       title={t.title}
       lead={
         <>
-          {t.lead} {instance.trial !== null && t.trial(format.money(instance.trial.amount_usd, "balance"), instance.trial.days)}
+          {t.lead}{" "}
+          {instance.trial !== null && t.trial(format.money(instance.trial.amount_usd, "balance"), instance.trial.days)}
         </>
       }
       foot={signIn}

@@ -18,12 +18,12 @@ import {
   useSearch,
   When,
 } from "@/kit";
-import { useTexts } from "@/text";
 import { useModelOptions } from "@/kit/records/filterOptions";
 import { MultiSelect } from "@/kit/records/MultiSelect";
 import { Clip, quietHeads } from "@/kit/records/parts";
 import { textOf, wordOf } from "@/kit/records/search";
 import { recordTexts } from "@/kit/records/texts";
+import { useTexts } from "@/text";
 import { Gallery } from "./Gallery";
 import { isRunning, STATES, type State, waitBeforeAsking } from "./logic";
 import { StateBadge, TaskMoney, TaskProgress } from "./pieces";

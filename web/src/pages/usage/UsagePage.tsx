@@ -22,11 +22,11 @@ import {
   useSearch,
 } from "@/kit";
 import { money, percent } from "@/kit/format";
-import { locale, useLanguage, useTexts } from "@/text";
-import { useKeyOptions } from "@/kit/records/filterOptions";
 import { DayRange } from "@/kit/records/DayRange";
 import { countDays, DAY_PRESETS, type DayPreset, dayOf } from "@/kit/records/days";
+import { useKeyOptions } from "@/kit/records/filterOptions";
 import { recordTexts, wordIn } from "@/kit/records/texts";
+import { locale, useLanguage, useTexts } from "@/text";
 import { Breakdown } from "./Breakdown";
 import { readUsageFilters, USUAL_PRESET, type UsageFilters, usageQuery, writeUsageFilters } from "./filters";
 import { GROUPS, meanUsd, namesOf, requestDays, spendDays, sumBy } from "./series";

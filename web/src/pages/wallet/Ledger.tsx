@@ -17,12 +17,12 @@ import {
   useSearch,
   When,
 } from "@/kit";
-import { useTexts } from "@/text";
 import { DayRange } from "@/kit/records/DayRange";
 import { dayOf } from "@/kit/records/days";
 import { nano } from "@/kit/records/money";
 import { Clip, quietHeads } from "@/kit/records/parts";
 import { recordTexts, wordIn } from "@/kit/records/texts";
+import { useTexts } from "@/text";
 import { KINDS, type LedgerFilters, readLedgerFilters, writeLedgerFilters } from "./filters";
 import { walletTexts } from "./texts";
 

@@ -3,8 +3,8 @@ import { type FormEvent, useEffect, useState } from "react";
 import { api, type Wallet } from "@/api";
 import { useRight } from "@/app/session";
 import { Button, Card, Field, Input, Problem, toast } from "@/kit";
-import { useTexts } from "@/text";
 import { isNothing, readTypedUsd } from "@/kit/records/money";
+import { useTexts } from "@/text";
 import { walletTexts } from "./texts";
 
 /** Below this the balance turns amber and an event is sent. */
