@@ -69,7 +69,7 @@ async fn an_account_is_told_of_a_balance_below_its_mark() {
     let set = cli.json(&["account", "low-balance", &id, "5"]);
     assert_eq!(set["low_balance_usd"], "5");
     let text = cli.run(&["account", "show", &id]).out;
-    assert!(text.contains("of a balance below 5 USD"), "{text}");
+    assert!(text.contains("alert   below 5 USD"), "{text}");
     cli.json(&["account", "low-balance", &id, "20"]);
     let console = cli.db.connect(Role::Console).await;
     let mut session = console.session().await.unwrap();
@@ -298,11 +298,11 @@ async fn a_budget_is_set_shown_and_taken_away_and_wrong_ones_are_explained() {
         ),
         (
             &["--period", "total", "--limit", "1", "--timezone", "UTC"],
-            "leave --timezone out",
+            "omit --timezone",
         ),
         (
             &["--period", "daily", "--limit", "none", "--timezone", "UTC"],
-            "leave --timezone out",
+            "omit --timezone",
         ),
         (
             &["--period", "daily", "--limit", "1", "--key", "99999"],

@@ -128,7 +128,7 @@ async fn the_65th_concurrent_call_is_refused_until_a_caller_leaves() {
         open.push(answer);
     }
     let got = chat(&harness, &harness.key).await;
-    is_limited(&got, "this API key may have 64 calls at once");
+    is_limited(&got, "this API key may have 64 concurrent calls");
     assert_eq!(got.header("retry-after").as_deref(), Some("1"));
     drop(open.pop());
     for _ in 0..1_000 {
@@ -157,7 +157,7 @@ async fn the_operator_sets_what_keys_may_do() {
     is_limited(&got, "3 requests a minute");
     let other = harness.make_key(PolicyFields::default()).await;
     let held = post(&harness, &other, CHAT, &ask_streaming(HANGS)).await;
-    is_limited(&chat(&harness, &other).await, "1 calls at once");
+    is_limited(&chat(&harness, &other).await, "1 concurrent calls");
     drop(held);
 }
 
@@ -289,14 +289,14 @@ async fn questions_about_tasks_and_calls_do_not_starve_each_other() {
         .await;
     assert_eq!(gone.status, 404);
     let got = harness.get("/v1/videos").await;
-    is_limited(&got, "this API key may ask for tasks 4 times a minute");
+    is_limited(&got, "this API key may fetch tasks 4 times a minute");
     // Other questions have their own too.
     for path in ["/v1/models", "/v1/balance", "/v1/key"] {
         assert_eq!(harness.get(path).await.status, 200, "{path}");
     }
     is_limited(
         &harness.get("/v1/models").await,
-        "this API key may ask 3 times a minute",
+        "this API key may send 3 read requests a minute",
     );
     let other = harness.make_key(PolicyFields::default()).await;
     for _ in 0..4 {
@@ -359,7 +359,7 @@ async fn calls_at_once_below_a_key_are_its_own_too() {
     let held = post(&harness, &child, CHAT, &ask_streaming(HANGS)).await;
     let more = post(&harness, &top, CHAT, &ask_streaming(HANGS)).await;
     assert_eq!((held.status.as_u16(), more.status.as_u16()), (200, 200));
-    is_limited(&chat(&harness, &child).await, "2 calls at once");
+    is_limited(&chat(&harness, &child).await, "2 concurrent calls");
 }
 
 #[tokio::test]

@@ -18,8 +18,14 @@ const MARKS: [&str; 9] = [
     "let code = ",
 ];
 /// Rooms whose words reach callers.
-const ROOMS: [&str; 8] = [
-    "catalog", "console", "gateway", "social", "studio", "types", "video", "wire",
+const CRATES: [&str; 7] = [
+    "catalog",
+    "console",
+    "gateway",
+    "generation",
+    "social",
+    "types",
+    "wire",
 ];
 /// Words behind such a mark that no caller is told.
 const NOT_TOLD: [&str; 1] = [
@@ -30,9 +36,9 @@ const NOT_TOLD: [&str; 1] = [
 #[expect(clippy::disallowed_methods, reason = "the files are our own source")]
 fn sources() -> Vec<(PathBuf, String)> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut folders: Vec<PathBuf> = ROOMS
+    let mut folders: Vec<PathBuf> = CRATES
         .iter()
-        .map(|room| top.join(room).join("src"))
+        .map(|name| top.join(name).join("src"))
         .collect();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {

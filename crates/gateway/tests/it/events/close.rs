@@ -37,7 +37,7 @@ async fn a_node_that_stops_ends_its_streams_politely_and_does_not_wait_for_them(
     );
     for follower in &mut open {
         let words = last_words(follower).await;
-        assert_eq!(words, "this node is stopping; connect again");
+        assert_eq!(words, "this node is shutting down; reconnect");
     }
     assert_eq!(trunkline_gateway::event_readers(&harness.gateway), 0);
     let late = Follower::open(harness.address, &harness.key, "").await;
@@ -57,7 +57,7 @@ async fn a_revoked_key_ends_its_streams_and_no_others() {
     harness.gateway.refresh().await.unwrap();
     assert_eq!(
         last_words(&mut revoked).await,
-        "this key is not valid any more"
+        "this API key is no longer valid"
     );
     assert_eq!(other.event().await.topic(), "key.revoked");
     harness.happens(1).await;

@@ -130,7 +130,7 @@ async fn an_alias_shadows_no_model_and_is_changed_by_root_keys_only() {
             "sim-fast",
             "sim-reason",
             400,
-            "name of a model that is sold",
+            "is the name of a model",
         ),
         ("mine", "nothing-like-it", 404, "there is no model"),
         ("a%3Ab", "sim-fast", 400, "mean something in addresses"),

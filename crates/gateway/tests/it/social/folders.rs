@@ -147,7 +147,7 @@ fn a_folder_that_cannot_be_read_whole_is_an_error_that_says_why() {
 #[tokio::test]
 async fn a_folder_that_is_away_changes_nothing_and_is_told_once() {
     let log = Log::capture();
-    let reported = || log.text().matches("social platforms are not used").count();
+    let reported = || log.text().matches("social platform files rejected").count();
     let parent = tempfile::tempdir().unwrap();
     let (folder, away) = (parent.path().join("cells"), parent.path().join("away"));
     std::fs::create_dir(&folder).unwrap();

@@ -114,7 +114,7 @@ async fn pages_of_a_node_that_is_stopping_end_so_that_another_can_go_on() {
     assert_eq!(error["code"], json!("temporarily_unavailable"));
     assert_eq!(error["retryable"], json!(true));
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("this node is stopping"), "{message}");
+    assert!(message.contains("this node is shutting down"), "{message}");
 }
 
 #[tokio::test]
