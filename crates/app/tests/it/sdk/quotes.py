@@ -24,7 +24,7 @@ def post(path, body, **headers):
 asked = json.loads(re.search(r"-d '\n(.*?)'\n```", page, re.S).group(1))
 status, _, quote = post("/quotes", asked)
 assert status == 200, quote
-table = page[page.index("| Field |"):page.index("A request that would be refused")]
+table = page[page.index("| Field |"):].split("\n\n")[0]
 rows = [row.split("|")[1] for row in table.splitlines()[2:] if row.startswith("|")]
 names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
 assert len(names) > 12 and all(name in quote for name in names), names
