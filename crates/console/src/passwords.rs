@@ -144,8 +144,8 @@ mod tests {
         assert!(problem(&"x".repeat(201)).contains("10 to 200"));
         assert!(problem("Ada.Lovelace@example.com").contains("address"));
         assert!(problem("ada.lovelace").contains("address"));
-        assert!(problem("Password123").contains("tried first"));
-        assert!(problem("1234567890").contains("tried first"));
+        assert!(problem("Password123").contains("too common"));
+        assert!(problem("1234567890").contains("too common"));
     }
 
     #[test]

@@ -168,7 +168,7 @@ async fn an_edited_migration_is_refused() {
     let db = Db::fresh().await;
     as_owner(
         &db,
-        "UPDATE app.migration SET checksum = decode(repeat('00', 48), 'hex') WHERE name = 'house'",
+        "UPDATE app.migration SET checksum = decode(repeat('00', 48), 'hex') WHERE name = 'roles'",
     )
     .await;
     let error = migrate(&db.migrator_url()).await.unwrap_err();
