@@ -44,13 +44,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::response_cache::ResponseCache;
-use crate::console::Parts;
 use crate::csrf;
 use crate::docs::{self, DocsSettings};
 use crate::error::{ApiError, ErrorCode};
 use crate::gateway_port::GatewayPort;
 use crate::middleware::is_public;
 use crate::oidc::Providers;
+use crate::parts::Parts;
 use crate::passwords::Passwords;
 use crate::settings::ConsoleSettings;
 use crate::static_files;

@@ -7,50 +7,21 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::{HeaderMap, Request};
+use http::Request;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use trunkline_db::Database;
-use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_store::{people, sign_ups};
-use trunkline_types::{Clock, RequestId};
-use trunkline_upstream::Client;
 
 use crate::api;
 use crate::docs;
-use crate::gateway_port::GatewayPort;
 use crate::listener;
 use crate::middleware::Middleware;
-use crate::settings::ConsoleSettings;
+use crate::parts::Parts;
 use crate::static_files;
 
 /// How often what is over is swept away.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
-
-/// Where the ids of requests come from.
-pub type RequestIds = Arc<dyn Fn() -> RequestId + Send + Sync>;
-
-/// Tells the caller's address from the headers and the peer's, where proxies stand between.
-pub type Callers = Arc<dyn Fn(&HeaderMap, IpAddr) -> IpAddr + Send + Sync>;
-
-/// What a console is made of.
-pub struct Parts {
-    /// The database; reading what the console shows is all that its role must allow.
-    pub data: Database,
-    /// The same under the role console: people, and what they change.
-    pub people: Database,
-    pub keyring: Keyring,
-    pub clock: Arc<dyn Clock>,
-    /// Chance, for tokens.
-    pub random: Arc<dyn RandomSource>,
-    /// What the operator has decided.
-    pub settings: ConsoleSettings,
-    pub callers: Callers,
-    /// The way to providers of sign-ins.
-    pub client: Client,
-    pub gateway: Arc<dyn GatewayPort>,
-    pub request_ids: RequestIds,
-}
 
 /// A console. Clones are the same one.
 #[derive(Clone)]

@@ -27,6 +27,7 @@ mod listener;
 mod middleware;
 mod oidc;
 mod organisations;
+mod parts;
 mod passwords;
 mod reply;
 mod safe_redirect;
@@ -39,7 +40,8 @@ mod tokens;
 mod trial_credit;
 
 pub use api::INVITATION_SECONDS;
-pub use console::{Callers, Console, Parts, RequestIds};
+pub use console::Console;
 pub use gateway_port::{BoxFuture, FileLink, GatewayPort, SocialCell, TaskInspection, Viewer};
+pub use parts::{Callers, Parts, RequestIds};
 pub use settings::{ConsoleSettings, Mode, Provider, SignUp, Trial};
 pub use tokens::Token;

@@ -16,9 +16,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use tower_service::Service as _;
 use trunkline_types::RequestId;
 
-use crate::console::{Callers, RequestIds};
 use crate::error::{ApiError, ErrorCode};
 use crate::json_body::{CallerAddress, MAX_BODY_BYTES, too_large};
+use crate::parts::{Callers, RequestIds};
 
 /// Longest query. A page needs a hundred bytes, the callback of an identity provider thousands.
 const MAX_QUERY_BYTES: usize = 8_192;
