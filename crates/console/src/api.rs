@@ -20,11 +20,11 @@ mod people;
 mod person;
 mod pricing;
 mod redeem;
-mod response_cache;
 mod session;
 mod setup;
 mod sign_up;
 mod social;
+mod viewer;
 mod workflows;
 
 pub use invitations::INVITATION_SECONDS;
@@ -34,48 +34,21 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
-use trunkline_db::Database;
-use trunkline_keyring::{Keyring, RandomSource};
-use trunkline_types::Clock;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::response_cache::ResponseCache;
 use crate::csrf;
 use crate::docs::{self, DocsSettings};
 use crate::error::{ApiError, ErrorCode};
-use crate::gateway_port::GatewayPort;
 use crate::middleware::is_public;
 use crate::oidc::Providers;
 use crate::parts::Parts;
 use crate::passwords::Passwords;
-use crate::settings::ConsoleSettings;
+use crate::response_cache::ResponseCache;
+use crate::shared::Shared;
 use crate::static_files;
-
-/// What handlers share.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) data: Database,
-    /// The same under the role console.
-    pub(crate) people: Database,
-    pub(crate) keyring: Keyring,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) random: Arc<dyn RandomSource>,
-    pub(crate) passwords: Passwords,
-    /// Where else people sign in.
-    pub(crate) providers: Providers,
-    pub(crate) settings: Arc<ConsoleSettings>,
-    pub(crate) gateway: Arc<dyn GatewayPort>,
-    /// Catalogs of models that are still true.
-    pub(crate) prices: ResponseCache,
-    /// Catalogs of social data that are still true.
-    pub(crate) cells: ResponseCache,
-    /// The OpenAPI document.
-    pub(crate) document: Bytes,
-}
 
 fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::with_openapi(documents::Described::openapi())

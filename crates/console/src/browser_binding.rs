@@ -6,9 +6,9 @@ use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderMap, HeaderValue};
 use trunkline_store::people::TokenHash;
 
-use crate::api::Shared;
 use crate::error::ApiError;
 use crate::settings::ConsoleSettings;
+use crate::shared::Shared;
 use crate::tokens::{self, Token};
 
 const OVER_TLS: &str = "__Host-trunkline-browser";

@@ -9,8 +9,8 @@ use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
-use crate::api::Shared;
 use crate::error::{ApiError, ErrorCode};
+use crate::shared::Shared;
 
 /// The header of our pages, and what it says.
 const HEADER: (&str, &str) = ("x-trunkline-console", "1");

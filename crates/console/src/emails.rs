@@ -5,8 +5,8 @@ use trunkline_keyring::{Binding, Purpose};
 use trunkline_store::emails::{self, Content, Kind, NewEmail};
 use trunkline_types::{RANDOM_BYTES, Timestamp, uuid_v7};
 
-use crate::api::Shared;
 use crate::error::ApiError;
+use crate::shared::Shared;
 
 pub(crate) struct OutgoingEmail<'a> {
     pub(crate) kind: Kind,

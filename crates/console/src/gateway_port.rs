@@ -6,13 +6,10 @@ use std::sync::Arc;
 use http::HeaderMap;
 use trunkline_catalog::{Book, GroupChoice, PriceClass, Routes};
 use trunkline_social::Cell;
-use trunkline_store::accounts;
 use trunkline_store::tasks::Task;
 use trunkline_types::{Money, Timestamp};
 
-use crate::api::Shared;
 use crate::error::{ApiError, ErrorCode};
-use crate::session::MemberSession;
 
 /// What the console needs of the gateway.
 pub trait GatewayPort: Send + Sync {
@@ -93,7 +90,7 @@ pub enum Viewer {
 }
 
 impl Viewer {
-    /// The viewer of a request; an unknown key is rejected.
+    /// The viewer of a request by its key alone; an unknown key is rejected.
     pub(crate) fn of(gateway: &dyn GatewayPort, headers: &HeaderMap) -> Result<Self, ApiError> {
         match gateway.viewer(headers) {
             Self::Unknown => {
@@ -102,24 +99,6 @@ impl Viewer {
             }
             viewer @ (Self::Stranger | Self::Customer { .. }) => Ok(viewer),
         }
-    }
-
-    /// The same of who may be signed in: without a key, a signed-in person has the eyes of the
-    /// organisation that is looked at.
-    pub(crate) async fn of_request(shared: &Shared, headers: &HeaderMap) -> Result<Self, ApiError> {
-        let viewer = Self::of(shared.gateway.as_ref(), headers)?;
-        if viewer != Self::Stranger {
-            return Ok(viewer);
-        }
-        let Some(own) = MemberSession::peek(shared, headers).await? else {
-            return Ok(viewer);
-        };
-        let mut session = shared.data.session().await?;
-        let account = accounts::find(&mut session, own.account).await?;
-        Ok(account.map_or(viewer, |account| Self::Customer {
-            group: Some(account.group),
-            models: None,
-        }))
     }
 
     /// What one call of a cell costs in the viewer's group; none where it has no price there. Which

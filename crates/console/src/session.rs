@@ -9,10 +9,10 @@ use trunkline_store::people::{self, PersonId, Role, STEP_UP_SECONDS, SignIn};
 use trunkline_types::{AccountId, Timestamp};
 use utoipa::ToSchema;
 
-use crate::api::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::session_cookie;
 use crate::settings::ConsoleSettings;
+use crate::shared::Shared;
 
 /// A permission beyond reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]

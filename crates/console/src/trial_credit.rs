@@ -5,8 +5,8 @@ use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::trial_grants::{self, Granted, NewGrant, Recipient};
 use trunkline_types::{AccountId, RANDOM_BYTES, RequestId};
 
-use crate::api::Shared;
 use crate::error::ApiError;
+use crate::shared::Shared;
 
 /// Who says that credit was given, in the ledger.
 const TRIAL_PROVIDER: &str = "trial";

@@ -12,13 +12,13 @@ use trunkline_store::people::{
 use trunkline_types::Secret;
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::people::{NewSession, person_of};
 use super::session::{self, Session};
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::passwords;
 use crate::session::find;
+use crate::shared::Shared;
 use crate::tokens;
 
 /// Acceptance of an invitation.

@@ -22,7 +22,7 @@ mod warnings;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Shared;
+use crate::shared::Shared;
 
 /// Their routes.
 pub(super) fn routes() -> OpenApiRouter<Shared> {

@@ -11,12 +11,12 @@ use trunkline_store::people::{self, NewPerson, PersonId, Role, TokenHash};
 use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::people::NewSession;
 use super::session::{self, Session};
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::{Caller, JsonBody};
 use crate::settings::Mode;
+use crate::shared::Shared;
 use crate::tokens;
 
 /// Address of the operator that the link creates if there is none. It cannot receive mail.

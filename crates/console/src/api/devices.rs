@@ -9,10 +9,10 @@ use trunkline_store::people::{self, Device};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Shared;
 use super::people::{done, without_token};
 use crate::error::{ApiError, ErrorBody};
 use crate::session::AuthenticatedUser;
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// The devices of a user.

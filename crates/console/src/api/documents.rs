@@ -9,10 +9,10 @@ use trunkline_catalog::workflow::SCHEMA;
 use trunkline_types::Face;
 use utoipa::OpenApi;
 
-use super::Shared;
 use crate::error::{ErrorBody, ErrorCode};
 use crate::middleware::is_public;
 use crate::reply;
+use crate::shared::Shared;
 
 /// What a record of the catalog is.
 const RECORD: &str = include_str!("record.schema.json");

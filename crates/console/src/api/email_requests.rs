@@ -13,7 +13,6 @@ use trunkline_store::people::{self, Person, PersonId, Purpose, TokenHash};
 use trunkline_types::Secret;
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::people::NewSession;
 use super::session::{Session, answer};
 use super::sign_up::{EVEN, VERIFY_SECONDS, even, from_network, is_welcome};
@@ -22,6 +21,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::passwords;
 use crate::session::AuthenticatedUser;
+use crate::shared::Shared;
 use crate::tokens::{self, Token};
 
 /// How long a link to a new password is good.

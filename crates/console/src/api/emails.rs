@@ -7,9 +7,9 @@ use trunkline_keyring::{Binding, Purpose};
 use trunkline_store::emails::{self, Content, Kind, State as LetterState};
 use utoipa::ToSchema;
 
-use super::Shared;
 use crate::error::{ApiError, ErrorBody};
 use crate::session::AuthenticatedUser;
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// Emails of one answer at most, the newest.

@@ -15,13 +15,13 @@ use trunkline_store::people::{
 use trunkline_types::Secret;
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::members::may_touch;
 use super::people::{RoleName, done};
 use crate::emails::{self, OutgoingEmail};
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
+use crate::shared::Shared;
 use crate::times::rfc3339;
 use crate::tokens::{self, Token};
 

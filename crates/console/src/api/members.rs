@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use trunkline_store::people::{self, Changed, PersonId, Role};
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::invitations::InvitationView;
 use super::people::{RoleName, done};
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// Members and open invitations.

@@ -16,7 +16,6 @@ use trunkline_store::{
 };
 use trunkline_types::AccountId;
 
-use super::Shared;
 use super::people::{NewSession, network_of, with_token};
 use crate::browser_binding::{self, Browser};
 use crate::error::{ApiError, ErrorBody, ErrorCode};
@@ -26,6 +25,7 @@ use crate::organisations;
 use crate::safe_redirect::own_path;
 use crate::session::{find, not_signed_in};
 use crate::settings::Provider;
+use crate::shared::Shared;
 use crate::tokens::{self, Token};
 use crate::trial_credit;
 

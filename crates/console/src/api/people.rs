@@ -14,10 +14,10 @@ use trunkline_types::{AccountId, RANDOM_BYTES, Secret, uuid_v7};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::json_body::Caller;
 use crate::session_cookie;
+use crate::shared::Shared;
 use crate::tokens::{Token, sha256};
 
 /// Role of a member.

@@ -12,7 +12,6 @@ use trunkline_types::Secret;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Shared;
 use super::people::{done, person_of};
 use super::session::{self, AccountRef, Session};
 use crate::error::{ApiError, ErrorBody};
@@ -20,6 +19,7 @@ use crate::json_body::{Caller, JsonBody};
 use crate::organisations::wrong_name;
 use crate::passwords;
 use crate::session::{AuthenticatedUser, MemberSession, Right, find};
+use crate::shared::Shared;
 
 /// A name.
 #[derive(Debug, Deserialize, ToSchema)]

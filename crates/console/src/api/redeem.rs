@@ -12,12 +12,12 @@ use trunkline_store::trial_grants;
 use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::customer::amounts::{BalanceView, WalletName};
 use super::people::network_of;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::{Caller, JsonBody};
 use crate::session::{MemberSession, Right};
+use crate::shared::Shared;
 use crate::trial_credit;
 
 /// Who says that a code was redeemed, in the ledger.

@@ -10,7 +10,6 @@ use trunkline_store::people::{self, Membership, SignIn};
 use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::people::{NewSession, RoleName, done, person_of, with_token, without_token};
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
@@ -18,6 +17,7 @@ use crate::reply;
 use crate::session::{AuthenticatedUser, Right, find, not_signed_in};
 use crate::session_cookie;
 use crate::settings::{ConsoleSettings, Mode, SignUp};
+use crate::shared::Shared;
 use crate::times::rfc3339;
 use crate::tokens::{self, Token};
 

@@ -13,7 +13,6 @@ use trunkline_store::people::{
 use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::people::NewSession;
 use super::person::renewed;
 use super::session::{self, Session};
@@ -21,6 +20,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::organisations::{self, wrong_name};
 use crate::passwords;
+use crate::shared::Shared;
 use crate::tokens;
 
 /// Creation of the operator account.

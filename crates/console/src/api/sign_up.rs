@@ -16,7 +16,6 @@ use trunkline_store::sign_ups::{self, NewSignUp};
 use trunkline_types::Secret;
 use utoipa::ToSchema;
 
-use super::Shared;
 use super::people::{NewSession, network_of, with_token};
 use super::session::{Session, answer};
 use crate::browser_binding::{self, Browser};
@@ -26,6 +25,7 @@ use crate::json_body::{Caller, JsonBody};
 use crate::organisations;
 use crate::passwords;
 use crate::settings::SignUp;
+use crate::shared::Shared;
 use crate::tokens::{self, Token};
 use crate::trial_credit;
 

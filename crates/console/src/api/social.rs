@@ -17,11 +17,11 @@ use trunkline_social::catalog_cell;
 use utoipa::openapi::{ArrayBuilder, Ref};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Shared;
-use super::response_cache::CacheKey;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::gateway_port::{GatewayPort, SocialCell, Viewer};
 use crate::reply;
+use crate::response_cache::CacheKey;
+use crate::shared::Shared;
 
 /// Longest text of a filter.
 const MAX_FILTER: usize = 200;

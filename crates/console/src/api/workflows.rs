@@ -14,9 +14,9 @@ use trunkline_store::workflows::{self, Version};
 use utoipa::openapi::Ref;
 use utoipa::{IntoParams, ToSchema};
 
-use super::Shared;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::reply;
+use crate::shared::Shared;
 
 /// Largest page; one more is asked for, to know whether there is a next one.
 const MAX_PAGE: u32 = 100;

@@ -7,8 +7,8 @@ use trunkline_store::trial_grants;
 use trunkline_types::{AccountId, Money, Timestamp};
 use utoipa::ToSchema;
 
-use crate::api::Shared;
 use crate::error::ApiError;
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// Wallet balances.

@@ -14,10 +14,10 @@ use super::amounts::BudgetPeriod;
 use super::key_view::{self, KeyView, NewBudget};
 use super::keys::{finish, own_key};
 use super::query;
-use crate::api::Shared;
 use crate::error::ApiError;
 use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
+use crate::shared::Shared;
 
 const DEFAULT_ZONE: &str = "UTC";
 /// Longest name of a place.

@@ -9,8 +9,8 @@ use trunkline_store::keys;
 use trunkline_types::{AccountId, KeyId, Money};
 use utoipa::ToSchema;
 
-use crate::api::Shared;
 use crate::error::ApiError;
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// Outcome of a call.

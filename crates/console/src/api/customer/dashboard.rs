@@ -13,9 +13,9 @@ use utoipa::ToSchema;
 
 use super::amounts::{self, BalanceView};
 use super::call_row::{LogRow, rows};
-use crate::api::Shared;
 use crate::error::ApiError;
 use crate::session::MemberSession;
+use crate::shared::Shared;
 
 /// Days that are summed up.
 const MONTH_DAYS: i64 = 30;

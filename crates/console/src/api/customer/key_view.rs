@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 use super::amounts::{BudgetPeriod, BudgetView};
 use super::query;
-use crate::api::Shared;
 use crate::error::ApiError;
 use crate::session::MemberSession;
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// State of a key.

@@ -25,11 +25,11 @@ use super::budgets::{self, CheckedBudgets};
 use super::call_row::{LogRow, rows};
 use super::key_view::{self, KeyView, NewKey};
 use super::query;
-use crate::api::Shared;
 use crate::api::people::done;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
+use crate::shared::Shared;
 
 /// Default page size.
 const USUAL_PAGE: u32 = 50;

@@ -17,9 +17,9 @@ use super::call_row::{LogRow, Names};
 use super::prices::{self, PriceLine};
 use super::task_view::task_name;
 use super::warnings::WarningExplained;
-use crate::api::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::session::MemberSession;
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// The word of a task's attempt that was taken.

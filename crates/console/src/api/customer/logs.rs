@@ -15,9 +15,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::call_row::{LogRow, rows};
 use super::query;
-use crate::api::Shared;
 use crate::error::ApiError;
 use crate::session::MemberSession;
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// Default page size.

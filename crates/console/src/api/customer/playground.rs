@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 
 use super::keys::{change_fault, create, finish, secret};
 use super::query;
-use crate::api::Shared;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::session::{MemberSession, Right};
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// How long it is good.

@@ -8,8 +8,8 @@ use trunkline_store::catalog::{self, HistoryError};
 use trunkline_types::{BillingUnit, Money, Ratio};
 use utoipa::ToSchema;
 
-use crate::api::Shared;
 use crate::error::ApiError;
+use crate::shared::Shared;
 
 /// Units that prices are shown for.
 const MILLION: u64 = 1_000_000;

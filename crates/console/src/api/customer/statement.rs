@@ -20,9 +20,9 @@ use uuid::Uuid;
 
 use super::amounts::WalletName;
 use super::query;
-use crate::api::Shared;
 use crate::error::{ApiError, ErrorBody};
 use crate::session::MemberSession;
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// Default page size.

@@ -16,9 +16,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::call_row::Names;
 use super::query;
 use super::task_view::{Paid, TaskDetail, TaskState, TaskView, task_name, task_of};
-use crate::api::Shared;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::session::{MemberSession, Right};
+use crate::shared::Shared;
 
 /// Default page size.
 const USUAL_PAGE: u32 = 20;

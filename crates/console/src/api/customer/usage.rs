@@ -18,9 +18,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::call_row::Names;
 use super::query;
-use crate::api::Shared;
 use crate::error::{ApiError, ErrorBody};
 use crate::session::MemberSession;
+use crate::shared::Shared;
 
 /// Days that are shown if none are asked for.
 const USUAL_DAYS: i64 = 30;

@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 use super::amounts::{self, BalanceView, BudgetView};
 use super::keys::finish;
 use super::query;
-use crate::api::Shared;
 use crate::error::ApiError;
 use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
+use crate::shared::Shared;
 use crate::times::rfc3339;
 
 /// What money to try things out pays for.

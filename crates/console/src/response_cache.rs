@@ -23,11 +23,11 @@ struct Entries {
 }
 
 /// Where an answer is kept.
-pub(super) struct CacheKey {
+pub(crate) struct CacheKey {
     /// Of the state it is made of.
-    pub(super) stamp: u64,
+    pub(crate) stamp: u64,
     /// Whose eyes it is for; none for an answer that is not kept.
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 // === impl ResponseCache ===
@@ -35,7 +35,7 @@ pub(super) struct CacheKey {
 impl ResponseCache {
     /// The kept answer, or a new one, which is kept. Ten thousand records are written in a good part
     /// of a second, so that runs on a blocking thread.
-    pub(super) async fn get_or_make(
+    pub(crate) async fn get_or_make(
         &self,
         key: CacheKey,
         make: impl FnOnce() -> Result<Bytes, ApiError> + Send + 'static,

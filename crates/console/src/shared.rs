@@ -1,0 +1,35 @@
+//! The state of all handlers, and of the extractors and guards before them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trunkline_db::Database;
+use trunkline_keyring::{Keyring, RandomSource};
+use trunkline_types::Clock;
+
+use crate::gateway_port::GatewayPort;
+use crate::oidc::Providers;
+use crate::passwords::Passwords;
+use crate::response_cache::ResponseCache;
+use crate::settings::ConsoleSettings;
+
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) data: Database,
+    /// The same database under the role console.
+    pub(crate) people: Database,
+    pub(crate) keyring: Keyring,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn RandomSource>,
+    pub(crate) passwords: Passwords,
+    /// Identity providers that people may sign in with.
+    pub(crate) providers: Providers,
+    pub(crate) settings: Arc<ConsoleSettings>,
+    pub(crate) gateway: Arc<dyn GatewayPort>,
+    /// Rendered catalogs of models.
+    pub(crate) prices: ResponseCache,
+    /// Rendered catalogs of social data.
+    pub(crate) cells: ResponseCache,
+    /// The console's OpenAPI document.
+    pub(crate) document: Bytes,
+}
