@@ -36,8 +36,6 @@ use crate::cli::{
 use crate::config::{Config, DEFAULT_FILE, environment, load};
 use crate::output::Output;
 
-pub(crate) use people::first_link;
-
 /// Where `trunkline init` writes the configuration of an installed package.
 const INSTALLED_FILE: &str = "/etc/trunkline/trunkline.toml";
 

@@ -35,8 +35,6 @@ pub(crate) use console::{Console, is_loopback};
 pub(crate) use layers::{DEFAULTS, environment, variable};
 pub(crate) use roles::{Role, Roles};
 
-use crate::node::DrainTimes;
-
 /// File that is read when none is named, if it is there.
 pub(crate) const DEFAULT_FILE: &str = "trunkline.toml";
 
@@ -99,6 +97,15 @@ pub(crate) struct Edge {
     pub(crate) public_url: String,
     pub(crate) trusted_proxies: Vec<trunkline_store::Network>,
     pub(crate) tls: Option<trunkline_gateway::TlsFiles>,
+}
+
+/// Times of a node's graceful shutdown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DrainTimes {
+    /// How long the node reports that it is not ready and still takes new calls.
+    pub(crate) notice: Duration,
+    /// How long running calls may take after that.
+    pub(crate) drain: Duration,
 }
 
 #[derive(Debug)]

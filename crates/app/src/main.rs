@@ -18,6 +18,7 @@ mod files;
 mod node;
 mod output;
 mod random;
+mod setup_link;
 mod social;
 mod table;
 mod times;

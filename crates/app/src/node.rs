@@ -30,8 +30,8 @@ use trunkline_upstream::{Client, Providers, Roots};
 use trunkline_worker::{events, mail, retention, video, webhooks};
 
 use self::listeners::{Addresses, ConsoleDeps, Listeners};
-use crate::commands::first_link;
-use crate::config::Roles;
+use crate::config::{DrainTimes, Roles};
+use crate::setup_link::first_link;
 
 /// A node without a heartbeat for this long is considered dead by its peers.
 const DEAD_AFTER: Duration = Duration::from_secs(120);
@@ -65,15 +65,6 @@ pub(crate) struct NodeConfig {
     pub(crate) nats: Option<NatsSettings>,
     /// Where limits are counted over nodes; none to count them here.
     pub(crate) redis: Option<RedisSettings>,
-}
-
-/// Times of a graceful shutdown.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DrainTimes {
-    /// From the word that it is not ready any more to its last new call.
-    pub(crate) notice: Duration,
-    /// From then on, for calls that run.
-    pub(crate) drain: Duration,
 }
 
 /// A node that is running.

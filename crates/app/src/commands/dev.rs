@@ -34,8 +34,8 @@ use self::greeting::Greeting;
 use self::postgres::OwnPostgres;
 use self::seed::Ground;
 use self::sign_in::SignInLink;
-use crate::config::{Config, Roles};
-use crate::node::{DrainTimes, Node, NodeConfig};
+use crate::config::{Config, DrainTimes, Roles};
+use crate::node::{Node, NodeConfig};
 use crate::output::Output;
 
 /// Where a lasting one keeps its things, below the current directory.

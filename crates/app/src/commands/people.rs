@@ -1,51 +1,19 @@
-//! `trunkline operator link`, `trunkline account invite`, and the link that a first start prints.
+//! `trunkline operator link` and `trunkline account invite`.
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use serde_json::json;
-use trunkline_console::{ConsoleSettings, INVITATION_SECONDS, Token};
+use trunkline_console::{INVITATION_SECONDS, Token};
 use trunkline_db::{Database, Tx};
 use trunkline_keyring::SystemRandom;
 use trunkline_store::accounts;
-use trunkline_store::people::{self, NewInvitation, Purpose};
+use trunkline_store::people::{self, NewInvitation};
 use trunkline_types::AccountId;
 
 use super::{database, serve};
 use crate::cli::Invite;
 use crate::config::Config;
 use crate::output::Output;
-
-/// How long a set-up link is good: a day.
-const SETUP_SECONDS: i64 = 86_400;
-
-/// The link that makes the first operator; none if there is one. Links that were printed before are void.
-pub(crate) async fn first_link(
-    people: &Database,
-    settings: &ConsoleSettings,
-) -> anyhow::Result<Option<String>> {
-    let mut session = people.session().await?;
-    let is_run = people::has_operator(&mut session).await?;
-    drop(session);
-    if is_run {
-        return Ok(None);
-    }
-    setup_link(people, settings).await.map(Some)
-}
-
-/// A link that creates an operator or resets an operator's password.
-async fn setup_link(people: &Database, settings: &ConsoleSettings) -> anyhow::Result<String> {
-    let token = Token::fresh(&SystemRandom)?;
-    let mut tx = people.begin().await?;
-    let done = async {
-        people::void_tokens(&mut tx, Purpose::Setup, None).await?;
-        let given = (&token.hash, SETUP_SECONDS);
-        people::issue_token(&mut tx, Purpose::Setup, None, given).await
-    };
-    let done = done.await;
-    tx.finish(done)
-        .await
-        .context("cannot create a setup link")?;
-    Ok(settings.link("setup", token.text.reveal()))
-}
+use crate::setup_link::setup_link;
 
 /// `trunkline operator link`.
 pub(super) async fn operator_link(

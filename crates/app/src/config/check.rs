@@ -11,9 +11,8 @@ use trunkline_upstream::Roots;
 
 use super::layers::Layers;
 use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry};
-use super::{Config, Console, Database, Edge, Finding, KeyringPlace, Roles, Telemetry};
+use super::{Config, Console, Database, DrainTimes, Edge, Finding, KeyringPlace, Roles, Telemetry};
 use crate::files;
-use crate::node::DrainTimes;
 
 /// Longest database address that is read from a file.
 const MAX_URL_BYTES: u64 = 4_096;

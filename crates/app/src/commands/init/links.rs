@@ -7,8 +7,9 @@ use tokio::time::{Instant, sleep};
 use trunkline_db::{Database, Role};
 use trunkline_store::people::{self, Purpose};
 
-use crate::commands::{database, first_link, serve};
+use crate::commands::{database, serve};
 use crate::config::Config;
+use crate::setup_link::first_link;
 
 /// How long a service may take to write its own; one without a console writes none.
 const WAIT: Duration = Duration::from_secs(30);
