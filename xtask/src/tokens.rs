@@ -203,6 +203,7 @@ mod tests {
 
     const SOURCE: &str = r#"//! Top.
 fn plain() { let text = "fn not_a_function() // no"; }
+/// Prose.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "slow"]
 pub(crate) async fn awaited() {}

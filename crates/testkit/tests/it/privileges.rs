@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use trunkline_testkit::random_bytes;
 
-const TEST: &str = "island::a_network_namespace_is_cut_off_by_its_link_and_comes_back";
+const TEST: &str = "netns::a_network_namespace_is_cut_off_by_its_link_and_comes_back";
 
 /// Runs that test as nextest would, as a plain user, who must be able to reach the program.
 fn run_as_plain_user(folder: &Path, report: &Path, ci: &str) -> Output {

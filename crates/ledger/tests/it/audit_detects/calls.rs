@@ -164,12 +164,12 @@ async fn a_budget_that_a_sub_key_went_around_is_found() {
 async fn a_key_that_lost_its_parent_or_is_not_of_the_account_is_found() {
     detects(
         "UPDATE ledger.spender SET chain = '{2}' WHERE key_id = 2",
-        &["budget_of_a_stranger"],
+        &["budget_of_another_key"],
     )
     .await;
     detects(
         "UPDATE ledger.spender SET chain = '{2,9}' WHERE key_id = 2",
-        &["budget_of_a_stranger", "key_chain_is_broken"],
+        &["budget_of_another_key", "key_chain_is_broken"],
     )
     .await;
     detects(
@@ -218,7 +218,7 @@ async fn what_a_life_wrote_that_is_over_or_never_began_is_found() {
 async fn a_call_that_another_life_charged_is_found() {
     detects(
         "UPDATE ledger.usage SET node = 'n2', epoch = 3 WHERE request_id = scene.id('charged')",
-        &["resolved_by_a_stranger"],
+        &["resolved_by_another_node"],
     )
     .await;
     detects(

@@ -116,7 +116,7 @@ async fn a_refund_to_the_other_wallet_is_found() {
     detects(
         "INSERT INTO ledger.transfer VALUES (scene.id('charged'), 'refund', 0, 1001, -1, 2003, 45, app.now());
          UPDATE ledger.account SET trial_posted = trial_posted + 45 WHERE id = 1001",
-        &["transfer_of_nobody"],
+        &["transfer_party_unknown"],
     )
     .await;
     detects(
@@ -183,7 +183,7 @@ async fn a_transfer_that_was_edited_is_found() {
     .await;
     detects(
         "UPDATE ledger.transfer SET credit = -9 WHERE request_id = scene.id('charged')",
-        &["transfer_of_nobody", "transfer_the_wrong_way"],
+        &["transfer_party_unknown", "transfer_the_wrong_way"],
     )
     .await;
 }
@@ -306,7 +306,7 @@ async fn a_correction_of_another_wallet_and_a_place_too_many_are_found() {
 async fn the_audit_finds_a_stored_response_past_its_retention() {
     detects(
         "UPDATE ledger.idempotency SET response = 'sealed', created_at = created_at - interval '49 hours'",
-        &["answer_kept_too_long"],
+        &["stored_response_overdue"],
     )
     .await;
 }
@@ -340,12 +340,12 @@ async fn sums_of_a_day_that_are_not_its_calls_and_refunds_are_found() {
 async fn an_account_that_was_not_told_of_its_low_balance_is_found() {
     detects(
         "UPDATE ledger.account SET low_balance_nanos = 1000000 WHERE id = 1001",
-        &["balance_low_untold"],
+        &["low_balance_flag_wrong"],
     )
     .await;
     detects(
         "UPDATE ledger.account SET low_balance_nanos = 1, balance_low = true WHERE id = 1001",
-        &["balance_low_untold"],
+        &["low_balance_flag_wrong"],
     )
     .await;
 }

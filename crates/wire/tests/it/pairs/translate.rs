@@ -184,7 +184,7 @@ fn sample() -> ErrorBody {
         status: 502,
         code: "upstream_failed".to_owned(),
         family: "upstream_error",
-        message: "the upstream ended its answer early".to_owned(),
+        message: "the upstream broke off".to_owned(),
         param: None,
         request_id: "0192".to_owned(),
         retryable: true,
