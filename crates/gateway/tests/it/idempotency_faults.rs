@@ -9,6 +9,7 @@ use trunkline_ledger::recovery;
 use trunkline_types::{Money, NodeId};
 
 use crate::idempotency::{ALL, KEY, PATH, post, replayed, three};
+use crate::options::TestOptions;
 use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 
 /// The node is replaced while a call with a key runs: what it held is let go and its key is free, so the
@@ -152,7 +153,13 @@ async fn a_replay_takes_the_read_limit_and_not_that_of_calls() {
         },
         ..Settings::default()
     };
-    let harness = TestGateway::with(settings, ALL, 0).await;
+    let harness = TestGateway::build(TestOptions {
+        settings,
+        paid: ALL,
+        has_usual_limits: true,
+        ..TestOptions::default()
+    })
+    .await;
     let key = [(KEY, "k")];
     let first = harness.chat_with(&ask("Hi"), &key).await;
     assert_eq!(first.status, 200, "{}", first.text());

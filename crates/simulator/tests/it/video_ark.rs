@@ -422,7 +422,8 @@ async fn keys_slots_and_lists_belong_to_one_account() {
 #[tokio::test]
 async fn every_body_of_the_gateways_cases_makes_a_job_of_the_billed_length() {
     let simulator = started().await;
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../generation/tests/fixtures/video/b");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../generation/tests/fixtures/video/b");
     let mut refused = Vec::new();
     let mut made = 0;
     for entry in std::fs::read_dir(folder).unwrap() {

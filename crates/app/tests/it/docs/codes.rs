@@ -1,23 +1,21 @@
-//! Every code that the product can say is explained. The closed ones are compared where they are (in
-//! `gateway` and `console`); this looks for those that rooms write down as words.
+//! The error reference explains every code. The closed enums of codes are compared in `gateway` and `console`;
+//! this looks for codes that crates write as literals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../../../docs/guide/errors.md");
-/// What a code stands behind: the fate of a field, a refusal, a warning for later, a task's own error.
-const MARKS: [&str; 9] = [
-    "Fate::",
-    "Kind::Invalid(",
-    "Kind::Rule(",
+/// What a code follows in the source: the treatment of a field, a request error, a warning, a task's error.
+const MARKS: [&str; 7] = [
+    "FieldTreatment::",
     "ErrorCode::Invalid(",
     "ErrorCode::Rule(",
-    "Refusal::new(",
+    "RequestError::new(",
     "late_warnings.push(",
     "code: ",
     "let code = ",
 ];
-/// Rooms whose words reach callers.
+/// Crates whose codes reach callers.
 const CRATES: [&str; 7] = [
     "catalog",
     "console",
@@ -76,9 +74,9 @@ fn constants(files: &[(PathBuf, String)]) -> BTreeMap<String, BTreeSet<String>> 
 }
 
 fn is_word(word: &str) -> bool {
-    let plain = |email: char| email.is_ascii_alphanumeric() || "_.".contains(email);
-    let email = |email: char| email.is_ascii_alphabetic();
-    word.len() > 3 && word.chars().all(plain) && word.chars().any(email)
+    let plain = |character: char| character.is_ascii_alphanumeric() || "_.".contains(character);
+    let is_letter = |character: char| character.is_ascii_alphabetic();
+    word.len() > 3 && word.chars().all(plain) && word.chars().any(is_letter)
 }
 
 #[test]
@@ -93,7 +91,7 @@ fn every_error_code_of_a_crate_has_its_entry() {
         for mark in MARKS {
             for behind in text.split(mark).skip(1) {
                 let behind = match mark {
-                    "Fate::" => behind.split_once(',').map_or("", |(_, behind)| behind),
+                    "FieldTreatment::" => behind.split_once(',').map_or("", |(_, behind)| behind),
                     _ => behind,
                 };
                 let behind = behind.trim_start();
@@ -101,8 +99,12 @@ fn every_error_code_of_a_crate_has_its_entry() {
                     let word = literal.split('"').next().unwrap();
                     reply.insert(word.to_owned(), path.clone());
                 } else {
-                    let capital = |email: char| email.is_ascii_uppercase() || email == '_';
-                    let name: String = behind.chars().take_while(|email| capital(*email)).collect();
+                    let capital =
+                        |character: char| character.is_ascii_uppercase() || character == '_';
+                    let name: String = behind
+                        .chars()
+                        .take_while(|character| capital(*character))
+                        .collect();
                     for word in constants.get(&name).into_iter().flatten() {
                         reply.insert(word.clone(), path.clone());
                     }

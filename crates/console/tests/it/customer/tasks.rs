@@ -281,7 +281,10 @@ async fn stopping_a_task_says_what_became_of_it_and_of_its_money() {
     let cancel = || harness.send(&scene.browser, Method::POST, &path, None);
     let goes_on = cancel().await.error(409, "conflict");
     assert!(
-        goes_on["message"].as_str().unwrap().contains("it continues"),
+        goes_on["message"]
+            .as_str()
+            .unwrap()
+            .contains("it continues"),
         "{goes_on}"
     );
     *harness.fake_catalog.stops.lock().unwrap() = None;

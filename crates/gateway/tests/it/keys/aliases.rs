@@ -126,13 +126,8 @@ async fn the_list_of_a_key_is_asked_of_the_model_and_not_of_its_alias() {
 async fn an_alias_shadows_no_model_and_is_changed_by_root_keys_only() {
     let harness = TestGateway::new().await;
     for (alias, model, status, reply) in [
-        (
-            "sim-fast",
-            "sim-reason",
-            400,
-            "is the name of a model",
-        ),
-        ("mine", "nothing-like-it", 404, "there is no model"),
+        ("sim-fast", "sim-reason", 400, "is the name of a model"),
+        ("mine", "nothing-like-it", 404, "unknown model"),
         ("a%3Ab", "sim-fast", 400, "mean something in addresses"),
     ] {
         let got = name(&harness, alias, model).await;

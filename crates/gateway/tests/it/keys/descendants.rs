@@ -92,7 +92,7 @@ async fn what_is_unknown_wider_or_not_a_word_is_refused_and_named() {
             "the words are chat, messages",
         ),
         ("cap_usd", json!("lots"), "`cap_usd` must be an amount"),
-        ("cap_usd", json!(0), "more than 0"),
+        ("cap_usd", json!(0), "above 0"),
         ("expires_in_seconds", json!(0), "must be from 1"),
         ("expires_at", json!(1), "must be in the future"),
         ("addresses", json!(["everywhere"]), "not a network"),
