@@ -1,4 +1,4 @@
-//! Where customers look after themselves, one room a file. Nothing here moves money.
+//! The account API, one resource a file. Nothing here moves money.
 
 mod aliases;
 mod events;
@@ -35,12 +35,12 @@ pub(crate) enum Resource {
     Report,
 }
 
-/// Somebody at a desk. The method is one that the path takes.
+/// An authenticated account-API request with an allowed method.
 #[derive(Debug)]
 pub(crate) struct ApiRequest<'a> {
     pub(crate) caller: Caller,
     pub(crate) method: Method,
-    /// What stands behind the room's name, part by part.
+    /// The path segments after the resource's name.
     pub(crate) rest: Vec<&'a str>,
     pub(crate) query: Option<&'a str>,
     pub(crate) headers: &'a HeaderMap,
@@ -48,7 +48,7 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) body: Bytes,
 }
 
-/// Leads a visitor to the room.
+/// Dispatches a request to its resource.
 pub(crate) async fn dispatch(
     services: &Arc<Services>,
     room: Resource,
@@ -64,10 +64,10 @@ pub(crate) async fn dispatch(
     }
 }
 
-// === impl Room ===
+// === impl Resource ===
 
 impl Resource {
-    /// The word that opens it in a key's list of endpoints.
+    /// Its name in a key's list of endpoints.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Keys => "keys",

@@ -1,4 +1,4 @@
-//! The admin listener: whether the node lives, and its numbers. Never on a public address.
+//! The admin listener: health and metrics. Never on a public address.
 
 mod prometheus;
 
@@ -29,7 +29,7 @@ impl Admin {
         Self { services, listener }
     }
 
-    /// Serves until the word `stop` changes.
+    /// Serves until `stop` changes.
     pub async fn serve(self, mut stop: watch::Receiver<bool>) {
         let connections = TaskTracker::new();
         loop {

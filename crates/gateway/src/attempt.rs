@@ -54,7 +54,7 @@ impl Attempt {
         }
     }
 
-    /// What it came to, as a word of a closed list.
+    /// What it came to, as a code of a closed list.
     pub(crate) const fn word(&self) -> &'static str {
         match (self.error, self.status) {
             (Some(word), _) => word,
@@ -66,7 +66,7 @@ impl Attempt {
         }
     }
 
-    /// The same where it is a fault.
+    /// The same where it is an error.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let answered = self.error.is_none() && matches!(self.status, Some(200..=299));
         (!answered).then(|| self.word())

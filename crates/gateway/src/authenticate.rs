@@ -1,4 +1,4 @@
-//! Who calls, by the key of a request.
+//! The caller, by the key of a request.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ pub(crate) fn identify(
     Caller::known(table, settings, sent, address, services.now())
 }
 
-/// Who calls, and whether the key may use the endpoint.
+/// The caller, if the key may use the endpoint.
 pub(crate) fn authenticate(
     services: &Services,
     context: &RequestContext,
@@ -39,7 +39,7 @@ pub(crate) fn authenticate(
     Ok(caller)
 }
 
-/// What a key says about its holder to whoever only shows things.
+/// The owner of a key, for pages that only display data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOwner {
     /// There is no key.

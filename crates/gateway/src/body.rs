@@ -119,7 +119,7 @@ pub(crate) fn form_boundary(headers: &HeaderMap) -> Option<String> {
     multer::parse_boundary(value).ok()
 }
 
-/// How large a body can become; one that is too large by its own word is refused.
+/// How large a body can become; one whose `content-length` is too large is refused.
 pub(crate) fn check_size(
     request: &Request<Incoming>,
     settings: &Settings,
@@ -151,8 +151,8 @@ pub(crate) async fn read(body: Incoming, settings: &Settings) -> Result<Bytes, A
     }
 }
 
-/// Reads on for a while what is refused: who is still sending hears no answer from a connection that is
-/// closed under it.
+/// Drains a refused body for a while: a client that is still sending reads no answer from a connection
+/// that is closed under it.
 pub(crate) async fn drain_rejected(mut body: Incoming) {
     let rest = async {
         let mut left = REST_BYTES;
@@ -163,7 +163,7 @@ pub(crate) async fn drain_rejected(mut body: Incoming) {
             left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
         }
     };
-    // Whoever sends more than that is cut off.
+    // A client that sends more than that is cut off.
     let _in_time: Result<(), tokio::time::error::Elapsed> =
         tokio::time::timeout(REST_WAIT, rest).await;
 }

@@ -1,4 +1,4 @@
-//! Who calls. No I/O: the key table is in memory.
+//! The caller of a request. No I/O: the key table is in memory.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::key_table::{Found, KeyEntry, KeyStatus, KeyTable};
 use crate::settings::Settings;
 
-/// A caller whose key opens the door.
+/// A caller whose key is valid.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) key: KeyEntry,
@@ -43,7 +43,7 @@ impl Caller {
         Ok(caller)
     }
 
-    /// The same caller as it is known now, if its key still opens the door: long answers ask again.
+    /// The same caller as it is known now, if its key is still valid; for long answers.
     pub(crate) fn again(
         &self,
         doors: &KeyTable,
@@ -197,7 +197,7 @@ pub(crate) fn key_text<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Op
         .or_else(|| key_in(query?))
 }
 
-/// Gemini's clients may put it into the address. Our keys have no letter that would be escaped.
+/// Gemini's clients may put it into the address. Our keys have no character that would be escaped.
 fn key_in(query: &str) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("key="))
 }

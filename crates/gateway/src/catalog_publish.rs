@@ -21,7 +21,7 @@ pub struct Change {
     pub models: BTreeMap<String, Option<Entry>>,
 }
 
-/// Who changes it, and why.
+/// The author of a change, and the reason.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeAuthor<'a> {
     pub author: &'a str,
@@ -100,8 +100,8 @@ impl Change {
 
 /// Changes the catalog. Two of these take turns; the second one sees what the first one wrote.
 ///
-/// The change is made of the catalog as it is then. If somebody has written one that does not pass its
-/// checks, it is made of the last good one, and takes back what was written since.
+/// The change is made of the catalog as it is then. If the stored one does not pass its checks, it is
+/// made of the last good one, and reverts what was written since.
 pub async fn publish(
     tx: &mut Tx,
     signed: ChangeAuthor<'_>,

@@ -1,4 +1,4 @@
-//! Limits of channels over all nodes: what an upstream allows us, so that we do not have to be told by it.
+//! Limits of channels over all nodes: what an upstream allows us, so that it does not have to refuse.
 
 use trunkline_limits::{
     CounterCost, CounterGroup, CounterKey, CounterKind as Counted, Grant, ScopeId,

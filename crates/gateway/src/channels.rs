@@ -1,4 +1,4 @@
-//! The channels in memory: who serves a model, in which order, and who is not to be asked now.
+//! The channels in memory: which ones serve a model, in which order, and which are cooling down.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::metrics::{Histogram, LabelledCounter};
 /// What channels of a data source speak.
 pub(crate) const SOCIAL_FORMAT: &str = "social_data";
 
-/// Faults in a row after which a channel is left alone.
+/// Failures in a row after which a channel is skipped.
 const OPEN_AFTER: u32 = 5;
 /// How long, before one call may try again.
 const OPEN_FOR_MILLIS: i64 = 10_000;
@@ -58,7 +58,7 @@ pub(crate) struct Channel {
     pub(crate) proxy: Option<Proxy>,
     pub(crate) cost: Option<CostBook>,
     pub(crate) credentials: Vec<ChannelCredential>,
-    /// What no text that leaves the house may hold: the credentials, the proxy's login, headers.
+    /// What no text sent to a client may contain: the credentials, the proxy's login, headers.
     secrets: Vec<Secret>,
     health: Arc<Health>,
 }
@@ -139,7 +139,7 @@ impl ChannelRegistry {
         self.all.values()
     }
 
-    /// What no text that leaves the house may hold.
+    /// What no text sent to a client may contain.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         let fixed = self.secrets.iter().cloned();
         let channels = self.all.values();
@@ -155,7 +155,7 @@ impl ChannelRegistry {
             .filter(|known| known.row.state == ChannelState::Active)
     }
 
-    /// A channel by its number, also one that takes nothing new: what it has is asked for to the end.
+    /// A channel by its number, also one that takes nothing new: its running jobs are polled to the end.
     pub(crate) fn kept(&self, number: i64) -> Option<Arc<Channel>> {
         self.all.get(&ChannelId::new(number)).map(Arc::clone)
     }
@@ -308,7 +308,7 @@ impl Channel {
         })
     }
 
-    /// Whether its provider speaks a format, by the word for it in files.
+    /// Whether its provider speaks a format, by its name in files.
     pub(crate) fn speaks(&self, word: &str) -> bool {
         let mut formats = self.provider.formats.iter();
         formats.any(|format| format.word() == word)
@@ -372,7 +372,7 @@ impl Channel {
         known.filter(|credential| credential.is_usable(now))
     }
 
-    /// Whether it may be asked at all, its faults considered.
+    /// Whether requests may be sent to it, its failures considered.
     pub(crate) fn is_open(&self, now: Timestamp) -> bool {
         self.health.open_until_millis.load(Ordering::Relaxed) <= now.millis()
     }
@@ -381,7 +381,7 @@ impl Channel {
         self.health.faults.store(0, Ordering::Relaxed);
     }
 
-    /// The upstream failed, by its own fault.
+    /// The upstream failed.
     pub(crate) fn failed(&self, now: Timestamp) {
         let faults = self.health.faults.fetch_add(1, Ordering::Relaxed);
         if faults.saturating_add(1) >= OPEN_AFTER {
@@ -456,7 +456,7 @@ impl ChannelCredential {
         self.cool_until_millis.fetch_max(until, Ordering::Relaxed);
     }
 
-    /// Leaves it alone until somebody looks after it. True if it was not so before.
+    /// Skips it until an operator resumes it. True if it was not paused before.
     pub(crate) fn pause(&self) -> bool {
         !self.paused.swap(true, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Handing over what was charged. A charge whose first byte nobody could take goes back.
+//! Delivery of what was charged. A charge whose first byte never reached the client is refunded.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ const REFUND_FOR: Duration = Duration::from_secs(600);
 pub(crate) struct AckedSender {
     pub(crate) pieces: mpsc::Sender<AckedChunk>,
     pub(crate) watch: PeerWatch,
-    /// A reader who takes nothing for so long has gone.
+    /// A client that reads nothing for so long has gone.
     pub(crate) patience: Duration,
 }
 
 impl AckedSender {
-    /// Hands over one piece. False if nobody took its first byte.
+    /// Sends one piece. False if the client did not take its first byte.
     pub(crate) async fn hand(&self, bytes: Bytes) -> bool {
         if self.watch.has_left().await {
             return false;
@@ -71,7 +71,7 @@ pub(crate) async fn send_acked(
     responder.send(Ok(response)).is_ok() && out.hand(body).await
 }
 
-/// Gives a charge back that nobody got anything for. Keeps trying while the books are away.
+/// Refunds a charge of which nothing was delivered. Keeps trying while the ledger is unavailable.
 pub(crate) async fn refund_undelivered(
     services: &Services,
     request: RequestId,

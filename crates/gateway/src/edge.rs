@@ -57,7 +57,7 @@ const EXPOSED: &str = "x-request-id, request-id, trunkline-cost-usd, trunkline-w
 
 #[derive(Debug, Clone)]
 pub struct EdgeSettings {
-    /// Proxies whose word for the caller's address is taken.
+    /// Proxies whose forwarding header is trusted.
     pub trusted_proxies: Vec<Network>,
     /// Connections at once.
     pub max_connections: usize,
@@ -75,8 +75,8 @@ pub enum EdgeError {
     Tls(#[from] TlsError),
 }
 
-/// An address that is ours, before anybody is served there. It is taken first of all: a process that
-/// cannot listen must not have replaced one that does.
+/// A bound address that serves no connection yet. It is bound first of all: a process that cannot
+/// listen must not have replaced one that does.
 pub struct BoundListener {
     listener: TcpListener,
     settings: EdgeSettings,
@@ -109,7 +109,7 @@ impl Default for EdgeSettings {
     }
 }
 
-// === impl Door ===
+// === impl BoundListener ===
 
 impl BoundListener {
     /// Takes the address and reads the certificate.
@@ -124,7 +124,7 @@ impl BoundListener {
         })
     }
 
-    /// Lets somebody else answer some paths.
+    /// Mounts another service for some paths.
     #[must_use]
     pub fn share(mut self, guest: MountedService) -> Self {
         self.guest = Some(guest);
@@ -170,7 +170,7 @@ impl BoundListener {
 // === impl Edge ===
 
 impl Edge {
-    /// Accepts until the word `stop` changes, then lets every connection end its request.
+    /// Accepts until `stop` changes, then lets every connection end its request.
     pub async fn serve(self, mut stop: watch::Receiver<bool>) {
         let room = Arc::new(Semaphore::new(self.shared.settings.max_connections));
         let mut look = tokio::time::interval(CERTIFICATE_LOOK);
@@ -258,7 +258,7 @@ impl Shared {
         }
     }
 
-    /// One request: an id, an answer, and a story that ends with one line in the log.
+    /// One request: an id, an answer, and a context that ends with one line in the access log.
     async fn answer(
         &self,
         request: Request<Incoming>,

@@ -1,5 +1,5 @@
-//! The doors through which calls come in: what each is called, what it speaks, under which word the
-//! catalog sells it, and what is asked of an upstream.
+//! The endpoints for calls: the name of each, its format, its name in the catalog, and what is
+//! requested of an upstream.
 
 use bytes::Bytes;
 use trunkline_types::EndpointType;
@@ -8,11 +8,11 @@ use trunkline_wire::{Format, PassthroughEndpoint, PathParams, Request, RequestEr
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    /// Its word in policies, quotes and usage rows.
+    /// Its name in policies, quotes and usage rows.
     pub(crate) word: &'static str,
     pub(crate) path: &'static str,
     pub(crate) format: Format,
-    /// The catalog's word for it.
+    /// Its name in the catalog.
     pub(crate) endpoint: EndpointType,
     /// Relayed, and no conversation.
     pub(crate) passthrough: Option<PassthroughEndpoint>,
@@ -100,7 +100,7 @@ impl Endpoint {
     }
 }
 
-/// The door of a word or a path, as quotes name it.
+/// The endpoint of a name or a path, as quotes name it.
 pub(crate) fn endpoint_of(name: &str) -> Option<Endpoint> {
     let name = name.trim_start_matches('/').trim_start_matches("v1/");
     ENDPOINTS

@@ -82,7 +82,7 @@ pub enum ErrorCode {
     UpstreamFailed,
     /// The upstream did not answer in time.
     UpstreamTimeout,
-    /// Nobody serves the model now.
+    /// No channel serves the model now.
     NoRoute,
     Overloaded,
     /// Our own database cannot be reached.
@@ -94,7 +94,7 @@ pub enum ErrorCode {
 pub struct ApiError {
     /// Which row of the table.
     pub kind: ErrorCode,
-    /// For the person who has to act.
+    /// For the person that has to act.
     pub message: String,
     pub param: Option<String>,
     /// Further keys of the error.
@@ -171,7 +171,7 @@ impl ErrorCode {
         self.code()
     }
 
-    /// The same as a word of a closed list, for logs and counters.
+    /// The same as a code of a closed list, for logs and counters.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -330,7 +330,7 @@ impl From<DbError> for ApiError {
 }
 
 impl ApiError {
-    /// A fault with nothing but its words.
+    /// An error with nothing but its message.
     #[must_use]
     pub fn new(kind: ErrorCode, message: impl Into<String>) -> Self {
         let retry_after = kind.retry_after();
@@ -377,8 +377,8 @@ impl ApiError {
         )
     }
 
-    /// The facts that every format's error is written from; `pages` is where errors are explained. Whoever
-    /// gets a fault was not charged.
+    /// The facts that every format's error is written from; `pages` is where errors are explained. A
+    /// request that ends in an error was not charged.
     #[must_use]
     pub fn error_body(&self, request: RequestId, pages: &str) -> ErrorBody {
         ErrorBody {
@@ -396,7 +396,7 @@ impl ApiError {
     }
 }
 
-/// A refusal of a room that reads requests, as a fault.
+/// A validation error of a crate that reads requests, as an API error.
 pub(crate) fn refused(refusal: trunkline_catalog::RequestError) -> ApiError {
     let text = if refusal.fix.is_empty() {
         refusal.message

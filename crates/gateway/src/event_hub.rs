@@ -1,5 +1,5 @@
-//! Who follows events on this node, and the way to each of them. One account's readers share a bounded
-//! channel: who is slow loses hints, reads the table by its own numbers, and slows nobody.
+//! Event subscribers of this node. One account's readers share a bounded channel: a slow reader loses
+//! hints, reads the table by its own numbers, and does not slow the others.
 
 mod cursor;
 pub(crate) mod frames;
@@ -19,7 +19,7 @@ use crate::settings::EventSettings;
 pub(crate) use self::cursor::{Cursor, Side};
 pub(crate) use self::frames::SseFrame;
 
-/// Hints that a reader of an account, or of the house, may be behind.
+/// Hints that a reader of an account, or of the system account, may be behind.
 const ACCOUNT_QUEUE: usize = 32;
 const HOUSE_QUEUE: usize = 128;
 /// Readers that ask the table at once: calls need its connections too.
@@ -46,7 +46,7 @@ pub(crate) enum CloseReason {
 /// What a copy is to the readers of its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CopyStatus {
-    /// Nobody here follows the account.
+    /// No connection of this node follows the account.
     Nobody,
     Old,
     Next,
@@ -99,7 +99,7 @@ struct Connection {
     away: oneshot::Sender<CloseReason>,
 }
 
-/// A seat among those who follow; given back when dropped.
+/// A permit for one subscriber; released when dropped.
 pub(crate) struct ConnectionPermit {
     hub: Arc<Hub>,
     number: u64,
@@ -124,7 +124,7 @@ impl Hub {
         })
     }
 
-    /// A seat for a reader, if there is one. What happens from now on is heard.
+    /// A permit for a reader, if there is one. Events from now on are received.
     pub(crate) fn enter(
         self: &Arc<Self>,
         account: AccountId,
@@ -165,7 +165,7 @@ impl Hub {
         Ok((seat, hears))
     }
 
-    /// Accounts that are followed, the house among them, if anybody follows.
+    /// Accounts with a subscriber, and the system account if there is any.
     pub(crate) fn followed(&self) -> Vec<AccountId> {
         self.lock().of_accounts.keys().copied().collect()
     }
@@ -189,7 +189,7 @@ impl Hub {
         self.lock().of_accounts.contains_key(&account)
     }
 
-    /// Tells the readers of an account, who then know all up to this number.
+    /// Notifies the readers of an account, which then know all up to this number.
     pub(crate) fn tell(&self, account: AccountId, last: i64, news: Vec<Notification>) {
         let mut rooms = self.lock();
         let Some(room) = rooms.of_accounts.get_mut(&account) else {
@@ -197,12 +197,12 @@ impl Hub {
         };
         room.last = Some(room.last.unwrap_or(0).max(last));
         for one in news {
-            // Without readers there would be no room; the last may be leaving.
+            // Without readers there would be no entry; the last may be leaving.
             drop(room.hints.send(one));
         }
     }
 
-    /// Tells live news to whoever is here.
+    /// Sends live news to the account's connected readers.
     pub(crate) fn tell_live(&self, account: AccountId, told: SseFrame) {
         let rooms = self.lock();
         if let Some(room) = rooms.of_accounts.get(&account) {
@@ -210,12 +210,12 @@ impl Hub {
         }
     }
 
-    /// Sends away whose key is not good any more, or everybody.
+    /// Closes the connections whose key is over, or all of them.
     pub(crate) fn send_away(&self, why: CloseReason, is_over: impl Fn(&KeyHash) -> bool) {
         let mut rooms = self.lock();
         let over = rooms.seats.extract_if(|_, seated| is_over(&seated.key));
         for (_, seated) in over {
-            // Who has left needs no farewell.
+            // A reader that has disconnected needs no close reason.
             seated.away.send(why).ok();
         }
     }
@@ -231,7 +231,7 @@ impl Hub {
     }
 }
 
-// === impl Rooms ===
+// === impl Subscribers ===
 
 impl Subscribers {
     fn join(&mut self, account: AccountId, queue: usize) -> broadcast::Receiver<Notification> {

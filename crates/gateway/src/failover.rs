@@ -143,7 +143,7 @@ pub(crate) struct Tally {
     pub(crate) unsendable: Option<ApiError>,
     /// The request left, and what became of it is not known.
     pub(crate) may_be_taken: bool,
-    /// A channel had no room for it.
+    /// A channel had no capacity for it.
     pub(crate) saturated: bool,
 }
 

@@ -18,12 +18,12 @@ use crate::error::{ApiError, ErrorCode};
 const CHAT: &str = "chat";
 const EFFORT: &str = "reasoning_effort";
 const CAP: &str = "max_completion_tokens";
-/// The tier that everybody has.
+/// The tier of every account.
 const DEFAULT_TIER: &str = "default";
 const STANDARD_TIER: &str = "standard_only";
-/// How the names begin of models that may have Gemini's door.
+/// Prefix of the models that may have Gemini's endpoint.
 const GEMINI_NAMES: &str = "gemini-";
-/// Lets a vendor's account decide, which has a price nobody knows.
+/// Lets a vendor's account decide, whose price is not known here.
 const AUTO_TIER: &str = "auto";
 
 /// What reading the fields came to.
@@ -65,7 +65,7 @@ pub(crate) fn read(
     Ok(reading)
 }
 
-/// Whether a length is written for a caller who gave none. An answer that comes whole cannot be
+/// Whether a length is written for a caller that gave none. An answer that comes whole cannot be
 /// stopped, so it must say how long it may become. A stream is paid for as it goes, and ends where the
 /// model's own limit is; where the record does not know that one, nothing would keep the call below
 /// what was quoted.
@@ -158,7 +158,7 @@ fn invalid(field: &str, text: String) -> ApiError {
 }
 
 impl CheckedFields {
-    /// Null says as much as nothing: nobody is told of it, but who does not know the field gets none.
+    /// Null means the same as no field: it is not reported, and a vendor that does not know it gets none.
     fn nothing(&mut self, entry: &Entry, request: &Request, name: &str) {
         let refused = match entry.parameters.get(request.chat_name_of(name)) {
             Some(ParameterPolicy::Drop | ParameterPolicy::Refuse) => true,
@@ -352,7 +352,7 @@ impl CheckedFields {
     }
 }
 
-/// The tier that everybody has, in the words of a format.
+/// The default tier, as a format names it.
 const fn default_tier(format: Format) -> &'static str {
     match format {
         Format::OpenaiChat | Format::OpenaiResponses | Format::Gemini => DEFAULT_TIER,

@@ -87,7 +87,7 @@ pub(crate) fn choose(caller: Format, spoken: &[Spoken]) -> Option<Format> {
     known.into_iter().find(|format| speaks(*format))
 }
 
-/// The word of providers for a format.
+/// The providers' name for a format.
 pub(crate) const fn provider_format(format: Format) -> Spoken {
     match format {
         Format::OpenaiChat => Spoken::OpenaiChat,

@@ -69,7 +69,7 @@ async fn compare(services: &Services, seen: &mut Seen) -> Result<bool, DbError> 
     Ok(lives)
 }
 
-/// Writes that this node lives, and counts who else does, if it is time. False if it was replaced.
+/// Writes this node's heartbeat, and counts the live nodes, if it is time. False if it was replaced.
 async fn heartbeat(services: &Services, last: &mut Option<Instant>) -> bool {
     if last.is_some_and(|at| at.elapsed() < BEAT) {
         return true;

@@ -1,6 +1,6 @@
-//! The same call again. A call with an `Idempotency-Key` keeps its answer for a day, sealed; whoever sends
-//! it again, to whichever node, gets that answer and pays nothing. Such a call outlives its client: the
-//! client may leave, the answer is made, charged and kept for when it comes back.
+//! Idempotent requests. The response to a request with an `Idempotency-Key` is stored for a day, sealed; a
+//! duplicate, sent to any node, gets that response and pays nothing. Such a call outlives its client: the
+//! client may disconnect, the response is made, charged and stored for when it comes back.
 
 pub(crate) mod key;
 pub(crate) mod stored_response;
@@ -19,7 +19,7 @@ use crate::services::Services;
 pub(crate) use self::key::{Fingerprint, has_key, is_retry};
 pub(crate) use self::stored_response::StoredResponse;
 
-/// How long an answer is tried to be kept while the books cannot be reached.
+/// How long storing a response is retried while the ledger cannot be reached.
 const KEEP_WAIT: Duration = Duration::from_secs(10);
 const KEEP_PAUSE: Duration = Duration::from_millis(200);
 
@@ -81,7 +81,7 @@ pub(crate) async fn settle_and_store(
     reservation.settle(amount, detail).await
 }
 
-/// Keeps an answer under the name of its call. It is shown to nobody before the charge.
+/// Stores a response under its idempotency key. It is not replayed before the charge.
 pub(crate) async fn store_response(
     services: &Services,
     (request, account): (RequestId, AccountId),

@@ -136,7 +136,7 @@ impl Drop for InFlightPermit {
 }
 
 /// Bytes of an answer that are kept while its call runs: they count as a body does. They are never
-/// refused: each is bounded, and the next request finds less room.
+/// refused: each is bounded, and the next request finds less capacity.
 pub(crate) struct BufferPermit {
     in_flight: Arc<InFlight>,
     account: AccountId,

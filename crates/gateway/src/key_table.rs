@@ -1,5 +1,5 @@
-//! Every key in memory. A lookup asks nobody, so an unknown key is truly unknown and a database that
-//! is away locks nobody out; changes are followed by their numbers, and now and then the whole is
+//! Every key in memory. A lookup does no I/O, so an unknown key is truly unknown and a database outage
+//! locks no caller out; changes are followed by their numbers, and now and then the whole is
 //! compared with the tables, by count and sum.
 
 mod table;
@@ -31,7 +31,7 @@ const RECOUNT_TRIES: usize = 5;
 #[derive(Debug)]
 pub(crate) struct KeyTable {
     inner: RwLock<Inner>,
-    /// Held by whoever follows, so that what is seen is always whole.
+    /// Held by the task that follows changes, so that what is seen is always whole.
     following: Mutex<Recounted>,
     recounts: AtomicU64,
     mended: AtomicU64,
@@ -54,7 +54,7 @@ pub(crate) enum Found {
     Known(KeyEntry, KeyStatus, Arc<Account>),
     /// There is no such key.
     Unknown,
-    /// Nobody knows: the table was never read, or is too old to be trusted.
+    /// Unknown: the table was never read, or is too old to be trusted.
     TooOld,
 }
 
@@ -110,7 +110,7 @@ impl KeyTable {
         self.read(|inner| inner.table.accounts.get(&account).map(Arc::clone))
     }
 
-    /// What a key may be used for, whoever asks.
+    /// What a key may be used for, whatever its state.
     pub(crate) fn policy(&self, key: KeyId) -> Option<Arc<Policy>> {
         self.read(|inner| inner.table.policy(key))
     }

@@ -42,7 +42,7 @@ impl Rules {
         rules
     }
 
-    /// The limits of an account with a name: its own, or those of everybody.
+    /// The limits of an account with a name: its own, or the defaults.
     pub(crate) fn of(
         &self,
         account: AccountId,

@@ -1,4 +1,4 @@
-//! Sums since the start, for the admin listener. Labels are bounded: models that are sold, words of
+//! Sums since the start, for the admin listener. Labels are bounded: models that are sold, codes of
 //! closed lists, channels. Never an account, a key or a text of a caller. Not `prometheus-client`: a
 //! family there has no maximum, and its only text format is OpenMetrics.
 
@@ -44,11 +44,11 @@ pub(crate) struct Metrics {
     pub(crate) job_lag: Histogram,
     /// Messages to webhooks, by what came of them.
     pub(crate) webhooks: LabelledCounter,
-    /// Tries that did not succeed, by the word for why.
+    /// Tries that did not succeed, by error code.
     pub(crate) webhook_troubles: LabelledCounter,
     /// How late messages to webhooks are taken.
     pub(crate) webhook_lag: Histogram,
-    /// Calls that were refused or failed, by the word for why.
+    /// Calls that were refused or failed, by error code.
     pub(crate) faults: LabelledCounter,
     models: Mutex<HashMap<String, ModelNumbers>>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Histogram {
     sum_micros: AtomicU64,
 }
 
-/// Counts by words of a closed list.
+/// Counts by codes of a closed list.
 #[derive(Debug, Default)]
 pub(crate) struct LabelledCounter(Mutex<BTreeMap<&'static str, u64>>);
 

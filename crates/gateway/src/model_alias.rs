@@ -1,4 +1,4 @@
-//! What a caller's name for a model stands for, and whether anybody may serve it to this caller.
+//! What a caller's name for a model stands for, and whether a channel may serve it to this caller.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub(crate) fn check_route(services: &Services, call: &PricedCall) -> Result<(), 
     Err(ApiError::new(ErrorCode::NoRoute, text))
 }
 
-/// A key with a list of regions is served there or not at all. A model that nobody serves anywhere is
-/// told of by others.
+/// A key with a list of regions is served there or not at all. A model that no channel serves anywhere
+/// is reported elsewhere.
 pub(crate) fn check_regions(
     services: &Services,
     caller: &Caller,

@@ -15,13 +15,13 @@ use crate::services::Services;
 
 /// Most models on one page.
 const MAX_PAGE: usize = 1_000;
-/// A page of Anthropic's list where nobody says how long.
+/// A page of Anthropic's list if the query names no limit.
 const ANTHROPIC_PAGE: usize = 20;
 /// The same of Gemini's.
 const GEMINI_PAGE: usize = 50;
 const UNKNOWN_OWNER: &str = "trunkline";
 
-/// Whose words a client speaks.
+/// The listing format of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     OpenAi,
@@ -141,8 +141,8 @@ fn usable_models<'a>(
         .collect()
 }
 
-/// Whether the key may use a model, there is a door to call it through, and somebody where the key
-/// may be served.
+/// Whether the key may use a model, there is an endpoint to call it through, and a channel where the
+/// key may be served.
 fn can_call(services: &Services, caller: &Caller, book: &Book, name: &str) -> bool {
     caller.can_call(book, name) && model_alias::check_regions(services, caller, name).is_ok()
 }
@@ -150,7 +150,7 @@ fn can_call(services: &Services, caller: &Caller, book: &Book, name: &str) -> bo
 // === impl Caller ===
 
 impl Caller {
-    /// Whether the key may use a model, and there is a door to call it through.
+    /// Whether the key may use a model, and there is an endpoint to call it through.
     fn can_call(&self, book: &Book, name: &str) -> bool {
         let callable = book
             .model(name)
@@ -162,7 +162,7 @@ impl Caller {
 // === impl Page ===
 
 impl Page {
-    /// Reads a query by the client's words for the length of a page, what is before it and what is
+    /// Reads a query by the client's names for the length of a page, what is before it and what is
     /// after it.
     fn read(
         (size, after, before): (&str, &str, &str),

@@ -1,5 +1,5 @@
 //! A quote that is kept: a sealed text that names the prices and the clock it was made under. Any
-//! node can open it, nobody else can make or change one, and there is no table of them.
+//! node can open it, only nodes can make or change one, and there is no table of them.
 
 use std::borrow::Cow;
 

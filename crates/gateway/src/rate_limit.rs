@@ -36,7 +36,7 @@ pub(crate) enum Cost<'a> {
 }
 
 /// Takes a request's part of every limit that it is under. It holds its place among calls at once as
-/// long as its story lives.
+/// long as its context lives.
 pub(crate) async fn check(
     services: &Services,
     context: &RequestContext,
@@ -125,8 +125,8 @@ fn limit_costs(services: &Services, caller: &Caller, load: Cost<'_>) -> Vec<Coun
 // === impl Load ===
 
 impl Cost<'_> {
-    /// A question that costs nothing. Whoever waits for a task asks often, and has a limit of its own for
-    /// that.
+    /// A request that costs nothing. A client that waits for a task polls often, and has a limit of its own
+    /// for that.
     pub(crate) const fn question(of_tasks: bool) -> Self {
         if of_tasks { Self::Poll } else { Self::Read }
     }

@@ -65,7 +65,7 @@ pub(crate) async fn or_replay(
 
 /// Waits for the first call and gives its answer.
 async fn replay(services: &Services, same: Duplicate) -> Result<Response, ApiError> {
-    // Who waits is a call in flight like others.
+    // A waiting duplicate is a call in flight like others.
     let place = services
         .in_flight
         .acquire(&services.settings, same.account, 0)?;
@@ -210,7 +210,7 @@ async fn over(ended: &mut Receiver<CompletedCall>, request: RequestId, pause: Du
         loop {
             match ended.recv().await {
                 Ok(line) if line.request == request => return,
-                // Who falls behind looks at the row.
+                // A receiver that falls behind reads the row.
                 Ok(_) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {}
                 Err(tokio::sync::broadcast::error::RecvError::Closed) => {
                     return std::future::pending().await;

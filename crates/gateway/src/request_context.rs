@@ -1,6 +1,6 @@
-//! The story of one request, from its first byte to its last: what the access line, the counters and
-//! the trace are made of. It is shared by the handler and the call's own task; whoever lets go of it
-//! last ends it, so that every request has exactly one line, whatever became of it.
+//! The context of one request, from its first byte to its last: what the access line, the counters and
+//! the trace are made of. It is shared by the handler and the call's own task; dropping the last
+//! reference ends it, so that every request has exactly one line, whatever became of it.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use crate::socket::PeerWatch;
 use crate::step::Step;
 use crate::telemetry::{AttemptSpan, CallSpan, TraceParent};
 
-/// Letters of a path in the access line.
+/// Characters of a path in the access line.
 const MAX_PATH_CHARACTERS: usize = 200;
 /// What a key begins with; a path that holds one is not written down.
 const KEY_MARK: &str = "sk-";
@@ -179,8 +179,8 @@ impl RequestContext {
         self.facts().seat = Some(seat);
     }
 
-    /// Its places are free: the work is done, and what is left is to hand it over. A caller who has its
-    /// answer and asks again must not find its own last call in the way.
+    /// Releases its permits: the work is done, and what is left is to deliver it. The next request of a
+    /// caller that has its answer must not wait for its own last call.
     pub(crate) fn release_permits(&self) {
         self.facts().leave();
     }
@@ -205,7 +205,7 @@ impl RequestContext {
         }
     }
 
-    /// The upstream has said its last word, or all that we wanted of it.
+    /// The upstream has sent its last byte, or all that is needed of it.
     pub(crate) fn upstream_ended(&self) {
         let elapsed = self.elapsed();
         self.facts().upstream_ended = Some(elapsed);
@@ -218,7 +218,7 @@ impl RequestContext {
         facts.finishes = finishes;
     }
 
-    /// How the call ended and what it cost. Whoever watches is told at once.
+    /// How the call ended and what it cost. Watchers are notified at once.
     pub(crate) fn complete(&self, outcome: Outcome, charged: Option<Money>, tokens: Tokens) {
         let tokens = (tokens.input, tokens.output);
         let mut facts = self.facts();
@@ -308,7 +308,7 @@ impl Drop for RequestContext {
         if let Some(granted) = &mut facts.granted {
             granted.used(0);
         }
-        // Without a word of its own, a streamed attempt is over with its call.
+        // Without an end of its own, a streamed attempt is over with its call.
         let upstream_ended = facts.upstream_ended.unwrap_or(took);
         for attempt in &mut facts.attempts {
             attempt.ended.get_or_insert(upstream_ended);
@@ -344,7 +344,7 @@ impl RequestContext {
         }
     }
 
-    /// The one line of this request. Nothing of it is made when nobody reads it.
+    /// The one line of this request. Nothing of it is made when its log level is off.
     fn write_line(&self, facts: &RequestFacts, took: Duration) {
         let caller = facts.caller.as_ref();
         let channel = facts
@@ -382,7 +382,7 @@ impl RequestContext {
         );
     }
 
-    /// Which steps of the pipeline the request took, for an engineer who follows it.
+    /// Which steps of the pipeline the request took, for debugging.
     fn write_steps(&self, facts: &RequestFacts) {
         if facts.steps.is_empty()
             || !tracing::enabled!(target: "trunkline::steps", tracing::Level::TRACE)
@@ -453,7 +453,7 @@ const fn is_failure(outcome: Outcome) -> bool {
     }
 }
 
-/// The path without its query. A key that somebody put into it is not written down.
+/// The path without its query. A key that a client put into it is not logged.
 fn path_of(uri: &Uri) -> String {
     let path = uri.path();
     if path.contains(KEY_MARK) {

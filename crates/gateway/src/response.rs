@@ -26,8 +26,8 @@ pub enum ResponseBody {
     Whole(Option<Bytes>),
     /// Pieces as they come; the end of the channel is the end of the body.
     Pieces(mpsc::Receiver<Bytes>),
-    /// Pieces of something that must be whole: without the sender's word that it is, the connection
-    /// breaks off, so that nobody takes a part for all of it.
+    /// Pieces of something that must be whole: without the sender's `End`, the connection breaks off, so
+    /// that no client takes a part for all of it.
     File(mpsc::Receiver<FilePiece>),
     /// Pieces whose sender is told when they were taken.
     Acked(AckedBody),
@@ -46,7 +46,7 @@ pub enum FilePiece {
 #[error("the body broke off")]
 pub struct BrokenOff;
 
-/// A piece that is charged for: its sender wants to know whether anybody took it.
+/// A piece that is charged for: its sender wants to know whether the connection took it.
 #[derive(Debug)]
 pub(crate) struct AckedChunk {
     pub(crate) bytes: Bytes,
@@ -73,7 +73,7 @@ impl AckedBody {
         }
     }
 
-    /// A body of nobody knows how many pieces.
+    /// A body of an unknown number of pieces.
     pub(crate) fn open(pieces: mpsc::Receiver<AckedChunk>) -> Self {
         Self { pieces, left: None }
     }
@@ -83,7 +83,7 @@ impl AckedBody {
         Poll::Ready(handed.map(|AckedChunk { bytes, taken }| {
             let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             self.left = self.left.map(|left| left.saturating_sub(length));
-            // Nobody may wait for that any more.
+            // The sender may have stopped waiting for that.
             let _heard: Result<(), ()> = taken.send(());
             bytes
         }))
@@ -183,13 +183,13 @@ pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) 
     answer
 }
 
-/// A fault in the shape of the interface that was called.
+/// An error in the format of the endpoint that was called.
 pub(crate) fn fault(fault: &ApiError, id: RequestId, pages: &str, format: Format) -> Response {
     let trouble = fault.error_body(id, pages);
     faulted(fault, &error_body(format, &trouble))
 }
 
-/// The same for whoever polls a video by the older path.
+/// The same for clients that poll a video by the older path.
 pub(crate) fn legacy_fault(fault: &ApiError) -> Response {
     faulted(fault, &legacy_error(fault.kind.code(), &fault.message))
 }

@@ -65,7 +65,7 @@ impl RouteHealthTable {
         }
     }
 
-    /// Adds what was counted to the database and reads what everybody counted.
+    /// Adds what was counted to the database and reads what all nodes counted.
     pub(crate) async fn exchange(&self, data: &Database) -> Result<(), DbError> {
         let taken =
             std::mem::take(&mut *self.counted.lock().unwrap_or_else(PoisonError::into_inner));

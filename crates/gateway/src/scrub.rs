@@ -1,11 +1,11 @@
-//! Words of upstreams, without what is ours: credentials, logins, and what names a vendor's account.
+//! Texts of upstreams, without what is ours: credentials, logins, and what names a vendor's account.
 
 use trunkline_types::Secret;
 
 const HIDDEN: &str = "[hidden]";
-/// Fewer letters are no secret; taking them out would only garble the words.
+/// Fewer characters are no secret; removing them would only garble the text.
 const LEAST_SECRET: usize = 4;
-/// So many letters of a secret at the end of a text are the beginning of one that was cut.
+/// So many characters of a secret at the end of a text are the beginning of one that was cut.
 const LEAST_BEGINNING: usize = 4;
 /// How keys and account names of the vendors begin.
 const MARKS: [&str; 6] = ["sk-", "sk_", "org-", "proj_", "acct_", "key-"];

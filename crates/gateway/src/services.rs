@@ -46,7 +46,7 @@ pub struct ServicesConfig {
     pub ledger: Ledger,
     /// The database under the data plane's role.
     pub data: Database,
-    /// Who can be asked, as data.
+    /// The providers, as data.
     pub providers: Providers,
     pub keyring: Keyring,
     pub client: Client,

@@ -39,11 +39,11 @@ pub struct Settings {
     pub stream_idle: Duration,
     /// Longest call that does not stream.
     pub whole_wait: Duration,
-    /// A reader who takes nothing for so long has gone.
+    /// A client that reads nothing for so long has gone.
     pub reader_wait: Duration,
     /// Attempts at upstreams for one call.
     pub max_attempts: usize,
-    /// After this long an open hold is nobody's.
+    /// After this long an open hold has expired.
     pub hold_lifetime: Duration,
     /// How often keys and channels are compared with the database.
     pub refresh: Duration,
@@ -59,7 +59,7 @@ pub struct Settings {
     pub keep_media: Duration,
     /// Largest file of a finished task.
     pub max_file_bytes: u64,
-    /// What keys may do where nobody says otherwise.
+    /// Default limits of keys.
     pub limits: LimitSettings,
     pub video: VideoSettings,
     pub generation: GenerationSettings,

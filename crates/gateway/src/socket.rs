@@ -1,4 +1,4 @@
-//! A connection's socket, and a look at it from outside: whether anybody is still there.
+//! A connection's socket, and a watch on it from outside: whether the peer is still connected.
 
 use std::future::Future as _;
 use std::io;
@@ -13,10 +13,10 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-/// How long somebody who has closed its half is given to say that it has closed both.
+/// How long a peer that has closed its half has to show that it has closed both.
 const HALF_WAIT: Duration = Duration::from_millis(250);
 const HALF_LOOK: Duration = Duration::from_millis(10);
-/// Between two looks for somebody who waits for an answer that takes its time.
+/// Between two checks of a peer that waits for a slow answer.
 const GONE_LOOK: Duration = Duration::from_millis(250);
 
 /// A socket that can be looked at while it is used.
@@ -29,7 +29,7 @@ pub(crate) struct WatchedStream {
 #[derive(Debug, Clone)]
 pub(crate) struct PeerWatch(Weak<OwnedWriteHalf>);
 
-/// Who is at the other end.
+/// The other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Peer {
     There,
@@ -106,7 +106,7 @@ impl AsyncWrite for WatchedStream {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // The halves of tokio are closed by whoever owns them alone, and a watch may be looking.
+        // Tokio closes a half only for its sole owner, and a watch may hold the socket too.
         Poll::Ready(SockRef::from(self.stream()).shutdown(Shutdown::Write))
     }
 }
@@ -114,13 +114,13 @@ impl AsyncWrite for WatchedStream {
 // === impl Watch ===
 
 impl PeerWatch {
-    /// Whether nobody is there any more, as far as is known now.
+    /// Whether the peer has disconnected, as far as is known now.
     pub(crate) fn is_gone(&self) -> bool {
         self.peer() == Peer::Gone
     }
 
-    /// Waits until a reset tells that nobody is there any more. The server does not look at a connection
-    /// while it waits for its answer, since who has closed its half is still served.
+    /// Waits until a reset shows that the peer has disconnected. The server does not check a connection
+    /// while it waits for its answer, since a peer that has closed its half is still served.
     pub(crate) async fn gone(&self) {
         // Not at once: most answers are there before the first look.
         loop {
@@ -131,8 +131,8 @@ impl PeerWatch {
         }
     }
 
-    /// Whether nobody is there any more. Who has closed its half is told apart from who has left by
-    /// what comes back when something was sent: the head of the answer must be on its way.
+    /// Whether the peer has disconnected. A half-closed peer is told apart from one that has left by what
+    /// comes back when something was sent: the head of the answer must be on its way.
     pub(crate) async fn has_left(&self) -> bool {
         let waited = tokio::time::timeout(HALF_WAIT, async {
             loop {
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(&heard, b"hello");
         drop(theirs);
         tokio::time::sleep(Duration::from_millis(50)).await;
-        // Nothing was sent since, so nobody can know.
+        // Nothing was sent since, so the reset cannot be seen.
         assert!(!watch.is_gone());
         line.write_all(b"a head").await.unwrap();
         assert!(watch.has_left().await);

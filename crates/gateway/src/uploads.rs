@@ -23,7 +23,7 @@ pub(crate) struct UploadDiskUsage(Arc<AtomicU64>);
 pub(crate) enum UploadError {
     /// It is larger than files may be.
     TooLarge,
-    /// There is no room for it now.
+    /// There is no disk space for it now.
     NoRoom,
     /// The disk says no.
     Io(io::Error),
@@ -60,7 +60,7 @@ struct Room {
     most: u64,
 }
 
-// === impl Room ===
+// === impl DiskReservation ===
 
 impl Room {
     fn take(&mut self, more: u64) -> Result<(), UploadError> {

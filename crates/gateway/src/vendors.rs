@@ -60,7 +60,7 @@ impl BufferedResponse {
     }
 }
 
-/// A refusal in a vendor's words, without secrets.
+/// A vendor's error message, without secrets.
 pub(crate) fn vendor_error(services: &Services, complaint: &VendorError) -> ApiError {
     let secrets = services.channels.load_full().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);

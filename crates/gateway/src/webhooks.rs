@@ -1,9 +1,9 @@
 //! Webhooks: what happens to an account, sent to addresses of its own.
 //!
 //! The deliveries are rows that the events' own transactions wrote (`store::webhooks`). Here they are taken
-//! in turns (`jobs`), signed (`message`), sent through the guarded client (`sending`) and, if that did not
-//! succeed, put off (`waits`). At least once and in no order: who dies in the middle is followed by another,
-//! and the same message has the same id.
+//! in turns (`jobs`), signed (`message`), sent through the guarded client (`delivery`) and, if that did not
+//! succeed, retried later (`backoff`). At least once and in no order: if a node dies in the middle, another
+//! sends it again, and the same message has the same id.
 
 mod backoff;
 pub(crate) mod binding;

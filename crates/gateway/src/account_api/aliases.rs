@@ -1,5 +1,5 @@
-//! The account's own names for models. Everybody's calls go by them, so only keys that stand below no
-//! other may change them.
+//! The account's own names for models. They apply to every key of the account, so only keys without a
+//! parent may change them.
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
@@ -52,7 +52,7 @@ pub(super) async fn handle(
     }
 }
 
-/// A name that is nobody's yet, for a model that the account can see.
+/// An unused name, for a model that the account can see.
 fn check_alias(
     services: &Services,
     caller: &Caller,

@@ -29,7 +29,7 @@ pub(super) async fn handle(
     }
     let account = visit.caller.account.id;
     let settings = &services.settings.events;
-    // The seat first: whatever is written after the numbers were read is heard.
+    // Subscribed first: whatever is written after the numbers were read is received.
     let (seat, hears) = services
         .event_hub
         .enter(account, visit.caller.key.hash, settings)?;

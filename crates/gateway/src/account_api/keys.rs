@@ -240,7 +240,7 @@ async fn made_in(
     Ok((made.key, made.plain))
 }
 
-/// A key as it is shown, without its secret.
+/// A key's view, without its secret.
 pub(crate) fn key_shown(key: &Key, account: &Account, now: Timestamp) -> Value {
     let policy = key.policy.fields();
     let seconds = |moment: Option<Timestamp>| moment.map(Timestamp::seconds);

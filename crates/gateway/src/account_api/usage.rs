@@ -26,7 +26,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::response::{FilePiece, Response, ResponseBody, bytes_of, json as answer};
 use crate::services::Services;
 
-/// The word for it in a key's list of endpoints.
+/// Its name in a key's list of endpoints.
 const WORD: &str = "usage";
 /// Days that are shown if none are asked for.
 const USUAL_DAYS: i64 = 30;
@@ -123,8 +123,8 @@ async fn call_lines(
     Ok(bytes_of(StatusCode::OK, Bytes::from(text), content_type))
 }
 
-/// All sums as one file, page by page: no session waits for a slow reader, and whoever gets a part
-/// of it sees that it broke off.
+/// All sums as one file, page by page: no session waits for a slow reader, and a client that gets a
+/// part of it sees that it broke off.
 async fn csv_file(
     services: &Arc<Services>,
     seen: UsageFilter,
@@ -156,7 +156,7 @@ async fn csv_file(
     Ok(answered)
 }
 
-/// Without the word `End` the file breaks off.
+/// Without `End` the file breaks off.
 async fn write_csv(
     services: &Services,
     (seen, asked): (UsageFilter, UsageQuery),
@@ -206,7 +206,7 @@ fn check_days(from: UtcDay, to: UtcDay) -> Result<(), ApiError> {
     })
 }
 
-/// PostgreSQL's word for a statement that took too long.
+/// PostgreSQL's error code for a statement that took too long.
 const CANCELLED: &str = "57014";
 
 fn unread(error: DbError) -> ApiError {

@@ -20,7 +20,7 @@ use crate::response::{Response, json as answer};
 use crate::services::Services;
 use crate::webhooks::{DeliveryError, Receiver, SealedFor, binding, delivery};
 
-/// The room's word in policies.
+/// The resource's name in policies.
 const WORD: &str = "webhooks";
 /// The name by which the entry for single tasks is also known.
 const TASKS: &str = "tasks";

@@ -1,5 +1,5 @@
-//! Paths by which customers look after themselves: keys, names of their own for models, events,
-//! webhooks, usage. Which path is there and what it takes stands here; what happens, in the rooms.
+//! Routes of the account API: keys, model aliases, events, webhooks, usage. Paths and methods are here;
+//! the handlers are in `account_api`.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::services::Services;
 /// Bytes of a body that one of these reads.
 const MAX_BYTES: usize = 65_536;
 
-/// One of these paths: the room, and what stands behind its name.
+/// One of these paths: the resource, and the rest of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AccountRoute<'a> {
     pub(super) room: Resource,
@@ -25,7 +25,7 @@ pub(super) struct AccountRoute<'a> {
 }
 
 impl<'a> AccountRoute<'a> {
-    /// The desk of a path.
+    /// The route of a path.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let below = path.strip_prefix("/v1/")?;
         let (name, rest) = below.split_once('/').unwrap_or((below, ""));
@@ -34,7 +34,7 @@ impl<'a> AccountRoute<'a> {
             "aliases" => Resource::Aliases,
             "events" => Resource::Events,
             "webhooks" => Resource::Webhooks,
-            // What stands behind the name is one call, and has a door of its own.
+            // With a rest, the path names one call, which has an endpoint of its own.
             "usage" if rest.is_empty() => Resource::Report,
             _ => return None,
         };
@@ -75,7 +75,7 @@ impl<'a> AccountRoute<'a> {
     }
 }
 
-/// Answers whoever comes to a desk.
+/// Answers an account-API request.
 pub(super) async fn answer(
     services: &Arc<Services>,
     caller: Caller,

@@ -1,7 +1,7 @@
-//! The caller's address, where proxies stand between us. A forwarding header is the word of whoever
-//! sent it: it is read from the nearest hop outwards, and only as far as each hop was told by a proxy
-//! that we trust. Only `x-forwarded-for` is read: a proxy that appends to one header passes the other
-//! on as its caller wrote it.
+//! The caller's address behind proxies. A forwarding header is as trustworthy as its sender: it is
+//! read from the nearest hop outwards, and only as far as each hop was added by a trusted proxy.
+//! Only `x-forwarded-for` is read: a proxy that appends to one header passes the other on as its
+//! caller wrote it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -25,7 +25,7 @@ pub fn caller_address(headers: &HeaderMap, peer: IpAddr, proxies: &[Network]) ->
         if !is_trusted(address, proxies) {
             break;
         }
-        // What lies beyond a hop that cannot be read was told by nobody we know.
+        // What lies beyond a hop that cannot be read was not added by a trusted proxy.
         let Some(told) = read(hop) else { break };
         address = told;
     }

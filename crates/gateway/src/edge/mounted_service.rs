@@ -1,4 +1,4 @@
-//! Somebody else who answers some paths at our address: the console, where both share one listener.
+//! Another service that answers some paths of this listener: the console, where both share one.
 
 use std::net::IpAddr;
 use std::pin::Pin;

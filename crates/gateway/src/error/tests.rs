@@ -1,4 +1,4 @@
-//! Every code has its words.
+//! Every code is documented.
 
 use super::*;
 

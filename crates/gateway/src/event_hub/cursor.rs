@@ -1,4 +1,4 @@
-//! How far a reader is: the newest number it knows of its account's events, and of the house's.
+//! How far a reader is: the newest number it knows of its account's events, and of the system account's.
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ impl fmt::Display for Cursor {
 }
 
 impl Side {
-    /// Its word in a gap.
+    /// Its name in a gap.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Account => "account",

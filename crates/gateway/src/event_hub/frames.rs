@@ -1,5 +1,5 @@
-//! Events as server-sent events. A frame is written once and shared by all who read it; only the line
-//! with the place differs from reader to reader.
+//! Events as server-sent events. A frame is written once and shared by all readers; only the line with
+//! the cursor differs from reader to reader.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -10,14 +10,14 @@ use uuid::Uuid;
 use super::cursor::{Cursor, Side};
 use crate::task_id::task_name;
 
-/// The first words: a comment, so that proxies let go of the head, and how soon to come back.
+/// The first frame: a comment, so that proxies flush the head, and how soon to reconnect.
 pub(crate) const BEGINNING: &str = ": trunkline events\nretry: 1000\n\n";
 pub(crate) const HEARTBEAT: &str = ": still here\n\n";
-/// The last words of a node that stops.
+/// The last frame of a node that stops.
 pub(crate) const STOPPING: &str = ": this node is shutting down; reconnect\n\n";
-/// The last words to a key that opens nothing any more.
+/// The last frame for a key that is not valid any more.
 pub(crate) const KEY_OVER: &str = ": this API key is no longer valid\n\n";
-/// What says that events were forgotten. It is no topic: nobody can leave it out.
+/// Reports that events were purged. It is no topic, so no filter can leave it out.
 const GAP: &str = "stream.gap";
 
 /// An event or news as it is told.
@@ -30,7 +30,7 @@ pub(crate) struct SseFrame {
     frame: Bytes,
 }
 
-// === impl Told ===
+// === impl SseFrame ===
 
 impl SseFrame {
     pub(crate) fn of_event(event: &Event) -> Self {
@@ -66,14 +66,14 @@ impl SseFrame {
         facts.told(&news.body)
     }
 
-    /// The frame for a reader who is there when it has read it.
+    /// The frame for a reader that is at this cursor once it has read it.
     pub(crate) fn at(&self, cursor: Cursor) -> Bytes {
         let mut frame = format!("id: {cursor}\n").into_bytes();
         frame.extend_from_slice(&self.frame);
         Bytes::from(frame)
     }
 
-    /// The frame without a place: whoever reads it is where it was.
+    /// The frame without a cursor: it does not move its reader.
     pub(crate) fn without_place(&self) -> Bytes {
         self.frame.clone()
     }
@@ -118,7 +118,7 @@ impl RequestFacts<'_> {
     }
 }
 
-/// Says which numbers are gone. The place is behind them, so that nobody hears of them twice.
+/// Reports which numbers are gone. The cursor is behind them, so that they are reported once.
 pub(crate) fn gap(side: Side, (from, to): (i64, i64), cursor: Cursor) -> Bytes {
     let data = json!({ "topic": GAP, "of": side.word(), "from": from, "to": to });
     Bytes::from(format!("id: {cursor}\nevent: {GAP}\ndata: {data}\n\n"))

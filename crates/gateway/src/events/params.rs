@@ -46,10 +46,10 @@ impl Filter {
     }
 }
 
-// === impl Asked ===
+// === impl EventQuery ===
 
 impl EventQuery {
-    /// Reads the query and the header. The query's word counts where both name a place.
+    /// Reads the query and the header. The query's cursor counts where both name one.
     pub(crate) fn read(headers: &HeaderMap, query: Option<&str>) -> Result<Self, ApiError> {
         let mut begin = match headers.get(LAST_EVENT_ID) {
             // A browser that has seen nothing yet may send it empty.

@@ -1,4 +1,4 @@
-//! What is told: bodies of events, and live news. Never a prompt, a secret or an operator's own words.
+//! Bodies of events, and live news. Never a prompt, a secret or an operator's own text.
 
 use serde_json::{Value, json};
 use trunkline_catalog::{Book, Entry};
@@ -13,12 +13,12 @@ use crate::services::Services;
 
 /// Models that one event names; the rest are counted.
 const MAX_NAMED: usize = 100;
-/// Letters of an upstream's complaint.
+/// Characters of an upstream's error message.
 const MAX_WORDS: usize = 2_000;
 /// What the ids of a catalog's events begin with; its number and the topic follow.
 const CATALOG_MARK: u64 = 0x6361_7461_6c6f_6700;
 
-/// What a change of the catalog means to those who buy.
+/// What a change of the catalog means to customers.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
     pub(crate) priced: Vec<String>,
@@ -63,7 +63,7 @@ fn task_event(services: &Services, task: &Task, topic: Topic, body: Value) -> Ne
     }
 }
 
-/// A task has come further: said to who listens here, and to the other nodes. Nobody waits for it.
+/// A task's progress, sent to this node's readers and to the other nodes without waiting for them.
 pub(crate) fn publish_progress(services: &Services, task: &Task, progress: i16) {
     let news = LiveNotification {
         account: task.account.number(),
@@ -84,8 +84,8 @@ pub(crate) fn publish_progress(services: &Services, task: &Task, progress: i16) 
     services.tasks.spawn(async move { bus.notify(&news).await });
 }
 
-/// An upstream's words. An event must never break the verdict that it tells of: neither by its length
-/// nor by the one letter that PostgreSQL does not keep.
+/// An upstream's message. An event must never break the transition that it reports: neither by its
+/// length nor by the one character that PostgreSQL does not store.
 fn bounded(text: &str) -> String {
     let letters = text.chars().filter(|letter| *letter != '\0');
     letters.take(MAX_WORDS).collect()
@@ -94,7 +94,7 @@ fn bounded(text: &str) -> String {
 // === impl Change ===
 
 impl Change {
-    /// What leads from one catalog to another, among models that everybody may see.
+    /// The difference between two catalogs, among public models.
     pub(crate) fn between(before: &Book, after: &Book) -> Self {
         let mut change = Self::default();
         let seen = |book: &Book, name: &str| -> Option<Entry> {
@@ -123,7 +123,7 @@ impl Change {
     }
 }
 
-/// A model for single customers is nobody else's business.
+/// A model for single customers is not announced to others.
 fn is_public(book: &Book, entry: &Entry) -> bool {
     let common = &book.header().auto_groups;
     let is_sold = |group: &String| common.is_empty() || common.contains(group);

@@ -1,5 +1,5 @@
-//! One connection that follows events. It goes by its own two numbers: whatever the hub says, what goes
-//! out is the next number, or word of a gap.
+//! One connection that follows events. It goes by its own two numbers: whatever the hub hints, what goes
+//! out is the next number, or a gap.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ use crate::services::Services;
 const PAGE_ROWS: u32 = 100;
 /// Until the table is asked again after it did not answer.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long last words may take.
+/// How long the last frame may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Frames that wait for the connection.
 pub(crate) const QUEUE: usize = 4;
@@ -35,7 +35,7 @@ pub(crate) struct Reader {
     cursor: Cursor,
     /// The place that the reader was told last.
     shown: Option<Cursor>,
-    /// What was forgotten before its beginning is no gap to who asks for all that is kept.
+    /// What was purged before its beginning is no gap to a reader of all that is stored.
     from_kept: [bool; 2],
     spoken: Instant,
     pieces: mpsc::Sender<Bytes>,
@@ -101,7 +101,7 @@ impl Reader {
             None => return,
         };
         let words = Bytes::from_static(words.as_bytes());
-        // Who does not take them is cut off without.
+        // A client that does not take it is cut off without.
         drop(door.send_timeout(words, LAST_WORDS).await);
     }
 
@@ -141,7 +141,7 @@ impl Reader {
                 Counts::add(&counts.lagged, 1);
                 self.catch_up(side).await
             }
-            // The room is there as long as this reader's seat.
+            // The entry is there as long as this reader's permit.
             Err(RecvError::Closed) => Err(Gone),
         }
     }
@@ -221,7 +221,7 @@ impl Reader {
         self.send(frames::place(self.cursor)).await
     }
 
-    /// Hands over one whole frame. Who takes nothing for long has gone.
+    /// Sends one whole frame. A client that takes nothing for long has gone.
     async fn send(&mut self, frame: Bytes) -> Result<(), Gone> {
         let wait = self.services.settings.reader_wait;
         let sent = self.pieces.send_timeout(frame, wait).await;

@@ -1,5 +1,5 @@
-//! Copies on their way to other nodes: claimed, carried, and taken away when they have arrived. Whoever
-//! dies in between is followed by another, and what was carried twice is stored once.
+//! Copies on their way to other nodes: claimed, carried, and deleted when they have arrived. If a node
+//! dies in between, another one goes on, and what was carried twice is stored once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -85,7 +85,7 @@ pub async fn measure_outbox(services: &Services) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Forgets events, and copies that nobody carried, after [`events::KEPT_DAYS`]. Tells how many days
+/// Purges events, and copies that no node carried, after [`events::KEPT_DAYS`]. Returns how many days
 /// and copies went.
 pub async fn purge_events(services: &Services) -> Result<(i32, u64), DbError> {
     let mut tx = services.data.begin().await?;

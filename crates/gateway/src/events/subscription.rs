@@ -1,4 +1,5 @@
-//! What feeds the hub: copies that other nodes made known, and looks at the table. And who is sent away.
+//! What feeds the hub: copies from other nodes, and polls of the table. It also closes connections whose
+//! key is over.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,12 +23,12 @@ const TICK: Duration = Duration::from_millis(250);
 const KEYS: Duration = Duration::from_millis(500);
 /// Until the way is listened to again after it ended.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Events of one account that are read for its readers. Who misses more reads for itself.
+/// Events of one account that are read for its readers. A reader that misses more reads for itself.
 const BURST: i64 = 16;
 /// Accounts that one question is about.
 const MAX_ASKED: usize = 5_000;
 
-/// Feeds readers of events, and sends away who may not stay, until it is told to stop.
+/// Feeds readers of events, and closes those whose key is over, until it is told to stop.
 pub async fn run_event_hub(services: Arc<Services>, stop: watch::Receiver<bool>) {
     tokio::join!(
         follow_events(&services, stop.clone()),
@@ -136,7 +137,7 @@ pub(crate) async fn read_new_events(services: &Services) -> Result<(), DbError> 
         drop(session);
         let newest: HashMap<AccountId, i64> = newest.into_iter().collect();
         for account in some {
-            // Who never had an event is at 0; to know that makes the first one the next one.
+            // An account without events is at 0; to know that makes the first one the next one.
             let (account, newest) = (*account, newest.get(account).copied().unwrap_or(0));
             match services.event_hub.standing(account, newest) {
                 CopyStatus::Nobody | CopyStatus::Old => {}
@@ -165,7 +166,7 @@ async fn deliver(
         return Ok(());
     };
     let rows = u32::try_from(BURST.saturating_mul(2)).unwrap_or(1);
-    // Not in the line of the readers, who may be many.
+    // Not in the line of the readers, which may be many.
     let mut session = services.data.session().await?;
     let page = events::page(&mut session, account, last, rows).await?;
     drop(session);
@@ -208,7 +209,7 @@ async fn watch_readers(services: &Services, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// Keys are compared at once when somebody says that one was revoked.
+/// Compares keys at once when a node reports that one was revoked.
 async fn refresh_when_revoked(services: &Services, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
@@ -231,7 +232,7 @@ fn check_readers(services: &Services) {
                 standing != KeyStatus::Live || account.closed_at.is_some()
             }
             Found::Unknown => true,
-            // Nobody knows; who was let in stays until somebody does.
+            // The key's state is unknown; its connection stays until it is known.
             Found::TooOld => false,
         }
     };

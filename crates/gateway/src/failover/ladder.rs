@@ -14,7 +14,7 @@ use crate::services::Services;
 /// What one attempt came to.
 pub(crate) enum Classified<T> {
     Accepted(T),
-    /// This request is bad, by the upstream's own words. The caller gets them.
+    /// The upstream refused the request as invalid. The caller gets its message.
     RequestRejected(ApiError),
     /// This credential is at its limit for so many seconds.
     RateLimited(u64),
@@ -124,8 +124,8 @@ fn pause(services: &Services, to: To<'_>, status: StatusCode) {
     }
 }
 
-/// A refusal in the upstream's own words, without secrets: those of every channel, since an upstream may
-/// sit behind several and repeat what another one was sent.
+/// The upstream's error message, without secrets: those of every channel, since an upstream may sit
+/// behind several and repeat what another one was sent.
 pub(crate) fn upstream_refusal(
     services: &Services,
     status: StatusCode,

@@ -1,5 +1,5 @@
-//! The name of a call: its client's key and what was sent under it. Who names a call that is there already
-//! comes back as [`Kind::SameCall`], which the edge turns into that call's answer.
+//! An idempotency key: the client's key and a fingerprint of what was sent under it. A duplicate comes back
+//! as [`ErrorCode::SameCall`], which the edge turns into the stored response.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! What is kept of an answer: its status, its headers, and every byte of its body, up to a size. Sealed
-//! for the account and the call, so that it opens for nobody else and nowhere else.
+//! A stored response: its status, its headers, and every byte of its body, up to a size. Sealed for the
+//! account and the call, so that it opens for no other.
 
 use std::sync::Arc;
 

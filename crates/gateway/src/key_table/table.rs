@@ -12,7 +12,7 @@ use trunkline_store::keys::{KeyCursor, KeyHash, KeySnapshotRow};
 use trunkline_store::table_checksum::TableChecksum;
 use trunkline_types::{AccountId, Defect, KeyId, Timestamp};
 
-/// Entries of one block. The table grows by blocks and never moves an entry, so it needs no room for a
+/// Entries of one block. The table grows by blocks and never moves an entry, so it needs no memory for a
 /// second copy of itself.
 const BLOCK: usize = 4_096;
 /// Keys above a key at most, one more than the ledger lets there be.
@@ -46,7 +46,7 @@ pub(crate) struct KeyEntry {
     pub(crate) policy: Arc<Policy>,
 }
 
-/// Whether a key opens the door now.
+/// Whether a key is valid now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyStatus {
     Live,

@@ -1,9 +1,9 @@
 //! Video tasks: a request becomes a row with its money held, then a job at an upstream, then a verdict.
 //!
-//! The order: `wanted` (read, measured, priced) → `accepting` (task and hold in one transaction) →
-//! `submitting` (the one call that may start a job) → `polling` → `verdicts` (state and money in one
-//! transaction). The first three run in a task of their own beside the caller's request; whoever dies on
-//! the way is followed by a worker (`jobs`), which finds the row and goes on where it is safe to.
+//! The order: `request` (read, measured, priced) → `accept` (task and hold in one transaction) →
+//! `submit` (the one call that may start a job) → `poll` → `transitions` (state and money in one
+//! transaction). The first three run in a task of their own beside the caller's request; if the node dies
+//! on the way, a worker (`jobs`) finds the row and goes on where it is safe to.
 
 mod accept;
 pub(crate) mod cancel;
@@ -31,9 +31,9 @@ pub use jobs::{claim_video_jobs, next_video_job, purge_prompts, sweep_media};
 pub(crate) use quote::quote_video;
 pub(crate) use views::Shape;
 
-/// The door's word in policies, quotes and usage rows.
+/// The endpoint's name in policies, quotes and usage rows.
 pub(crate) const WORD: &str = "videos";
-/// Whether quotes name this door.
+/// Whether quotes name this endpoint.
 pub(crate) fn is_video(name: &str) -> bool {
     let name = name.trim_start_matches('/').trim_start_matches("v1/");
     name == WORD || name == "video/generations"

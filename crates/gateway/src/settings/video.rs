@@ -12,15 +12,15 @@ pub struct VideoSettings {
     pub polls_per_second: u32,
     /// After this a task ends, whatever its upstream does.
     pub deadline: Duration,
-    /// How long a task may wait for an upstream with room.
+    /// How long a task may wait for an upstream with capacity.
     pub queue: Duration,
-    /// Until a task is offered again to upstreams that had no room.
+    /// Until a task is offered again to upstreams that had no capacity.
     pub queue_pause: Duration,
     /// Longest call to submit or to ask.
     pub call_wait: Duration,
     /// A task whose sender is silent for so long is taken over.
     pub lease: Duration,
-    /// Longest wait of a caller who asks to be told.
+    /// Longest wait of a long poll.
     pub most_wait: Duration,
     /// Jobs of a worker at once, of each kind.
     pub at_once: usize,

@@ -1,4 +1,4 @@
-//! How often one channel is asked: a bucket of questions that fills by the second, for each.
+//! How often one channel is polled: a token bucket for each.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ const MILLIS_PER_SECOND: u64 = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct PollBudget {
     buckets: Mutex<HashMap<i64, Bucket>>,
-    /// Channels that had no room for a video, until when. Not the credential's rest: who talks through
+    /// Channels that had no capacity for a video, until when. Not the credential's cool-down: chat through
     /// it is not concerned.
     full: Mutex<HashMap<i64, Instant>>,
 }
@@ -24,7 +24,7 @@ struct Bucket {
 }
 
 impl PollBudget {
-    /// A channel has no room until then.
+    /// A channel has no capacity until then.
     pub(crate) fn is_full_until(&self, channel: i64, until: Instant) {
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         if full.len() >= MAX_BUCKETS {
@@ -33,13 +33,13 @@ impl PollBudget {
         full.insert(channel, until);
     }
 
-    /// Whether a channel is known to have no room.
+    /// Whether a channel is known to have no capacity.
     pub(crate) fn is_full(&self, channel: i64, now: Instant) -> bool {
         let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         full.get(&channel).is_some_and(|until| now < *until)
     }
 
-    /// Whether a channel may be asked once more now.
+    /// Whether a channel may be polled once more now.
     pub(crate) fn allows(&self, channel: i64, per_second: u32, now: Instant) -> bool {
         let most = u64::from(per_second.max(1)).saturating_mul(MILLIS_PER_SECOND);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);

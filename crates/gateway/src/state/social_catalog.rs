@@ -30,7 +30,7 @@ pub(crate) struct SocialCatalog {
     edition: u64,
     /// What the operator's folder looked like when it was dealt with.
     pub(super) seen: Look,
-    /// What was wrong with the folder when it was last looked at, and was told.
+    /// The folder's last problem that was reported.
     pub(super) told: Option<String>,
 }
 
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(*counter.cells, all);
         assert!(!counter.is_paused(&search));
         assert_eq!(counter.stamp(), (Some(8), 1));
-        // Whoever was slow to read an older state does not bring it back.
+        // A slow read of an older state does not bring it back.
         let counter = counter.with_pauses(paused("search"), 7);
         assert!(!counter.is_paused(&search));
         assert_eq!(counter.stamp(), (Some(8), 1));

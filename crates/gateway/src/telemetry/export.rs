@@ -75,7 +75,7 @@ impl Exporter {
         }
     }
 
-    /// Hands spans over until the word `stop` changes, then what is left, within a bound.
+    /// Exports spans until `stop` changes, then what is left, within a bound.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
         loop {
             tokio::select! {
@@ -185,7 +185,7 @@ impl Exporter {
             may_try_again: true,
         })?;
         let status = answer.status;
-        // Read, so that the connection can be used again; its words are of no use to us.
+        // Read, so that the connection can be reused; the body is not needed.
         drop(answer.whole(MAX_ANSWER_BYTES).await);
         if status.is_success() {
             return Ok(());
@@ -212,7 +212,7 @@ impl Exporter {
         dropped.fetch_add(count(spans), Ordering::Relaxed);
     }
 
-    /// What nobody will take any more.
+    /// Drops spans that cannot be exported any more.
     fn drop_all(&mut self) {
         self.refused();
         let mut left = self.gathered.len();

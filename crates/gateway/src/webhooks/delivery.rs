@@ -1,4 +1,4 @@
-//! One try to deliver one message: through the guarded client, once, without following anybody elsewhere.
+//! One try to deliver one message: through the guarded client, once, without following redirects.
 //! The answer is its status; the rest is read up to a bound and thrown away.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::message::{TEST, headers, test_body};
 use super::{SealedFor, Secret};
 use crate::services::Services;
 
-/// Bytes of an answer that are read; hanging up on the rest is no fault.
+/// Bytes of an answer that are read; hanging up on the rest is no failure.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
 /// How long a name may take to be looked up when its address is given.
 const JUDGED_WITHIN: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ pub(crate) struct Outcome {
     pub(crate) status: Option<u16>,
     /// Why it was not taken; none if it was.
     pub(crate) trouble: Option<DeliveryError>,
-    /// When the receiver wants to be asked again.
+    /// When the receiver wants the retry.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Outcome {
 pub(crate) enum DeliveryError {
     /// A status that is neither success nor one of the next two.
     Status,
-    /// It is somewhere else; nobody goes there.
+    /// A redirect, which is not followed.
     Redirect,
     /// It will never take one again.
     Gone,
@@ -82,7 +82,7 @@ pub(crate) enum DeliveryError {
 }
 
 impl DeliveryError {
-    /// The word that customers and counters see.
+    /// The code that customers and counters see.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Status => "status",

@@ -16,12 +16,12 @@ use crate::services::Services;
 
 /// Rows taken at once.
 const BATCH: usize = 64;
-/// Rows put in order at once, and webhooks that one event of the house is expanded for.
+/// Rows put in order at once, and webhooks that one event of the system account is expanded for.
 const PIECE: i64 = 1_000;
 /// Between two tries to write what came of a message.
 const WRITE_PAUSE: Duration = Duration::from_millis(200);
 
-/// A message that is on its way. Dropping it, however that comes about, makes room for the next.
+/// A message that is on its way. Dropping it, however that comes about, frees its permit.
 struct InDelivery {
     services: Arc<Services>,
     one: InFlight,
@@ -49,7 +49,7 @@ impl Drop for InDelivery {
 enum Written {
     Delivered,
     Failed(AfterFailure),
-    /// Somebody else has taken it since.
+    /// Another worker has taken it since.
     NotOurs,
 }
 
@@ -90,14 +90,14 @@ pub async fn claim_webhooks(services: &Arc<Services>) -> Result<usize, DbError> 
             deliver(&place.services, &claimed, began).await;
             let notifications = place.services.data.notifications().clone();
             drop(place);
-            // There is room again, and it may be due again soon.
+            // There is a free permit again, and it may be due again soon.
             notifications.signal(Signal::Webhooks);
         });
     }
     Ok(taken)
 }
 
-/// How long until a message is due, as far as anybody knows.
+/// How long until a message is due, as far as is known.
 pub async fn next_webhook(services: &Services) -> Result<Option<Duration>, DbError> {
     let mut session = services.data.session().await?;
     webhooks::next_due(&mut session).await
@@ -106,7 +106,7 @@ pub async fn next_webhook(services: &Services) -> Result<Option<Duration>, DbErr
 /// Sends one message, and writes what came of it.
 async fn deliver(services: &Services, claimed: &Claimed, began: Instant) {
     let half = services.settings.webhooks.lease.checked_div(2);
-    // Who was asleep for half its lease may have been taken for dead: then nothing is sent.
+    // A worker that slept for half its lease may have been taken for dead: then nothing is sent.
     if half.is_none_or(|half| began.elapsed() > half) {
         return;
     }
@@ -178,7 +178,7 @@ async fn write_outcome(
         error: trouble.word(),
         wait: wait_after(claimed.tries, chance, outcome.retry_after),
         gone,
-        // A task's address is nobody's to resume.
+        // No customer can resume a task's address.
         hopeless: trouble == DeliveryError::Forgotten || gone && claimed.kind == Kind::Tasks,
     };
     let patience = services.settings.webhooks.patience;
@@ -194,7 +194,7 @@ async fn write_outcome(
     }
 }
 
-/// Neither the address nor the host is told: they are the customer's.
+/// Neither the address nor the host is logged: they are the customer's.
 fn count_failure(services: &Services, claimed: &Claimed, outcome: Outcome, after: AfterFailure) {
     let why = outcome.trouble.map_or("", DeliveryError::word);
     services.metrics.webhook_troubles.add(why);
@@ -217,7 +217,7 @@ fn count_failure(services: &Services, claimed: &Claimed, outcome: Outcome, after
     }
 }
 
-/// Keeps the lists in order: events of the house, what rests and wakes, what is too old. Returns whether
+/// Maintains the tables: events of the system account, paused webhooks, what is too old. Returns whether
 /// there may be more to do at once.
 pub async fn maintain_webhooks(services: &Services) -> Result<bool, DbError> {
     if services.is_draining() {

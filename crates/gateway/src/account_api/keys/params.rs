@@ -1,5 +1,5 @@
-//! What is asked of the desk of keys, read and checked. A field that is not known is refused: whoever
-//! writes one believes that it holds.
+//! Parameters of the key endpoints, read and checked. An unknown field is refused: a client that sends
+//! one believes that it has an effect.
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
@@ -12,7 +12,7 @@ use super::invalid;
 use crate::account_api::read_body;
 use crate::error::ApiError;
 
-/// Keys of a page where nobody says how many.
+/// Keys of a page if the query names no limit.
 const USUAL_PAGE: u32 = 100;
 /// The longest life that can be asked for, a hundred years.
 const MAX_LIFE_SECONDS: i64 = 36_500 * 86_400;

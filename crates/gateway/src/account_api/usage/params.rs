@@ -1,4 +1,4 @@
-//! What is asked for: the query, read strictly. A word that would have no effect is refused.
+//! The query, read strictly. A parameter that would have no effect is refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ const USUAL_LINES: u32 = 100;
 const MOST_LINES: u32 = 1_000;
 /// Bytes of a value; the longest is a cursor with a model's name in it.
 const MAX_VALUE_BYTES: usize = 2_048;
-/// Keys begin with this: one in the query is who asks, not what is asked for.
+/// Keys begin with this: one in the query authenticates the caller and filters nothing.
 const KEY_PREFIX: &str = "sk-";
 const PARAMETERS: &str = "from, to, group_by, key, model, detail, format, limit, after";
 const GROUPS: &str = "day, key, model, group, endpoint";
@@ -65,7 +65,7 @@ struct Raw {
     after: Option<String>,
 }
 
-// === impl Asked ===
+// === impl UsageQuery ===
 
 impl UsageQuery {
     pub(super) fn read(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ApiError> {

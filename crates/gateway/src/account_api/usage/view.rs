@@ -29,7 +29,7 @@ fn shown(by: Grouping, line: &ReportRow) -> Value {
     for word in by.words() {
         let value = match word {
             "day" => place.day.to_string().into(),
-            // Calls without a key are nobody's.
+            // Calls without a key have none.
             "key" => (place.key != 0).then_some(place.key).into(),
             "model" => place.model.as_str().into(),
             "group" => place.group.as_str().into(),

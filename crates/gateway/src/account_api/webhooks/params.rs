@@ -103,7 +103,7 @@ fn description(value: Value) -> Result<Option<String>, ApiError> {
     Ok((!text.is_empty()).then_some(text))
 }
 
-/// Words of the list, each once.
+/// Topics of the list, each once.
 fn topics(value: Value) -> Result<Vec<String>, ApiError> {
     let wrong = || {
         let why = "`topics` must be a non-empty list; omit it or send null for all topics";

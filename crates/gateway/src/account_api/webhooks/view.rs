@@ -21,8 +21,8 @@ pub(super) fn webhook_of(name: &str) -> Option<Uuid> {
     Some(id).filter(|id| webhook_name(*id) == name)
 }
 
-/// All there is to say of it. A secret is shown when it is made and not again, except the one for tasks:
-/// the first task makes that, and nobody sees it then.
+/// A webhook's view. A secret is included only when it is made, except the one for tasks: the first
+/// task makes that, and its response does not include it.
 pub(super) fn shown(services: &Services, hook: &Webhook, made: Option<&Secret>) -> Value {
     let url = hook.url.as_ref().and_then(|sealed| {
         let place = SealedFor::Url(hook.id);

@@ -1,4 +1,4 @@
-//! The paths that are told of, beside those that are answered.
+//! The paths that are documented, beside those that are answered.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn every_documented_path_answers_its_methods_and_no_others() {
         let route = match_route(&asked);
         let allowed = route.methods();
         let allowed = allowed.unwrap_or_else(|| panic!("{path} is not answered"));
-        // Whoever may GET may ask for the head alone.
+        // GET implies HEAD.
         let allowed: BTreeSet<String> = allowed
             .iter()
             .filter(|method| **method != Method::HEAD)
@@ -56,7 +56,7 @@ fn every_path_that_is_answered_is_in_the_document() {
     let desks = between(
         include_str!("../account_routes.rs"),
         "pub(super) fn of(",
-        "/// Answers whoever",
+        "/// Answers an account-API",
     );
     let literals = |text: &'static str| text.split('"').skip(1).step_by(2);
     let mut seen = 0;

@@ -219,7 +219,7 @@ impl Quoted {
         Judged::Answer(answer, early)
     }
 
-    /// The upstream's own words about the request.
+    /// The upstream's error message about the request.
     async fn refused(&self, services: &Services, answer: &mut UpstreamResponse) -> Judged {
         let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
         let refusal = read_error(&body);

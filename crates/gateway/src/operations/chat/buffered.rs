@@ -208,7 +208,7 @@ impl Quoted {
             };
             let written = match (&whole.reported, self.endpoint.passthrough) {
                 (Some(_), _) | (None, Some(_)) => whole.written,
-                // The upstream reported no usage: its words are counted, as a stream's would be.
+                // The upstream reported no usage: its output is counted, as a stream's would be.
                 (None, None) => read_response(upstream.to, body).map_or(whole.written, |answer| {
                     Meter::of_response(&answer).written()
                 }),

@@ -128,7 +128,7 @@ impl Execution for Quoted {
             },
         };
         if stream {
-            // In a box: a stream needs more room than a whole answer, and lives long.
+            // In a box: a stream's future is larger than that of a whole answer, and lives long.
             Box::pin(answering.stream(answer, early, responder)).await
         } else {
             answering.buffer(answer, responder).await

@@ -1,5 +1,5 @@
 //! The way of a stream to its reader: pieces are gathered while there are some, sent in one write,
-//! and followed by the last words.
+//! and followed by the terminal frame.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -35,7 +35,7 @@ pub(super) enum End {
     Exhausted,
     ClientGone,
     Failed(ErrorCode, Outcome),
-    /// Our books cannot be reached.
+    /// The ledger cannot be reached.
     Unavailable,
 }
 
@@ -146,7 +146,7 @@ impl Relay {
         self.send(bytes).await
     }
 
-    /// Nothing more comes: sends what was gathered. The end is another one if nobody takes it.
+    /// Nothing more comes: sends what was gathered. The end is another one if the client does not take it.
     pub(super) async fn end(&mut self, end: End) -> End {
         let taken = self.flush().await;
         match end {
@@ -292,7 +292,7 @@ pub(crate) async fn next_frame(
     }
 }
 
-/// A frame that is there already, or comes while everybody else has had a turn; none if not.
+/// A frame that is there already, or comes while every other task has had a turn; none if not.
 pub(super) async fn ready_frame(
     answer: &mut UpstreamResponse,
     frames: &mut Frames,

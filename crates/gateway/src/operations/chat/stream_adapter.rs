@@ -14,7 +14,7 @@ use crate::services::Services;
 
 /// Frames that wait for the end at most; an upstream that says more than that goodbye is not followed.
 const MAX_HELD: usize = 32;
-/// Room for what one frame becomes, so that it need not grow while it is written.
+/// Capacity for what one frame becomes, so that it need not grow while it is written.
 const WRITTEN_BYTES: usize = 512;
 
 pub(crate) enum StreamAdapter {
@@ -134,7 +134,7 @@ impl StreamAdapter {
         }
     }
 
-    /// Whether the stream may end here without another word, and what is left to say.
+    /// Whether the stream may end here without another frame, and what is left to send.
     pub(super) fn may_end(&mut self) -> (bool, Bytes) {
         match self {
             Self::PassThrough(same) => (same.tap.may_end(), Bytes::new()),

@@ -29,7 +29,7 @@ const FAILED: (ErrorCode, Outcome) = (ErrorCode::UpstreamFailed, Outcome::Upstre
 const WAITING_PIECES: usize = 8;
 /// What is ready goes to the reader in one piece, up to about so many bytes.
 const GATHERED_BYTES: usize = 16_384;
-/// How long a stream waits for more money while the books cannot be reached.
+/// How long a stream waits for more money while the ledger cannot be reached.
 const BOOKS_WAIT: Duration = Duration::from_secs(10);
 const BOOKS_PAUSE: Duration = Duration::from_millis(200);
 
@@ -193,7 +193,7 @@ impl Answering<'_> {
             frame = match next {
                 Ok(Some(frame)) => frame,
                 Ok(None) => {
-                    // Some upstreams end without a word; a reason to stop is as good.
+                    // Some upstreams end without a terminal frame; a reason to stop is as good.
                     let (fine, rest) = relay.follow.may_end();
                     relay.gather(rest);
                     let failed = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
@@ -335,7 +335,7 @@ async fn first_frame(
     mut responder: Option<&mut Responder>,
 ) -> Option<Result<Option<Frame>, BodyError>> {
     loop {
-        // Nobody is waited for whose call goes on without them.
+        // A client whose call goes on without it is not waited for.
         let closed = async {
             match &mut responder {
                 Some(responder) => responder.closed().await,

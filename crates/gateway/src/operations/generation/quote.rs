@@ -91,7 +91,7 @@ impl Priced {
     }
 }
 
-/// What a vendor's trouble means.
+/// Classifies a vendor's failure.
 pub(super) fn classified<T>(services: &Services, trouble: VendorFailure) -> Classified<T> {
     match trouble {
         VendorFailure::Refused(complaint) => {

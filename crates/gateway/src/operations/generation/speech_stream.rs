@@ -47,7 +47,7 @@ impl From<BodyError> for SpeechError {
 }
 
 impl SpeechError {
-    /// What another channel is asked for, if one may be; the trouble that the vendor told of otherwise.
+    /// The error after which another channel may be tried; the vendor's own failure otherwise.
     pub(super) fn lost(self) -> Result<SendError, VendorFailure> {
         match self {
             Self::Trouble(trouble) => Err(trouble),
@@ -112,7 +112,7 @@ impl SpeechStream {
                     read,
                 } => {
                     let Some(frame) = next_frame(answer, frames).await? else {
-                        // An end that nobody announced may be a cut.
+                        // An end that the vendor did not announce may be a cut.
                         let words = "the events ended before the audio did";
                         return Err(BodyError::Broken(words.to_owned()).into());
                     };

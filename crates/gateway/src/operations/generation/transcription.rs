@@ -283,8 +283,8 @@ fn check_upload(services: &Services, promised: u64) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Reads on what is refused, as far as an honest form goes: who is still sending hears no answer from a
-/// connection that is closed under it.
+/// Drains what is refused, as far as an honest form goes: a client that is still sending reads no answer
+/// from a connection that is closed under it.
 async fn let_out(part: &mut multer::Field<'_>) {
     let mut left = AROUND;
     while left > 0 {

@@ -78,7 +78,7 @@ fn shown(wanted: &SocialExecution, locked: &SealedQuote) -> Result<Value, ApiErr
         "endpoint": wanted.asked.cell.route(),
         "model": wanted.asked.cell.model,
         "group": wanted.call.sale.group,
-        // Nobody else gets one.
+        // Other accounts get no quote.
         "prices": "paid",
         "pricing_version": wanted.call.sale.version.to_string(),
         "billing_unit": unit,

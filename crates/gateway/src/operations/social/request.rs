@@ -232,8 +232,8 @@ fn find_sale(services: &Services, caller: &Caller, cell: &Cell) -> Result<Sale, 
     sale.filter(|_| !is_paused).ok_or_else(|| paused(cell))
 }
 
-/// An account that never topped up is refused. Memory may be a second behind; who has just topped
-/// up is not sent away for that.
+/// An account that never topped up is refused. Memory may be a second behind, so the tables are read
+/// before a caller that has just topped up is refused.
 async fn check_topped_up(services: &Services, caller: &Caller) -> Result<(), ApiError> {
     if caller.account.topped_up_at.is_some() {
         return Ok(());

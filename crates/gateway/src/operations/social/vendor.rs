@@ -188,7 +188,7 @@ async fn classify_source(
     })
 }
 
-/// The source has retired the path: the cell is taken off the counter until somebody has looked.
+/// The source has retired the path: the cell is paused until an operator resumes it.
 fn pause_gone(services: &Services, cell: &Cell) {
     let reason = "the data source no longer serves this path";
     let data = services.data.clone();
@@ -252,7 +252,7 @@ fn no_place(platform: &str, seconds: u64) -> Exhausted {
     }
 }
 
-/// The word is for the log alone: nothing of the source is told.
+/// The code is for the log alone: nothing of the source is returned.
 fn failed(why: &'static str) -> Exhausted {
     tracing::warn!(why, "social vendor answered without data");
     Exhausted {

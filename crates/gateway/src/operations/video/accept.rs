@@ -21,7 +21,7 @@ use crate::reservation::{NotHeld, held_or_not, insufficient_funds};
 use crate::services::Services;
 use crate::webhooks::{task_webhook, write_task_webhook};
 
-/// A hold outlives its task's deadline, so that whoever ends the task still finds it.
+/// A hold outlives its task's deadline, so that the worker that ends the task still finds it.
 const HOLD_SLACK: Duration = Duration::from_secs(7_200);
 /// Between two tries to undo a task, or to see it.
 const UNDO_PAUSE: Duration = Duration::from_millis(200);
@@ -30,7 +30,7 @@ const UNDO_PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) struct Accepted {
     pub(super) task: Task,
-    /// Nobody was told of it yet: if it is refused, it never was.
+    /// The caller does not know of it yet: if it is refused, it never was.
     pub(super) fresh: bool,
 }
 
@@ -144,7 +144,7 @@ fn task_hold(services: &Services, wanted: &PricedVideo) -> Hold {
     }
 }
 
-/// A task whose transaction has ended, if it is there; an error if nobody can say for half a lease.
+/// A task whose transaction has ended, if it is there; an error if that stays unknown for half a lease.
 pub(super) async fn find_written(services: &Services, id: Uuid) -> Result<Option<Task>, DbError> {
     let half = services.settings.video.lease.checked_div(2);
     let ends = half.and_then(|half| Instant::now().checked_add(half));
@@ -176,7 +176,7 @@ fn undo_later(services: &Arc<Services>, id: Uuid, wanted: &PricedVideo) {
     });
 }
 
-/// Undoes a task that nobody could be asked for. False if a worker goes on with it: then it is one.
+/// Undoes a task that no upstream could be asked for. False if a worker goes on with it: then it is one.
 pub(super) async fn is_undone(services: &Services, task: &Task) -> bool {
     match transitions::undo(services, task.id, task.account).await {
         Ok(undone) => undone,

@@ -63,7 +63,7 @@ pub fn is_cancellable(services: &Services, task: &Task) -> bool {
     }
 }
 
-/// It waits: whoever locks its row first decides, so it is either stopped or sent.
+/// It waits: the transaction that locks its row first decides, so it is either stopped or sent.
 async fn cancel_waiting(services: &Services, task: &Task) -> Result<bool, ApiError> {
     let failed = transitions::fail_if_still(services, task, ENDING).await;
     failed.map_err(|_| ApiError::unavailable())

@@ -35,10 +35,10 @@ use crate::task_id::{task_name, task_of};
 const LINK: &[u8] = b"media";
 /// Pieces of a file under way to a reader.
 const PIECES: usize = 8;
-/// What a video is, as far as anybody can tell before it is ours.
+/// The content type of a video that is not stored yet.
 pub(super) const VIDEO: &str = "video/mp4";
 
-/// Signs links with the house's keys.
+/// Signs links with the installation's keys.
 pub(crate) struct LinkSigner<'a>(pub(crate) &'a Keyring);
 
 impl LinkKeys for LinkSigner<'_> {
@@ -79,7 +79,7 @@ pub(super) fn shard_of(services: &Services, account: AccountId) -> Option<Shard>
     Some(services.key_table.account(account)?.shard)
 }
 
-/// `GET /media/…`: no key; the link says who and until when.
+/// `GET /media/…`: no key; the link names the account and the expiry.
 pub(crate) async fn serve_link(
     services: &Services,
     path_and_query: &str,
@@ -281,7 +281,7 @@ async fn fetch_and_store(services: &Services, task: &Task) -> Result<(ObjectPath
     Ok((path, facts.bytes))
 }
 
-/// Tries to keep a file, and after how many somebody should look.
+/// Tries to store a file, and after how many the operator is alerted.
 const MIRROR_TRIES: i32 = 20;
 const MIRROR_ALARM: i32 = 5;
 const MIRROR_PAUSE: Duration = Duration::from_secs(1);

@@ -1,5 +1,5 @@
 //! What a browser does with a file that a link leads to: shows it where it stands, or saves it under a
-//! name. The store has no part in it: files of a folder and of S3 go through the same door.
+//! name. The store has no part in it: files of a folder and of S3 go through the same endpoint.
 
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -13,8 +13,8 @@ const SHOWN: [&str; 3] = ["video/", "image/", "audio/"];
 /// A picture that is a program.
 const SVG: &str = "image/svg";
 
-/// Names the file of an answer. What is no film, picture or sound is saved whether that was asked or not:
-/// a page of somebody else's must not be shown at our address.
+/// Names the file of an answer. What is no video, image or audio is always saved: a page of a vendor's
+/// must not be rendered at our address.
 pub(super) fn named(mut answer: Response, path: &MediaPath, save: bool) -> Response {
     if !answer.status().is_success() {
         return answer;

@@ -1,5 +1,5 @@
 //! A finished file under way from its upstream: by its link, through the guarded fetcher, or from
-//! behind the vendor's own door with the channel's credential.
+//! behind the vendor's own endpoint with the channel's credential.
 
 use std::io;
 use std::time::Duration;

@@ -40,7 +40,7 @@ pub struct TaskDetail {
     /// Our link to its file, once there is one.
     pub link: Option<FileLink>,
     pub content_type: &'static str,
-    /// How far it may be, by how long others took; none where the vendor tells, or nobody knows.
+    /// How far it may be, by how long others took; none where the vendor reports it, or none were measured.
     pub guess: Option<u8>,
     /// What was asked for; none when it was forgotten.
     pub prompt: Option<String>,

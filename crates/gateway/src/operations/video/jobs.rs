@@ -1,5 +1,5 @@
-//! What workers do: take what is due and go on with it. Every job may be taken by anybody, again and
-//! again; what was done before is found done.
+//! What workers do: take what is due and go on with it. Every job may be taken by any worker, more than
+//! once; what was done before is found done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::task_id::task_name;
 
 /// Rows taken at once.
 const BATCH: usize = 64;
-/// Nobody else fetches a file while its longest download may run.
+/// No other worker fetches a file while its longest download may run.
 const MIRROR_LEASE: Duration = super::download::WITHIN.saturating_add(Duration::from_secs(60));
 
 /// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
@@ -48,14 +48,14 @@ pub async fn claim_video_jobs(services: &Arc<Services>, job: VideoJob) -> Result
         services.tasks.spawn(async move {
             run_job(&owned, job, due).await;
             drop(permit);
-            // There is room again, and what is next for the task may be due soon.
+            // There is a free slot again, and what is next for the task may be due soon.
             owned.data.notifications().signal(Signal::Video);
         });
     }
     Ok(taken)
 }
 
-/// How long until a job of a kind is due, as far as anybody knows.
+/// How long until a job of a kind is due, as far as is known.
 pub async fn next_video_job(
     services: &Services,
     job: VideoJob,
@@ -94,7 +94,7 @@ async fn resume_submission(services: &Services, task: Task) -> Result<(), StepEr
         }
         TaskState::Accepted => {
             let accepted = Accepted { task, fresh: false };
-            // Whatever it comes to is written; where nobody could be reached it waits.
+            // Whatever it comes to is written; where no upstream could be reached it waits.
             submit::submit_video(services, AttemptLog(None), &accepted).await?;
             Ok(())
         }

@@ -1,5 +1,5 @@
 //! How far a job is: asked of its upstream until there is a verdict or the deadline passes. A question
-//! that fails is no verdict, and neither is a word that nobody knows.
+//! that fails is no verdict, and neither is an unknown status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl UpstreamFileRef {
         }
     }
 
-    /// The call that fetches it from behind the vendor's door.
+    /// The call that fetches it from the vendor's endpoint.
     pub(super) fn call(at_host: bool, path: &str) -> VendorRequest {
         let at = if at_host {
             UrlPath::Host(path.to_owned())
@@ -234,7 +234,7 @@ pub(super) async fn overdue(services: &Services, task: &Task) -> Result<(), Step
     Ok(())
 }
 
-/// What became of a submission of which nobody knows: looked up where the vendor keeps our name,
+/// What became of a submission whose outcome is unknown: looked up where the vendor stores our id,
 /// otherwise waited for until the deadline. Never sent again.
 pub(super) async fn find_upstream_id(services: &Services, task: &Task) -> Result<(), StepError> {
     if task.read_at >= task.deadline_at {

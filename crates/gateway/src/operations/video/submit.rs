@@ -33,7 +33,7 @@ use crate::vendors;
 const CHARGE_PATIENCE: Duration = Duration::from_secs(600);
 const CHARGE_PAUSE: Duration = Duration::from_millis(200);
 const CHARGE_PAUSE_MAX: Duration = Duration::from_secs(5);
-/// How long a channel without room is left alone, and how long it may ask for.
+/// How long a channel without capacity is skipped, and how long it may ask for.
 const FULL_SECONDS: u64 = 2;
 const MAX_FULL_SECONDS: u64 = 60;
 
@@ -41,15 +41,15 @@ const MAX_FULL_SECONDS: u64 = 60;
 #[derive(Debug)]
 pub(super) enum Sending {
     Taken,
-    /// It waits for an upstream with room.
+    /// It waits for an upstream with capacity.
     Waits,
-    /// It left, and nobody knows more.
+    /// It was sent, and its outcome is unknown.
     Unknown,
     /// The upstream refused it for what it says; it surely has no job.
     Refused(ApiError),
-    /// Nobody could be reached; it surely has no job.
+    /// No upstream could be reached; it surely has no job.
     NotSent(ApiError),
-    /// Somebody else looks after it.
+    /// Another worker has it.
     NotOurs,
 }
 
@@ -294,7 +294,7 @@ pub(super) async fn submit_video(
         Ok(served) => return served.answer,
         Err(exhausted) => exhausted,
     };
-    // Every credential cools down because of us or others: that is want of room too.
+    // Every credential cools down because of us or others: that is a lack of capacity too.
     let saturated = exhausted.error.kind == ErrorCode::UpstreamRateLimited;
     let cooling = services.channels.load_full().knows(&task.model)
         && !submission.timed_out
@@ -383,8 +383,8 @@ async fn return_to_queue(services: &Services, task: &Task) -> Result<bool, StepE
     Ok(ours)
 }
 
-/// Undoes a task that was refused before anybody was told of it. If the books stay away it ends as
-/// one that was lost: there is no job.
+/// Undoes a task that was refused before its caller knew of it. If the ledger stays unavailable it ends
+/// as one that was lost: there is no job.
 async fn forget_refused(services: &Services, task: &Task) {
     let ends = half_a_lease(services);
     while let Err(error) = transitions::undo_refused(services, task.id, task.account).await {
@@ -397,7 +397,7 @@ async fn forget_refused(services: &Services, task: &Task) {
     }
 }
 
-/// Until when nobody else takes a task over that was just written.
+/// Until when no other worker takes over a task that was just written.
 fn half_a_lease(services: &Services) -> Option<Instant> {
     let half = services.settings.video.lease.checked_div(2)?;
     Instant::now().checked_add(half)

@@ -1,5 +1,5 @@
 //! Where a task's state and its money move together: taken and charged, done and adjusted, failed and
-//! given back. Each is one transaction; whoever is second finds the state changed and moves nothing.
+//! refunded. Each is one transaction; the second one finds the state changed and moves nothing.
 
 use serde_json::Value;
 use trunkline_db::{DbError, Tx, events};
@@ -48,7 +48,7 @@ pub(super) struct Ending<'a> {
     pub(super) write_off: Option<WriteOffReason>,
 }
 
-/// An upstream took it: charged, exactly once. False if somebody else settled its fate.
+/// An upstream took it: charged, exactly once. False if another transaction ended it.
 pub(super) async fn charge(
     services: &Services,
     task: &Task,
@@ -169,7 +169,7 @@ pub(super) async fn fail_in(
     Ok(true)
 }
 
-/// The same for a task that nobody looked at since it was read; false if somebody moved it on.
+/// The same for a task that did not change since it was read; false if another worker moved it on.
 pub(super) async fn fail_if_still(
     services: &Services,
     task: &Task,
@@ -291,7 +291,7 @@ fn difference(task: &Task, counted: &ReportedUsage) -> Option<Money> {
     let bound = usage.told(Bucket::VideoSeconds)?;
     let made = u64::try_from(task.seconds.unwrap_or(0)).ok()?;
     let input_bound = bound.saturating_sub(made);
-    // Clips that nobody counted stay at their bound: not told is not zero.
+    // Clips that the vendor did not count stay at their bound: not reported is not zero.
     let input = counted.input_seconds;
     let input = input.map_or(input_bound, |told| told.min(input_bound));
     // Never raised: what the upstream counted beyond the bound is not the customer's.

@@ -40,7 +40,7 @@ pub(crate) enum Shape {
 
 /// How long a library's own retry is taken for the same request.
 const RETRY_SECONDS: i32 = 120;
-/// How often a task is looked at for somebody who waits.
+/// How often a task is polled for a caller that waits.
 const LOOK: Duration = Duration::from_millis(500);
 /// Progress that is only guessed never gets further.
 const MOST_GUESSED: i64 = 95;
@@ -137,7 +137,7 @@ async fn store_created(
     }
 }
 
-/// A task whose sender knows that it is one, as it is now; none while nobody does.
+/// A task that its sender knows to be accepted, as it is now; none before that.
 pub(crate) async fn find_task(
     services: &Services,
     account: AccountId,
@@ -154,8 +154,8 @@ pub(crate) async fn find_task(
     }
 }
 
-/// A task that somebody else asked for, once its sender knows whether it is one: until then a
-/// refusal undoes it. None if that happened.
+/// A task of another request, once its sender knows whether it is accepted: until then a refusal
+/// undoes it. None if that happened.
 async fn wait_until_decided(services: &Services, task: Task) -> Result<Option<Task>, ApiError> {
     let ends = Instant::now().checked_add(services.settings.video.most_wait);
     let mut task = task;
@@ -276,7 +276,7 @@ pub(super) async fn task_response(
     Ok(response::json(StatusCode::OK, &body))
 }
 
-/// How far a task may be that nobody tells of: by how long others of its model took.
+/// How far a task may be whose vendor reports no progress: by how long others of its model took.
 pub(super) async fn estimate_progress(services: &Services, task: &Task) -> Option<u8> {
     let waits = matches!(task.state, TaskState::Submitted | TaskState::Running);
     if !waits || task.progress_reported {
@@ -340,7 +340,7 @@ async fn find_duplicate(
     found.await.map_err(|_| ApiError::unavailable())
 }
 
-/// Somebody who speaks the vendor's protocol must serve the model.
+/// A channel that speaks the vendor's protocol must serve the model.
 pub(super) fn check_video_route(services: &Services, wanted: &PricedVideo) -> Result<(), ApiError> {
     let channels = services.channels.load_full();
     let mut serving = channels

@@ -1,6 +1,6 @@
 //! Names of form fields as OpenAI's libraries write them: `metadata[ratio]` is a field inside
 //! `metadata`, `images[]` one more of a list. A form knows texts only, so `true` and `false` are read as
-//! what they were; whoever needs a number inside `metadata` sends it as one field of JSON.
+//! what they were; a client that needs a number inside `metadata` sends it as one field of JSON.
 
 use serde_json::{Map, Value};
 
