@@ -18,7 +18,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::response::Response;
 use crate::services::Services;
 
-pub(crate) use keys::key_shown;
+pub(crate) use keys::key_view;
 pub use keys::refresh_keys;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +51,11 @@ pub(crate) struct ApiRequest<'a> {
 /// Dispatches a request to its resource.
 pub(crate) async fn dispatch(
     services: &Arc<Services>,
-    room: Resource,
+    resource: Resource,
     visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
-    visit.caller.check_endpoint(room.word())?;
-    match room {
+    visit.caller.check_endpoint(resource.word())?;
+    match resource {
         Resource::Keys => keys::handle(services, visit).await,
         Resource::Aliases => aliases::handle(services, visit).await,
         Resource::Events => events::handle(services, visit).await,

@@ -57,7 +57,7 @@ impl Attempt {
     /// What it came to, as a code of a closed list.
     pub(crate) const fn word(&self) -> &'static str {
         match (self.error, self.status) {
-            (Some(word), _) => word,
+            (Some(code), _) => code,
             (None, Some(200..=299)) => "answered",
             (None, Some(429)) => "limited",
             (None, Some(401..=403)) => "credential_refused",
@@ -67,7 +67,7 @@ impl Attempt {
     }
 
     /// The same where it is an error.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
+    pub(crate) fn error_code(&self) -> Option<&'static str> {
         let answered = self.error.is_none() && matches!(self.status, Some(200..=299));
         (!answered).then(|| self.word())
     }

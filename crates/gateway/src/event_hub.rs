@@ -21,7 +21,7 @@ pub(crate) use self::frames::SseFrame;
 
 /// Hints that a reader of an account, or of the system account, may be behind.
 const ACCOUNT_QUEUE: usize = 32;
-const HOUSE_QUEUE: usize = 128;
+const SYSTEM_QUEUE: usize = 128;
 /// Readers that ask the table at once: calls need its connections too.
 const READS_AT_ONCE: usize = 4;
 /// Seconds after which a refused connection may be worth another try.
@@ -47,7 +47,7 @@ pub(crate) enum CloseReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CopyStatus {
     /// No connection of this node follows the account.
-    Nobody,
+    NoSubscriber,
     Old,
     Next,
     /// Others are missing, after this number; none if nothing is known yet.
@@ -55,7 +55,7 @@ pub(crate) enum CopyStatus {
 }
 
 pub(crate) struct Hub {
-    rooms: Mutex<Subscribers>,
+    subscribers: Mutex<Subscribers>,
     pub(crate) reads: Semaphore,
     /// A key was revoked somewhere.
     pub(crate) revoked: Notify,
@@ -66,7 +66,7 @@ pub(crate) struct Hub {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Frames that were handed to connections.
-    pub(crate) told: AtomicU64,
+    pub(crate) frames: AtomicU64,
     /// Pages that were read from the table.
     pub(crate) pages: AtomicU64,
     /// Readers that were too slow for their queue.
@@ -83,7 +83,7 @@ pub(crate) struct Counts {
 #[derive(Default)]
 struct Subscribers {
     of_accounts: HashMap<AccountId, AccountSubscribers>,
-    seats: HashMap<u64, Connection>,
+    connections: HashMap<u64, Connection>,
     next: u64,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct ConnectionPermit {
 
 pub(crate) struct Subscriber {
     pub(crate) account: broadcast::Receiver<Notification>,
-    pub(crate) house: broadcast::Receiver<Notification>,
+    pub(crate) system: broadcast::Receiver<Notification>,
     pub(crate) away: oneshot::Receiver<CloseReason>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct Subscriber {
 impl Hub {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
-            rooms: Mutex::default(),
+            subscribers: Mutex::default(),
             reads: Semaphore::new(READS_AT_ONCE),
             revoked: Notify::new(),
             counts: Counts::default(),
@@ -131,31 +131,33 @@ impl Hub {
         key: KeyHash,
         settings: &EventSettings,
     ) -> Result<(ConnectionPermit, Subscriber), ApiError> {
-        let mut rooms = self.lock();
-        if rooms.seats.len() >= settings.max_connections {
+        let mut subscribers = self.lock();
+        if subscribers.connections.len() >= settings.max_connections {
             return Err(full(
                 "this node has reached its limit of open event streams",
             ));
         }
-        let own = rooms
+        let own = subscribers
             .of_accounts
             .get(&account)
-            .map_or(0, |room| room.readers);
+            .map_or(0, |entry| entry.readers);
         if own >= settings.max_per_account {
             return Err(full(
                 "this account has reached its limit of open event streams",
             ));
         }
         let (send, away) = oneshot::channel();
-        let number = rooms.next;
-        rooms.next = number.wrapping_add(1);
-        rooms.seats.insert(number, Connection { key, away: send });
+        let number = subscribers.next;
+        subscribers.next = number.wrapping_add(1);
+        subscribers
+            .connections
+            .insert(number, Connection { key, away: send });
         let hears = Subscriber {
-            account: rooms.join(account, ACCOUNT_QUEUE),
-            house: rooms.join(SYSTEM_ACCOUNT, HOUSE_QUEUE),
+            account: subscribers.join(account, ACCOUNT_QUEUE),
+            system: subscribers.join(SYSTEM_ACCOUNT, SYSTEM_QUEUE),
             away,
         };
-        drop(rooms);
+        drop(subscribers);
         let hub = Arc::clone(self);
         let seat = ConnectionPermit {
             hub,
@@ -173,7 +175,7 @@ impl Hub {
     /// What a number is to the readers of an account.
     pub(crate) fn standing(&self, account: AccountId, seq: i64) -> CopyStatus {
         match self.lock().of_accounts.get(&account) {
-            None => CopyStatus::Nobody,
+            None => CopyStatus::NoSubscriber,
             Some(AccountSubscribers { last: None, .. }) => CopyStatus::Jump(None),
             Some(AccountSubscribers {
                 last: Some(last), ..
@@ -191,43 +193,47 @@ impl Hub {
 
     /// Notifies the readers of an account, which then know all up to this number.
     pub(crate) fn tell(&self, account: AccountId, last: i64, news: Vec<Notification>) {
-        let mut rooms = self.lock();
-        let Some(room) = rooms.of_accounts.get_mut(&account) else {
+        let mut subscribers = self.lock();
+        let Some(entry) = subscribers.of_accounts.get_mut(&account) else {
             return;
         };
-        room.last = Some(room.last.unwrap_or(0).max(last));
+        entry.last = Some(entry.last.unwrap_or(0).max(last));
         for one in news {
             // Without readers there would be no entry; the last may be leaving.
-            drop(room.hints.send(one));
+            drop(entry.hints.send(one));
         }
     }
 
     /// Sends live news to the account's connected readers.
-    pub(crate) fn tell_live(&self, account: AccountId, told: SseFrame) {
-        let rooms = self.lock();
-        if let Some(room) = rooms.of_accounts.get(&account) {
-            drop(room.hints.send(Notification::Channel(Arc::new(told))));
+    pub(crate) fn tell_live(&self, account: AccountId, frame: SseFrame) {
+        let subscribers = self.lock();
+        if let Some(entry) = subscribers.of_accounts.get(&account) {
+            drop(entry.hints.send(Notification::Channel(Arc::new(frame))));
         }
     }
 
     /// Closes the connections whose key is over, or all of them.
     pub(crate) fn send_away(&self, why: CloseReason, is_over: impl Fn(&KeyHash) -> bool) {
-        let mut rooms = self.lock();
-        let over = rooms.seats.extract_if(|_, seated| is_over(&seated.key));
-        for (_, seated) in over {
+        let mut subscribers = self.lock();
+        let over = subscribers
+            .connections
+            .extract_if(|_, connection| is_over(&connection.key));
+        for (_, connection) in over {
             // A reader that has disconnected needs no close reason.
-            seated.away.send(why).ok();
+            connection.away.send(why).ok();
         }
     }
 
     /// Connections that are open, and accounts that are followed.
     pub(crate) fn size(&self) -> (usize, usize) {
-        let rooms = self.lock();
-        (rooms.seats.len(), rooms.of_accounts.len())
+        let subscribers = self.lock();
+        (subscribers.connections.len(), subscribers.of_accounts.len())
     }
 
     fn lock(&self) -> MutexGuard<'_, Subscribers> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+        self.subscribers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -235,7 +241,7 @@ impl Hub {
 
 impl Subscribers {
     fn join(&mut self, account: AccountId, queue: usize) -> broadcast::Receiver<Notification> {
-        let room = self
+        let entry = self
             .of_accounts
             .entry(account)
             .or_insert_with(|| AccountSubscribers {
@@ -243,14 +249,14 @@ impl Subscribers {
                 hints: broadcast::channel(queue).0,
                 readers: 0,
             });
-        room.readers = room.readers.saturating_add(1);
-        room.hints.subscribe()
+        entry.readers = entry.readers.saturating_add(1);
+        entry.hints.subscribe()
     }
 
     fn leave(&mut self, account: AccountId) {
-        if let Some(room) = self.of_accounts.get_mut(&account) {
-            room.readers = room.readers.saturating_sub(1);
-            if room.readers == 0 {
+        if let Some(entry) = self.of_accounts.get_mut(&account) {
+            entry.readers = entry.readers.saturating_sub(1);
+            if entry.readers == 0 {
                 self.of_accounts.remove(&account);
             }
         }
@@ -267,16 +273,16 @@ impl Counts {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut rooms = self.hub.lock();
-        rooms.seats.remove(&self.number);
-        rooms.leave(self.account);
-        rooms.leave(SYSTEM_ACCOUNT);
+        let mut subscribers = self.hub.lock();
+        subscribers.connections.remove(&self.number);
+        subscribers.leave(self.account);
+        subscribers.leave(SYSTEM_ACCOUNT);
     }
 }
 
 fn full(what: &str) -> ApiError {
     let text = format!("{what}; close one or retry later; nothing was charged");
-    let mut fault = ApiError::new(ErrorCode::RateLimited, text);
-    fault.retry_after = Some(FULL_SECONDS);
-    fault
+    let mut error = ApiError::new(ErrorCode::RateLimited, text);
+    error.retry_after = Some(FULL_SECONDS);
+    error
 }

@@ -45,11 +45,11 @@ pub(crate) struct Metrics {
     /// Messages to webhooks, by what came of them.
     pub(crate) webhooks: LabelledCounter,
     /// Tries that did not succeed, by error code.
-    pub(crate) webhook_troubles: LabelledCounter,
+    pub(crate) webhook_errors: LabelledCounter,
     /// How late messages to webhooks are taken.
     pub(crate) webhook_lag: Histogram,
     /// Calls that were refused or failed, by error code.
-    pub(crate) faults: LabelledCounter,
+    pub(crate) errors: LabelledCounter,
     models: Mutex<HashMap<String, ModelNumbers>>,
 }
 
@@ -153,9 +153,9 @@ impl Histogram {
 // === impl LabelledCounter ===
 
 impl LabelledCounter {
-    pub(crate) fn add(&self, word: &'static str) {
-        let mut words = lock(&self.0);
-        let count = words.entry(word).or_default();
+    pub(crate) fn add(&self, code: &'static str) {
+        let mut counts = lock(&self.0);
+        let count = counts.entry(code).or_default();
         *count = count.saturating_add(1);
     }
 

@@ -64,7 +64,7 @@ struct RequestFacts {
     stream: bool,
     in_bytes: u64,
     status: Option<u16>,
-    fault: Option<&'static str>,
+    error_code: Option<&'static str>,
     outcome: Option<Outcome>,
     charged: Option<Money>,
     tokens: Option<(u64, u64)>,
@@ -162,16 +162,16 @@ impl RequestContext {
     }
 
     /// What of its limits it got, and what is told of them.
-    pub(crate) fn limited(&self, shown: RateLimitHeaders, granted: Option<Grant>) {
+    pub(crate) fn limited(&self, limits: RateLimitHeaders, granted: Option<Grant>) {
         let mut facts = self.facts();
-        facts.limits = Some(shown);
+        facts.limits = Some(limits);
         facts.granted = granted;
     }
 
     /// What is told of the limits of a page is told of the whole request.
     pub(crate) fn limits_of(&self, whole: &Self) {
-        let shown = self.facts().limits;
-        whole.facts().limits = shown;
+        let limits = self.facts().limits;
+        whole.facts().limits = limits;
     }
 
     /// It has a place at a channel. The one it had at another is free.
@@ -187,9 +187,9 @@ impl RequestContext {
 
     /// Tells the caller how its limits stand.
     pub(crate) fn show_limits(&self, answer: &mut Response, format: Format) {
-        let shown = self.facts().limits;
-        if let Some(shown) = shown {
-            shown.write(answer.headers_mut(), format, self.services.now());
+        let limits = self.facts().limits;
+        if let Some(limits) = limits {
+            limits.write(answer.headers_mut(), format, self.services.now());
         }
     }
 
@@ -240,9 +240,9 @@ impl RequestContext {
         });
     }
 
-    pub(crate) fn failed(&self, fault: &ApiError) {
+    pub(crate) fn failed(&self, error: &ApiError) {
         let mut facts = self.facts();
-        facts.fault = Some(fault.kind.word());
+        facts.error_code = Some(error.kind.word());
         facts.leave();
     }
 
@@ -331,14 +331,14 @@ impl RequestContext {
         if !facts.is_call {
             return;
         }
-        if let Some(word) = facts.fault {
-            numbers.faults.add(word);
+        if let Some(code) = facts.error_code {
+            numbers.errors.add(code);
         }
         if let (Some(model), Some(outcome)) = (&facts.model, facts.outcome) {
             let tokens = facts.tokens.unwrap_or_default();
             numbers.ended(model, outcome.word(), tokens);
             numbers.duration.of(facts.stream).took(took);
-            if let Some(first_byte) = facts.first_byte.filter(|_| facts.fault.is_none()) {
+            if let Some(first_byte) = facts.first_byte.filter(|_| facts.error_code.is_none()) {
                 numbers.first_byte.of(facts.stream).took(first_byte);
             }
         }
@@ -367,7 +367,7 @@ impl RequestContext {
                 channel.name = channel,
                 attempts_count = facts.is_call.then_some(facts.attempts.len()),
                 outcome = facts.outcome.map(Outcome::word),
-                fault = facts.fault,
+                fault = facts.error_code,
                 input_tokens_count = input,
                 output_tokens_count = output,
                 charge.nanos = facts.charged.map(Money::nanos),
@@ -412,7 +412,7 @@ impl RequestContext {
             tokens: facts.tokens,
             charged_nanos: facts.charged.map(Money::nanos),
             outcome: facts.outcome.map(Outcome::word),
-            error: facts.fault.or(failed.map(Outcome::word)),
+            error: facts.error_code.or(failed.map(Outcome::word)),
             status: facts.status,
             stream: facts.stream,
             ttft: facts.first_byte.filter(|_| facts.stream),
@@ -431,7 +431,7 @@ fn span_of<'a>(attempt: &'a Attempt, public: &'a str) -> AttemptSpan<'a> {
         provider: &attempt.channel.row.provider,
         model: attempt.channel.upstream_model(public),
         status: attempt.status,
-        error: attempt.fault(),
+        error: attempt.error_code(),
         began: attempt.began,
         ended: attempt.ended.unwrap_or(attempt.began),
     }

@@ -7,7 +7,7 @@ use trunkline_ledger::{accounts, usage};
 use trunkline_store::keys;
 use trunkline_types::{Bucket, Money, RequestId, Usage};
 
-use crate::account_api::key_shown;
+use crate::account_api::key_view;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::{Response, json as answer};
@@ -36,7 +36,7 @@ pub(crate) async fn key(services: &Services, caller: &Caller) -> Result<Response
     let found = keys::find(&mut session, caller.key.id).await;
     drop(session);
     let key = found?.ok_or_else(ApiError::unavailable)?;
-    let body = key_shown(&key, &caller.account, services.now());
+    let body = key_view(&key, &caller.account, services.now());
     Ok(answer(StatusCode::OK, &body))
 }
 
@@ -108,6 +108,6 @@ fn completion_tokens(measured: &Usage) -> u64 {
 }
 
 fn total(measured: &Usage, buckets: &[Bucket]) -> u64 {
-    let told = buckets.iter().filter_map(|bucket| measured.told(*bucket));
-    told.fold(0, u64::saturating_add)
+    let counts = buckets.iter().filter_map(|bucket| measured.told(*bucket));
+    counts.fold(0, u64::saturating_add)
 }

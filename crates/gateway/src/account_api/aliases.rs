@@ -31,10 +31,10 @@ pub(super) async fn handle(
     match (name, &visit.method) {
         (None, _) => Ok(answer(StatusCode::OK, &list(caller))),
         (Some(name), &Method::PUT) => {
-            let wish: SetAlias = super::read_body(&visit.body)?;
-            check_alias(services, caller, &name, &wish.model)?;
-            write_alias(services, caller, &name, Some(&wish.model)).await?;
-            Ok(answer(StatusCode::OK, &shown(&name, &wish.model)))
+            let params: SetAlias = super::read_body(&visit.body)?;
+            check_alias(services, caller, &name, &params.model)?;
+            write_alias(services, caller, &name, Some(&params.model)).await?;
+            Ok(answer(StatusCode::OK, &alias_view(&name, &params.model)))
         }
         (Some(name), &Method::DELETE) => {
             check_changes(caller)?;
@@ -47,7 +47,7 @@ pub(super) async fn handle(
         (Some(name), _) => {
             let model = caller.account.aliases.get(&name);
             let model = model.ok_or_else(|| unknown(&name))?;
-            Ok(answer(StatusCode::OK, &shown(&name, model)))
+            Ok(answer(StatusCode::OK, &alias_view(&name, model)))
         }
     }
 }
@@ -102,11 +102,13 @@ fn check_changes(caller: &Caller) -> Result<(), ApiError> {
 
 fn list(caller: &Caller) -> Value {
     let aliases = caller.account.aliases.iter();
-    let data: Vec<Value> = aliases.map(|(name, model)| shown(name, model)).collect();
+    let data: Vec<Value> = aliases
+        .map(|(name, model)| alias_view(name, model))
+        .collect();
     json!({ "object": "list", "data": data })
 }
 
-fn shown(name: &str, model: &str) -> Value {
+fn alias_view(name: &str, model: &str) -> Value {
     json!({ "object": "alias", "name": name, "model": model })
 }
 

@@ -21,7 +21,7 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
     services.in_flight.check_open()?;
-    let asked = EventQuery::read(visit.headers, visit.query)?;
+    let params = EventQuery::read(visit.headers, visit.query)?;
     if visit.method == Method::HEAD {
         let mut answered = response::events(mpsc::channel(1).1);
         *answered.body_mut() = response::ResponseBody::Whole(None);
@@ -34,19 +34,19 @@ pub(super) async fn handle(
         .event_hub
         .enter(account, visit.caller.key.hash, settings)?;
     let newest = newest_events(services, account).await?;
-    let (cursor, from_kept) = match asked.begin {
+    let (cursor, from_stored) = match params.begin {
         Begin::Now => (newest, false),
         Begin::Kept => (Cursor::default(), true),
         Begin::After(cursor) => (cursor, false),
     };
-    if cursor.account > newest.account || cursor.house > newest.house {
+    if cursor.account > newest.account || cursor.system > newest.system {
         let text = "this place is further than your events have come; leave it out to begin \
                     now, or send `from=start` for all that is kept";
         return Err(wrong("last_event_id", text));
     }
     let (pieces, body) = mpsc::channel::<Bytes>(QUEUE);
-    let place = (cursor, asked.filter);
-    let reader = Reader::new(Arc::clone(services), seat, place, from_kept, pieces);
+    let position = (cursor, params.filter);
+    let reader = Reader::new(Arc::clone(services), seat, position, from_stored, pieces);
     services.tasks.spawn(Box::pin(reader.run(hears, newest)));
     Ok(response::events(body))
 }
@@ -57,7 +57,7 @@ async fn newest_events(services: &Services, account: AccountId) -> Result<Cursor
     let mut cursor = Cursor::default();
     for (whose, number) in newest? {
         if whose == SYSTEM_ACCOUNT {
-            cursor.house = number;
+            cursor.system = number;
         } else {
             cursor.account = number;
         }

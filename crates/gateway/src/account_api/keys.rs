@@ -55,18 +55,18 @@ pub(super) async fn handle(
 /// `POST /v1/keys`: a key below the caller's, with its cap, in one transaction.
 async fn create_key(services: &Services, visit: &ApiRequest<'_>) -> Result<Response, ApiError> {
     let caller = &visit.caller;
-    let wish = CreateKey::read(&visit.body, services.now())?;
+    let params = CreateKey::read(&visit.body, services.now())?;
     let secret = random_secret(services)?;
     let mut tx = services.data.begin().await?;
-    let done = made_in(&mut tx, caller, &wish, &secret).await;
-    let (key, plain) = tx.finish(done).await.map_err(Refused::into_fault)?;
+    let done = made_in(&mut tx, caller, &params, &secret).await;
+    let (key, plain) = tx.finish(done).await.map_err(Refused::into_error)?;
     refresh_keys(services).await;
-    let mut body = key_shown(&key, &caller.account, services.now());
+    let mut body = key_view(&key, &caller.account, services.now());
     put(&mut body, "key", json!(plain.reveal()));
     put(
         &mut body,
         "cap_usd",
-        json!(wish.cap.map(|cap| cap.to_string())),
+        json!(params.cap.map(|cap| cap.to_string())),
     );
     Ok(answer(StatusCode::CREATED, &body))
 }
@@ -95,9 +95,9 @@ async fn show_key(services: &Services, caller: &Caller, id: KeyId) -> Result<Res
     let found = keys::find(&mut session, id).await;
     drop(session);
     let key = found?.ok_or_else(unknown_key)?;
-    let shown = with_budgets(services, caller, &[key]).await?;
-    let shown = shown.into_iter().next().ok_or_else(unknown_key)?;
-    Ok(answer(StatusCode::OK, &shown))
+    let view = with_budgets(services, caller, &[key]).await?;
+    let view = view.into_iter().next().ok_or_else(unknown_key)?;
+    Ok(answer(StatusCode::OK, &view))
 }
 
 async fn change_key(
@@ -106,9 +106,9 @@ async fn change_key(
     (id, own): (KeyId, bool),
 ) -> Result<Response, ApiError> {
     check_other(own)?;
-    let wish = Change::read(&visit.body, services.now())?;
+    let params = Change::read(&visit.body, services.now())?;
     let mut tx = services.data.begin().await?;
-    let done = keys::change(&mut tx, id, wish.name.as_deref(), wish.expires_at).await;
+    let done = keys::change(&mut tx, id, params.name.as_deref(), params.expires_at).await;
     changed_key(services, &visit.caller, tx.finish(done).await).await
 }
 
@@ -129,9 +129,9 @@ async fn changed_key(
     caller: &Caller,
     done: Result<Key, ChangeKeyError>,
 ) -> Result<Response, ApiError> {
-    let key = done.map_err(change_fault)?;
+    let key = done.map_err(change_error)?;
     refresh_keys(services).await;
-    let body = key_shown(&key, &caller.account, services.now());
+    let body = key_view(&key, &caller.account, services.now());
     Ok(answer(StatusCode::OK, &body))
 }
 
@@ -144,9 +144,9 @@ async fn rotate_key(
     let secret = random_secret(services)?;
     let mut tx = services.data.begin().await?;
     let done = keys::rotate(&mut tx, id, &secret, overlap).await;
-    let rotated = tx.finish(done).await.map_err(change_fault)?;
+    let rotated = tx.finish(done).await.map_err(change_error)?;
     refresh_keys(services).await;
-    let mut body = key_shown(&rotated.key, &visit.caller.account, services.now());
+    let mut body = key_view(&rotated.key, &visit.caller.account, services.now());
     put(&mut body, "key", json!(rotated.plain.reveal()));
     Ok(answer(StatusCode::OK, &body))
 }
@@ -159,7 +159,7 @@ async fn delete_key(
     let by = format!("key {}", visit.caller.key.id);
     let mut tx = services.data.begin().await?;
     let done = keys::delete(&mut tx, id, &by).await;
-    tx.finish(done).await.map_err(|error| db_fault(&error))?;
+    tx.finish(done).await.map_err(|error| db_error(&error))?;
     refresh_keys(services).await;
     let body = json!({ "object": "key", "id": id.number(), "deleted": true });
     Ok(answer(StatusCode::OK, &body))
@@ -192,13 +192,13 @@ async fn with_budgets(
     let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
     let budgets = statement::budgets(&services.data, caller.account.id, &ids).await?;
     let now = services.now();
-    let shown = found.iter().map(|key| {
-        let mut shown = key_shown(key, &caller.account, now);
+    let view = found.iter().map(|key| {
+        let mut view = key_view(key, &caller.account, now);
         let own = budgets.iter().filter(|one| one.key == Some(key.id));
-        put(&mut shown, "budgets", own.map(budget_shown).collect());
-        shown
+        put(&mut view, "budgets", own.map(budget_view).collect());
+        view
     });
-    Ok(shown.collect())
+    Ok(view.collect())
 }
 
 /// Memory takes over what was written here, so that it counts at once on this node. If that fails, the
@@ -218,30 +218,30 @@ fn random_secret(services: &Services) -> Result<[u8; SECRET_BYTES], ApiError> {
 async fn made_in(
     tx: &mut Tx,
     caller: &Caller,
-    wish: &CreateKey,
+    params: &CreateKey,
     secret: &[u8; SECRET_BYTES],
 ) -> Result<(Key, ApiKey), Refused> {
     let (account, parent) = (caller.account.id, caller.key.id);
     let new = NewKey {
         account,
         parent: Some(parent),
-        name: &wish.name,
-        policy: wish.policy.clone(),
+        name: &params.name,
+        policy: params.policy.clone(),
     };
-    let made = keys::create(tx, &new, secret).await.map_err(create_fault)?;
+    let made = keys::create(tx, &new, secret).await.map_err(create_error)?;
     let known = accounts::register_key(tx, account, made.key.id, Some(parent)).await?;
     if !known {
         tracing::error!(key.id = parent.number(), "key has no ledger budget row");
         return Err(ApiError::unavailable().into());
     }
-    if let Some(cap) = wish.cap {
+    if let Some(cap) = params.cap {
         accounts::cap_new_key(tx, account, made.key.id, cap).await?;
     }
     Ok((made.key, made.plain))
 }
 
 /// A key's view, without its secret.
-pub(crate) fn key_shown(key: &Key, account: &Account, now: Timestamp) -> Value {
+pub(crate) fn key_view(key: &Key, account: &Account, now: Timestamp) -> Value {
     let policy = key.policy.fields();
     let seconds = |moment: Option<Timestamp>| moment.map(Timestamp::seconds);
     let previous = key.previous.map(|(_, until)| until);
@@ -270,7 +270,7 @@ pub(crate) fn key_shown(key: &Key, account: &Account, now: Timestamp) -> Value {
     })
 }
 
-fn budget_shown(budget: &Budget) -> Value {
+fn budget_view(budget: &Budget) -> Value {
     json!({
         "period": budget.period,
         "timezone": budget.timezone,
@@ -303,7 +303,7 @@ fn invalid(param: &str, text: String) -> ApiError {
     ApiError::new(ErrorCode::Invalid("invalid_request"), text).at(param)
 }
 
-fn db_fault(error: &DbError) -> ApiError {
+fn db_error(error: &DbError) -> ApiError {
     match error {
         DbError::UnknownCommit(_) => {
             let text = "it is not known whether this was done; GET /v1/keys tells, and what should not \
@@ -325,7 +325,7 @@ fn db_fault(error: &DbError) -> ApiError {
     }
 }
 
-fn create_fault(error: CreateKeyError) -> Refused {
+fn create_error(error: CreateKeyError) -> Refused {
     Refused::ApiError(match error {
         CreateKeyError::Field(error) => invalid(error.field, error.to_string()),
         CreateKeyError::Db(error) => return Refused::Db(error),
@@ -339,10 +339,10 @@ fn create_fault(error: CreateKeyError) -> Refused {
     })
 }
 
-fn change_fault(error: ChangeKeyError) -> ApiError {
+fn change_error(error: ChangeKeyError) -> ApiError {
     match error {
         ChangeKeyError::Field(error) => invalid(error.field, error.to_string()),
-        ChangeKeyError::Db(error) => db_fault(&error),
+        ChangeKeyError::Db(error) => db_error(&error),
         ChangeKeyError::UnknownKey(_) => unknown_key(),
         error @ ChangeKeyError::Revoked(_) => invalid("key_id", error.to_string()),
     }
@@ -351,10 +351,10 @@ fn change_fault(error: ChangeKeyError) -> ApiError {
 // === impl Refused ===
 
 impl Refused {
-    fn into_fault(self) -> ApiError {
+    fn into_error(self) -> ApiError {
         match self {
-            Self::ApiError(fault) => fault,
-            Self::Db(error) => db_fault(&error),
+            Self::ApiError(error) => error,
+            Self::Db(error) => db_error(&error),
         }
     }
 }
@@ -366,7 +366,7 @@ impl From<DbError> for Refused {
 }
 
 impl From<ApiError> for Refused {
-    fn from(fault: ApiError) -> Self {
-        Self::ApiError(fault)
+    fn from(error: ApiError) -> Self {
+        Self::ApiError(error)
     }
 }

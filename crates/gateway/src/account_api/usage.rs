@@ -42,20 +42,20 @@ pub(super) async fn handle(
     visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
-    let asked = UsageQuery::read(visit.query, visit.headers)?;
-    let seen = visibility(services, &visit.caller, &asked).await?;
-    match (asked.detail, asked.shape) {
-        (Detail::Sums, Shape::Json) => totals(services, &seen, &asked).await,
+    let params = UsageQuery::read(visit.query, visit.headers)?;
+    let seen = visibility(services, &visit.caller, &params).await?;
+    match (params.detail, params.shape) {
+        (Detail::Sums, Shape::Json) => totals(services, &seen, &params).await,
         (Detail::Sums, Shape::Csv) => {
             Box::pin(csv_file(
                 services,
                 seen,
-                asked,
+                params,
                 visit.method == Method::HEAD,
             ))
             .await
         }
-        (Detail::Calls, shape) => call_lines(services, seen, &asked, shape).await,
+        (Detail::Calls, shape) => call_lines(services, seen, &params, shape).await,
     }
 }
 
@@ -63,13 +63,13 @@ pub(super) async fn handle(
 async fn visibility(
     services: &Services,
     caller: &Caller,
-    asked: &UsageQuery,
+    params: &UsageQuery,
 ) -> Result<UsageFilter, ApiError> {
-    let to = match asked.to {
+    let to = match params.to {
         Some(day) => day,
         None => usage_report::today(&services.data).await.map_err(unread)?,
     };
-    let from = asked.from.unwrap_or_else(|| {
+    let from = params.from.unwrap_or_else(|| {
         let days_before = USUAL_DAYS.saturating_sub(1);
         to.earlier(days_before)
     });
@@ -77,8 +77,8 @@ async fn visibility(
     Ok(UsageFilter {
         account: caller.account.id,
         below: caller.key.parent.map(|_| caller.key.id),
-        key: asked.key,
-        model: asked.model.clone(),
+        key: params.key,
+        model: params.model.clone(),
         from,
         to,
     })
@@ -87,18 +87,18 @@ async fn visibility(
 async fn totals(
     services: &Services,
     seen: &UsageFilter,
-    asked: &UsageQuery,
+    params: &UsageQuery,
 ) -> Result<Response, ApiError> {
-    let more = asked.limit.saturating_add(1);
-    let (by, after) = (asked.by, asked.after.as_ref());
+    let more = params.limit.saturating_add(1);
+    let (by, after) = (params.by, params.after.as_ref());
     let read = usage_report::read(&services.data, seen, by, after, more).await;
     let mut found = read.map_err(unread)?;
-    let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+    let most = usize::try_from(params.limit).unwrap_or(usize::MAX);
     let has_more = found.lines.len() > most;
     found.lines.truncate(most);
     let last = found.lines.last().filter(|_| has_more);
     let next = last.map(|line| params::cursor(&line.group_key));
-    let body = view::page((seen, asked.by), &found, next);
+    let body = view::page((seen, params.by), &found, next);
     Ok(answer(StatusCode::OK, &body))
 }
 
@@ -106,15 +106,15 @@ async fn totals(
 async fn call_lines(
     services: &Services,
     seen: UsageFilter,
-    asked: &UsageQuery,
+    params: &UsageQuery,
     shape: Shape,
 ) -> Result<Response, ApiError> {
-    let wanted = CallsQuery {
+    let query = CallsQuery {
         filter: seen,
-        before: asked.before,
-        limit: asked.limit,
+        before: params.before,
+        limit: params.limit,
     };
-    let calls = usage_report::calls(&services.data, &wanted).await;
+    let calls = usage_report::calls(&services.data, &query).await;
     let calls = calls.map_err(unread)?;
     let (text, content_type) = match shape {
         Shape::Json => (view::call_lines(&calls), JSON_LINES),
@@ -128,10 +128,10 @@ async fn call_lines(
 async fn csv_file(
     services: &Arc<Services>,
     seen: UsageFilter,
-    asked: UsageQuery,
+    params: UsageQuery,
     head_only: bool,
 ) -> Result<Response, ApiError> {
-    let first = usage_report::read(&services.data, &seen, asked.by, None, MAX_LINES).await;
+    let first = usage_report::read(&services.data, &seen, params.by, None, MAX_LINES).await;
     let first = first.map_err(unread)?;
     if first.count > MAX_FILE_LINES {
         let text = format!(
@@ -147,7 +147,7 @@ async fn csv_file(
     let (pieces, body) = mpsc::channel(PIECES);
     let owned = Arc::clone(services);
     services.tasks.spawn(Box::pin(async move {
-        write_csv(&owned, (seen, asked), first.lines, pieces).await;
+        write_csv(&owned, (seen, params), first.lines, pieces).await;
     }));
     let mut answered = Response::new(ResponseBody::File(body));
     let headers = answered.headers_mut();
@@ -159,16 +159,16 @@ async fn csv_file(
 /// Without `End` the file breaks off.
 async fn write_csv(
     services: &Services,
-    (seen, asked): (UsageFilter, UsageQuery),
+    (seen, params): (UsageFilter, UsageQuery),
     mut lines: Vec<ReportRow>,
     pieces: mpsc::Sender<FilePiece>,
 ) {
     let wait = services.settings.reader_wait;
-    let mut text = csv::head(asked.by);
+    let mut text = csv::head(params.by);
     loop {
         lines
             .iter()
-            .for_each(|line| csv::line(&mut text, asked.by, line));
+            .for_each(|line| csv::line(&mut text, params.by, line));
         let piece = FilePiece::Bytes(Bytes::from(std::mem::take(&mut text)));
         if !sent(&pieces, piece, wait).await {
             return;
@@ -179,7 +179,7 @@ async fn write_csv(
             .flatten()
             .map(|line| line.group_key);
         let Some(last) = last else { break };
-        let read = usage_report::read(&services.data, &seen, asked.by, Some(&last), MAX_LINES);
+        let read = usage_report::read(&services.data, &seen, params.by, Some(&last), MAX_LINES);
         match read.await {
             Ok(found) => lines = found.lines,
             Err(error) => {

@@ -7,12 +7,12 @@ mod view;
 use http::{Method, StatusCode};
 use serde_json::json;
 use trunkline_db::DbError;
-use trunkline_store::webhooks::{self, Changes, Kind as HookKind, NewWebhook, Webhook};
+use trunkline_store::webhooks::{self, Changes, Kind as WebhookKind, NewWebhook, Webhook};
 use trunkline_upstream::safe_fetch::FetchError;
 use uuid::Uuid;
 
 use self::params::{WebhookParams, overlap_of};
-use self::view::{shown, webhook_name, webhook_of};
+use self::view::{webhook_name, webhook_of, webhook_view};
 use super::ApiRequest;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
@@ -37,8 +37,11 @@ pub(super) async fn handle(
         (&Method::PATCH, [name]) => change_webhook(services, caller, name, &visit.body).await,
         (&Method::DELETE, [name]) => delete_webhook(services, caller, name).await,
         (_, [name]) => {
-            let hook = webhook_of_caller(services, caller, name).await?;
-            Ok(answer(StatusCode::OK, &shown(services, &hook, None)))
+            let webhook = webhook_of_caller(services, caller, name).await?;
+            Ok(answer(
+                StatusCode::OK,
+                &webhook_view(services, &webhook, None),
+            ))
         }
         (_, [name, "rotate"]) => rotate_webhook(services, caller, name, &visit.body).await,
         (_, [name, "test"]) => test_webhook(services, caller, name, &visit.body).await,
@@ -58,8 +61,8 @@ async fn create_webhook(
     caller: &Caller,
     body: &[u8],
 ) -> Result<Response, ApiError> {
-    let asked = WebhookParams::read(body)?;
-    let url = asked.url.ok_or_else(|| {
+    let params = WebhookParams::read(body)?;
+    let url = params.url.ok_or_else(|| {
         let text = "`url` is required: the address that receives events";
         ApiError::new(ErrorCode::Invalid("missing_parameter"), text).at("url")
     })?;
@@ -69,8 +72,8 @@ async fn create_webhook(
     let sealed = sealed.ok_or_else(ApiError::unavailable)?;
     let made = binding::new_secret(services, account, id);
     let (secret, sealed_secret) = made.ok_or_else(ApiError::unavailable)?;
-    let topics = asked.topics.flatten();
-    let description = asked.description.flatten();
+    let topics = params.topics.flatten();
+    let description = params.description.flatten();
     let new = NewWebhook {
         id,
         account,
@@ -84,11 +87,11 @@ async fn create_webhook(
     let count = i64::try_from(most).unwrap_or(i64::MAX);
     let made = webhooks::create(&mut tx, &new, count).await;
     let made = tx.finish(made).await.map_err(away)?;
-    let hook = made.ok_or_else(|| {
+    let webhook = made.ok_or_else(|| {
         let text = format!("an account may have {most} webhooks; delete one first");
         ApiError::new(ErrorCode::Invalid("too_many_webhooks"), text)
     })?;
-    let body = shown(services, &hook, Some(&secret));
+    let body = webhook_view(services, &webhook, Some(&secret));
     Ok(answer(StatusCode::CREATED, &body))
 }
 
@@ -98,7 +101,7 @@ async fn list_webhooks(services: &Services, caller: &Caller) -> Result<Response,
     let found = found.map_err(away)?;
     let data: Vec<_> = found
         .iter()
-        .map(|hook| shown(services, hook, None))
+        .map(|webhook| webhook_view(services, webhook, None))
         .collect();
     let body = json!({ "object": "list", "data": data, "has_more": false });
     Ok(answer(StatusCode::OK, &body))
@@ -110,15 +113,15 @@ async fn change_webhook(
     name: &str,
     body: &[u8],
 ) -> Result<Response, ApiError> {
-    let hook = endpoint_of_caller(services, caller, name).await?;
-    let asked = WebhookParams::read(body)?;
-    let url = match &asked.url {
+    let webhook = endpoint_of_caller(services, caller, name).await?;
+    let params = WebhookParams::read(body)?;
+    let url = match &params.url {
         Some(url) => {
             check_url(services, url).await?;
             let sealed = binding::seal(
                 services,
-                hook.account,
-                SealedFor::Url(hook.id),
+                webhook.account,
+                SealedFor::Url(webhook.id),
                 url.as_bytes(),
             );
             Some(sealed.ok_or_else(ApiError::unavailable)?)
@@ -127,14 +130,17 @@ async fn change_webhook(
     };
     let changes = Changes {
         url,
-        topics: asked.topics,
-        description: asked.description,
+        topics: params.topics,
+        description: params.description,
     };
     let mut tx = services.data.begin().await.map_err(away)?;
-    let changed = webhooks::change(&mut tx, hook.account, hook.id, &changes).await;
+    let changed = webhooks::change(&mut tx, webhook.account, webhook.id, &changes).await;
     let changed = tx.finish(changed).await.map_err(away)?;
     let changed = changed.ok_or_else(|| no_webhook(name))?;
-    Ok(answer(StatusCode::OK, &shown(services, &changed, None)))
+    Ok(answer(
+        StatusCode::OK,
+        &webhook_view(services, &changed, None),
+    ))
 }
 
 async fn delete_webhook(
@@ -142,13 +148,13 @@ async fn delete_webhook(
     caller: &Caller,
     name: &str,
 ) -> Result<Response, ApiError> {
-    let hook = endpoint_of_caller(services, caller, name).await?;
+    let webhook = endpoint_of_caller(services, caller, name).await?;
     let mut tx = services.data.begin().await.map_err(away)?;
-    let gone = webhooks::delete(&mut tx, hook.account, hook.id).await;
+    let gone = webhooks::delete(&mut tx, webhook.account, webhook.id).await;
     if !tx.finish(gone).await.map_err(away)? {
         return Err(no_webhook(name));
     }
-    let body = json!({ "object": "webhook", "id": webhook_name(hook.id), "deleted": true });
+    let body = json!({ "object": "webhook", "id": webhook_name(webhook.id), "deleted": true });
     Ok(answer(StatusCode::OK, &body))
 }
 
@@ -163,20 +169,20 @@ async fn rotate_webhook(
     let overlap = overlap_of(body)?;
     let overlap = overlap.unwrap_or(services.settings.webhooks.overlap);
     let account = caller.account.id;
-    let hook = match find_webhook(services, caller, name).await? {
-        Some(hook) => hook,
+    let webhook = match find_webhook(services, caller, name).await? {
+        Some(webhook) => webhook,
         None if name == TASKS => create_tasks_entry(services, caller).await?,
         None => return Err(no_webhook(name)),
     };
-    let made = binding::new_secret(services, account, hook.id);
+    let made = binding::new_secret(services, account, webhook.id);
     let (secret, sealed) = made.ok_or_else(ApiError::unavailable)?;
     let mut tx = services.data.begin().await.map_err(away)?;
-    let rotated = webhooks::rotate(&mut tx, account, hook.id, &sealed, overlap).await;
+    let rotated = webhooks::rotate(&mut tx, account, webhook.id, &sealed, overlap).await;
     let rotated = tx.finish(rotated).await.map_err(away)?;
     let rotated = rotated.ok_or_else(|| no_webhook(name))?;
     Ok(answer(
         StatusCode::OK,
-        &shown(services, &rotated, Some(&secret)),
+        &webhook_view(services, &rotated, Some(&secret)),
     ))
 }
 
@@ -199,25 +205,25 @@ async fn test_webhook(
     body: &[u8],
 ) -> Result<Response, ApiError> {
     params::nothing(body)?;
-    let hook = endpoint_of_caller(services, caller, name).await?;
-    let url = hook.url.as_deref().ok_or_else(|| no_webhook(name))?;
-    let old_secret = hook.old_secret.as_ref();
+    let webhook = endpoint_of_caller(services, caller, name).await?;
+    let url = webhook.url.as_deref().ok_or_else(|| no_webhook(name))?;
+    let old_secret = webhook.old_secret.as_ref();
     let to = Receiver {
-        webhook: hook.id,
-        account: hook.account,
-        url: (SealedFor::Url(hook.id), url),
-        secret: &hook.secret,
+        webhook: webhook.id,
+        account: webhook.account,
+        url: (SealedFor::Url(webhook.id), url),
+        secret: &webhook.secret,
         old_secret: old_secret.map(|(sealed, _)| sealed.as_slice()),
     };
     let began = tokio::time::Instant::now();
-    let outcome = delivery::send_test(services, to, &webhook_name(hook.id)).await;
+    let outcome = delivery::send_test(services, to, &webhook_name(webhook.id)).await;
     let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let body = json!({
         "object": "webhook.test",
-        "webhook": webhook_name(hook.id),
-        "delivered": outcome.trouble.is_none(),
+        "webhook": webhook_name(webhook.id),
+        "delivered": outcome.error.is_none(),
         "status": outcome.status,
-        "error": outcome.trouble.map(DeliveryError::word),
+        "error": outcome.error.map(DeliveryError::word),
         "took_ms": took,
     });
     Ok(answer(StatusCode::OK, &body))
@@ -230,12 +236,15 @@ async fn resume_webhook(
     body: &[u8],
 ) -> Result<Response, ApiError> {
     params::nothing(body)?;
-    let hook = endpoint_of_caller(services, caller, name).await?;
+    let webhook = endpoint_of_caller(services, caller, name).await?;
     let mut tx = services.data.begin().await.map_err(away)?;
-    let resumed = webhooks::resume(&mut tx, hook.account, hook.id).await;
+    let resumed = webhooks::resume(&mut tx, webhook.account, webhook.id).await;
     let resumed = tx.finish(resumed).await.map_err(away)?;
     let resumed = resumed.ok_or_else(|| no_webhook(name))?;
-    Ok(answer(StatusCode::OK, &shown(services, &resumed, None)))
+    Ok(answer(
+        StatusCode::OK,
+        &webhook_view(services, &resumed, None),
+    ))
 }
 
 async fn check_url(services: &Services, url: &str) -> Result<(), ApiError> {
@@ -277,10 +286,10 @@ async fn endpoint_of_caller(
     caller: &Caller,
     name: &str,
 ) -> Result<Webhook, ApiError> {
-    let hook = webhook_of_caller(services, caller, name).await?;
-    match hook.kind {
-        HookKind::Endpoint => Ok(hook),
-        HookKind::Tasks => {
+    let webhook = webhook_of_caller(services, caller, name).await?;
+    match webhook.kind {
+        WebhookKind::Endpoint => Ok(webhook),
+        WebhookKind::Tasks => {
             let text = "the entry of kind `tasks` has no address of its own: it can be looked at \
                         and rotated, and its deliveries listed and replayed";
             Err(ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("id"))

@@ -90,8 +90,8 @@ fn calls_by_model(page: &mut Page, services: &Services) {
     }
     let help = "Refused and failed calls by error code.";
     let mut family = page.counters("faults_total", help);
-    for (word, count) in numbers.faults.all() {
-        family.sample(&[("fault", word)], count);
+    for (code, count) in numbers.errors.all() {
+        family.sample(&[("fault", code)], count);
     }
 }
 
@@ -112,8 +112,8 @@ fn channels(page: &mut Page, services: &Services) {
     let help = "Upstream attempts by channel and result.";
     let mut family = page.counters("attempts_total", help);
     for channel in &channels {
-        for (word, count) in channel.tries().0.all() {
-            family.sample(&[("channel", &channel.row.name), ("result", word)], count);
+        for (code, count) in channel.tries().0.all() {
+            family.sample(&[("channel", &channel.row.name), ("result", code)], count);
         }
     }
     let help = "Time to the upstream's response headers by channel.";
@@ -210,14 +210,14 @@ fn traces(page: &mut Page, services: &Services) {
 }
 
 fn catalog(page: &mut Page, services: &Services) {
-    let shelf = services.catalog();
+    let catalog = services.catalog();
     page.gauge(
         "catalog_models",
         "Models in the catalog.",
-        shelf.book.count(),
+        catalog.book.count(),
     );
     let help = "Revision of the catalog in use.";
-    page.gauge("catalog_revision", help, shelf.revision);
+    page.gauge("catalog_revision", help, catalog.revision);
     let refused = services.rejected_catalog.load(Ordering::Relaxed);
     let help = "Revision of a newer catalog that was rejected; 0 if none.";
     page.gauge("catalog_refused_revision", help, refused);
@@ -235,7 +235,7 @@ fn events(page: &mut Page, services: &Services) {
     let help = "1 while event copies arrive or none are expected; 0 while NATS is unavailable.";
     page.gauge("bus_up", help, is_up);
     let help = "Frames sent to event streams.";
-    page.counter("event_frames_total", help, read(&counts.told));
+    page.counter("event_frames_total", help, read(&counts.frames));
     let help = "Pages read from the event table.";
     page.counter("event_pages_total", help, read(&counts.pages));
     let help = "Event readers that were too slow for their queue.";
@@ -257,13 +257,13 @@ fn webhooks(page: &mut Page, services: &Services) {
     let numbers = &services.metrics;
     let help = "Webhook deliveries by result.";
     let mut family = page.counters("webhook_messages_total", help);
-    for (word, count) in numbers.webhooks.all() {
-        family.sample(&[("outcome", word)], count);
+    for (code, count) in numbers.webhooks.all() {
+        family.sample(&[("outcome", code)], count);
     }
     let help = "Failed webhook attempts by reason.";
     let mut family = page.counters("webhook_failures_total", help);
-    for (word, count) in numbers.webhook_troubles.all() {
-        family.sample(&[("reason", word)], count);
+    for (code, count) in numbers.webhook_errors.all() {
+        family.sample(&[("reason", code)], count);
     }
     let help = "Delay of webhook deliveries after their due time.";
     page.histograms("webhook_lag_seconds", help)

@@ -6,13 +6,13 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cursor {
     pub(crate) account: i64,
-    pub(crate) house: i64,
+    pub(crate) system: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Account,
-    House,
+    System,
 }
 
 // === impl Cursor ===
@@ -20,11 +20,11 @@ pub(crate) enum Side {
 impl Cursor {
     /// Reads one. Exactly one spelling of each.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (account, house) = text.strip_prefix('a')?.split_once("-h")?;
+        let (account, system) = text.strip_prefix('a')?.split_once("-h")?;
         let number = |text: &str| text.parse::<i64>().ok().filter(|number| *number >= 0);
         let cursor = Self {
             account: number(account)?,
-            house: number(house)?,
+            system: number(system)?,
         };
         (cursor.to_string() == text).then_some(cursor)
     }
@@ -32,21 +32,21 @@ impl Cursor {
     pub(crate) fn of(&self, side: Side) -> i64 {
         match side {
             Side::Account => self.account,
-            Side::House => self.house,
+            Side::System => self.system,
         }
     }
 
     pub(crate) fn set(&mut self, side: Side, number: i64) {
         match side {
             Side::Account => self.account = number,
-            Side::House => self.house = number,
+            Side::System => self.system = number,
         }
     }
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "a{}-h{}", self.account, self.house)
+        write!(formatter, "a{}-h{}", self.account, self.system)
     }
 }
 
@@ -55,7 +55,7 @@ impl Side {
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Account => "account",
-            Self::House => "house",
+            Self::System => "house",
         }
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     fn a_cursor_is_read_as_it_was_written_and_in_no_other_way() {
         let cursor = Cursor {
             account: 12,
-            house: 0,
+            system: 0,
         };
         assert_eq!(Cursor::parse("a12-h0"), Some(cursor));
         assert_eq!(cursor.to_string(), "a12-h0");

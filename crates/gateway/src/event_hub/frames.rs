@@ -41,7 +41,7 @@ impl SseFrame {
             task: event.task,
             seconds: event.created_at.seconds(),
         };
-        facts.told(&event.body)
+        facts.to_frame(&event.body)
     }
 
     pub(crate) fn of_copy(copy: &EventCopy) -> Self {
@@ -52,7 +52,7 @@ impl SseFrame {
             task: copy.task,
             seconds: copy.created_at().seconds(),
         };
-        facts.told(&copy.body)
+        facts.to_frame(&copy.body)
     }
 
     pub(crate) fn of_news(news: &LiveNotification) -> Self {
@@ -63,7 +63,7 @@ impl SseFrame {
             task: news.task,
             seconds: news.created_at_micros.div_euclid(1_000_000),
         };
-        facts.told(&news.body)
+        facts.to_frame(&news.body)
     }
 
     /// The frame for a reader that is at this cursor once it has read it.
@@ -74,7 +74,7 @@ impl SseFrame {
     }
 
     /// The frame without a cursor: it does not move its reader.
-    pub(crate) fn without_place(&self) -> Bytes {
+    pub(crate) fn without_cursor(&self) -> Bytes {
         self.frame.clone()
     }
 }
@@ -88,7 +88,7 @@ struct RequestFacts<'a> {
 }
 
 impl RequestFacts<'_> {
-    fn told(&self, body: &Value) -> SseFrame {
+    fn to_frame(&self, body: &Value) -> SseFrame {
         let mut data = Map::new();
         let mut put = |key: &str, value: Value| {
             data.insert(key.to_owned(), value);
@@ -125,7 +125,7 @@ pub(crate) fn gap(side: Side, (from, to): (i64, i64), cursor: Cursor) -> Bytes {
 }
 
 /// A place without an event: readers remember it and are told nothing.
-pub(crate) fn place(cursor: Cursor) -> Bytes {
+pub(crate) fn cursor_frame(cursor: Cursor) -> Bytes {
     Bytes::from(format!("id: {cursor}\n\n"))
 }
 
@@ -148,7 +148,7 @@ mod tests {
         };
         let cursor = Cursor {
             account: 9,
-            house: 4,
+            system: 4,
         };
         let frame = SseFrame::of_event(&event).at(cursor);
         let text = std::str::from_utf8(&frame).unwrap();

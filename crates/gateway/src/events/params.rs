@@ -120,35 +120,35 @@ mod tests {
 
     use super::*;
 
-    fn asked(header: Option<&str>, query: &str) -> Result<EventQuery, String> {
+    fn parse(header: Option<&str>, query: &str) -> Result<EventQuery, String> {
         let mut headers = HeaderMap::new();
         if let Some(value) = header {
             headers.insert(LAST_EVENT_ID, HeaderValue::from_str(value).unwrap());
         }
-        EventQuery::read(&headers, Some(query)).map_err(|fault| fault.param.unwrap())
+        EventQuery::read(&headers, Some(query)).map_err(|error| error.param.unwrap())
     }
 
     #[test]
     fn a_place_is_read_from_the_header_or_the_query_and_the_query_wins() {
-        let at = |account, house| Begin::After(Cursor { account, house });
-        assert_eq!(asked(None, "").unwrap().begin, Begin::Now);
-        assert_eq!(asked(Some(""), "").unwrap().begin, Begin::Now);
-        assert_eq!(asked(Some("a3-h1"), "key=sk-x").unwrap().begin, at(3, 1));
-        let both = asked(Some("a3-h1"), "last_event_id=a4-h2").unwrap();
+        let at = |account, system| Begin::After(Cursor { account, system });
+        assert_eq!(parse(None, "").unwrap().begin, Begin::Now);
+        assert_eq!(parse(Some(""), "").unwrap().begin, Begin::Now);
+        assert_eq!(parse(Some("a3-h1"), "key=sk-x").unwrap().begin, at(3, 1));
+        let both = parse(Some("a3-h1"), "last_event_id=a4-h2").unwrap();
         assert_eq!(both.begin, at(4, 2));
-        assert_eq!(asked(None, "from=start").unwrap().begin, Begin::Kept);
+        assert_eq!(parse(None, "from=start").unwrap().begin, Begin::Kept);
         for wrong in ["last_event_id=7", "last_event_id=a1", "last_event_id="] {
-            assert_eq!(asked(None, wrong), Err("last_event_id".to_owned()));
+            assert_eq!(parse(None, wrong), Err("last_event_id".to_owned()));
         }
-        assert_eq!(asked(None, "from=end"), Err("from".to_owned()));
-        assert_eq!(asked(None, "topic=x"), Err("topic".to_owned()));
+        assert_eq!(parse(None, "from=end"), Err("from".to_owned()));
+        assert_eq!(parse(None, "topic=x"), Err("topic".to_owned()));
     }
 
     #[test]
     fn a_filter_lets_through_what_it_names() {
         let task = Uuid::from_u128(7);
         let name = crate::task_id::task_name(task);
-        let filter = asked(
+        let filter = parse(
             None,
             &format!("topics=task.failed%2Ctask.completed&task={name}"),
         );
@@ -158,8 +158,8 @@ mod tests {
         assert!(!filter.lets("task.failed", None));
         assert!(!filter.lets("task.failed", Some(Uuid::from_u128(8))));
         assert!(Filter::default().lets("price.changed", None));
-        assert_eq!(asked(None, "topics=task.done"), Err("topics".to_owned()));
-        assert_eq!(asked(None, "topics="), Err("topics".to_owned()));
-        assert_eq!(asked(None, "task=video_7"), Err("task".to_owned()));
+        assert_eq!(parse(None, "topics=task.done"), Err("topics".to_owned()));
+        assert_eq!(parse(None, "topics="), Err("topics".to_owned()));
+        assert_eq!(parse(None, "task=video_7"), Err("task".to_owned()));
     }
 }

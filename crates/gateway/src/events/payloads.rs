@@ -87,8 +87,8 @@ pub(crate) fn publish_progress(services: &Services, task: &Task, progress: i16) 
 /// An upstream's message. An event must never break the transition that it reports: neither by its
 /// length nor by the one character that PostgreSQL does not store.
 fn bounded(text: &str) -> String {
-    let letters = text.chars().filter(|letter| *letter != '\0');
-    letters.take(MAX_WORDS).collect()
+    let chars = text.chars().filter(|char| *char != '\0');
+    chars.take(MAX_WORDS).collect()
 }
 
 // === impl Change ===
@@ -141,8 +141,8 @@ pub(crate) fn catalog_events(number: i64, version: &str, change: &Change) -> Vec
     let events = events.filter(|((_, names), _)| !names.is_empty());
     events
         .map(|((topic, names), nth)| {
-            let named: Vec<&String> = names.iter().take(MAX_NAMED).collect();
-            let more = names.len().saturating_sub(named.len());
+            let listed: Vec<&String> = names.iter().take(MAX_NAMED).collect();
+            let more = names.len().saturating_sub(listed.len());
             NewEvent {
                 id: Uuid::from_u64_pair(
                     CATALOG_MARK | nth,
@@ -151,7 +151,7 @@ pub(crate) fn catalog_events(number: i64, version: &str, change: &Change) -> Vec
                 account: SYSTEM_ACCOUNT,
                 topic: *topic,
                 task: None,
-                body: json!({ "models": named, "more": more, "pricing_version": version }),
+                body: json!({ "models": listed, "more": more, "pricing_version": version }),
             }
         })
         .collect()

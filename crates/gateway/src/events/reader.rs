@@ -22,7 +22,7 @@ use crate::services::Services;
 /// Events that are read at once.
 const PAGE_ROWS: u32 = 100;
 /// Until the table is asked again after it did not answer.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How long the last frame may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Frames that wait for the connection.
@@ -34,9 +34,9 @@ pub(crate) struct Reader {
     filter: Filter,
     cursor: Cursor,
     /// The place that the reader was told last.
-    shown: Option<Cursor>,
+    sent_cursor: Option<Cursor>,
     /// What was purged before its beginning is no gap to a reader of all that is stored.
-    from_kept: [bool; 2],
+    from_stored: [bool; 2],
     spoken: Instant,
     pieces: mpsc::Sender<Bytes>,
 }
@@ -50,7 +50,7 @@ impl Reader {
         services: Arc<Services>,
         seat: ConnectionPermit,
         (cursor, filter): (Cursor, Filter),
-        from_kept: bool,
+        from_stored: bool,
         pieces: mpsc::Sender<Bytes>,
     ) -> Self {
         Self {
@@ -58,8 +58,8 @@ impl Reader {
             seat,
             filter,
             cursor,
-            shown: None,
-            from_kept: [from_kept; 2],
+            sent_cursor: None,
+            from_stored: [from_stored; 2],
             spoken: Instant::now(),
             pieces,
         }
@@ -70,10 +70,10 @@ impl Reader {
     pub(crate) async fn run(mut self, hears: Subscriber, newest: Cursor) {
         let Subscriber {
             mut account,
-            mut house,
+            mut system,
             away,
         } = hears;
-        let door = self.pieces.clone();
+        let output = self.pieces.clone();
         let follow = async {
             self.begin(newest).await?;
             loop {
@@ -82,38 +82,38 @@ impl Reader {
                 let beat = beat.unwrap_or_else(Instant::now);
                 tokio::select! {
                     news = account.recv() => self.hear(Side::Account, news).await?,
-                    news = house.recv() => self.hear(Side::House, news).await?,
+                    news = system.recv() => self.hear(Side::System, news).await?,
                     () = tokio::time::sleep_until(beat) => self.beat().await?,
                 }
             }
         };
-        let farewell = tokio::select! {
-            Ok(farewell) = away => Some(farewell),
-            () = door.closed() => None,
+        let reason = tokio::select! {
+            Ok(reason) = away => Some(reason),
+            () = output.closed() => None,
             gone = follow => {
                 let _ended: Result<std::convert::Infallible, Gone> = gone;
                 None
             }
         };
-        let words = match farewell {
+        let last_frame = match reason {
             Some(CloseReason::Stopping) => frames::STOPPING,
             Some(CloseReason::KeyOver) => frames::KEY_OVER,
             None => return,
         };
-        let words = Bytes::from_static(words.as_bytes());
+        let last_frame = Bytes::from_static(last_frame.as_bytes());
         // A client that does not take it is cut off without.
-        drop(door.send_timeout(words, LAST_WORDS).await);
+        drop(output.send_timeout(last_frame, LAST_WORDS).await);
     }
 
     async fn begin(&mut self, newest: Cursor) -> Result<(), Gone> {
         self.send(Bytes::from_static(frames::BEGINNING.as_bytes()))
             .await?;
-        for side in [Side::Account, Side::House] {
+        for side in [Side::Account, Side::System] {
             if self.cursor.of(side) < newest.of(side) {
                 self.catch_up(side).await?;
             }
         }
-        self.show_place().await
+        self.send_cursor().await
     }
 
     async fn hear(
@@ -123,16 +123,16 @@ impl Reader {
     ) -> Result<(), Gone> {
         let at = self.cursor.of(side);
         match news {
-            Ok(Notification::Event(told)) if told.seq <= at => Ok(()),
-            Ok(Notification::Event(told)) if at.checked_add(1) == Some(told.seq) => {
-                self.tell(side, &told).await
+            Ok(Notification::Event(frame)) if frame.seq <= at => Ok(()),
+            Ok(Notification::Event(frame)) if at.checked_add(1) == Some(frame.seq) => {
+                self.tell(side, &frame).await
             }
             Ok(Notification::Event(_)) => self.catch_up(side).await,
             Ok(Notification::Look(newest)) if newest <= at => Ok(()),
             Ok(Notification::Look(_)) => self.catch_up(side).await,
-            Ok(Notification::Channel(told)) => {
-                if self.filter.lets(&told.topic, told.task) {
-                    self.send(told.without_place()).await?;
+            Ok(Notification::Channel(frame)) => {
+                if self.filter.lets(&frame.topic, frame.task) {
+                    self.send(frame.without_cursor()).await?;
                 }
                 Ok(())
             }
@@ -151,7 +151,7 @@ impl Reader {
         loop {
             let account = match side {
                 Side::Account => self.seat.account,
-                Side::House => SYSTEM_ACCOUNT,
+                Side::System => SYSTEM_ACCOUNT,
             };
             let after = self.cursor.of(side);
             let page = read_events(&self.services, account, after, PAGE_ROWS).await;
@@ -159,7 +159,7 @@ impl Reader {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::debug!(%error, "event stream: reading the event table failed; retrying");
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(RETRY_DELAY).await;
                     if self.spoken.elapsed() >= self.services.settings.events.heartbeat {
                         self.beat().await?;
                     }
@@ -180,11 +180,11 @@ impl Reader {
     /// Everything up to this number was told, or is gone.
     async fn bridge(&mut self, side: Side, number: i64) -> Result<(), Gone> {
         let at = self.cursor.of(side);
-        let from_kept = match side {
-            Side::Account => &mut self.from_kept[0],
-            Side::House => &mut self.from_kept[1],
+        let from_stored = match side {
+            Side::Account => &mut self.from_stored[0],
+            Side::System => &mut self.from_stored[1],
         };
-        let is_beginning = std::mem::take(from_kept);
+        let is_beginning = std::mem::take(from_stored);
         if number <= at {
             return Ok(());
         }
@@ -193,32 +193,32 @@ impl Reader {
             return Ok(());
         }
         let gone = (at.saturating_add(1), number);
-        self.shown = Some(self.cursor);
+        self.sent_cursor = Some(self.cursor);
         self.send(frames::gap(side, gone, self.cursor)).await
     }
 
-    async fn tell(&mut self, side: Side, told: &SseFrame) -> Result<(), Gone> {
-        self.cursor.set(side, told.seq);
-        if !self.filter.lets(&told.topic, told.task) {
+    async fn tell(&mut self, side: Side, frame: &SseFrame) -> Result<(), Gone> {
+        self.cursor.set(side, frame.seq);
+        if !self.filter.lets(&frame.topic, frame.task) {
             return Ok(());
         }
-        self.shown = Some(self.cursor);
-        self.send(told.at(self.cursor)).await
+        self.sent_cursor = Some(self.cursor);
+        self.send(frame.at(self.cursor)).await
     }
 
     /// A sign of life, and the place, if it has moved by events that are not wanted.
     async fn beat(&mut self) -> Result<(), Gone> {
         self.send(Bytes::from_static(frames::HEARTBEAT.as_bytes()))
             .await?;
-        self.show_place().await
+        self.send_cursor().await
     }
 
-    async fn show_place(&mut self) -> Result<(), Gone> {
-        if self.shown == Some(self.cursor) {
+    async fn send_cursor(&mut self) -> Result<(), Gone> {
+        if self.sent_cursor == Some(self.cursor) {
             return Ok(());
         }
-        self.shown = Some(self.cursor);
-        self.send(frames::place(self.cursor)).await
+        self.sent_cursor = Some(self.cursor);
+        self.send(frames::cursor_frame(self.cursor)).await
     }
 
     /// Sends one whole frame. A client that takes nothing for long has gone.
@@ -228,7 +228,7 @@ impl Reader {
         sent.map_err(|_| Gone)?;
         self.spoken = Instant::now();
         let counts = &self.services.event_hub.counts;
-        counts.told.fetch_add(1, Ordering::Relaxed);
+        counts.frames.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }

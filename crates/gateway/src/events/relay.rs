@@ -49,7 +49,7 @@ async fn relay_batch(services: &Services) -> Result<u64, RelayError> {
         tx.rollback().await?;
         return Ok(0);
     }
-    let ids: BTreeMap<(i64, i64), Uuid> = waiting.iter().map(place).collect();
+    let ids: BTreeMap<(i64, i64), Uuid> = waiting.iter().map(position).collect();
     let mut copies: Vec<EventCopy> = waiting.into_iter().map(copy).collect();
     // In the order of their numbers: a jump costs its readers a look at the table.
     copies.sort_by_key(|copy| (copy.account, copy.seq));
@@ -103,13 +103,13 @@ pub async fn purge_events(services: &Services) -> Result<(i32, u64), DbError> {
     }
 }
 
-fn place(event: &Event) -> ((i64, i64), Uuid) {
+fn position(event: &Event) -> ((i64, i64), Uuid) {
     let account = event.account.unwrap_or(events::SYSTEM_ACCOUNT).number();
     ((account, event.seq), event.id)
 }
 
 fn copy(event: Event) -> EventCopy {
-    let ((account, seq), id) = place(&event);
+    let ((account, seq), id) = position(&event);
     let mut body = event.body;
     let task = body.get("task_id").and_then(Value::as_str);
     EventCopy {

@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// How often the keys of readers are looked at.
 const KEYS: Duration = Duration::from_millis(500);
 /// Until the way is listened to again after it ended.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Events of one account that are read for its readers. A reader that misses more reads for itself.
 const BURST: i64 = 16;
 /// Accounts that one question is about.
@@ -40,7 +40,7 @@ pub async fn run_event_hub(services: Arc<Services>, stop: watch::Receiver<bool>)
 async fn follow_events(services: &Services, mut stop: watch::Receiver<bool>) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut looked: Option<Instant> = None;
+    let mut checked_at: Option<Instant> = None;
     let mut ears: Option<Subscriber> = None;
     loop {
         if ears.is_none() {
@@ -48,11 +48,11 @@ async fn follow_events(services: &Services, mut stop: watch::Receiver<bool>) {
         }
         tokio::select! {
             _ = stop.changed() => return,
-            heard = next(&mut ears) => match heard {
-                Some(heard) => on_message(services, heard).await,
+            message = next(&mut ears) => match message {
+                Some(message) => on_message(services, message).await,
                 None => {
                     ears = None;
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             },
             _ = tick.tick() => {
@@ -61,8 +61,8 @@ async fn follow_events(services: &Services, mut stop: watch::Receiver<bool>) {
                     Health::Up => settings.look_beside_copies,
                     Health::Local | Health::Down => settings.look,
                 };
-                if looked.is_none_or(|at| at.elapsed() >= every) {
-                    looked = Some(Instant::now());
+                if checked_at.is_none_or(|at| at.elapsed() >= every) {
+                    checked_at = Some(Instant::now());
                     if let Err(error) = read_new_events(services).await {
                         tracing::warn!(%error, "event subscription: query failed");
                     }
@@ -77,14 +77,14 @@ async fn subscribe(services: &Services) -> Option<Subscriber> {
         Ok(ears) => Some(ears),
         Err(error) => {
             tracing::warn!(%error, "NATS subscription failed; events are read from the table");
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RETRY_DELAY).await;
             None
         }
     }
 }
 
-async fn on_message(services: &Services, heard: Incoming) {
-    match heard {
+async fn on_message(services: &Services, message: Incoming) {
+    match message {
         Incoming::Live(news) => {
             services
                 .event_hub
@@ -114,10 +114,10 @@ async fn take_message(services: &Services, parcel: &RawEvent) {
     };
     let hub = &services.event_hub;
     match hub.standing(parcel.account, copy.seq) {
-        CopyStatus::Nobody | CopyStatus::Old => {}
+        CopyStatus::NoSubscriber | CopyStatus::Old => {}
         CopyStatus::Next => {
-            let told = Notification::Event(Arc::new(SseFrame::of_copy(&copy)));
-            hub.tell(parcel.account, copy.seq, vec![told]);
+            let notification = Notification::Event(Arc::new(SseFrame::of_copy(&copy)));
+            hub.tell(parcel.account, copy.seq, vec![notification]);
         }
         CopyStatus::Jump(last) => {
             // A copy comes after its event was written, so the number is true.
@@ -140,7 +140,7 @@ pub(crate) async fn read_new_events(services: &Services) -> Result<(), DbError> 
             // An account without events is at 0; to know that makes the first one the next one.
             let (account, newest) = (*account, newest.get(account).copied().unwrap_or(0));
             match services.event_hub.standing(account, newest) {
-                CopyStatus::Nobody | CopyStatus::Old => {}
+                CopyStatus::NoSubscriber | CopyStatus::Old => {}
                 CopyStatus::Next => {
                     let last = newest.saturating_sub(1);
                     deliver(services, account, Some(last), newest).await?;
@@ -189,7 +189,7 @@ async fn deliver(
 async fn watch_readers(services: &Services, mut stop: watch::Receiver<bool>) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut looked: Option<Instant> = None;
+    let mut checked_at: Option<Instant> = None;
     loop {
         tokio::select! {
             _ = stop.changed() => {
@@ -202,8 +202,8 @@ async fn watch_readers(services: &Services, mut stop: watch::Receiver<bool>) {
             services
                 .event_hub
                 .send_away(CloseReason::Stopping, |_| true);
-        } else if looked.is_none_or(|at| at.elapsed() >= KEYS) {
-            looked = Some(Instant::now());
+        } else if checked_at.is_none_or(|at| at.elapsed() >= KEYS) {
+            checked_at = Some(Instant::now());
             check_readers(services);
         }
     }
@@ -248,7 +248,7 @@ pub fn event_readers(services: &Services) -> usize {
 /// Frames that were handed to connections that follow events.
 #[must_use]
 pub fn events_sent(services: &Services) -> u64 {
-    services.event_hub.counts.told.load(Ordering::Relaxed)
+    services.event_hub.counts.frames.load(Ordering::Relaxed)
 }
 
 async fn next(ears: &mut Option<Subscriber>) -> Option<Incoming> {

@@ -16,16 +16,16 @@ const TESTS_AT_ONCE: usize = 64;
 pub(crate) struct WebhookSender {
     /// With places of its own: a receiver that hangs keeps no picture waiting.
     pub(crate) client: SafeFetcher,
-    pub(crate) room: Arc<Semaphore>,
+    pub(crate) permits: Arc<Semaphore>,
     busy: Mutex<Vec<InFlight>>,
 }
 
 impl WebhookSender {
     pub(crate) fn new(settings: &WebhookSettings, fetcher: &SafeFetcher) -> Self {
-        let places = settings.at_once.saturating_add(TESTS_AT_ONCE);
+        let connections = settings.at_once.saturating_add(TESTS_AT_ONCE);
         Self {
-            client: fetcher.apart(places, settings.wait),
-            room: Arc::new(Semaphore::new(settings.at_once)),
+            client: fetcher.apart(connections, settings.wait),
+            permits: Arc::new(Semaphore::new(settings.at_once)),
             busy: Mutex::new(Vec::new()),
         }
     }
@@ -38,8 +38,8 @@ impl WebhookSender {
     /// One message has arrived, or has not.
     pub(crate) fn is_back(&self, one: InFlight) {
         let mut busy = self.busy();
-        if let Some(place) = busy.iter().position(|known| *known == one) {
-            busy.swap_remove(place);
+        if let Some(index) = busy.iter().position(|known| *known == one) {
+            busy.swap_remove(index);
         }
     }
 }

@@ -43,10 +43,10 @@ pub(crate) fn new_secret(
 pub(crate) fn seal(
     services: &Services,
     account: AccountId,
-    place: SealedFor,
+    sealed_for: SealedFor,
     plain: &[u8],
 ) -> Option<Vec<u8>> {
-    let context = place.context();
+    let context = sealed_for.context();
     let binding = Binding::of_account(account, &context);
     let sealed = services.keyring.seal(Purpose::Webhooks, &binding, plain);
     if let Err(error) = &sealed {
@@ -58,10 +58,10 @@ pub(crate) fn seal(
 pub(crate) fn open_url(
     services: &Services,
     account: AccountId,
-    place: SealedFor,
+    sealed_for: SealedFor,
     sealed: &[u8],
 ) -> Option<String> {
-    let context = place.context();
+    let context = sealed_for.context();
     let binding = Binding::of_account(account, &context);
     let opened = services.keyring.open(Purpose::Webhooks, &binding, sealed);
     String::from_utf8(opened.ok()?.reveal().to_vec()).ok()

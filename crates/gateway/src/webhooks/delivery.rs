@@ -44,7 +44,7 @@ pub(crate) struct Outcome {
     /// What came back, if anything did.
     pub(crate) status: Option<u16>,
     /// Why it was not taken; none if it was.
-    pub(crate) trouble: Option<DeliveryError>,
+    pub(crate) error: Option<DeliveryError>,
     /// When the receiver wants the retry.
     pub(crate) retry_after: Option<Duration>,
 }
@@ -126,16 +126,16 @@ impl DeliveryError {
 }
 
 impl Outcome {
-    pub(super) const fn failed(trouble: DeliveryError) -> Self {
+    pub(super) const fn failed(error: DeliveryError) -> Self {
         Self {
             status: None,
-            trouble: Some(trouble),
+            error: Some(error),
             retry_after: None,
         }
     }
 
     fn of(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Self {
-        let trouble = match status {
+        let error = match status {
             status if status.is_success() => None,
             StatusCode::GONE => Some(DeliveryError::Gone),
             status if status.is_redirection() => Some(DeliveryError::Redirect),
@@ -143,8 +143,8 @@ impl Outcome {
         };
         Self {
             status: Some(status.as_u16()),
-            trouble,
-            retry_after: trouble.and_then(|_| retry_after(headers, now)),
+            error,
+            retry_after: error.and_then(|_| retry_after(headers, now)),
         }
     }
 }
@@ -156,8 +156,8 @@ pub(crate) async fn check_url(services: &Services, url: &str) -> Result<(), Fetc
 
 /// Sends a message once.
 pub(crate) async fn send(services: &Services, to: Receiver<'_>, message: Message) -> Outcome {
-    let (place, url) = to.url;
-    let url = binding::open_url(services, to.account, place, url);
+    let (sealed_for, url) = to.url;
+    let url = binding::open_url(services, to.account, sealed_for, url);
     let secrets: Option<Vec<Secret>> = [Some(to.secret), to.old_secret]
         .into_iter()
         .flatten()
@@ -237,10 +237,10 @@ mod tests {
     #[test]
     fn a_status_of_success_is_success_and_nothing_else_is() {
         for status in [200, 201, 202, 204, 299] {
-            assert_eq!(outcome(status, "5").trouble, None, "{status}");
+            assert_eq!(outcome(status, "5").error, None, "{status}");
             assert_eq!(outcome(status, "5").retry_after, None, "{status}");
         }
-        for (status, trouble) in [
+        for (status, error) in [
             (301, DeliveryError::Redirect),
             (304, DeliveryError::Redirect),
             (308, DeliveryError::Redirect),
@@ -250,18 +250,18 @@ mod tests {
             (429, DeliveryError::Status),
             (500, DeliveryError::Status),
         ] {
-            assert_eq!(outcome(status, "5").trouble, Some(trouble), "{status}");
+            assert_eq!(outcome(status, "5").error, Some(error), "{status}");
         }
     }
 
     #[test]
     fn retry_after_is_seconds_or_a_date_that_is_to_come() {
-        let asked = |text| outcome(503, text).retry_after;
-        assert_eq!(asked("120"), Some(Duration::from_secs(120)));
+        let wait = |text| outcome(503, text).retry_after;
+        assert_eq!(wait("120"), Some(Duration::from_secs(120)));
         let date = "Tue, 14 Nov 2023 22:15:20 GMT";
-        assert_eq!(asked(date), Some(Duration::from_secs(120)));
-        assert_eq!(asked("Tue, 14 Nov 2023 22:00:00 GMT"), None);
-        assert_eq!(asked("-5"), None);
-        assert_eq!(asked("soon"), None);
+        assert_eq!(wait(date), Some(Duration::from_secs(120)));
+        assert_eq!(wait("Tue, 14 Nov 2023 22:00:00 GMT"), None);
+        assert_eq!(wait("-5"), None);
+        assert_eq!(wait("soon"), None);
     }
 }

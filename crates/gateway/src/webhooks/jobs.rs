@@ -55,26 +55,26 @@ enum Written {
 
 /// Takes what is due and sends it in tasks of their own. Returns how many.
 pub async fn claim_webhooks(services: &Arc<Services>) -> Result<usize, DbError> {
-    let (hooks, settings) = (&services.webhooks, &services.settings.webhooks);
-    let places = hooks.room.available_permits().min(BATCH);
-    if places == 0 || services.is_draining() {
+    let (sender, settings) = (&services.webhooks, &services.settings.webhooks);
+    let free = sender.permits.available_permits().min(BATCH);
+    if free == 0 || services.is_draining() {
         return Ok(0);
     }
     let number = |count: usize| i64::try_from(count).unwrap_or(1);
-    let room = ClaimLimit {
-        limit: number(places),
+    let limit = ClaimLimit {
+        limit: number(free),
         per_webhook: number(settings.per_webhook),
         per_account: number(settings.per_account),
         lease: settings.lease,
     };
-    let busy = hooks.busy().clone();
+    let busy = sender.busy().clone();
     let began = Instant::now();
     let mut session = services.data.session().await?;
-    let claimed = webhooks::claim(&mut session, &busy, room).await?;
+    let claimed = webhooks::claim(&mut session, &busy, limit).await?;
     drop(session);
     let taken = claimed.len();
     for claimed in claimed {
-        let Ok(permit) = Arc::clone(&hooks.room).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&sender.permits).try_acquire_owned() else {
             // Its lease ends, and it is due again.
             break;
         };
@@ -82,14 +82,14 @@ pub async fn claim_webhooks(services: &Arc<Services>) -> Result<usize, DbError> 
             webhook: claimed.webhook,
             account: claimed.account,
         };
-        let place = InDelivery::new(Arc::clone(services), one, permit);
+        let sealed_for = InDelivery::new(Arc::clone(services), one, permit);
         let late = u64::try_from(claimed.late_millis).unwrap_or(0);
         let lag = &services.metrics.webhook_lag;
         lag.took(Duration::from_millis(late));
         services.tasks.spawn(async move {
-            deliver(&place.services, &claimed, began).await;
-            let notifications = place.services.data.notifications().clone();
-            drop(place);
+            deliver(&sealed_for.services, &claimed, began).await;
+            let notifications = sealed_for.services.data.notifications().clone();
+            drop(sealed_for);
             // There is a free permit again, and it may be due again soon.
             notifications.signal(Signal::Webhooks);
         });
@@ -130,8 +130,8 @@ async fn deliver(services: &Services, claimed: &Claimed, began: Instant) {
 }
 
 async fn attempt(services: &Services, claimed: &Claimed) -> Outcome {
-    let told = &claimed.event;
-    let place = match (claimed.kind, told.task) {
+    let event = &claimed.event;
+    let sealed_for = match (claimed.kind, event.task) {
         (Kind::Tasks, Some(task)) => SealedFor::Task(task),
         (Kind::Tasks, None) | (Kind::Endpoint, _) => SealedFor::Url(claimed.webhook),
     };
@@ -141,13 +141,13 @@ async fn attempt(services: &Services, claimed: &Claimed) -> Outcome {
     let to = Receiver {
         webhook: claimed.webhook,
         account: claimed.account,
-        url: (place, url),
+        url: (sealed_for, url),
         secret: &claimed.secret,
         old_secret: claimed.old_secret.as_deref(),
     };
     let message = Message {
-        id: told.id,
-        body: body(told, facts),
+        id: event.id,
+        body: body(event, facts),
     };
     delivery::send(services, to, message).await
 }
@@ -158,7 +158,7 @@ async fn write_outcome(
     outcome: Outcome,
 ) -> Result<Written, DbError> {
     let mut tx = services.data.begin().await?;
-    let Some(trouble) = outcome.trouble else {
+    let Some(error) = outcome.error else {
         let status = outcome.status.unwrap_or(0);
         let ours = webhooks::delivered(&mut tx, claimed, status).await?;
         tx.commit().await?;
@@ -172,14 +172,14 @@ async fn write_outcome(
     // Without chance the waits are the plain ones.
     services.fill_random(&mut chance);
     let [chance] = chance;
-    let gone = trouble == DeliveryError::Gone;
+    let gone = error == DeliveryError::Gone;
     let failure = Failure {
         status: outcome.status,
-        error: trouble.word(),
+        error: error.word(),
         wait: wait_after(claimed.tries, chance, outcome.retry_after),
         gone,
         // No customer can resume a task's address.
-        hopeless: trouble == DeliveryError::Forgotten || gone && claimed.kind == Kind::Tasks,
+        hopeless: error == DeliveryError::Forgotten || gone && claimed.kind == Kind::Tasks,
     };
     let patience = services.settings.webhooks.patience;
     match webhooks::failed(&mut tx, claimed, failure, patience).await? {
@@ -196,8 +196,8 @@ async fn write_outcome(
 
 /// Neither the address nor the host is logged: they are the customer's.
 fn count_failure(services: &Services, claimed: &Claimed, outcome: Outcome, after: AfterFailure) {
-    let why = outcome.trouble.map_or("", DeliveryError::word);
-    services.metrics.webhook_troubles.add(why);
+    let why = outcome.error.map_or("", DeliveryError::word);
+    services.metrics.webhook_errors.add(why);
     delivery::count(
         services,
         if after.given_up {

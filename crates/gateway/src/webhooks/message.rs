@@ -39,7 +39,7 @@ impl Secret {
     }
 
     /// As the customer is shown it, and as the scheme's libraries read it.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn encoded(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(self.0.reveal()))
     }
 
@@ -83,7 +83,7 @@ pub(super) fn headers(
 }
 
 /// The body: what `GET /v1/events` says of the same event, in the scheme's envelope.
-pub(super) fn body(told: &ClaimedEvent, facts: Value) -> Bytes {
+pub(super) fn body(event: &ClaimedEvent, facts: Value) -> Bytes {
     let mut data = match facts {
         Value::Object(facts) => facts,
         Value::Null => Map::new(),
@@ -92,14 +92,14 @@ pub(super) fn body(told: &ClaimedEvent, facts: Value) -> Bytes {
         }
     };
     // Last, so that no fact can pass for one of these.
-    data.insert("id".to_owned(), json!(told.id.to_string()));
-    data.insert("topic".to_owned(), json!(told.topic));
-    data.insert("created_at".to_owned(), json!(told.at.seconds()));
-    data.insert("seq".to_owned(), json!(told.seq));
-    if let Some(task) = told.task {
+    data.insert("id".to_owned(), json!(event.id.to_string()));
+    data.insert("topic".to_owned(), json!(event.topic));
+    data.insert("created_at".to_owned(), json!(event.at.seconds()));
+    data.insert("seq".to_owned(), json!(event.seq));
+    if let Some(task) = event.task {
         data.insert("task_id".to_owned(), json!(task_name(task)));
     }
-    envelope(&told.topic, told.at, data)
+    envelope(&event.topic, event.at, data)
 }
 
 /// A message that tells of nothing but itself.
@@ -126,7 +126,7 @@ mod tests {
     fn a_signature_is_the_one_that_standard_webhooks_documents() {
         let bytes = STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let secret = Secret::of(SecretBytes::new(bytes));
-        assert_eq!(secret.shown(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        assert_eq!(secret.encoded(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         let signed = secret.sign(
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             1_614_265_330,
@@ -140,14 +140,14 @@ mod tests {
 
     #[test]
     fn facts_cannot_pass_for_the_event_and_what_is_no_object_is_wrapped() {
-        let told = ClaimedEvent {
+        let event = ClaimedEvent {
             id: Uuid::nil(),
             seq: 7,
             topic: "task.completed".to_owned(),
             task: None,
             at: Timestamp::from_micros(1_700_000_000_123_456),
         };
-        let read = |facts| -> Value { serde_json::from_slice(&body(&told, facts)).unwrap() };
+        let read = |facts| -> Value { serde_json::from_slice(&body(&event, facts)).unwrap() };
         let message = read(json!({ "id": "task_1", "seq": 1, "model": "m" }));
         assert_eq!(message["type"], "task.completed");
         assert_eq!(message["timestamp"], "2023-11-14T22:13:20.123456Z");

@@ -16,7 +16,7 @@ const FIELD: &str = "metadata.webhook_url";
 
 /// Where a task is to be told, sealed, and a secret for the account if it has none yet.
 #[derive(Debug)]
-pub(crate) struct TaskHook {
+pub(crate) struct TaskWebhook {
     url: Vec<u8>,
     webhook: Uuid,
     secret: Vec<u8>,
@@ -41,10 +41,10 @@ pub(crate) fn seal_task_webhook(
     services: &Services,
     (account, task): (AccountId, Uuid),
     url: &str,
-) -> Option<TaskHook> {
+) -> Option<TaskWebhook> {
     let webhook = services.request_id().uuid();
     let (_, secret) = binding::new_secret(services, account, webhook)?;
-    Some(TaskHook {
+    Some(TaskWebhook {
         url: binding::seal(services, account, SealedFor::Task(task), url.as_bytes())?,
         webhook,
         secret,
@@ -55,8 +55,8 @@ pub(crate) fn seal_task_webhook(
 pub(crate) async fn write_task_webhook(
     tx: &mut Tx,
     (account, task): (AccountId, Uuid),
-    hook: &TaskHook,
+    task_webhook: &TaskWebhook,
 ) -> Result<(), DbError> {
-    webhooks::make_for_tasks(tx, account, hook.webhook, &hook.secret).await?;
-    webhooks::set_task_webhook(tx, task, account, &hook.url).await
+    webhooks::make_for_tasks(tx, account, task_webhook.webhook, &task_webhook.secret).await?;
+    webhooks::set_task_webhook(tx, task, account, &task_webhook.url).await
 }

@@ -46,15 +46,15 @@ pub(super) fn head(by: Grouping) -> String {
 }
 
 pub(super) fn line(text: &mut String, by: Grouping, line: &ReportRow) {
-    let (place, sums) = (&line.group_key, &line.totals);
+    let (group_key, sums) = (&line.group_key, &line.totals);
     let mut fields: Vec<String> = Vec::new();
-    for word in by.words() {
-        fields.push(match word {
-            "day" => place.day.to_string(),
-            "key" => key((place.key != 0).then_some(place.key)),
-            "model" => place.model.clone(),
-            "group" => place.group.clone(),
-            _ => place.endpoint.clone(),
+    for column in by.words() {
+        fields.push(match column {
+            "day" => group_key.day.to_string(),
+            "key" => key((group_key.key != 0).then_some(group_key.key)),
+            "model" => group_key.model.clone(),
+            "group" => group_key.group.clone(),
+            _ => group_key.endpoint.clone(),
         });
     }
     let counts = [

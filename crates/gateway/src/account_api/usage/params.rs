@@ -81,7 +81,7 @@ impl UsageQuery {
             Some("csv") => Shape::Csv,
             Some(_) => return Err(invalid("format", "`format` must be `json` or `csv`")),
         };
-        let mut asked = Self {
+        let mut params = Self {
             from: day("from", raw.from.as_deref())?,
             to: day("to", raw.to.as_deref())?,
             by: Grouping {
@@ -98,25 +98,25 @@ impl UsageQuery {
         };
         match detail {
             Detail::Sums => {
-                if let Some(words) = &raw.group_by {
-                    asked.by = grouping(words)?;
+                if let Some(columns) = &raw.group_by {
+                    params.by = grouping(columns)?;
                 }
                 if shape == Shape::Csv && (raw.limit.is_some() || raw.after.is_some()) {
                     let text = "CSV has no pages; omit `limit` and `after`";
                     return Err(invalid("limit", text));
                 }
-                asked.after = raw.after.as_deref().map(place).transpose()?;
+                params.after = raw.after.as_deref().map(parse_cursor).transpose()?;
             }
             Detail::Calls => {
                 if raw.group_by.is_some() {
                     let text = "`detail=calls` cannot be grouped; omit `group_by`";
                     return Err(invalid("group_by", text));
                 }
-                asked.limit = asked.limit.min(MAX_CALLS);
-                asked.before = raw.after.as_deref().map(request).transpose()?;
+                params.limit = params.limit.min(MAX_CALLS);
+                params.before = raw.after.as_deref().map(request).transpose()?;
             }
         }
-        Ok(asked)
+        Ok(params)
     }
 }
 
@@ -200,27 +200,27 @@ fn limit(text: Option<&str>) -> Result<u32, ApiError> {
     number.ok_or_else(|| invalid("limit", &text))
 }
 
-fn grouping(words: &str) -> Result<Grouping, ApiError> {
+fn grouping(columns: &str) -> Result<Grouping, ApiError> {
     let text = format!("`group_by` must be a list of {GROUPS}");
-    Grouping::parse(words).ok_or_else(|| invalid("group_by", &text))
+    Grouping::parse(columns).ok_or_else(|| invalid("group_by", &text))
 }
 
 /// Where the next page begins, as text that fits into an address.
-pub(super) fn cursor(place: &GroupKey) -> String {
+pub(super) fn cursor(group_key: &GroupKey) -> String {
     // A place is plain text and numbers: it can always be written.
-    let json = serde_json::to_vec(place).unwrap_or_default();
+    let json = serde_json::to_vec(group_key).unwrap_or_default();
     URL_SAFE_NO_PAD.encode(json)
 }
 
-fn place(text: &str) -> Result<GroupKey, ApiError> {
+fn parse_cursor(text: &str) -> Result<GroupKey, ApiError> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok();
-    let place = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    place.ok_or_else(|| invalid("after", "`after` must be the `next` of the previous page"))
+    let group_key = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    group_key.ok_or_else(|| invalid("after", "`after` must be the `next` of the previous page"))
 }
 
 fn request(text: &str) -> Result<RequestId, ApiError> {
-    let text_of_fault = "`after` must be the `request_id` of the last call of the previous page";
-    text.parse().map_err(|_| invalid("after", text_of_fault))
+    let text_of_error = "`after` must be the `request_id` of the last call of the previous page";
+    text.parse().map_err(|_| invalid("after", text_of_error))
 }
 
 fn invalid(param: &str, text: &str) -> ApiError {
@@ -231,7 +231,7 @@ fn invalid(param: &str, text: &str) -> ApiError {
 mod tests {
     use super::*;
 
-    fn fault(query: &str) -> ApiError {
+    fn error(query: &str) -> ApiError {
         UsageQuery::read(Some(query), &HeaderMap::new()).expect_err(query)
     }
 
@@ -258,18 +258,18 @@ mod tests {
             ("detail=calls&group_by=day", "group_by"),
             ("detail=calls&after=here", "after"),
         ] {
-            let fault = fault(query);
-            assert_eq!(fault.param.as_deref(), Some(param), "{query}");
-            assert_eq!(fault.kind.status(), 400, "{query}");
+            let error = error(query);
+            assert_eq!(error.param.as_deref(), Some(param), "{query}");
+            assert_eq!(error.kind.status(), 400, "{query}");
         }
-        assert!(fault("day=1").message.contains("group_by"));
+        assert!(error("day=1").message.contains("group_by"));
     }
 
     #[test]
     fn a_key_in_the_query_authenticates_and_is_no_parameter() {
-        let asked =
+        let params =
             UsageQuery::read(Some("key=sk-tl-secret&model=a%2Bb+c"), &HeaderMap::new()).unwrap();
-        assert_eq!((asked.key, asked.model.as_deref()), (None, Some("a+b c")));
+        assert_eq!((params.key, params.model.as_deref()), (None, Some("a+b c")));
     }
 
     #[test]
@@ -281,8 +281,8 @@ mod tests {
             group: String::new(),
             endpoint: "chat".to_owned(),
         };
-        assert_eq!(place(&cursor(&made)).unwrap(), made);
-        assert!(place("e30").is_err());
+        assert_eq!(parse_cursor(&cursor(&made)).unwrap(), made);
+        assert!(parse_cursor("e30").is_err());
     }
 
     #[test]

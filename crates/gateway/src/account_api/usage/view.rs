@@ -9,7 +9,7 @@ pub(super) fn page(
     report: &Report,
     next: Option<String>,
 ) -> Value {
-    let lines: Vec<Value> = report.lines.iter().map(|line| shown(by, line)).collect();
+    let lines: Vec<Value> = report.lines.iter().map(|line| row_view(by, line)).collect();
     json!({
         "object": "usage_report",
         "from": seen.from.to_string(),
@@ -23,19 +23,19 @@ pub(super) fn page(
     })
 }
 
-fn shown(by: Grouping, line: &ReportRow) -> Value {
-    let place = &line.group_key;
+fn row_view(by: Grouping, line: &ReportRow) -> Value {
+    let group_key = &line.group_key;
     let mut object = Map::new();
-    for word in by.words() {
-        let value = match word {
-            "day" => place.day.to_string().into(),
+    for column in by.words() {
+        let value = match column {
+            "day" => group_key.day.to_string().into(),
             // Calls without a key have none.
-            "key" => (place.key != 0).then_some(place.key).into(),
-            "model" => place.model.as_str().into(),
-            "group" => place.group.as_str().into(),
-            _ => place.endpoint.as_str().into(),
+            "key" => (group_key.key != 0).then_some(group_key.key).into(),
+            "model" => group_key.model.as_str().into(),
+            "group" => group_key.group.as_str().into(),
+            _ => group_key.endpoint.as_str().into(),
         };
-        object.insert(word.to_owned(), value);
+        object.insert(column.to_owned(), value);
     }
     object.extend(sums(&line.totals));
     Value::Object(object)
@@ -54,8 +54,8 @@ fn sums(sums: &Totals) -> Map<String, Value> {
         ("trial_usd", sums.trial.to_string().into()),
         ("refunded_usd", sums.refunded.to_string().into()),
     ];
-    let named = |(name, value): (&str, Value)| (name.to_owned(), value);
-    pairs.into_iter().map(named).collect()
+    let owned = |(name, value): (&str, Value)| (name.to_owned(), value);
+    pairs.into_iter().map(owned).collect()
 }
 
 pub(super) fn call_lines(calls: &[Call]) -> String {

@@ -42,15 +42,15 @@ pub(super) async fn list_deliveries(
             None => return Err(unknown(pair)),
         }
     }
-    let hook = webhook_of_caller(services, caller, name).await?;
+    let webhook = webhook_of_caller(services, caller, name).await?;
     let mut session = services.data.session().await.map_err(away)?;
     let more = limit.saturating_add(1);
-    let found = webhooks::page(&mut session, hook.id, after, more).await;
+    let found = webhooks::page(&mut session, webhook.id, after, more).await;
     let mut found = found.map_err(away)?;
     let most = usize::try_from(limit).unwrap_or(0);
     let has_more = found.len() > most;
     found.truncate(most);
-    let data: Vec<Value> = found.iter().map(shown).collect();
+    let data: Vec<Value> = found.iter().map(delivery_view).collect();
     let body = json!({ "object": "list", "data": data, "has_more": has_more });
     Ok(answer(StatusCode::OK, &body))
 }
@@ -63,19 +63,19 @@ pub(super) async fn replay_delivery(
 ) -> Result<Response, ApiError> {
     super::params::nothing(body)?;
     let id = event_of(event).ok_or_else(|| no_delivery(event))?;
-    let hook = webhook_of_caller(services, caller, name).await?;
-    if hook.paused.is_some() {
+    let webhook = webhook_of_caller(services, caller, name).await?;
+    if webhook.paused.is_some() {
         let text = "this webhook is paused; resume it to send the queued deliveries";
         return Err(ApiError::new(ErrorCode::Invalid("webhook_paused"), text).at("id"));
     }
     let mut tx = services.data.begin().await.map_err(away)?;
-    let replayed = webhooks::replay(&mut tx, hook.id, id).await;
+    let replayed = webhooks::replay(&mut tx, webhook.id, id).await;
     let replayed = tx.finish(replayed).await.map_err(away)?;
     let replayed = replayed.ok_or_else(|| no_delivery(event))?;
-    Ok(answer(StatusCode::OK, &shown(&replayed)))
+    Ok(answer(StatusCode::OK, &delivery_view(&replayed)))
 }
 
-fn shown(delivery: &Delivery) -> Value {
+fn delivery_view(delivery: &Delivery) -> Value {
     let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);
     json!({
         "object": "webhook.delivery",

@@ -23,18 +23,18 @@ pub(super) struct WebhookParams {
 
 impl WebhookParams {
     pub(super) fn read(body: &[u8]) -> Result<Self, ApiError> {
-        let mut asked = Self::default();
+        let mut params = Self::default();
         for (name, value) in object(body)? {
             match name.as_str() {
-                "url" => asked.url = Some(text("url", value)?),
-                "topics" if value.is_null() => asked.topics = Some(None),
-                "topics" => asked.topics = Some(Some(topics(value)?)),
-                "description" if value.is_null() => asked.description = Some(None),
-                "description" => asked.description = Some(description(value)?),
+                "url" => params.url = Some(text("url", value)?),
+                "topics" if value.is_null() => params.topics = Some(None),
+                "topics" => params.topics = Some(Some(topics(value)?)),
+                "description" if value.is_null() => params.description = Some(None),
+                "description" => params.description = Some(description(value)?),
                 other => return Err(unknown(other, "url, topics, description")),
             }
         }
-        Ok(asked)
+        Ok(params)
     }
 }
 
@@ -117,16 +117,16 @@ fn topics(value: Value) -> Result<Vec<String>, ApiError> {
     }
     let mut topics = Vec::new();
     for value in list {
-        let word = text("topics", value)?;
-        let topic: Topic = word
+        let name = text("topics", value)?;
+        let topic: Topic = name
             .parse()
             .map_err(|error: trunkline_types::UnknownName| invalid("topics", error.to_string()))?;
         if !topic.is_stored() {
             let why = format!("{topic} is only sent as a live event; see GET /v1/events");
             return Err(invalid("topics", why));
         }
-        if !topics.contains(&word) {
-            topics.push(word);
+        if !topics.contains(&name) {
+            topics.push(name);
         }
     }
     Ok(topics)
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn what_is_left_out_stays_and_null_takes_away() {
-        let asked = WebhookParams::read(br#"{"topics": null, "description": ""}"#).unwrap();
-        assert_eq!(asked.url, None);
-        assert_eq!(asked.topics, Some(None));
-        assert_eq!(asked.description, Some(None));
+        let params = WebhookParams::read(br#"{"topics": null, "description": ""}"#).unwrap();
+        assert_eq!(params.url, None);
+        assert_eq!(params.topics, Some(None));
+        assert_eq!(params.description, Some(None));
         assert_eq!(
             WebhookParams::read(b"{}").unwrap(),
             WebhookParams::default()
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn topics_are_words_of_the_list_that_are_kept() {
         let body = br#"{"topics": ["task.completed", "task.failed", "task.completed"]}"#;
-        let asked = WebhookParams::read(body).unwrap();
-        let kept = ["task.completed", "task.failed"].map(str::to_owned);
-        assert_eq!(asked.topics, Some(Some(kept.to_vec())));
+        let params = WebhookParams::read(body).unwrap();
+        let expected = ["task.completed", "task.failed"].map(str::to_owned);
+        assert_eq!(params.topics, Some(Some(expected.to_vec())));
         for body in [
             r#"{"topics": []}"#,
             r#"{"topics": "task.failed"}"#,

@@ -23,32 +23,32 @@ pub(super) fn webhook_of(name: &str) -> Option<Uuid> {
 
 /// A webhook's view. A secret is included only when it is made, except the one for tasks: the first
 /// task makes that, and its response does not include it.
-pub(super) fn shown(services: &Services, hook: &Webhook, made: Option<&Secret>) -> Value {
-    let url = hook.url.as_ref().and_then(|sealed| {
-        let place = SealedFor::Url(hook.id);
-        binding::open_url(services, hook.account, place, sealed)
+pub(super) fn webhook_view(services: &Services, webhook: &Webhook, made: Option<&Secret>) -> Value {
+    let url = webhook.url.as_ref().and_then(|sealed| {
+        let sealed_for = SealedFor::Url(webhook.id);
+        binding::open_url(services, webhook.account, sealed_for, sealed)
     });
-    let opened = match hook.kind {
-        Kind::Tasks => binding::open_secret(services, hook.account, hook.id, &hook.secret),
+    let opened = match webhook.kind {
+        Kind::Tasks => binding::open_secret(services, webhook.account, webhook.id, &webhook.secret),
         Kind::Endpoint => None,
     };
     let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);
     let mut body = json!({
         "object": "webhook",
-        "id": webhook_name(hook.id),
-        "kind": hook.kind.word(),
+        "id": webhook_name(webhook.id),
+        "kind": webhook.kind.word(),
         "url": url,
-        "topics": hook.topics,
-        "description": hook.description,
-        "state": if hook.paused.is_some() { "paused" } else { "active" },
-        "paused_reason": hook.paused.map(|(_, reason)| reason.word()),
-        "paused_at": seconds(hook.paused.map(|(at, _)| at)),
-        "failing_since": seconds(hook.failing_since),
-        "old_secret_expires_at": seconds(hook.old_secret.as_ref().map(|(_, until)| *until)),
-        "created_at": hook.created_at.seconds(),
+        "topics": webhook.topics,
+        "description": webhook.description,
+        "state": if webhook.paused.is_some() { "paused" } else { "active" },
+        "paused_reason": webhook.paused.map(|(_, reason)| reason.word()),
+        "paused_at": seconds(webhook.paused.map(|(at, _)| at)),
+        "failing_since": seconds(webhook.failing_since),
+        "old_secret_expires_at": seconds(webhook.old_secret.as_ref().map(|(_, until)| *until)),
+        "created_at": webhook.created_at.seconds(),
     });
     if let (Some(secret), Some(body)) = (made.or(opened.as_ref()), body.as_object_mut()) {
-        body.insert("secret".to_owned(), json!(secret.shown()));
+        body.insert("secret".to_owned(), json!(secret.encoded()));
     }
     body
 }
