@@ -25,7 +25,7 @@ pub(crate) struct Caller {
 impl Caller {
     /// Finds the caller by its key and checks everything that does not depend on the request.
     pub(crate) fn known(
-        doors: &KeyTable,
+        key_table: &KeyTable,
         settings: &Settings,
         (headers, query): (&HeaderMap, Option<&str>),
         address: IpAddr,
@@ -38,19 +38,19 @@ impl Caller {
             )
         })?;
         let key = ApiKey::parse(text).map_err(|_| unknown_key())?;
-        let caller = Self::live(doors.find(&key, settings.stale_after, now))?;
+        let caller = Self::live(key_table.find(&key, settings.stale_after, now))?;
         caller.check_address(address)?;
         Ok(caller)
     }
 
     /// The same caller as it is known now, if its key is still valid; for long answers.
-    pub(crate) fn again(
+    pub(crate) fn refresh(
         &self,
-        doors: &KeyTable,
+        key_table: &KeyTable,
         settings: &Settings,
         now: Timestamp,
     ) -> Result<Self, ApiError> {
-        Self::live(doors.find_hash(&self.key.hash, settings.stale_after, now))
+        Self::live(key_table.find_hash(&self.key.hash, settings.stale_after, now))
     }
 
     fn live(found: Found) -> Result<Self, ApiError> {
@@ -190,10 +190,10 @@ pub(crate) fn key_text<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Op
         let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
     });
-    let named = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     bearer
-        .or_else(|| named("x-api-key"))
-        .or_else(|| named("x-goog-api-key"))
+        .or_else(|| header("x-api-key"))
+        .or_else(|| header("x-goog-api-key"))
         .or_else(|| key_in(query?))
 }
 

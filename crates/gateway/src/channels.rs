@@ -76,7 +76,7 @@ pub(crate) struct ChannelCredential {
 
 #[derive(Debug, Default)]
 struct Health {
-    faults: AtomicU32,
+    failures: AtomicU32,
     open_until_millis: AtomicI64,
     attempts: LabelledCounter,
     first_byte: Histogram,
@@ -151,12 +151,12 @@ impl ChannelRegistry {
 
     /// A channel by its number, if it is used.
     pub(crate) fn channel(&self, number: i64) -> Option<Arc<Channel>> {
-        self.kept(number)
+        self.channel_in_any_state(number)
             .filter(|known| known.row.state == ChannelState::Active)
     }
 
     /// A channel by its number, also one that takes nothing new: its running jobs are polled to the end.
-    pub(crate) fn kept(&self, number: i64) -> Option<Arc<Channel>> {
+    pub(crate) fn channel_in_any_state(&self, number: i64) -> Option<Arc<Channel>> {
         self.all.get(&ChannelId::new(number)).map(Arc::clone)
     }
 
@@ -202,8 +202,8 @@ impl ChannelRegistry {
             let weights: Vec<u64> = same
                 .map(|channel| u64::from(channel.row.weight).max(1))
                 .collect();
-            let place = draw(&weights, &mut state);
-            ordered.push(Arc::clone(waiting.remove(place)));
+            let index = draw(&weights, &mut state);
+            ordered.push(Arc::clone(waiting.remove(index)));
         }
         ordered
     }
@@ -223,9 +223,9 @@ fn draw(weights: &[u64], state: &mut u64) -> usize {
         .iter()
         .fold(0, |sum, weight| sum.saturating_add(*weight));
     let mut left = mix(state).checked_rem(total).unwrap_or(0);
-    for (place, weight) in weights.iter().enumerate() {
+    for (index, weight) in weights.iter().enumerate() {
         if left < *weight {
-            return place;
+            return index;
         }
         left = left.saturating_sub(*weight);
     }
@@ -332,8 +332,8 @@ impl Channel {
         (&self.health.attempts, &self.health.first_byte)
     }
 
-    pub(crate) fn faults(&self) -> u32 {
-        self.health.faults.load(Ordering::Relaxed)
+    pub(crate) fn failures(&self) -> u32 {
+        self.health.failures.load(Ordering::Relaxed)
     }
 
     pub(crate) fn credential_states(&self, now: Timestamp) -> CredentialStates {
@@ -359,8 +359,8 @@ impl Channel {
             .filter(|credential| credential.is_usable(now))
             .collect();
         let count = u64::try_from(usable.len()).ok()?;
-        let place = usize::try_from(mix(&mut seed.rotate_left(17)).checked_rem(count)?).ok()?;
-        usable.get(place).copied()
+        let index = usize::try_from(mix(&mut seed.rotate_left(17)).checked_rem(count)?).ok()?;
+        usable.get(index).copied()
     }
 
     /// One credential by its number, if it may be used now.
@@ -378,13 +378,13 @@ impl Channel {
     }
 
     pub(crate) fn record_success(&self) {
-        self.health.faults.store(0, Ordering::Relaxed);
+        self.health.failures.store(0, Ordering::Relaxed);
     }
 
     /// The upstream failed.
     pub(crate) fn failed(&self, now: Timestamp) {
-        let faults = self.health.faults.fetch_add(1, Ordering::Relaxed);
-        if faults.saturating_add(1) >= OPEN_AFTER {
+        let failures = self.health.failures.fetch_add(1, Ordering::Relaxed);
+        if failures.saturating_add(1) >= OPEN_AFTER {
             let until = now.millis().saturating_add(OPEN_FOR_MILLIS);
             self.health
                 .open_until_millis

@@ -20,7 +20,7 @@ pub(crate) fn handle(
     path: PathParams<'_>,
     body: Bytes,
 ) -> Result<Response, ApiError> {
-    caller.check_endpoint(endpoint.word)?;
+    caller.check_endpoint(endpoint.name)?;
     let body = match endpoint.format {
         Format::Gemini => Bytes::from(count_request(&body)?),
         Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => body,

@@ -9,7 +9,7 @@ use trunkline_wire::{Format, PassthroughEndpoint, PathParams, Request, RequestEr
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     /// Its name in policies, quotes and usage rows.
-    pub(crate) word: &'static str,
+    pub(crate) name: &'static str,
     pub(crate) path: &'static str,
     pub(crate) format: Format,
     /// Its name in the catalog.
@@ -20,7 +20,7 @@ pub(crate) struct Endpoint {
 
 /// `POST /v1/chat/completions`.
 pub(crate) const CHAT: Endpoint = Endpoint {
-    word: "chat",
+    name: "chat",
     path: "chat/completions",
     format: Format::OpenaiChat,
     endpoint: EndpointType::Openai,
@@ -28,7 +28,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
 };
 /// `POST /v1/messages`.
 pub(crate) const MESSAGES: Endpoint = Endpoint {
-    word: "messages",
+    name: "messages",
     path: "messages",
     format: Format::ClaudeMessages,
     endpoint: EndpointType::Anthropic,
@@ -36,7 +36,7 @@ pub(crate) const MESSAGES: Endpoint = Endpoint {
 };
 /// `POST /v1/responses`.
 pub(crate) const RESPONSES: Endpoint = Endpoint {
-    word: "responses",
+    name: "responses",
     path: "responses",
     format: Format::OpenaiResponses,
     endpoint: EndpointType::OpenaiResponse,
@@ -44,7 +44,7 @@ pub(crate) const RESPONSES: Endpoint = Endpoint {
 };
 /// `POST /v1beta/models/{model}:generateContent` and its kin.
 pub(crate) const GEMINI: Endpoint = Endpoint {
-    word: "gemini",
+    name: "gemini",
     path: "gemini",
     format: Format::Gemini,
     endpoint: EndpointType::Gemini,
@@ -69,10 +69,10 @@ pub(crate) const ENDPOINTS: [Endpoint; 8] = [
     COMPLETIONS,
 ];
 
-const fn relayed(word: &'static str, kind: PassthroughEndpoint) -> Endpoint {
+const fn relayed(name: &'static str, kind: PassthroughEndpoint) -> Endpoint {
     Endpoint {
-        word,
-        path: word,
+        name,
+        path: name,
         format: Format::OpenaiChat,
         endpoint: EndpointType::Openai,
         passthrough: Some(kind),
@@ -105,5 +105,5 @@ pub(crate) fn endpoint_of(name: &str) -> Option<Endpoint> {
     let name = name.trim_start_matches('/').trim_start_matches("v1/");
     ENDPOINTS
         .into_iter()
-        .find(|door| door.word == name || door.path == name)
+        .find(|endpoint| endpoint.name == name || endpoint.path == name)
 }

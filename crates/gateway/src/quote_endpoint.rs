@@ -64,8 +64,8 @@ pub(crate) async fn handle(
         headers,
     };
     if is_video(&ask.endpoint) {
-        let wanted = Bytes::copy_from_slice(ask.body.get().as_bytes());
-        return quote_video(quoting, wanted).await;
+        let request = Bytes::copy_from_slice(ask.body.get().as_bytes());
+        return quote_video(quoting, request).await;
     }
     if let Some(route) = social_route(&ask.endpoint) {
         return quote_social(quoting, route, ask.body.get()).await;
@@ -74,9 +74,9 @@ pub(crate) async fn handle(
         return quote_generation(quoting, endpoint, ask.body.get()).await;
     }
     let endpoint = endpoint_of(&ask.endpoint).ok_or_else(|| {
-        let words = ENDPOINTS.iter().map(|door| door.word);
+        let names = ENDPOINTS.iter().map(|endpoint| endpoint.name);
         let made = [VIDEOS, IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS];
-        let known: Vec<&str> = words.chain(made).chain(["/v1/social/…"]).collect();
+        let known: Vec<&str> = names.chain(made).chain(["/v1/social/…"]).collect();
         let text = format!("quotes are given for {}", known.join(", "));
         invalid("endpoint", text)
     })?;
@@ -86,17 +86,21 @@ pub(crate) async fn handle(
         stream: ask.stream,
         as_json_array: false,
     };
-    quoting.caller.check_endpoint(endpoint.word)?;
+    quoting.caller.check_endpoint(endpoint.name)?;
     let body = Bytes::copy_from_slice(ask.body.get().as_bytes());
     let (mut quoted, locked) = quoting.lock(Chat::read(&route, body)?).await?;
     quoted.preview_losses(services)?;
     let usual = services.route_health.usual_output(quoted.request.model());
-    let body = shown(&quoted, usual, &locked)?;
+    let body = quote_view(&quoted, usual, &locked)?;
     Ok(answer(StatusCode::OK, &body))
 }
 
 /// The quote as it is told.
-fn shown(quoted: &Quoted, usual: Option<u64>, locked: &SealedQuote) -> Result<Value, ApiError> {
+fn quote_view(
+    quoted: &Quoted,
+    usual: Option<u64>,
+    locked: &SealedQuote,
+) -> Result<Value, ApiError> {
     let most = quoted.most_output();
     let dearest = quoted.bound_quote(most)?;
     let unit = quoted.call.sale.model.list().billing_unit();
@@ -162,11 +166,11 @@ fn shown(quoted: &Quoted, usual: Option<u64>, locked: &SealedQuote) -> Result<Va
 
 /// Every field of the body, and those that are written in.
 fn fields(quoted: &Quoted) -> Vec<Value> {
-    let told = quoted.call.report.notes();
+    let notes = quoted.call.report.notes();
     let plain = quoted
         .request
         .fields()
-        .filter(|name| !told.iter().any(|note| note.field == **name))
+        .filter(|name| !notes.iter().any(|note| note.field == **name))
         .map(|name| json!({ "field": name, "fate": "read" }));
-    plain.chain(told.iter().map(|note| json!(note))).collect()
+    plain.chain(notes.iter().map(|note| json!(note))).collect()
 }

@@ -40,16 +40,16 @@ pub(crate) async fn handle(
     id: &str,
     query: Option<&str>,
 ) -> Result<Response, ApiError> {
-    caller.check_endpoint(RESPONSES.word)?;
-    let kept = response_id::open_response(services, caller.account.id, id);
-    let kept = kept.filter(|kept| kept.stored).ok_or_else(unknown)?;
-    let channel = services.channels.load_full().channel(kept.channel);
+    caller.check_endpoint(RESPONSES.name)?;
+    let opened = response_id::open_response(services, caller.account.id, id);
+    let opened = opened.filter(|opened| opened.stored).ok_or_else(unknown)?;
+    let channel = services.channels.load_full().channel(opened.channel);
     let channel = channel.ok_or_else(gone)?;
     if !caller.may_be_served_in(channel.row.region.as_deref()) {
         let text = "this response is stored in a region that this API key may not use";
         return Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("response_id"));
     }
-    let mut answer = ask_channel(services, &channel, &kept, task, query).await?;
+    let mut answer = ask_channel(services, &channel, &opened, task, query).await?;
     let most = services.settings.max_answer_bytes;
     let status = answer.status;
     let body = answer.whole(most).await;
@@ -60,10 +60,10 @@ pub(crate) async fn handle(
         )
     })?;
     if status.is_success() {
-        let shown = public_body(services, caller, (&kept, id), &channel, (task, &body));
+        let public = public_body(services, caller, (&opened, id), &channel, (task, &body));
         return Ok(response::bytes_of(
             StatusCode::OK,
-            shown,
+            public,
             "application/json",
         ));
     }
@@ -77,7 +77,7 @@ pub(crate) async fn handle(
 async fn ask_channel(
     services: &Services,
     channel: &Channel,
-    kept: &SealedResponseId,
+    opened: &SealedResponseId,
     task: Task,
     query: Option<&str>,
 ) -> Result<UpstreamResponse, ApiError> {
@@ -86,7 +86,7 @@ async fn ask_channel(
         task,
         model: "",
         stream: false,
-        id: Some(&kept.upstream),
+        id: Some(&opened.upstream),
     };
     let uri = channel
         .provider
@@ -94,7 +94,7 @@ async fn ask_channel(
         .map_err(|_| unknown())?;
     let now = services.now();
     let credential = channel
-        .credential_by(kept.credential, now)
+        .credential_by(opened.credential, now)
         .ok_or_else(gone)?;
     let settings = &services.settings;
     let call = Outgoing {
@@ -134,7 +134,7 @@ async fn ask_channel(
 fn public_body(
     services: &Services,
     caller: &Caller,
-    (kept, id): (&SealedResponseId, &str),
+    (opened, id): (&SealedResponseId, &str),
     channel: &Channel,
     (task, body): (Task, &Bytes),
 ) -> Bytes {
@@ -161,7 +161,7 @@ fn public_body(
     let previous = text("previous_response_id").and_then(|upstream| {
         let before = SealedResponseId {
             upstream,
-            ..kept.clone()
+            ..opened.clone()
         };
         response_id::seal_response(services, caller.account.id, &before)
     });
@@ -171,8 +171,8 @@ fn public_body(
         previous,
         channel: Some(channel.mark.clone()),
     };
-    let shown = rewrite_response(Format::OpenaiResponses, body, &rewrite);
-    shown.unwrap_or_else(|| body.clone())
+    let public = rewrite_response(Format::OpenaiResponses, body, &rewrite);
+    public.unwrap_or_else(|| body.clone())
 }
 
 /// The address with what of the query may be passed on.

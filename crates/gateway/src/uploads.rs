@@ -24,7 +24,7 @@ pub(crate) enum UploadError {
     /// It is larger than files may be.
     TooLarge,
     /// There is no disk space for it now.
-    NoRoom,
+    NoCapacity,
     /// The disk says no.
     Io(io::Error),
 }
@@ -33,7 +33,7 @@ pub(crate) struct Receiving {
     file: Arc<File>,
     written: u64,
     gathered: BytesMut,
-    room: Room,
+    reservation: DiskReservation,
     most: u64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Receiving {
 pub(crate) struct Upload {
     file: Arc<File>,
     bytes: u64,
-    _room: Room,
+    _reservation: DiskReservation,
 }
 
 /// An upload that is read from its beginning.
@@ -54,7 +54,7 @@ pub(crate) struct Reading {
 
 /// The part of the disk that an upload takes; given back with it.
 #[derive(Debug)]
-struct Room {
+struct DiskReservation {
     disk: UploadDiskUsage,
     taken: u64,
     most: u64,
@@ -62,18 +62,18 @@ struct Room {
 
 // === impl DiskReservation ===
 
-impl Room {
+impl DiskReservation {
     fn take(&mut self, more: u64) -> Result<(), UploadError> {
         let before = self.disk.0.fetch_add(more, Ordering::Relaxed);
         self.taken = self.taken.saturating_add(more);
         if before.saturating_add(more) > self.most {
-            return Err(UploadError::NoRoom);
+            return Err(UploadError::NoCapacity);
         }
         Ok(())
     }
 }
 
-impl Drop for Room {
+impl Drop for DiskReservation {
     fn drop(&mut self) {
         self.disk.0.fetch_sub(self.taken, Ordering::Relaxed);
     }
@@ -100,7 +100,7 @@ impl Receiving {
     ) -> Result<Self, UploadError> {
         let folder = folder.to_owned();
         let file = blocking(move || tempfile::tempfile_in(folder)).await?;
-        let room = Room {
+        let reservation = DiskReservation {
             disk: disk.clone(),
             taken: 0,
             most: most_on_disk,
@@ -109,7 +109,7 @@ impl Receiving {
             file: Arc::new(file),
             written: 0,
             gathered: BytesMut::new(),
-            room,
+            reservation,
             most,
         })
     }
@@ -120,7 +120,7 @@ impl Receiving {
         if self.written.saturating_add(more) > self.most {
             return Err(UploadError::TooLarge);
         }
-        self.room.take(more)?;
+        self.reservation.take(more)?;
         self.written = self.written.saturating_add(more);
         self.gathered.extend_from_slice(bytes);
         if self.gathered.len() >= PIECE_BYTES {
@@ -143,7 +143,7 @@ impl Receiving {
         Ok(Upload {
             file: self.file,
             bytes: self.written,
-            _room: self.room,
+            _reservation: self.reservation,
         })
     }
 }
@@ -267,7 +267,7 @@ mod tests {
         assert!(matches!(more, Err(UploadError::TooLarge)));
         let mut other = begin(200, 100).await.unwrap();
         let more = other.take(&Bytes::from(vec![0; 91])).await;
-        assert!(matches!(more, Err(UploadError::NoRoom)));
+        assert!(matches!(more, Err(UploadError::NoCapacity)));
         drop((receiving, other));
         assert_eq!(disk.used(), 0);
     }

@@ -51,7 +51,7 @@ impl BufferedResponse {
         })
     }
 
-    pub(crate) fn said(&self) -> VendorResponse<'_> {
+    pub(crate) fn as_vendor_response(&self) -> VendorResponse<'_> {
         VendorResponse {
             status: self.status,
             retry_after: self.retry_after,
@@ -61,18 +61,18 @@ impl BufferedResponse {
 }
 
 /// A vendor's error message, without secrets.
-pub(crate) fn vendor_error(services: &Services, complaint: &VendorError) -> ApiError {
+pub(crate) fn vendor_error(services: &Services, reported: &VendorError) -> ApiError {
     let secrets = services.channels.load_full().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);
-    let status = StatusCode::from_u16(complaint.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let code = Some(clean(&complaint.code)).filter(|code| !code.is_empty());
-    let message = match clean(&complaint.message) {
-        words if words.is_empty() => "the upstream refused the request".to_owned(),
-        words => words,
+    let status = StatusCode::from_u16(reported.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let code = Some(clean(&reported.code)).filter(|code| !code.is_empty());
+    let message = match clean(&reported.message) {
+        text if text.is_empty() => "the upstream refused the request".to_owned(),
+        text => text,
     };
-    let mut fault = ApiError::new(ErrorCode::UpstreamRefused(status, code), message);
-    fault.param = complaint.param.as_deref().map(clean);
-    fault
+    let mut error = ApiError::new(ErrorCode::UpstreamRefused(status, code), message);
+    error.param = reported.param.as_deref().map(clean);
+    error
 }
 
 /// Asks, and reads the answer whole.
@@ -164,17 +164,17 @@ mod tests {
 
     #[test]
     fn a_path_stands_behind_the_base_or_at_the_root_of_its_host() {
-        let told = |at: UrlPath| {
+        let resolved = |at: UrlPath| {
             address("https://api.example.com/v1/", &at)
                 .unwrap()
                 .to_string()
         };
         assert_eq!(
-            told(UrlPath::Base("/tasks/7?x=1".to_owned())),
+            resolved(UrlPath::Base("/tasks/7?x=1".to_owned())),
             "https://api.example.com/v1/tasks/7?x=1"
         );
         assert_eq!(
-            told(UrlPath::Host("/v2/tasks".to_owned())),
+            resolved(UrlPath::Host("/v2/tasks".to_owned())),
             "https://api.example.com/v2/tasks"
         );
         assert_eq!(address("nowhere", &UrlPath::Base("/x".to_owned())), None);

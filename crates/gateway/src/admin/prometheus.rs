@@ -129,7 +129,7 @@ fn channels(page: &mut Page, services: &Services) {
     }
     let mut family = page.gauges("channel_faults", "Consecutive failures of a channel.");
     for channel in &channels {
-        family.sample(&[("channel", &channel.row.name)], channel.faults());
+        family.sample(&[("channel", &channel.row.name)], channel.failures());
     }
 }
 

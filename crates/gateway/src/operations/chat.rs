@@ -77,7 +77,7 @@ impl Operation for Chat {
     type Priced = Quoted;
 
     fn endpoint(route: &ChatRoute) -> &'static str {
-        route.endpoint.word
+        route.endpoint.name
     }
 
     async fn receive(
@@ -116,7 +116,7 @@ impl Operation for Chat {
     }
 
     fn name(&self) -> &'static str {
-        self.endpoint.word
+        self.endpoint.name
     }
 
     fn model(&self) -> &str {
@@ -146,8 +146,8 @@ impl Operation for Chat {
         };
         let mut quoted = Quoted::price(pricing, turn)?;
         quoted.forwarded = forwarded;
-        if let Some(kept) = &quoted.continues {
-            let theirs = serde_json::Value::String(kept.upstream.clone()).to_string();
+        if let Some(sealed_id) = &quoted.continues {
+            let theirs = serde_json::Value::String(sealed_id.upstream.clone()).to_string();
             quoted.set_fields.push((PREVIOUS.to_owned(), theirs));
         }
         Ok(quoted)

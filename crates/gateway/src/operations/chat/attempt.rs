@@ -70,7 +70,10 @@ impl Attempts for Quoted {
             channels: self.order(services),
             seed: self.seed(),
             // Another credential may belong to another account of the upstream.
-            credential: self.continues.as_ref().map(|kept| kept.credential),
+            credential: self
+                .continues
+                .as_ref()
+                .map(|sealed_id| sealed_id.credential),
             policy: RetryPolicy {
                 attempts: services.settings.max_attempts,
                 after_sent: AfterSent::AskNext,
@@ -120,9 +123,9 @@ impl Attempts for Quoted {
                 Judged::Other(classified) => return classified,
                 Judged::NotThere => {}
             }
-            let young = self.continues.as_ref().is_some_and(|kept| {
+            let young = self.continues.as_ref().is_some_and(|sealed_id| {
                 let now = services.now().seconds();
-                now.saturating_sub(kept.minted) <= YOUNG_SECONDS
+                now.saturating_sub(sealed_id.minted) <= YOUNG_SECONDS
             });
             if !young || began.elapsed() > HEAL_FOR {
                 return not_there();
@@ -145,8 +148,8 @@ impl Quoted {
         let registry = services.channels.load_full();
         let (now, model) = (services.now(), self.request.model());
         let caller = &self.call.caller;
-        if let Some(kept) = &self.continues {
-            let channel = registry.channel(kept.channel).into_iter();
+        if let Some(sealed_id) = &self.continues {
+            let channel = registry.channel(sealed_id.channel).into_iter();
             return channel
                 .filter(|channel| channel.row.models.contains_key(model))
                 .filter(|channel| caller.may_be_served_in(channel.row.region.as_deref()))
@@ -155,9 +158,9 @@ impl Quoted {
         let mut order = registry.order(model, &self.call.sale.group, now, self.seed());
         order.retain(|channel| caller.may_be_served_in(channel.row.region.as_deref()));
         let sticky = self.sticky_channel();
-        let place = sticky.and_then(|mark| order.iter().position(|one| one.mark == mark));
-        if let Some(place) = place {
-            let first = order.remove(place);
+        let index = sticky.and_then(|mark| order.iter().position(|one| one.mark == mark));
+        if let Some(index) = index {
+            let first = order.remove(index);
             order.insert(0, first);
         }
         order

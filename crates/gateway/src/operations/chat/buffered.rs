@@ -241,8 +241,8 @@ impl Quoted {
             Parsed::Canonical(mut answer) => {
                 // Where the upstream reported nothing, the caller sees what it pays for.
                 answer.reported = answer.reported.or_else(|| counted.cloned());
-                let shown = self.shown(services, upstream);
-                Bytes::from(write_response(self.format(), &answer, &shown))
+                let meta = self.response_meta(services, upstream);
+                Bytes::from(write_response(self.format(), &answer, &meta))
             }
         }
     }

@@ -12,7 +12,7 @@ use trunkline_wire::{Format, ResponseMeta, Rewrite};
 use super::Quoted;
 use super::attempt::ChatAnswer;
 use super::buffered::Buffered;
-use super::outbound::told;
+use super::outbound::field_note;
 use super::relay::Relay;
 use crate::channels::Channel;
 use crate::detach::respond;
@@ -112,7 +112,7 @@ impl Execution for Quoted {
             notes,
         } = served.answer;
         for note in notes.all() {
-            self.call.report.add(told(note));
+            self.call.report.add(field_note(note));
         }
         let stream = self.request.facts.stream;
         let answering = Answering {
@@ -248,10 +248,10 @@ impl Quoted {
 
     /// What is changed in an answer of the caller's own format. The id is known when the upstream's is.
     pub(super) fn rewrite(&self, upstream: &Upstream) -> Rewrite {
-        let shown = self.request.requested_model();
-        let renamed = upstream.channel.upstream_model(self.request.model()) != shown;
+        let public_model = self.request.requested_model();
+        let renamed = upstream.channel.upstream_model(self.request.model()) != public_model;
         Rewrite {
-            model: renamed.then(|| shown.to_owned()),
+            model: renamed.then(|| public_model.to_owned()),
             id: None,
             previous: self.request.facts.previous.clone(),
             channel: Some(upstream.channel.mark.clone()),
@@ -269,7 +269,7 @@ impl Quoted {
         if self.format() != Format::OpenaiResponses {
             return None;
         }
-        let kept = SealedResponseId {
+        let contents = SealedResponseId {
             channel: upstream.channel.row.id.number(),
             credential: upstream.credential,
             upstream: id.to_owned(),
@@ -278,11 +278,11 @@ impl Quoted {
             tokens: self.most_input().saturating_add(self.most_output()),
             stored,
         };
-        response_id::seal_response(services, self.call.caller.account.id, &kept)
+        response_id::seal_response(services, self.call.caller.account.id, &contents)
     }
 
     /// What an answer that is translated is written with.
-    pub(super) fn shown(&self, services: &Services, upstream: &Upstream) -> ResponseMeta {
+    pub(super) fn response_meta(&self, services: &Services, upstream: &Upstream) -> ResponseMeta {
         let request = self.call.id.to_string();
         let sealed = self.sealed_id(services, upstream, &request, false);
         let id = sealed.as_deref().and_then(|id| id.strip_prefix(PREFIX));

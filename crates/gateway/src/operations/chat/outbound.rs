@@ -2,7 +2,7 @@
 //! the conversation written in the format it does speak, with notes of what could not be said.
 
 use bytes::Bytes;
-use trunkline_catalog::{FieldNote as Told, FieldTreatment};
+use trunkline_catalog::{FieldNote, FieldTreatment};
 use trunkline_upstream::{Addressing, BodyRules, Quirk, Task};
 use trunkline_wire::canonical::{
     LossKind, Note, Notes, Target, TranslationState, strip_signature_tags,
@@ -65,7 +65,7 @@ impl Quoted {
             None => return Ok(()),
         };
         for note in notes.all() {
-            self.call.report.add(told(note));
+            self.call.report.add(field_note(note));
         }
         Ok(())
     }
@@ -82,11 +82,11 @@ impl Quoted {
                 "`{}` cannot be sent to this model's upstream: {}; nothing was charged",
                 note.field, note.why
             );
-            let fault = ApiError::new(ErrorCode::Rule(note.loss.code().to_owned()), text);
-            return Err(fault.at(&note.field));
+            let error = ApiError::new(ErrorCode::Rule(note.loss.code().to_owned()), text);
+            return Err(error.at(&note.field));
         }
         let notes = prepared.notes.all().iter();
-        match notes.map(told).find(Told::is_pitfall) {
+        match notes.map(field_note).find(FieldNote::is_pitfall) {
             Some(note) if self.call.strict => Err(strict_violation(&note)),
             Some(_) | None => Ok(prepared),
         }
@@ -116,9 +116,9 @@ impl Quoted {
             body = Bytes::from(strip_signature_tags(&body, to, &channel.mark));
         }
         let mut notes = Notes::default();
-        if let Some((said, word)) = renamed_cap(&self.request, cap_name) {
+        if let Some((sent_name, word)) = renamed_cap(&self.request, cap_name) {
             let why = format!("sent as `{word}`, the name that this model's vendor takes");
-            notes.renamed(said, why);
+            notes.renamed(sent_name, why);
         }
         OutboundRequest {
             body,
@@ -143,16 +143,16 @@ impl Quoted {
     /// Bedrock takes Anthropic's flags in the body, and no header.
     fn flags(&self, channel: &Channel) -> Option<(String, String)> {
         let sent = self.forwarded.get("anthropic-beta")?.to_str().ok()?;
-        let words = sent
+        let flags = sent
             .split(',')
             .map(str::trim)
             .filter(|word| !word.is_empty());
-        let words: Vec<&str> = words.collect();
+        let flags: Vec<&str> = flags.collect();
         let in_body = channel.provider.addressing == Addressing::Bedrock;
         in_body.then(|| {
             (
                 "anthropic_beta".to_owned(),
-                serde_json::json!(words).to_string(),
+                serde_json::json!(flags).to_string(),
             )
         })
     }
@@ -216,12 +216,14 @@ fn ruled(body: Vec<u8>, rules: BodyRules) -> Vec<u8> {
 }
 
 /// A loss as the field report tells it.
-pub(crate) fn told(note: &Note) -> Told {
+pub(crate) fn field_note(note: &Note) -> FieldNote {
     let fate = match note.loss {
         LossKind::Dropped | LossKind::Refused => FieldTreatment::Ignored,
         LossKind::Approximated => FieldTreatment::Rewritten,
         // It means what it meant, so there is nothing to warn of.
-        LossKind::Renamed => return Told::read(note.field.clone()).with_reason(note.why.clone()),
+        LossKind::Renamed => {
+            return FieldNote::read(note.field.clone()).with_reason(note.why.clone());
+        }
     };
-    Told::new(note.field.clone(), fate, note.loss.code(), note.why.clone())
+    FieldNote::new(note.field.clone(), fate, note.loss.code(), note.why.clone())
 }

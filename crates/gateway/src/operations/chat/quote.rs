@@ -72,7 +72,7 @@ impl Quoted {
             with,
         } = field_report::read(&pricing.offer.sale, endpoint, &request)?;
         let terms = Terms {
-            endpoint: endpoint.word,
+            endpoint: endpoint.name,
             model: request.model().to_owned(),
             attributes,
             report,
@@ -199,7 +199,10 @@ impl Quoted {
 
     /// Input tokens at most, those of a response that is continued included.
     pub(crate) fn most_input(&self) -> u64 {
-        let before = self.continues.as_ref().map_or(0, |kept| kept.tokens);
+        let before = self
+            .continues
+            .as_ref()
+            .map_or(0, |sealed_id| sealed_id.tokens);
         let fair = self.request.input_estimate;
         let own = if self.tight_hold {
             let margin = fair.div_euclid(TIGHT_MARGIN).saturating_add(FRAME_TOKENS);

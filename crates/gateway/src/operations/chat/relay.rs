@@ -71,7 +71,7 @@ pub(super) enum IdleEvent {
 /// The one clock of a stream: to set and unset one for each event costs as much as to read the event.
 pub(super) struct IdleTimer {
     overdue: IdleDeadline,
-    heard: Instant,
+    received_at: Instant,
     spoken: Instant,
     alarm: Pin<Box<Sleep>>,
 }
@@ -83,7 +83,7 @@ impl IdleTimer {
         let now = Instant::now();
         let mut patience = Self {
             overdue: answer.idle_deadline(),
-            heard: now,
+            received_at: now,
             spoken: now,
             alarm: Box::pin(sleep_until(now)),
         };
@@ -93,8 +93,8 @@ impl IdleTimer {
 
     /// The upstream has said something. The alarm stays where it is and looks again when it rings.
     pub(super) fn hear(&mut self) {
-        self.heard = Instant::now();
-        self.spoken = self.heard;
+        self.received_at = Instant::now();
+        self.spoken = self.received_at;
     }
 
     /// Waits until a silence is too long. May be dropped at any time.
@@ -102,7 +102,7 @@ impl IdleTimer {
         loop {
             self.alarm.as_mut().await;
             let now = Instant::now();
-            if now >= self.overdue.at(self.heard) {
+            if now >= self.overdue.at(self.received_at) {
                 return IdleEvent::Overdue;
             }
             let silent = now.saturating_duration_since(self.spoken) >= HEARTBEAT;
@@ -117,7 +117,7 @@ impl IdleTimer {
     }
 
     fn set(&mut self) {
-        let overdue = self.overdue.at(self.heard);
+        let overdue = self.overdue.at(self.received_at);
         let next = self.spoken.checked_add(HEARTBEAT);
         self.alarm
             .as_mut()
@@ -208,10 +208,10 @@ impl Relay {
     }
 
     /// The format's own error, then the end.
-    pub(super) async fn abort_with_error(&mut self, fault: &ApiError) {
-        self.context.failed(fault);
-        let trouble = fault.error_body(self.request, self.context.error_pages());
-        let frame = error_frame(self.follow.caller(), &trouble);
+    pub(super) async fn abort_with_error(&mut self, error: &ApiError) {
+        self.context.failed(error);
+        let body = error.error_body(self.request, self.context.error_pages());
+        let frame = error_frame(self.follow.caller(), &body);
         self.send(Bytes::from(frame)).await;
         self.close().await;
     }

@@ -38,7 +38,7 @@ pub(crate) struct Translating {
     meter: Meter,
     writer: Writer,
     read: Vec<Event>,
-    told: Vec<Event>,
+    restored_events: Vec<Event>,
     out: Vec<u8>,
 }
 
@@ -62,9 +62,9 @@ impl Quoted {
             reader: Reader::new(upstream.to),
             restored: NameRestorer::new(upstream.state.clone()),
             meter: Meter::default(),
-            writer: Writer::new(caller, self.shown(services, upstream)),
+            writer: Writer::new(caller, self.response_meta(services, upstream)),
             read: Vec::new(),
-            told: Vec::new(),
+            restored_events: Vec::new(),
             out: Vec::new(),
         }))
     }
@@ -210,9 +210,9 @@ impl Translating {
         }
         for event in self.read.drain(..) {
             self.meter.observe(&event);
-            self.restored.pass(event, &mut self.told);
+            self.restored.pass(event, &mut self.restored_events);
         }
-        for event in self.told.drain(..) {
+        for event in self.restored_events.drain(..) {
             self.writer.write(&event, &mut self.out);
         }
     }

@@ -288,17 +288,17 @@ impl Answering<'_> {
         }
         let began = Instant::now();
         loop {
-            let wanted = self
+            let output_tokens = self
                 .quoted
                 .held_output_tokens
                 .saturating_add(tranche)
                 .min(most);
-            let Ok(total) = self.quoted.bound(wanted) else {
+            let Ok(total) = self.quoted.bound(output_tokens) else {
                 return Some(End::Exhausted);
             };
             match self.reservation.extend(total).await {
                 Extended::To(_) => {
-                    self.quoted.held_output_tokens = wanted;
+                    self.quoted.held_output_tokens = output_tokens;
                     return None;
                 }
                 Extended::Fits(fits) => {

@@ -28,10 +28,10 @@ pub(super) async fn host_images(
     (images, ends): (Vec<Image>, Instant),
     wants_base64: bool,
 ) -> Vec<Value> {
-    let shown = stream::iter(images).map(|image| async move {
+    let hosted = stream::iter(images).map(|image| async move {
         let showing = host_image(services, caller, image, wants_base64);
-        let shown = tokio::time::timeout_at(ends, showing).await;
-        match shown.unwrap_or_else(|_| Err("the call has no time left".to_owned())) {
+        let hosted = tokio::time::timeout_at(ends, showing).await;
+        match hosted.unwrap_or_else(|_| Err("the call has no time left".to_owned())) {
             Ok(entry) => Some(entry),
             Err(why) => {
                 tracing::warn!(why, "images: fetching or storing an image failed");
@@ -39,8 +39,8 @@ pub(super) async fn host_images(
             }
         }
     });
-    let shown: Vec<Option<Value>> = shown.buffered(AT_ONCE).collect().await;
-    shown.into_iter().flatten().collect()
+    let hosted: Vec<Option<Value>> = hosted.buffered(AT_ONCE).collect().await;
+    hosted.into_iter().flatten().collect()
 }
 
 async fn host_image(
@@ -104,10 +104,10 @@ async fn store_image(
     bytes: Bytes,
 ) -> Result<String, String> {
     let kind = ContentType::parse(kind).map_err(|error| error.to_string())?;
-    let path = mint_path(services, caller, &kind).map_err(|fault| fault.message)?;
+    let path = mint_path(services, caller, &kind).map_err(|error| error.message)?;
     let put = services.media.put_bytes(&path, bytes, &kind).await;
     put.map_err(|error| error.to_string())?;
-    sign_link(services, path).map_err(|fault| fault.message)
+    sign_link(services, path).map_err(|error| error.message)
 }
 
 /// A fresh place in the media store.

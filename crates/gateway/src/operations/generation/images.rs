@@ -203,23 +203,23 @@ impl Attempts for ImagesExecution {
         };
         let id = self.priced.call.id;
         let sent = outbound::send(services, to, &written.request, None, id, waits);
-        let heard = match sent.await {
+        let response = match sent.await {
             Ok(answer) => {
                 log.answered(answer.status);
                 BufferedResponse::read(answer, settings.max_answer_bytes).await
             }
             Err(error) => Err(error),
         };
-        let heard = match heard {
-            Ok(heard) => heard,
+        let response = match response {
+            Ok(response) => response,
             Err(error) => return Classified::Lost(error),
         };
-        match (protocol.decode)(&self.ask, &heard.said()) {
+        match (protocol.decode)(&self.ask, &response.as_vendor_response()) {
             Ok(drawn) => {
                 to.channel.record_success();
                 Classified::Accepted((drawn, written))
             }
-            Err(trouble) => classified(services, trouble),
+            Err(failure) => classified(services, failure),
         }
     }
 
@@ -328,11 +328,11 @@ impl ImagesExecution {
         let left = settings.whole_wait.saturating_sub(context.elapsed());
         let now = Instant::now();
         let ends = now.checked_add(left.max(settings.body_wait)).unwrap_or(now);
-        let asked = self.ask.count;
+        let requested = self.ask.count;
         let caller = &self.priced.call.caller;
         let mut images = drawn.pictures;
         // More than was asked for is not handed on: it is not paid for.
-        images.truncate(usize::try_from(asked).unwrap_or(usize::MAX));
+        images.truncate(usize::try_from(requested).unwrap_or(usize::MAX));
         let entries =
             image_hosting::host_images(services, caller, (images, ends), self.ask.wants_base64)
                 .await;
@@ -351,7 +351,7 @@ impl ImagesExecution {
             "data": entries,
             "metadata": {
                 "success_count": count.to_string(),
-                "failed_count": asked.saturating_sub(count).to_string(),
+                "failed_count": requested.saturating_sub(count).to_string(),
             },
         });
         Ok(Made {

@@ -92,16 +92,16 @@ impl Priced {
 }
 
 /// Classifies a vendor's failure.
-pub(super) fn classified<T>(services: &Services, trouble: VendorFailure) -> Classified<T> {
-    match trouble {
-        VendorFailure::Refused(complaint) => {
-            Classified::RequestRejected(vendors::vendor_error(services, &complaint))
+pub(super) fn classified<T>(services: &Services, failure: VendorFailure) -> Classified<T> {
+    match failure {
+        VendorFailure::Refused(vendor_error) => {
+            Classified::RequestRejected(vendors::vendor_error(services, &vendor_error))
         }
         VendorFailure::Limited { retry_after } => {
             Classified::RateLimited(retry_after.unwrap_or(DEFAULT_COOL_SECONDS))
         }
-        VendorFailure::Credential(complaint) => {
-            let status = StatusCode::from_u16(complaint.status);
+        VendorFailure::Credential(vendor_error) => {
+            let status = StatusCode::from_u16(vendor_error.status);
             Classified::CredentialRejected(status.unwrap_or(StatusCode::FORBIDDEN))
         }
         VendorFailure::Busy(_) => Classified::Unavailable,

@@ -43,7 +43,7 @@ impl QuotedEndpoint {
         match self {
             Self::Images(_) => IMAGES,
             Self::Speech => SPEECH,
-            Self::Transcripts(door) => name_of(door),
+            Self::Transcripts(route) => name_of(route),
         }
     }
 }
@@ -87,18 +87,18 @@ pub(crate) async fn quote_generation(
     let services = quoting.services;
     quoting.caller.check_endpoint(endpoint.name())?;
     let fields = fields_of(body.as_bytes())?;
-    let asked_model = fields.values.get("model").cloned();
+    let requested_model = fields.values.get("model").cloned();
     let bytes = || Bytes::copy_from_slice(body.as_bytes());
-    let mut shown = match endpoint {
-        QuotedEndpoint::Images(door) => {
-            let images = Images::parse(door, JsonOrForm::Json(bytes()))?;
+    let mut view = match endpoint {
+        QuotedEndpoint::Images(route) => {
+            let images = Images::parse(route, JsonOrForm::Json(bytes()))?;
             let (mut quoted, locked) = quoting.lock(images).await?;
             let ask = &quoted.ask;
             let losses = preview_losses(services, &quoted.priced, |channel| {
                 let protocol = ImagesExecution::protocol(channel)?;
                 Some((protocol.encode)(ask, channel.upstream_model(&ask.model)))
             })?;
-            shown(&mut quoted.priced, losses, &locked)?
+            quote_view(&mut quoted.priced, losses, &locked)?
         }
         QuotedEndpoint::Speech => {
             let speech = Speech::parse((), bytes())?;
@@ -108,12 +108,12 @@ pub(crate) async fn quote_generation(
                 let protocol = SpeechExecution::protocol(channel)?;
                 Some((protocol.encode)(ask, channel.upstream_model(&ask.model)))
             })?;
-            shown(&mut quoted.priced, losses, &locked)?
+            quote_view(&mut quoted.priced, losses, &locked)?
         }
-        QuotedEndpoint::Transcripts(door) => {
+        QuotedEndpoint::Transcripts(route) => {
             let (form, known_by, upload) = as_form(fields)?;
             let ask =
-                transcription::TranscriptionRequest::read(door, &form, upload).map_err(refused)?;
+                transcription::TranscriptionRequest::read(route, &form, upload).map_err(refused)?;
             let known_by = Value::Object(known_by).to_string();
             let operation = Transcription::quoted(ask, known_by);
             let (mut quoted, locked) = quoting.lock(operation).await?;
@@ -122,13 +122,13 @@ pub(crate) async fn quote_generation(
                 let upstream = channel.upstream_model(&quoted.ask.model);
                 Some((protocol.encode)(&quoted.ask, upstream, Some(NO_LINK)))
             })?;
-            shown(&mut quoted.priced, losses, &locked)?
+            quote_view(&mut quoted.priced, losses, &locked)?
         }
     };
-    if let (Some(model), Some(name)) = (shown.get_mut("model"), asked_model) {
+    if let (Some(model), Some(name)) = (view.get_mut("model"), requested_model) {
         *model = name;
     }
-    Ok(answer(StatusCode::OK, &shown))
+    Ok(answer(StatusCode::OK, &view))
 }
 
 /// What would be lost on the way to the channel that would be asked first.
@@ -204,7 +204,7 @@ fn as_form(json: Fields) -> Result<(Fields, Map<String, Value>, Upload), ApiErro
     Ok((fields, known_by, upload))
 }
 
-fn shown(
+fn quote_view(
     priced: &mut Priced,
     losses: Vec<FieldNote>,
     locked: &SealedQuote,

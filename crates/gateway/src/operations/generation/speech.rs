@@ -211,7 +211,7 @@ impl Attempts for SpeechExecution {
             }),
             Err(error) => match error.lost() {
                 Ok(lost) => Classified::Lost(lost),
-                Err(trouble) => classified(services, trouble),
+                Err(failure) => classified(services, failure),
             },
         }
     }
@@ -246,9 +246,11 @@ impl SpeechExecution {
         let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
         let is_error = is_json && !matches!(manner, StreamMode::Whole(_));
         if is_error || !answer.status.is_success() {
-            let heard = BufferedResponse::read(answer, settings.max_answer_bytes).await;
-            let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
-            return Err(SpeechError::Trouble((protocol.read_error)(&heard.said())));
+            let response = BufferedResponse::read(answer, settings.max_answer_bytes).await;
+            let response = response.map_err(|error| BodyError::Broken(error.to_string()))?;
+            return Err(SpeechError::Vendor((protocol.read_error)(
+                &response.as_vendor_response(),
+            )));
         }
         let mut stream = SpeechStream::open(services, answer, manner).await?;
         let Some(sound) = stream.next(services).await? else {
@@ -359,14 +361,14 @@ impl Execution for SpeechExecution {
     ) -> Result<Metered, ApiError> {
         let spoken = Usage::of_text(&self.ask.input);
         let length = relayed.meter.length();
-        let shown = length.map_or(0, |length| length.nanos().div_ceil(TOKEN_NANOS));
+        let audio_tokens = length.map_or(0, |length| length.nanos().div_ceil(TOKEN_NANOS));
         Ok(Metered {
             price: self.priced.call.price(&spoken)?,
-            usage: spoken.with(Bucket::AudioOutput, shown),
+            usage: spoken.with(Bucket::AudioOutput, audio_tokens),
             estimated: false,
             tokens: Tokens {
                 input: self.ask.characters(),
-                output: shown,
+                output: audio_tokens,
             },
         })
     }
@@ -429,7 +431,7 @@ impl SpeechRelayed {
                 }
                 Err(
                     SpeechError::Body(BodyError::Broken(_) | BodyError::TooLarge(_))
-                    | SpeechError::Trouble(_)
+                    | SpeechError::Vendor(_)
                     | SpeechError::Unsent(_),
                 ) => return End::Failed(Outcome::UpstreamFailed),
             };

@@ -33,7 +33,7 @@ enum Source {
 
 /// Why it stopped before its end.
 pub(super) enum SpeechError {
-    Trouble(VendorFailure),
+    Vendor(VendorFailure),
     /// It stopped in the middle.
     Body(BodyError),
     /// It never began.
@@ -50,7 +50,7 @@ impl SpeechError {
     /// The error after which another channel may be tried; the vendor's own failure otherwise.
     pub(super) fn lost(self) -> Result<SendError, VendorFailure> {
         match self {
-            Self::Trouble(trouble) => Err(trouble),
+            Self::Vendor(failure) => Err(failure),
             Self::Unsent(error) => Ok(error),
             Self::Body(BodyError::Stalled) => Ok(SendError::Silent),
             Self::Body(error @ (BodyError::Broken(_) | BodyError::TooLarge(_))) => {
@@ -78,9 +78,9 @@ impl SpeechStream {
             },
             StreamMode::Whole(read) => {
                 let most = services.settings.max_answer_bytes;
-                let heard = BufferedResponse::read(answer, most).await;
-                let heard = heard.map_err(|error| BodyError::Broken(error.to_string()))?;
-                match read(&heard.said()).map_err(SpeechError::Trouble)? {
+                let response = BufferedResponse::read(answer, most).await;
+                let response = response.map_err(|error| BodyError::Broken(error.to_string()))?;
+                match read(&response.as_vendor_response()).map_err(SpeechError::Vendor)? {
                     AudioChunk::Audio(bytes) | AudioChunk::Last(bytes) => Source::Held(bytes),
                     AudioChunk::Link(link) => linked(services, &link).await?,
                     AudioChunk::Nothing | AudioChunk::Done => return Err(silent()),
@@ -113,11 +113,11 @@ impl SpeechStream {
                 } => {
                     let Some(frame) = next_frame(answer, frames).await? else {
                         // An end that the vendor did not announce may be a cut.
-                        let words = "the events ended before the audio did";
-                        return Err(BodyError::Broken(words.to_owned()).into());
+                        let text = "the events ended before the audio did";
+                        return Err(BodyError::Broken(text.to_owned()).into());
                     };
                     let Some(data) = frame.data else { continue };
-                    match read(&data).map_err(SpeechError::Trouble)? {
+                    match read(&data).map_err(SpeechError::Vendor)? {
                         AudioChunk::Audio(bytes) => Some(bytes),
                         AudioChunk::Last(bytes) => {
                             self.is_over = true;
@@ -148,7 +148,7 @@ async fn linked(services: &Services, link: &str) -> Result<Source, SpeechError> 
         max_bytes: settings.max_file_bytes,
         within: settings.whole_wait,
     };
-    let broken = |words: String| SpeechError::from(BodyError::Broken(words));
+    let broken = |text: String| SpeechError::from(BodyError::Broken(text));
     let answer = services.fetcher.get(link, ask).await;
     let answer = answer.map_err(|error| broken(error.to_string()))?;
     if !answer.status.is_success() {
@@ -158,6 +158,6 @@ async fn linked(services: &Services, link: &str) -> Result<Source, SpeechError> 
 }
 
 fn silent() -> SpeechError {
-    let complaint = VendorError::new(502, "", "the answer holds no audio");
-    SpeechError::Trouble(VendorFailure::Failed(complaint))
+    let vendor_error = VendorError::new(502, "", "the answer holds no audio");
+    SpeechError::Vendor(VendorFailure::Failed(vendor_error))
 }

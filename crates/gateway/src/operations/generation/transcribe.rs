@@ -185,20 +185,20 @@ impl Attempts for TranscriptionExecution {
         let listened = self.listen(services, log, to, protocol, written.request, ends);
         let turned = listened.await.and_then(|transcript| {
             render(&self.ask, &transcript).map_err(|refusal| {
-                let complaint = VendorError::new(502, refusal.code, refusal.message);
-                SpeechError::Trouble(VendorFailure::Failed(complaint))
+                let vendor_error = VendorError::new(502, refusal.code, refusal.message);
+                SpeechError::Vendor(VendorFailure::Failed(vendor_error))
             })
         });
         match turned.map_err(SpeechError::lost) {
-            Ok(shown) => {
+            Ok(rendered) => {
                 to.channel.record_success();
                 for note in written.notes {
                     self.priced.call.report.add(note);
                 }
-                Classified::Accepted(shown)
+                Classified::Accepted(rendered)
             }
             Err(Ok(lost)) => Classified::Lost(lost),
-            Err(Err(trouble)) => classified(services, trouble),
+            Err(Err(failure)) => classified(services, failure),
         }
     }
 
@@ -315,7 +315,7 @@ impl TranscriptionExecution {
             let upload = upload.filter(|_| request.form.is_some());
             let id = self.priced.call.id;
             let sent = outbound::send(services, to, &request, upload, id, waits).await;
-            let heard = match sent {
+            let response = match sent {
                 Ok(answer) => {
                     if stage == Stage::Begun {
                         log.answered(answer.status);
@@ -324,8 +324,10 @@ impl TranscriptionExecution {
                 }
                 Err(error) => Err(error),
             };
-            let turn = match (heard, stage) {
-                (Ok(heard), stage) => (protocol.decode)(&self.ask, stage, &heard.said()),
+            let turn = match (response, stage) {
+                (Ok(response), stage) => {
+                    (protocol.decode)(&self.ask, stage, &response.as_vendor_response())
+                }
                 (Err(error), Stage::Begun | Stage::Fetched) => {
                     return Err(SpeechError::Unsent(error));
                 }
@@ -339,7 +341,7 @@ impl TranscriptionExecution {
                     continue;
                 }
             };
-            match turn.map_err(SpeechError::Trouble)? {
+            match turn.map_err(SpeechError::Vendor)? {
                 NextStep::Done(transcript) => return Ok(transcript),
                 NextStep::Poll(next) => {
                     (request, stage) = (next, Stage::Polled);
@@ -355,17 +357,17 @@ impl TranscriptionExecution {
 
     /// What the file behind a vendor's link says.
     fn fetched(&self, protocol: &Protocol, bytes: &[u8]) -> Result<Transcript, SpeechError> {
-        let said = VendorResponse {
+        let vendor_response = VendorResponse {
             status: 200,
             retry_after: None,
             body: bytes,
         };
-        let turn = (protocol.decode)(&self.ask, Stage::Fetched, &said);
-        match turn.map_err(SpeechError::Trouble)? {
+        let turn = (protocol.decode)(&self.ask, Stage::Fetched, &vendor_response);
+        match turn.map_err(SpeechError::Vendor)? {
             NextStep::Done(transcript) => Ok(transcript),
             NextStep::Poll(_) | NextStep::Fetch(_) => {
-                let words = "a transcript that leads to another one".to_owned();
-                Err(SpeechError::Unsent(SendError::Broken(words)))
+                let text = "a transcript that leads to another one".to_owned();
+                Err(SpeechError::Unsent(SendError::Broken(text)))
             }
         }
     }
@@ -378,7 +380,7 @@ async fn fetch_text(services: &Services, link: &str) -> Result<Bytes, SpeechErro
         max_bytes: u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX),
         within: services.settings.body_wait,
     };
-    let broken = |words: String| SpeechError::Unsent(SendError::Broken(words));
+    let broken = |text: String| SpeechError::Unsent(SendError::Broken(text));
     let mut answer = services
         .fetcher
         .get(link, ask)

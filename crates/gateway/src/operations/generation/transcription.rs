@@ -66,8 +66,8 @@ pub(super) struct UploadedFile {
 }
 
 /// Its name in policies, quotes and usage rows.
-pub(super) const fn name_of(door: TranscriptionEndpoint) -> &'static str {
-    match door {
+pub(super) const fn name_of(endpoint: TranscriptionEndpoint) -> &'static str {
+    match endpoint {
         TranscriptionEndpoint::Transcriptions => TRANSCRIPTIONS,
         TranscriptionEndpoint::Translations => TRANSLATIONS,
     }
@@ -236,17 +236,17 @@ async fn receive_form(
             );
             let disk = &services.upload_disk;
             let most = (settings.max_upload_bytes, settings.max_uploads_on_disk);
-            let kept = Receiving::begin(&settings.upload_folder, disk, most).await;
-            let mut receiving = kept.map_err(|error| not_kept(error, most.0))?;
+            let stored = Receiving::begin(&settings.upload_folder, disk, most).await;
+            let mut receiving = stored.map_err(|error| upload_error(error, most.0))?;
             while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
                 hash.iter_mut().for_each(|hash| hash.update(&piece));
                 if let Err(error) = receiving.take(&piece).await {
                     let_out(&mut part).await;
-                    return Err(not_kept(error, most.0));
+                    return Err(upload_error(error, most.0));
                 }
             }
-            let kept = receiving.finish().await;
-            file = Some((kept.map_err(|error| not_kept(error, most.0))?, about));
+            let stored = receiving.finish().await;
+            file = Some((stored.map_err(|error| upload_error(error, most.0))?, about));
             continue;
         }
         let mut text = Vec::new();
@@ -278,7 +278,7 @@ async fn receive_form(
 fn check_upload(services: &Services, promised: u64) -> Result<(), ApiError> {
     let most = services.settings.generation.max_upload_bytes;
     if promised > most.saturating_add(AROUND) {
-        return Err(not_kept(UploadError::TooLarge, most));
+        return Err(upload_error(UploadError::TooLarge, most));
     }
     Ok(())
 }
@@ -342,13 +342,13 @@ fn broken(error: &multer::Error) -> ApiError {
     unreadable(error)
 }
 
-fn not_kept(error: UploadError, most: u64) -> ApiError {
+fn upload_error(error: UploadError, most: u64) -> ApiError {
     match error {
         UploadError::TooLarge => {
             let text = format!("a file may have {most} bytes at most");
             ApiError::new(ErrorCode::TooLarge, text).at(FILE)
         }
-        UploadError::NoRoom => {
+        UploadError::NoCapacity => {
             let text = "there is no room for another upload now; try again in a minute; \
                         nothing was charged";
             ApiError::new(ErrorCode::Overloaded, text)

@@ -35,7 +35,7 @@ pub(crate) struct SocialRelayed {
 
 impl PricedOperation for SocialExecution {
     fn quoted_body(&self) -> Option<Vec<u8>> {
-        Some(quoted_body(&self.asked).into_bytes())
+        Some(quoted_body(&self.query).into_bytes())
     }
 
     fn call(&self) -> &PricedCall {
@@ -47,7 +47,7 @@ impl PricedOperation for SocialExecution {
     }
 
     fn load(&self) -> Cost<'_> {
-        Cost::Platform(&self.asked.cell.platform.key)
+        Cost::Platform(&self.query.cell.platform.key)
     }
 
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
@@ -123,7 +123,7 @@ impl Execution for SocialExecution {
 
     /// The channel's own book knows best; else what the source publishes.
     fn published_cost(&self) -> Option<Money> {
-        Some(self.asked.cell.cost.usd)
+        Some(self.query.cell.cost.usd)
     }
 
     fn stored(
@@ -152,7 +152,7 @@ impl Execution for SocialExecution {
         if self.page.is_some() {
             return self.deliver_page(relayed.found, settled.charged).await;
         }
-        let body = Bytes::from(envelope(&self.asked.cell, &relayed.found));
+        let body = Bytes::from(envelope(&self.query.cell, &relayed.found));
         let mut response = bytes_of(StatusCode::OK, Bytes::new(), "application/json");
         set_cost(response.headers_mut(), settled.charged);
         set_warnings(response.headers_mut(), &self.call.warnings());

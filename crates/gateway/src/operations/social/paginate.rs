@@ -90,8 +90,8 @@ pub(crate) async fn pages(
     let (bounds, query) = Bounds::of(&received.body, &received.headers)?;
     let operation = Social::parse(route, query)?;
     let first = price(services, context, caller, &received.headers, operation).await?;
-    if !first.asked.cell.has_pages() {
-        let route = first.asked.cell.route();
+    if !first.query.cell.has_pages() {
+        let route = first.query.cell.route();
         let text = format!("{route} has one page; call it without /pages");
         return Err(ApiError::new(ErrorCode::NotFound, text));
     }
@@ -125,13 +125,13 @@ async fn turn_pages(
             PageEnd::ClientGone => return,
             PageEnd::Failed(error) => match opening.take() {
                 Some((responder, _)) => return respond(responder, Err(error)),
-                None => return broken(&out, &sofar, error, &execution.asked).await,
+                None => return broken(&out, &sofar, error, &execution.query).await,
             },
         };
         if !paid.delivered {
             return;
         }
-        let print = fingerprint(&execution.asked, &paid.found);
+        let print = fingerprint(&execution.query, &paid.found);
         sofar.pages = sofar.pages.saturating_add(1);
         let charged = sofar.charged.checked_add(paid.charged);
         sofar.charged = charged.unwrap_or(Money::MAX);
@@ -142,7 +142,7 @@ async fn turn_pages(
             return end(&out, &sofar, stop, following.as_ref()).await;
         }
         let Some(following) = following else { return };
-        execution.asked = following;
+        execution.query = following;
         execution.call.id = services.request_id();
     }
 }
@@ -179,7 +179,7 @@ async fn page(
         };
         let one = SocialExecution {
             call: execution.call.clone(),
-            asked: execution.asked.clone(),
+            query: execution.query.clone(),
             price: execution.price.clone(),
             page: Some(sink),
         };
@@ -224,8 +224,8 @@ impl SocialExecution {
     }
 }
 
-fn is_busy(fault: &ApiError) -> bool {
-    fault
+fn is_busy(error: &ApiError) -> bool {
+    error
         .extras
         .get("reason")
         .is_some_and(|reason| reason == "busy")
@@ -233,12 +233,12 @@ fn is_busy(fault: &ApiError) -> bool {
 
 /// Why it stops behind a page, if it does, and the question that would follow.
 fn follows(
-    wanted: &SocialExecution,
+    execution: &SocialExecution,
     found: &Data,
     sofar: &Sofar,
     (repeated, bounds): (bool, Bounds),
 ) -> (Option<Stop>, Option<CheckedQuery>) {
-    let following = match next(&wanted.asked, found) {
+    let following = match next(&execution.query, found) {
         Next::End => return (Some(Stop::End), None),
         Next::Again => return (Some(Stop::Repeated), None),
         Next::Page(_) if repeated => return (Some(Stop::Repeated), None),
@@ -246,7 +246,7 @@ fn follows(
     };
     let after = sofar
         .charged
-        .checked_add(wanted.price.amount)
+        .checked_add(execution.price.amount)
         .unwrap_or(Money::MAX);
     let stop = if sofar.pages >= bounds.pages {
         Some(Stop::MaxPages)
@@ -265,40 +265,40 @@ fn line(execution: &SocialExecution, found: &Data, charged: Money, number: u64) 
         ("request_id", Value::from(execution.call.id.to_string())),
         ("cost_usd", Value::from(charged.to_string())),
     ];
-    Bytes::from(page_line(&execution.asked.cell, found, &about))
+    Bytes::from(page_line(&execution.query.cell, found, &about))
 }
 
 /// A page behind the first could not be had. One that is empty is how platforms that count their pages
 /// say that there are no more.
-async fn broken(out: &AckedSender, sofar: &Sofar, fault: ApiError, asked: &CheckedQuery) {
-    let (stop, following) = if fault.kind == ErrorCode::SocialNoResult {
+async fn broken(out: &AckedSender, sofar: &Sofar, error: ApiError, query: &CheckedQuery) {
+    let (stop, following) = if error.kind == ErrorCode::SocialNoResult {
         (Stop::End, None)
     } else {
-        (Stop::Failed(fault), Some(asked))
+        (Stop::Failed(error), Some(query))
     };
     end(out, sofar, stop, following).await;
 }
 
 /// The last line: how many pages there were, what they cost, why there are no more, and how to go on.
 async fn end(out: &AckedSender, sofar: &Sofar, stop: Stop, following: Option<&CheckedQuery>) {
-    let (reason, fault) = match stop {
+    let (reason, error) = match stop {
         Stop::End => ("end", None),
         Stop::Repeated => ("repeated_page", None),
         Stop::MaxPages => ("max_pages", None),
         Stop::MaxUsd => ("max_usd", None),
-        Stop::Failed(fault) => ("error", Some(fault)),
+        Stop::Failed(error) => ("error", Some(error)),
     };
-    let following = following.map(|asked| {
-        let given = asked.given();
+    let following = following.map(|query| {
+        let given = query.given();
         let given = given.map(|(param, value)| (param.name.clone(), Value::from(value)));
         given.collect::<Map<String, Value>>()
     });
-    let error = fault.map(|fault| {
+    let error = error.map(|error| {
         json!({
-            "code": fault.kind.code(),
-            "message": fault.message,
-            "retryable": fault.kind.is_retryable(),
-            "retry_after": fault.retry_after,
+            "code": error.kind.code(),
+            "message": error.message,
+            "retryable": error.kind.is_retryable(),
+            "retry_after": error.retry_after,
             "charged": false,
         })
     });

@@ -32,7 +32,7 @@ pub(crate) async fn quote_social(
     quoting.caller.check_endpoint(SOCIAL)?;
     let operation = Social::new(route, query_of(params)?);
     let (execution, locked) = quoting.lock(operation).await?;
-    Ok(answer(StatusCode::OK, &shown(&execution, &locked)?))
+    Ok(answer(StatusCode::OK, &quote_view(&execution, &locked)?))
 }
 
 /// The parameters as a query. A list gives its name several times, as a query would.
@@ -66,21 +66,21 @@ fn query_of(params: &str) -> Result<String, ApiError> {
     Ok(pairs.join("&"))
 }
 
-fn shown(wanted: &SocialExecution, locked: &SealedQuote) -> Result<Value, ApiError> {
-    let price = wanted.price.amount.to_string();
-    let quote = wanted.quote()?;
-    let unit = wanted.call.sale.model.list().billing_unit();
+fn quote_view(execution: &SocialExecution, locked: &SealedQuote) -> Result<Value, ApiError> {
+    let price = execution.price.amount.to_string();
+    let quote = execution.quote()?;
+    let unit = execution.call.sale.model.list().billing_unit();
     Ok(json!({
         "id": locked.id,
         "object": "quote",
         "expires_at": locked.ends,
         "valid_seconds": QUOTE_SECONDS,
-        "endpoint": wanted.asked.cell.route(),
-        "model": wanted.asked.cell.model,
-        "group": wanted.call.sale.group,
+        "endpoint": execution.query.cell.route(),
+        "model": execution.query.cell.model,
+        "group": execution.call.sale.group,
         // Other accounts get no quote.
         "prices": "paid",
-        "pricing_version": wanted.call.sale.version.to_string(),
+        "pricing_version": execution.call.sale.version.to_string(),
         "billing_unit": unit,
         "exact": true,
         "price_usd": price,
@@ -91,10 +91,10 @@ fn shown(wanted: &SocialExecution, locked: &SealedQuote) -> Result<Value, ApiErr
         "reserved_usd": price,
         "tier": quote.tier,
         "tier_reason": quote.why.to_string(),
-        "rate": wanted.call.sale.rate.to_string(),
+        "rate": execution.call.sale.rate.to_string(),
         "units": { "per_call": 1 },
         "lines": lines_of(&quote, unit, true),
-        "fields": wanted.call.report,
-        "warnings": wanted.call.warnings(),
+        "fields": execution.call.report,
+        "warnings": execution.call.warnings(),
     }))
 }

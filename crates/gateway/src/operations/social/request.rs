@@ -43,7 +43,7 @@ pub(crate) struct SocialRoute {
 /// One page of social data with its price.
 pub(crate) struct SocialExecution {
     pub(super) call: PricedCall,
-    pub(super) asked: CheckedQuery,
+    pub(super) query: CheckedQuery,
     pub(super) price: Price,
     /// Where the page goes, where it is one of many.
     pub(super) page: Option<PageSink>,
@@ -146,12 +146,15 @@ impl Operation for Social {
         mut pricing: Pricing<'_>,
     ) -> Result<SocialExecution, ApiError> {
         let cell = known_cell(services, &pricing.caller, &self.platform, &self.capability)?;
-        let asked = check(&cell, &self.query).map_err(refused)?;
+        let checked = check(&cell, &self.query).map_err(refused)?;
         let mut report = FieldReport::default();
-        asked.notes().into_iter().for_each(|note| report.add(note));
+        checked
+            .notes()
+            .into_iter()
+            .for_each(|note| report.add(note));
         // The key's rules, looked at before, hold whatever a quote says.
         if let Some(quote) = pricing.headers.get(QUOTE_HEADER) {
-            let body = quoted_body(&asked);
+            let body = quoted_body(&checked);
             let what = (SOCIAL, cell.model.as_str(), body.as_bytes());
             // In a box: few calls bring one.
             let (sale, at) =
@@ -170,7 +173,7 @@ impl Operation for Social {
         let price = call.price(&Usage::unknown().with(Bucket::Calls, 1))?;
         Ok(SocialExecution {
             call,
-            asked,
+            query: checked,
             price,
             page: None,
         })
@@ -180,15 +183,15 @@ impl Operation for Social {
 /// Whether a further page of a call may be asked for: much may have changed since the last one.
 pub(super) fn check_continuation(
     services: &Services,
-    wanted: &SocialExecution,
+    execution: &SocialExecution,
 ) -> Result<(), ApiError> {
     services.in_flight.check_open()?;
     let caller =
-        wanted
+        execution
             .call
             .caller
-            .again(&services.key_table, &services.settings, services.now())?;
-    let cell = &wanted.asked.cell;
+            .refresh(&services.key_table, &services.settings, services.now())?;
+    let cell = &execution.query.cell;
     let cell = known_cell(
         services,
         &caller,
@@ -209,13 +212,13 @@ fn known_cell(
     check_platform(caller, platform)?;
     let model = model_name(platform, capability);
     if !caller.may_use(&model) {
-        let text = format!("this API key may not use {}", shown(&model));
+        let text = format!("this API key may not use {}", truncated(&model));
         return Err(ApiError::new(ErrorCode::ModelNotAllowed, text));
     }
     let counter = services.social_catalog.load_full();
     let cell = counter.cells.get(platform, capability);
     let cell = cell.cloned().ok_or_else(|| {
-        let pair = shown(&format!("{platform}/{capability}"));
+        let pair = truncated(&format!("{platform}/{capability}"));
         let text = format!("unknown endpoint {pair}; see the social catalog");
         ApiError::new(ErrorCode::NotFound, text)
     })?;
@@ -246,11 +249,11 @@ async fn check_topped_up(services: &Services, caller: &Caller) -> Result<(), Api
 }
 
 /// What a quote is for, as JSON: the pair and what was given.
-pub(super) fn quoted_body(asked: &CheckedQuery) -> String {
-    let given = asked.given();
+pub(super) fn quoted_body(checked: &CheckedQuery) -> String {
+    let given = checked.given();
     let given = given.map(|(param, value)| (param.name.clone(), Value::from(value)));
     let given: Map<String, Value> = given.collect();
-    json!({ "model": asked.cell.model, "params": given }).to_string()
+    json!({ "model": checked.cell.model, "params": given }).to_string()
 }
 
 impl SocialExecution {
@@ -282,7 +285,7 @@ fn check_platform(caller: &Caller, platform: &str) -> Result<(), ApiError> {
 }
 
 /// What a caller has written, as far as it is repeated to it.
-fn shown(text: &str) -> String {
+fn truncated(text: &str) -> String {
     text.chars().take(64).collect()
 }
 
@@ -301,7 +304,7 @@ fn paused(cell: &Cell) -> ApiError {
 }
 
 fn refused(refusal: RequestError) -> ApiError {
-    let mut fault = ApiError::new(ErrorCode::Invalid(refusal.code), refusal.message);
-    fault.param = refusal.param;
-    fault
+    let mut error = ApiError::new(ErrorCode::Invalid(refusal.code), refusal.message);
+    error.param = refusal.param;
+    error
 }

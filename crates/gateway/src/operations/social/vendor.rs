@@ -34,7 +34,7 @@ const MAX_BUSY_SECONDS: u64 = 60;
 
 /// A request to the source, and its place among this node's requests to the platform.
 pub(crate) struct SourceRequest {
-    errand: VendorRequest,
+    vendor_request: VendorRequest,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -52,8 +52,8 @@ impl Attempts for SocialExecution {
         channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
         channels.truncate(ATTEMPTS);
         // With one channel, it is the one that is tried again.
-        let again = channels.first().map(Arc::clone);
-        channels.extend(again);
+        let retry = channels.first().map(Arc::clone);
+        channels.extend(retry);
         channels.truncate(ATTEMPTS);
         Candidates {
             channels,
@@ -71,11 +71,11 @@ impl Attempts for SocialExecution {
         services: &Services,
         _channel: &Arc<Channel>,
     ) -> Built<SourceRequest> {
-        let platform = &self.asked.cell.platform;
+        let platform = &self.query.cell.platform;
         let most = services.settings.social.at_once_per_platform;
         match services.platform_concurrency.acquire(&platform.key, most) {
             Some(slot) => Built::Ready(SourceRequest {
-                errand: self.asked.vendor_request(),
+                vendor_request: self.query.vendor_request(),
                 _slot: slot,
             }),
             None => Built::Stop(crowded(&platform.name)),
@@ -90,11 +90,11 @@ impl Attempts for SocialExecution {
         to: To<'_>,
         outbound: SourceRequest,
     ) -> Classified<Data> {
-        match send(services, to, &outbound.errand).await {
+        match send(services, to, &outbound.vendor_request).await {
             Ok(answer) => {
                 log.answered(answer.status);
                 to.channel.record_success();
-                classify_source(services, &self.asked.cell, answer).await
+                classify_source(services, &self.query.cell, answer).await
             }
             Err(error) => Classified::Lost(error),
         }
@@ -103,7 +103,7 @@ impl Attempts for SocialExecution {
     fn exhausted(&self, tally: Tally) -> Exhausted {
         match tally.reason {
             Some(SkipReason::RateLimited(seconds)) => {
-                no_place(&self.asked.cell.platform.name, seconds)
+                no_capacity(&self.query.cell.platform.name, seconds)
             }
             Some(SkipReason::Silent) => unanswered(Outcome::UpstreamTimeout),
             Some(SkipReason::Failed) | None => unanswered(Outcome::UpstreamFailed),
@@ -114,28 +114,28 @@ impl Attempts for SocialExecution {
 async fn send(
     services: &Services,
     to: To<'_>,
-    errand: &VendorRequest,
+    vendor_request: &VendorRequest,
 ) -> Result<UpstreamResponse, SendError> {
     let To {
         channel,
         credential,
     } = to;
     let unsent = || SendError::NotSent("the address cannot be written".to_owned());
-    let address = format!("{}{}", channel.base, errand.target);
+    let address = format!("{}{}", channel.base, vendor_request.target);
     let uri: Uri = address.parse().map_err(|_| unsent())?;
     let mut sent = headers(channel, Format::OpenaiChat, false);
-    if errand.body.is_none() {
+    if vendor_request.body.is_none() {
         sent.remove(CONTENT_TYPE);
     }
     let wait = services.settings.social.wait;
     let outgoing = Outgoing {
-        method: match errand.method {
+        method: match vendor_request.method {
             Verb::Get => Method::GET,
             Verb::Post => Method::POST,
         },
         uri,
         headers: sent,
-        body: errand
+        body: vendor_request
             .body
             .clone()
             .map_or_else(Bytes::new, Bytes::from)
@@ -210,15 +210,18 @@ fn pause_gone(services: &Services, cell: &Cell) {
 }
 
 fn busy_seconds(headers: &HeaderMap) -> u64 {
-    let told = headers.get(RETRY_AFTER);
-    let told: Option<u64> = told.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    told.unwrap_or(BUSY_SECONDS).clamp(1, MAX_BUSY_SECONDS)
+    let retry_after = headers.get(RETRY_AFTER);
+    let retry_after: Option<u64> =
+        retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    retry_after
+        .unwrap_or(BUSY_SECONDS)
+        .clamp(1, MAX_BUSY_SECONDS)
 }
 
 fn busy(text: String, seconds: u64) -> ApiError {
-    let mut fault = ApiError::new(ErrorCode::SocialCapacity, text).with("reason", "busy");
-    fault.retry_after = Some(seconds);
-    fault
+    let mut error = ApiError::new(ErrorCode::SocialCapacity, text).with("reason", "busy");
+    error.retry_after = Some(seconds);
+    error
 }
 
 /// This node has too many calls to the platform under way.
@@ -243,7 +246,7 @@ fn unanswered(outcome: Outcome) -> Exhausted {
 }
 
 /// Every channel has as many calls as it takes.
-fn no_place(platform: &str, seconds: u64) -> Exhausted {
+fn no_capacity(platform: &str, seconds: u64) -> Exhausted {
     let text =
         format!("{platform} is at its rate limit; retry in {seconds} s; nothing was charged");
     Exhausted {

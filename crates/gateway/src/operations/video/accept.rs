@@ -37,23 +37,23 @@ pub(super) struct Accepted {
 /// Holds the money and writes the task.
 pub(super) async fn accept_video(
     services: &Arc<Services>,
-    wanted: &PricedVideo,
+    video: &PricedVideo,
 ) -> Result<Accepted, ApiError> {
     let away = |error: DbError| {
         tracing::warn!(%error, "video task: insert failed");
         ApiError::unavailable()
     };
-    let new = new_task(services, wanted)?;
-    let place = (new.account, new.id);
-    let hook = match &wanted.webhook_url {
+    let new = new_task(services, video)?;
+    let task_key = (new.account, new.id);
+    let webhook = match &video.webhook_url {
         Some(url) => Some(
-            task_webhook::seal_task_webhook(services, place, url)
+            task_webhook::seal_task_webhook(services, task_key, url)
                 .ok_or_else(ApiError::unavailable)?,
         ),
         None => None,
     };
     let mut tx = services.data.begin().await.map_err(away)?;
-    let reserve = Op::Reserve(Box::new(wanted.call.reserve(task_hold(services, wanted))));
+    let reserve = Op::Reserve(Box::new(video.call.reserve(task_hold(services, video))));
     let answers = run_in(&mut tx, services.ledger.node_epoch(), &[&reserve]).await;
     let answer = match answers {
         Ok(mut answers) => answers.pop(),
@@ -65,12 +65,12 @@ pub(super) async fn accept_video(
         Some(Answer::Extend(_) | Answer::Settle(_) | Answer::Refund(_) | Answer::WriteOff)
         | None => return Err(ApiError::unavailable()),
     };
-    let account = wanted.call.caller.account.id;
-    let key = wanted.call.idempotency.clone();
+    let account = video.call.caller.account.id;
+    let key = video.call.idempotency.clone();
     let duplicate = key.map(|key| key.duplicate(account, true));
     let refused = match held_or_not(answer, duplicate) {
         Ok(Ok(())) => None,
-        Ok(Err(not_held)) => Some(not_enough(wanted, not_held)),
+        Ok(Err(not_held)) => Some(not_enough(video, not_held)),
         Err(error) => Some(error),
     };
     if let Some(error) = refused {
@@ -78,8 +78,8 @@ pub(super) async fn accept_video(
         return Err(error);
     }
     tasks::insert(&mut tx, &new).await.map_err(away)?;
-    if let Some(hook) = &hook {
-        let written = write_task_webhook(&mut tx, place, hook).await;
+    if let Some(webhook) = &webhook {
+        let written = write_task_webhook(&mut tx, task_key, webhook).await;
         written.map_err(away)?;
     }
     match tx.commit().await {
@@ -95,49 +95,49 @@ pub(super) async fn accept_video(
         // It may be there. It is taken back before a worker would send it, because the caller is
         // told that it failed.
         Err(_) => {
-            undo_later(services, new.id, wanted);
+            undo_later(services, new.id, video);
             Err(ApiError::unavailable())
         }
     }
 }
 
-fn new_task(services: &Services, wanted: &PricedVideo) -> Result<NewTask, ApiError> {
+fn new_task(services: &Services, video: &PricedVideo) -> Result<NewTask, ApiError> {
     let settings = &services.settings.video;
-    let (id, account) = (wanted.call.id.uuid(), wanted.call.caller.account.id);
-    let sent = encryption::seal_for_task(services, (account, id), &wanted.plan.outbound);
-    let prices = serde_json::to_value(&wanted.prices).map_err(|_| ApiError::unavailable())?;
-    let notes = wanted.plan.report.notes().iter();
-    let told = notes.filter(|note| note.code.is_some() && note.fate != FieldTreatment::Defaulted);
-    let warnings: Vec<Value> = told.map(|note| json!(note)).collect();
-    let seconds = i32::try_from(wanted.plan.bill.output_seconds).ok();
+    let (id, account) = (video.call.id.uuid(), video.call.caller.account.id);
+    let sent = encryption::seal_for_task(services, (account, id), &video.plan.outbound);
+    let prices = serde_json::to_value(&video.prices).map_err(|_| ApiError::unavailable())?;
+    let notes = video.plan.report.notes().iter();
+    let noted = notes.filter(|note| note.code.is_some() && note.fate != FieldTreatment::Defaulted);
+    let warnings: Vec<Value> = noted.map(|note| json!(note)).collect();
+    let seconds = i32::try_from(video.plan.bill.output_seconds).ok();
     Ok(NewTask {
         id,
         account,
-        key: wanted.call.caller.key.id,
-        model: wanted.call.model.clone(),
-        asked: wanted.alias.clone(),
-        group: wanted.call.sale.group.clone(),
-        amount: wanted.price.amount,
-        exact: wanted.plan.bill.exact,
+        key: video.call.caller.key.id,
+        model: video.call.model.clone(),
+        asked: video.alias.clone(),
+        group: video.call.sale.group.clone(),
+        amount: video.price.amount,
+        exact: video.plan.bill.exact,
         prices,
         sent: sent.ok_or_else(ApiError::unavailable)?,
-        body_hash: wanted.body_hash,
+        body_hash: video.body_hash,
         warnings: Value::Array(warnings),
-        size: wanted.plan.size.clone(),
+        size: video.plan.size.clone(),
         seconds: seconds.filter(|seconds| *seconds > 0),
-        protocol: wanted.plan.outbound.protocol.clone(),
-        endpoint: wanted.plan.outbound.endpoint.clone(),
+        protocol: video.plan.outbound.protocol.clone(),
+        endpoint: video.plan.outbound.endpoint.clone(),
         queue: settings.queue,
         deadline: settings.deadline,
         lease: settings.lease,
     })
 }
 
-fn task_hold(services: &Services, wanted: &PricedVideo) -> Hold {
+fn task_hold(services: &Services, video: &PricedVideo) -> Hold {
     let deadline = services.settings.video.deadline;
     Hold {
-        amount: wanted.price.amount,
-        owner: Owner::Task(wanted.call.id.uuid()),
+        amount: video.price.amount,
+        owner: Owner::Task(video.call.id.uuid()),
         wallets: Wallets::TrialFirst,
         lifetime: deadline.saturating_add(HOLD_SLACK),
         capacity: None,
@@ -162,8 +162,8 @@ pub(super) async fn find_written(services: &Services, id: Uuid) -> Result<Option
 }
 
 /// Keeps trying to undo a task that may or may not be there, for as long as it may wait.
-fn undo_later(services: &Arc<Services>, id: Uuid, wanted: &PricedVideo) {
-    let (owned, account) = (Arc::clone(services), wanted.call.caller.account.id);
+fn undo_later(services: &Arc<Services>, id: Uuid, video: &PricedVideo) {
+    let (owned, account) = (Arc::clone(services), video.call.caller.account.id);
     let patience = services.settings.video.queue;
     services.tasks.spawn(async move {
         let ends = Instant::now().checked_add(patience);
@@ -187,12 +187,12 @@ pub(super) async fn is_undone(services: &Services, task: &Task) -> bool {
     }
 }
 
-fn not_enough(wanted: &PricedVideo, not_held: NotHeld) -> ApiError {
+fn not_enough(video: &PricedVideo, not_held: NotHeld) -> ApiError {
     match not_held {
         NotHeld::TooLittle(shortfall) => {
             let fix = "top up, wait for running calls, or ask for a shorter or smaller one";
             let costs = "this video costs up to";
-            insufficient_funds(shortfall, wanted.price.amount, costs, fix)
+            insufficient_funds(shortfall, video.price.amount, costs, fix)
         }
         NotHeld::NeverToppedUp | NotHeld::CapacityReached => {
             tracing::error!(answer = ?not_held, "unexpected ledger answer to reserve");

@@ -83,12 +83,12 @@ async fn cancel_running(services: &Services, task: &Task) -> Result<bool, ApiErr
         id: upstream.clone(),
         endpoint: task.endpoint.clone(),
     };
-    let heard = vendors::call_json(services, &channel, credential, &cancel(&handle)).await;
-    let said = match &heard {
-        Ok(heard) => (protocol.read_cancel)(&handle, &heard.said()),
+    let response = vendors::call_json(services, &channel, credential, &cancel(&handle)).await;
+    let cancelled = match &response {
+        Ok(response) => (protocol.read_cancel)(&handle, &response.as_vendor_response()),
         Err(_) => Cancelled::Unknown,
     };
-    match said {
+    match cancelled {
         Cancelled::Confirmed => {
             let failed = transitions::fail_task(services, task, ENDING).await;
             if failed.map_err(|_| ApiError::unavailable())? {

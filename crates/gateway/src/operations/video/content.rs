@@ -21,7 +21,7 @@ use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::{AccountId, Shard};
 
 use super::WORD;
-use super::content_disposition::named;
+use super::content_disposition::with_file_name;
 use super::download::{self, Fetching};
 use super::poll;
 use super::views::{self, no_task};
@@ -111,7 +111,7 @@ pub(crate) async fn serve_link(
             .await
         }
     };
-    answer.map(|answer| named(answer, &path, save))
+    answer.map(|answer| with_file_name(answer, &path, save))
 }
 
 /// `GET /v1/videos/{id}/content`.
@@ -142,7 +142,7 @@ async fn task_file(
         .and_then(|text| ObjectPath::parse(text).ok())
     {
         match serve_object(services, &path, headers).await {
-            Err(fault) if fault.kind == ErrorCode::NotFound => {}
+            Err(error) if error.kind == ErrorCode::NotFound => {}
             answered => return answered,
         }
     }
@@ -156,7 +156,7 @@ async fn serve_object(
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
     let media = &services.media;
-    let facts = media.head(path).await.map_err(stored_fault)?;
+    let facts = media.head(path).await.map_err(stored_error)?;
     let etag = facts.etag();
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let range = text(&RANGE).filter(|_| if_range_holds(text(&IF_RANGE), &etag));
@@ -167,7 +167,7 @@ async fn serve_object(
             return Ok(beyond(facts.bytes));
         }
     };
-    let fetched = media.get(path, part.clone()).await.map_err(stored_fault)?;
+    let fetched = media.get(path, part.clone()).await.map_err(stored_error)?;
     let (pieces, received) = mpsc::channel(PIECES);
     let mut stream = fetched.stream;
     services.tasks.spawn(async move {
@@ -177,12 +177,12 @@ async fn serve_object(
             }
         }
     });
-    let shown = Shown {
+    let view = FileView {
         length: Some(facts.bytes),
         content_type: facts.content_type.as_str(),
         etag: Some(&etag),
     };
-    Ok(shown.answer(part, received))
+    Ok(view.answer(part, received))
 }
 
 /// The upstream's file, passed on while it is not ours.
@@ -262,10 +262,10 @@ async fn fetch_and_store(services: &Services, task: &Task) -> Result<(ObjectPath
     if fetching.status() != StatusCode::OK {
         return Err(format!("status {}", fetching.status().as_u16()));
     }
-    let told = fetching
+    let content_type = fetching
         .header(&CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
-    let kind = told.and_then(|text| ContentType::parse(text).ok());
+    let kind = content_type.and_then(|text| ContentType::parse(text).ok());
     let kind = kind
         .or_else(|| ContentType::parse(VIDEO).ok())
         .ok_or("no content type")?;
@@ -287,13 +287,13 @@ const MIRROR_ALARM: i32 = 5;
 const MIRROR_PAUSE: Duration = Duration::from_secs(1);
 
 /// How an object is shown.
-struct Shown<'a> {
+struct FileView<'a> {
     length: Option<u64>,
     content_type: &'a str,
     etag: Option<&'a str>,
 }
 
-impl Shown<'_> {
+impl FileView<'_> {
     fn answer(&self, part: Option<Range<u64>>, pieces: mpsc::Receiver<Bytes>) -> Response {
         let mut answer = Response::new(ResponseBody::Pieces(pieces));
         let whole = self.length.unwrap_or(0);
@@ -337,7 +337,7 @@ fn beyond(length: u64) -> Response {
     answer
 }
 
-fn stored_fault(error: MediaError) -> ApiError {
+fn stored_error(error: MediaError) -> ApiError {
     if matches!(error, MediaError::NotFound) {
         let text = "the file is no longer stored";
         return ApiError::new(ErrorCode::NotFound, text);

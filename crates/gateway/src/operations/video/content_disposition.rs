@@ -9,24 +9,27 @@ use super::content::VIDEO;
 use crate::response::Response;
 
 /// Kinds that are shown in a page.
-const SHOWN: [&str; 3] = ["video/", "image/", "audio/"];
+const INLINE: [&str; 3] = ["video/", "image/", "audio/"];
 /// A picture that is a program.
 const SVG: &str = "image/svg";
 
 /// Names the file of an answer. What is no video, image or audio is always saved: a page of a vendor's
 /// must not be rendered at our address.
-pub(super) fn named(mut answer: Response, path: &MediaPath, save: bool) -> Response {
+pub(super) fn with_file_name(mut answer: Response, path: &MediaPath, save: bool) -> Response {
     if !answer.status().is_success() {
         return answer;
     }
-    let told = answer.headers().get(CONTENT_TYPE);
-    let told = told.and_then(|value| value.to_str().ok()).unwrap_or(VIDEO);
-    let Ok(kind) = ContentType::parse(told) else {
+    let content_type = answer.headers().get(CONTENT_TYPE);
+    let content_type = content_type
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or(VIDEO);
+    let Ok(kind) = ContentType::parse(content_type) else {
         return answer;
     };
-    let word = kind.as_str().to_ascii_lowercase();
-    let is_shown = SHOWN.iter().any(|start| word.starts_with(start)) && !word.starts_with(SVG);
-    if !save && is_shown {
+    let kind_name = kind.as_str().to_ascii_lowercase();
+    let is_inline =
+        INLINE.iter().any(|start| kind_name.starts_with(start)) && !kind_name.starts_with(SVG);
+    if !save && is_inline {
         return answer;
     }
     let text = format!("attachment; filename=\"{}\"", path.file_name(&kind));

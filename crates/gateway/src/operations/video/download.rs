@@ -38,9 +38,9 @@ impl Fetching {
             .file
             .as_deref()
             .ok_or("the upstream's file is not known")?;
-        let kept: Option<UpstreamFileRef> =
+        let file_ref: Option<UpstreamFileRef> =
             encryption::open_for_task(services, (task.account, task.id), sealed);
-        match kept.ok_or("the upstream's link cannot be opened")? {
+        match file_ref.ok_or("the upstream's link cannot be opened")? {
             UpstreamFileRef::Link(link) => {
                 let ask = FetchRequest {
                     range: range.as_ref().and_then(part_of),
@@ -134,8 +134,9 @@ pub(super) async fn renew_link(services: &Services, task: &Task) {
     let Polled::Done { file, .. } = polled else {
         return;
     };
-    let kept = UpstreamFileRef::of(&file);
-    let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &kept) else {
+    let file_ref = UpstreamFileRef::of(&file);
+    let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &file_ref)
+    else {
         return;
     };
     let written = async {

@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_setting_is_short_and_neither_the_prompt_nor_an_address() {
-        for (name, value, shown) in [
+        for (name, value, expected) in [
             ("mode", json!("pro"), Some("pro")),
             ("watermark", json!(false), Some("false")),
             ("seed", json!(7), Some("7")),
@@ -188,7 +188,7 @@ mod tests {
             ("list", json!([1]), None),
         ] {
             let found = short(name, &value).map(|(_, text)| text);
-            assert_eq!(found.as_deref(), shown, "{name}");
+            assert_eq!(found.as_deref(), expected, "{name}");
         }
     }
 }

@@ -25,20 +25,20 @@ const MIRROR_LEASE: Duration = super::download::WITHIN.saturating_add(Duration::
 
 /// Takes what is due of one kind and goes on with it in tasks of their own. Returns how many.
 pub async fn claim_video_jobs(services: &Arc<Services>, job: VideoJob) -> Result<usize, DbError> {
-    let room = services.job_slots.of(job);
-    let places = room.available_permits().min(BATCH);
-    if places == 0 || services.is_draining() {
+    let slots = services.job_slots.of(job);
+    let free = slots.available_permits().min(BATCH);
+    if free == 0 || services.is_draining() {
         return Ok(0);
     }
     let lease = match job {
         VideoJob::Submit | VideoJob::Poll => services.settings.video.lease,
         VideoJob::Mirror => MIRROR_LEASE,
     };
-    let limit = i64::try_from(places).unwrap_or(1);
+    let limit = i64::try_from(free).unwrap_or(1);
     let due = tasks::claim(&services.data, job.stored(), limit, lease).await?;
     let taken = due.len();
     for due in due {
-        let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(slots).try_acquire_owned() else {
             // Its lease ends, and it is due again.
             break;
         };

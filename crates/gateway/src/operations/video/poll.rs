@@ -115,7 +115,7 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
             file,
             usage: counted,
         } => on_success(services, task, &file, &counted).await,
-        Polled::Failed(complaint) => on_failure(services, task, &complaint).await,
+        Polled::Failed(vendor_error) => on_failure(services, task, &vendor_error).await,
         Polled::Unclear { why, retry_after } => {
             tracing::info!(
                 task.id = task_name(task.id),
@@ -142,14 +142,14 @@ pub(super) async fn query_status(
     let call = (protocol.poll)(handle);
     let polled = match vendors::call_json(services, channel, credential, &call).await {
         Err(error) => return unclear(error.to_string()),
-        Ok(heard) => (protocol.read_poll)(handle, &heard.said()),
+        Ok(response) => (protocol.read_poll)(handle, &response.as_vendor_response()),
     };
     let Polled::FileAt(call) = polled else {
         return polled;
     };
     match vendors::call_json(services, channel, credential, &call).await {
         Err(error) => unclear(error.to_string()),
-        Ok(heard) => (protocol.read_file)(&heard.said()),
+        Ok(response) => (protocol.read_file)(&response.as_vendor_response()),
     }
 }
 
@@ -159,8 +159,9 @@ async fn on_success(
     file: &File,
     counted: &ReportedUsage,
 ) -> Result<(), StepError> {
-    let kept = UpstreamFileRef::of(file);
-    let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &kept) else {
+    let file_ref = UpstreamFileRef::of(file);
+    let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &file_ref)
+    else {
         return poll_later(services, task, None).await;
     };
     transitions::finish_task(services, task, &sealed, counted).await?;
@@ -170,11 +171,11 @@ async fn on_success(
 async fn on_failure(
     services: &Services,
     task: &Task,
-    complaint: &VendorError,
+    vendor_error: &VendorError,
 ) -> Result<(), StepError> {
     let secrets = services.channels.load_full().secrets();
     let clean = |text: &str| without_secrets(text, &secrets);
-    let (code, message) = (clean(&complaint.code), clean(&complaint.message));
+    let (code, message) = (clean(&vendor_error.code), clean(&vendor_error.message));
     let ending = Ending {
         code: if code.is_empty() {
             "task_failed"
@@ -193,7 +194,7 @@ async fn on_failure(
 pub(super) async fn poll_later(
     services: &Services,
     task: &Task,
-    wish: Option<u64>,
+    retry_after: Option<u64>,
 ) -> Result<(), StepError> {
     if task.read_at >= task.deadline_at {
         return overdue(services, task).await;
@@ -207,8 +208,13 @@ pub(super) async fn poll_later(
     if Defect::FrozenPoll.is_on() {
         pause = settings.deadline;
     }
-    let wish = wish.map(Duration::from_secs).unwrap_or_default();
-    reschedule(services, task, pause.max(wish.min(settings.deadline))).await
+    let retry_after = retry_after.map(Duration::from_secs).unwrap_or_default();
+    reschedule(
+        services,
+        task,
+        pause.max(retry_after.min(settings.deadline)),
+    )
+    .await
 }
 
 pub(super) async fn reschedule(
@@ -257,7 +263,7 @@ pub(super) async fn find_upstream_id(services: &Services, task: &Task) -> Result
     let call = lookup(&sent, &task_name(task.id));
     let found = match vendors::call_json(services, &channel, credential, &call).await {
         Err(_) => LookupResult::Unknown,
-        Ok(heard) => (protocol.read_lookup)(&heard.said()),
+        Ok(response) => (protocol.read_lookup)(&response.as_vendor_response()),
     };
     let age = task
         .read_at
@@ -298,7 +304,10 @@ pub(super) fn serving_channel(
     task: &Task,
 ) -> Option<(&'static Protocol, Arc<Channel>)> {
     let protocol = protocol_of(&task.protocol)?;
-    let channel = services.channels.load_full().kept(task.channel?)?;
+    let channel = services
+        .channels
+        .load_full()
+        .channel_in_any_state(task.channel?)?;
     Some((protocol, channel))
 }
 

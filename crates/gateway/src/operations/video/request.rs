@@ -176,16 +176,16 @@ impl Operation for Video {
             ApiError::new(ErrorCode::EndpointNotSupported, text).at("model")
         })?;
         let nothing = KnownMedia::default();
-        let asked = |measured| PlanContext {
+        let context = |measured| PlanContext {
             variant,
             request: ask,
             specs,
             facts: measured,
         };
-        let mut plan = (family.plan)(&asked(&nothing)).map_err(refused)?;
+        let mut plan = (family.plan)(&context(&nothing)).map_err(refused)?;
         if !plan.to_probe.is_empty() {
             let measured = Box::pin(measure::measure(services, &plan.to_probe)).await;
-            plan = (family.plan)(&asked(&measured)).map_err(refused)?;
+            plan = (family.plan)(&context(&measured)).map_err(refused)?;
         }
         let terms = Terms {
             endpoint: WORD,

@@ -150,16 +150,16 @@ impl Submission<'_> {
         } = to;
         let task = &self.accepted.task;
         let settings = &services.settings.video;
-        let place = (channel.row.id.number(), credential.id.number());
+        let lane = (channel.row.id.number(), credential.id.number());
         // Before the commit: a node that sleeps while that is answered may be taken for dead too.
         let began = Instant::now();
         let mut tx = services.data.begin().await?;
         if let Some(most) = channel.row.concurrent_calls
-            && !tasks::has_capacity(&mut tx, place.0, most).await?
+            && !tasks::has_capacity(&mut tx, lane.0, most).await?
         {
             return Ok(Classified::Saturated(FULL_SECONDS));
         }
-        let ours = tasks::submitting(&mut tx, task.id, place, settings.lease).await?;
+        let ours = tasks::submitting(&mut tx, task.id, lane, settings.lease).await?;
         match tx.commit().await {
             Ok(()) => {}
             // If it was written, nothing was sent all the same; without this it would wait for its
@@ -197,11 +197,12 @@ impl Submission<'_> {
                 channel.failed(services.now());
                 on_lost(services, task, "no answer came in time").await
             }
-            Ok(heard) => {
-                if let Ok(status) = StatusCode::from_u16(heard.status) {
+            Ok(response) => {
+                if let Ok(status) = StatusCode::from_u16(response.status) {
                     log.answered(status);
                 }
-                let submitted = (self.protocol.read_submit)(&self.sent, &heard.said());
+                let submitted =
+                    (self.protocol.read_submit)(&self.sent, &response.as_vendor_response());
                 self.answered(services, to, submitted).await
             }
         }
@@ -221,8 +222,8 @@ impl Submission<'_> {
                 let sending = on_taken(services, task, to.channel, &id).await?;
                 Ok(Classified::Accepted(Ok(sending)))
             }
-            Submitted::Refused(complaint) => {
-                let error = vendors::vendor_error(services, &complaint);
+            Submitted::Refused(vendor_error) => {
+                let error = vendors::vendor_error(services, &vendor_error);
                 if self.accepted.fresh {
                     forget_refused(services, task).await;
                 } else {
@@ -245,14 +246,14 @@ impl Submission<'_> {
                     .for_each(|until| services.poll_budget.is_full_until(channel, until));
                 not_taken(services, task, Classified::Saturated(seconds)).await
             }
-            Submitted::Credential(complaint) => {
-                let status = StatusCode::from_u16(complaint.status);
+            Submitted::Credential(vendor_error) => {
+                let status = StatusCode::from_u16(vendor_error.status);
                 let status = status.unwrap_or(StatusCode::FORBIDDEN);
                 not_taken(services, task, Classified::CredentialRejected(status)).await
             }
-            Submitted::Unknown(complaint) => {
+            Submitted::Unknown(vendor_error) => {
                 to.channel.failed(services.now());
-                on_lost(services, task, &complaint.message).await
+                on_lost(services, task, &vendor_error.message).await
             }
         }
     }

@@ -113,8 +113,8 @@ pub(super) async fn finish_task(
         run_in(&mut tx, services.ledger.node_epoch(), &[&refund]).await?;
     }
     let cost = task.amount.checked_sub(difference.unwrap_or(Money::ZERO));
-    let told = payloads::task_completed(services, task, cost.unwrap_or(task.amount));
-    events::append(&mut tx, &[told]).await?;
+    let event = payloads::task_completed(services, task, cost.unwrap_or(task.amount));
+    events::append(&mut tx, &[event]).await?;
     let mut session = tx.commit_and_keep().await?;
     if let Err(error) = tasks::note_millis(&mut session, &task.model, took).await {
         tracing::warn!(%error, "video task: storing its duration failed");
@@ -162,10 +162,10 @@ pub(super) async fn fail_in(
             cost: None,
         })
     });
-    let words: Vec<&Op> = std::iter::once(&back).chain(loss.as_ref()).collect();
-    run_in(tx, services.ledger.node_epoch(), &words).await?;
-    let told = payloads::task_failed(services, task, ending.code, ending.message);
-    events::append(tx, &[told]).await?;
+    let operations: Vec<&Op> = std::iter::once(&back).chain(loss.as_ref()).collect();
+    run_in(tx, services.ledger.node_epoch(), &operations).await?;
+    let event = payloads::task_failed(services, task, ending.code, ending.message);
+    events::append(tx, &[event]).await?;
     Ok(true)
 }
 
@@ -293,7 +293,7 @@ fn difference(task: &Task, counted: &ReportedUsage) -> Option<Money> {
     let input_bound = bound.saturating_sub(made);
     // Clips that the vendor did not count stay at their bound: not reported is not zero.
     let input = counted.input_seconds;
-    let input = input.map_or(input_bound, |told| told.min(input_bound));
+    let input = input.map_or(input_bound, |reported| reported.min(input_bound));
     // Never raised: what the upstream counted beyond the bound is not the customer's.
     let seconds = bound.min(counted.output_seconds?.saturating_add(input));
     let price = prices.amount(&usage.with(Bucket::VideoSeconds, seconds))?;

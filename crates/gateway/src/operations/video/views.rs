@@ -176,14 +176,14 @@ async fn wait_until_decided(services: &Services, task: Task) -> Result<Option<Ta
 fn created_response(
     services: &Services,
     accepted: &Accepted,
-    wanted: &PricedVideo,
+    video: &PricedVideo,
 ) -> Result<Response, ApiError> {
     let task = &accepted.task;
-    let shown = task_view(services, task, None)?;
-    let mut answer = response::json(StatusCode::OK, &openai(&shown));
+    let view = task_view(services, task, None)?;
+    let mut answer = response::json(StatusCode::OK, &openai(&view));
     let headers = answer.headers_mut();
     set_cost(headers, task.amount);
-    let codes: Vec<_> = wanted.plan.report.codes().cloned().collect();
+    let codes: Vec<_> = video.plan.report.codes().cloned().collect();
     set_warnings(headers, &codes);
     Ok(answer)
 }
@@ -240,13 +240,13 @@ pub(crate) async fn list_videos(
     let most = usize::try_from(limit).unwrap_or(0);
     let has_more = found.len() > most;
     found.truncate(most);
-    let shown: Result<Vec<VideoView>, ApiError> = found
+    let view: Result<Vec<VideoView>, ApiError> = found
         .iter()
         .map(|task| task_view(services, task, None))
         .collect();
     Ok(response::json(
         StatusCode::OK,
-        &openai_list(&shown?, has_more),
+        &openai_list(&view?, has_more),
     ))
 }
 
@@ -268,10 +268,10 @@ pub(super) async fn task_response(
     shape: Shape,
 ) -> Result<Response, ApiError> {
     let guess = estimate_progress(services, task).await;
-    let shown = task_view(services, task, guess)?;
+    let view = task_view(services, task, guess)?;
     let body = match shape {
-        Shape::Openai => openai(&shown),
-        Shape::Legacy => legacy(&shown),
+        Shape::Openai => openai(&view),
+        Shape::Legacy => legacy(&view),
     };
     Ok(response::json(StatusCode::OK, &body))
 }
@@ -309,7 +309,7 @@ fn task_view(services: &Services, task: &Task, guess: Option<u8>) -> Result<Vide
             (State::Failed { code, message }, None)
         }
     };
-    let told = u8::try_from(task.progress).unwrap_or(0);
+    let reported = u8::try_from(task.progress).unwrap_or(0);
     let warnings = task.warnings.as_array().cloned().unwrap_or_default();
     let leaks = Defect::LeakedForeignId.is_on();
     let foreign = leaks.then(|| task.upstream.clone()).flatten();
@@ -317,7 +317,7 @@ fn task_view(services: &Services, task: &Task, guess: Option<u8>) -> Result<Vide
         id: foreign.unwrap_or_else(|| task_name(task.id)),
         model: task.asked.clone().unwrap_or_else(|| task.model.clone()),
         state,
-        progress: guess.map_or(told, |guess| guess.max(told)),
+        progress: guess.map_or(reported, |guess| guess.max(reported)),
         estimated: guess.is_some(),
         created_at: task.created_at.seconds(),
         completed_at: task.ended_at.map(trunkline_types::Timestamp::seconds),
@@ -332,27 +332,27 @@ fn task_view(services: &Services, task: &Task, guess: Option<u8>) -> Result<Vide
 /// A task that a client's library asks for again by itself.
 async fn find_duplicate(
     services: &Services,
-    wanted: &PricedVideo,
+    video: &PricedVideo,
 ) -> Result<Option<Task>, ApiError> {
     let mut session = services.data.session().await?;
-    let account = wanted.call.caller.account.id;
-    let found = tasks::newest_like(&mut session, account, &wanted.body_hash, RETRY_SECONDS);
+    let account = video.call.caller.account.id;
+    let found = tasks::newest_like(&mut session, account, &video.body_hash, RETRY_SECONDS);
     found.await.map_err(|_| ApiError::unavailable())
 }
 
 /// A channel that speaks the vendor's protocol must serve the model.
-pub(super) fn check_video_route(services: &Services, wanted: &PricedVideo) -> Result<(), ApiError> {
+pub(super) fn check_video_route(services: &Services, video: &PricedVideo) -> Result<(), ApiError> {
     let channels = services.channels.load_full();
     let mut serving = channels
         .channels()
-        .filter(|channel| channel.row.models.contains_key(&wanted.call.model));
-    let speaks = serving.any(|channel| channel.speaks(&wanted.plan.outbound.protocol));
-    if speaks && channels.knows(&wanted.call.model) {
-        return model_alias::check_regions(services, &wanted.call.caller, &wanted.call.model);
+        .filter(|channel| channel.row.models.contains_key(&video.call.model));
+    let speaks = serving.any(|channel| channel.speaks(&video.plan.outbound.protocol));
+    if speaks && channels.knows(&video.call.model) {
+        return model_alias::check_regions(services, &video.call.caller, &video.call.model);
     }
     let text = format!(
         "no channel is available for model {:?}; nothing was charged",
-        wanted.call.model
+        video.call.model
     );
     Err(ApiError::new(ErrorCode::NoRoute, text))
 }

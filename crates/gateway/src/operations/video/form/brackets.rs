@@ -122,9 +122,9 @@ mod tests {
             "images[]",
             "metadata[tags][]",
         ];
-        let wanted = json!({ "prompt": 0, "images": [3, 4],
+        let expected = json!({ "prompt": 0, "images": [3, 4],
             "metadata": { "ratio": 1, "settings": { "resolution": 2 }, "tags": [5] } });
-        assert_eq!(placed(&names), Ok(wanted));
+        assert_eq!(placed(&names), Ok(expected));
     }
 
     #[test]
