@@ -142,8 +142,8 @@ pub async fn publish(
     };
     catalog::write(tx, number, &new).await?;
     let news = CatalogNews::between(&before.book, &book);
-    let told = catalog_events(number, &book.version().to_string(), &news);
-    events::append(tx, &told).await?;
+    let published = catalog_events(number, &book.version().to_string(), &news);
+    events::append(tx, &published).await?;
     Ok(Published {
         before,
         after: CatalogSnapshot {
@@ -160,7 +160,7 @@ async fn stored(tx: &mut Tx) -> Result<(CatalogSnapshot, Option<Changes>), Publi
     let newest = catalog::newest(tx).await?;
     let changes = catalog::changes_between(tx, (0, newest)).await?;
     let error = match CatalogSnapshot::of_changes(changes) {
-        Ok(shelf) => return Ok((shelf, None)),
+        Ok(snapshot) => return Ok((snapshot, None)),
         Err(error) => error,
     };
     let usable = |changes| CatalogSnapshot::of_changes(changes).ok();

@@ -172,7 +172,7 @@ impl BoundListener {
 impl Edge {
     /// Accepts until `stop` changes, then lets every connection end its request.
     pub async fn serve(self, mut stop: watch::Receiver<bool>) {
-        let room = Arc::new(Semaphore::new(self.shared.settings.max_connections));
+        let connection_permits = Arc::new(Semaphore::new(self.shared.settings.max_connections));
         let mut look = tokio::time::interval(CERTIFICATE_LOOK);
         loop {
             let accepted = tokio::select! {
@@ -192,7 +192,7 @@ impl Edge {
                 }
             };
             // Beyond the limit a connection is closed at once: waiting would only move the queue.
-            let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
+            let Ok(permit) = Arc::clone(&connection_permits).try_acquire_owned() else {
                 continue;
             };
             let (shared, stop) = (Arc::clone(&self.shared), stop.clone());
@@ -280,12 +280,12 @@ impl Shared {
             let answered = routes::answer(&self.services, &context, request).await;
             // A call that is known already has the first one's answer.
             let answered = replay::or_replay(&self.services, answered).await;
-            answered.unwrap_or_else(|fault| {
-                context.failed(&fault);
+            answered.unwrap_or_else(|error| {
+                context.failed(&error);
                 if is_legacy {
-                    response::legacy_fault(&fault)
+                    response::legacy_error_response(&error)
                 } else {
-                    response::fault(&fault, context.id, context.error_pages(), format)
+                    response::error_response(&error, context.id, context.error_pages(), format)
                 }
             })
         };

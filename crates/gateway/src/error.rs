@@ -403,19 +403,19 @@ pub(crate) fn refused(refusal: trunkline_catalog::RequestError) -> ApiError {
     } else {
         format!("{}; {}", refusal.message, refusal.fix)
     };
-    let fault = ApiError::new(ErrorCode::Rule(refusal.code.to_owned()), text);
+    let error = ApiError::new(ErrorCode::Rule(refusal.code.to_owned()), text);
     if refusal.param.is_empty() {
-        fault
+        error
     } else {
-        fault.at(&refusal.param)
+        error.at(&refusal.param)
     }
 }
 
 impl From<RequestError> for ApiError {
     fn from(refusal: RequestError) -> Self {
-        let mut fault = Self::new(ErrorCode::Invalid(refusal.code), refusal.message);
-        fault.param = refusal.param;
-        fault
+        let mut error = Self::new(ErrorCode::Invalid(refusal.code), refusal.message);
+        error.param = refusal.param;
+        error
     }
 }
 

@@ -106,8 +106,9 @@ fn check_endpoint(entry: &Entry, endpoint: Endpoint, request: &Request) -> Resul
         None => other.is_none(),
     };
     let model = request.model();
-    let may_have =
-        |door: EndpointType| door != EndpointType::Gemini || model.starts_with(GEMINI_NAMES);
+    let may_have = |endpoint: EndpointType| {
+        endpoint != EndpointType::Gemini || model.starts_with(GEMINI_NAMES)
+    };
     if entry.serves(endpoint.endpoint) && may_have(endpoint.endpoint) && fits {
         return Ok(());
     }
@@ -125,13 +126,16 @@ fn check_endpoint(entry: &Entry, endpoint: Endpoint, request: &Request) -> Resul
         );
         return Err(ApiError::new(ErrorCode::EndpointNotSupported, text).at("model"));
     }
-    let others = entry.endpoints.iter().filter(|door| may_have(**door));
+    let others = entry
+        .endpoints
+        .iter()
+        .filter(|endpoint| may_have(**endpoint));
     let others: Vec<&str> = others.map(|other| other.name()).collect();
-    let door = endpoint.path;
+    let path = endpoint.path;
     let text = match others.as_slice() {
         [] => format!("{model:?} cannot be called"),
         others => format!(
-            "{model:?} does not take {door}; it takes {}",
+            "{model:?} does not take {path}; it takes {}",
             others.join(", ")
         ),
     };
@@ -196,8 +200,8 @@ impl CheckedFields {
         } else if !known.contains(&name) && request.chat_name_of(name) == name {
             let why = "the format has no such field; it is passed on as it is, and no upstream \
                        promises to read it";
-            let shown: String = name.chars().take(64).collect();
-            let note = FieldNote::new(shown, FieldTreatment::Read, UNKNOWN_FIELD, why);
+            let short_name: String = name.chars().take(64).collect();
+            let note = FieldNote::new(short_name, FieldTreatment::Read, UNKNOWN_FIELD, why);
             let meant = nearest(name, known.iter().copied());
             self.report.add(match meant {
                 Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
@@ -259,7 +263,7 @@ impl CheckedFields {
             }
         };
         match facts.max_output {
-            Some(asked) if asked > most => {
+            Some(requested) if requested > most => {
                 let text = format!("{:?} writes at most {most} tokens", request.model());
                 Err(invalid(field, text))
             }
@@ -289,9 +293,9 @@ impl CheckedFields {
                 self.attributes = std::mem::take(&mut self.attributes).with(path, value);
             }
         }
-        let asked = request.at(SERVICE_TIER);
+        let requested = request.at(SERVICE_TIER);
         let sells_tiers = list.request_paths().any(|path| path == SERVICE_TIER);
-        let word = match &asked {
+        let word = match &requested {
             None => None,
             Some(Value::String(word)) => Some(word.as_str()),
             Some(_) => {

@@ -85,14 +85,16 @@ pub(crate) async fn settle_and_store(
 pub(crate) async fn store_response(
     services: &Services,
     (request, account): (RequestId, AccountId),
-    named: &IdempotencyKey,
+    idempotency_key: &IdempotencyKey,
     record: &StoredResponse,
 ) -> Result<(), ApiError> {
     let sealed = stored_response::seal_record(services, (request, account), record)?;
     let data = &services.data;
     let tried = async {
         loop {
-            match stored_responses::store(data, account, (&named.key, request), &sealed).await {
+            match stored_responses::store(data, account, (&idempotency_key.key, request), &sealed)
+                .await
+            {
                 Ok(true) => return Ok(()),
                 Ok(false) => {
                     tracing::error!(request.id = %request, "idempotency row missing: response not stored, call written off");
@@ -105,8 +107,8 @@ pub(crate) async fn store_response(
             }
         }
     };
-    let kept = tokio::time::timeout(KEEP_WAIT, tried).await;
-    kept.unwrap_or_else(|_| Err(ApiError::unavailable()))
+    let stored = tokio::time::timeout(KEEP_WAIT, tried).await;
+    stored.unwrap_or_else(|_| Err(ApiError::unavailable()))
 }
 
 /// Forgets answers that are too old. Returns how many names were forgotten.

@@ -20,19 +20,19 @@ impl RateLimitHeaders {
     pub(crate) fn of<'a>(
         standings: impl Iterator<Item = (&'a CounterCost, &'a CounterState)>,
     ) -> Self {
-        let mut shown = Self::default();
+        let mut limits = Self::default();
         for (want, standing) in standings {
-            let place = match want.key.kind {
-                Counted::Requests => &mut shown.requests,
-                Counted::Tokens => &mut shown.tokens,
+            let tightest = match want.key.kind {
+                Counted::Requests => &mut limits.requests,
+                Counted::Tokens => &mut limits.tokens,
                 Counted::Concurrent => continue,
             };
-            match place {
+            match tightest {
                 Some(tightest) if tightest.remaining <= standing.remaining => {}
-                Some(_) | None => *place = Some(*standing),
+                Some(_) | None => *tightest = Some(*standing),
             }
         }
-        shown
+        limits
     }
 
     /// Writes them down: OpenAI's always, Anthropic's for its own format.
@@ -82,11 +82,14 @@ const ANTHROPIC_TOKENS: Names = [
 ];
 
 fn openai(headers: &mut HeaderMap, [limit, remaining, reset]: Names, standing: &CounterState) {
-    let named = HeaderName::from_static;
-    headers.insert(named(limit), HeaderValue::from(standing.limit));
-    headers.insert(named(remaining), HeaderValue::from(standing.remaining));
+    let header_name = HeaderName::from_static;
+    headers.insert(header_name(limit), HeaderValue::from(standing.limit));
+    headers.insert(
+        header_name(remaining),
+        HeaderValue::from(standing.remaining),
+    );
     if let Ok(value) = HeaderValue::from_str(&duration(standing.resets_in)) {
-        headers.insert(named(reset), value);
+        headers.insert(header_name(reset), value);
     }
 }
 
@@ -96,14 +99,17 @@ fn anthropic(
     standing: &CounterState,
     now: Timestamp,
 ) {
-    let named = HeaderName::from_static;
-    headers.insert(named(limit), HeaderValue::from(standing.limit));
-    headers.insert(named(remaining), HeaderValue::from(standing.remaining));
+    let header_name = HeaderName::from_static;
+    headers.insert(header_name(limit), HeaderValue::from(standing.limit));
+    headers.insert(
+        header_name(remaining),
+        HeaderValue::from(standing.remaining),
+    );
     let wait = i64::try_from(seconds(standing.resets_in)).unwrap_or(i64::MAX);
     let at = jiff::Timestamp::from_second(now.seconds().saturating_add(wait));
     let value = at.ok().map(|at| at.to_string());
     if let Some(value) = value.and_then(|text| HeaderValue::from_str(&text).ok()) {
-        headers.insert(named(reset), value);
+        headers.insert(header_name(reset), value);
     }
 }
 

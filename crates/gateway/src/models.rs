@@ -50,17 +50,17 @@ impl Shape {
 
     /// A model by a name: its own, or one that the account has for it.
     fn one(self, name: &str, real: &str, model: &Model) -> Value {
-        let mut shown = match self {
+        let mut view = match self {
             Self::OpenAi => openai(name, model),
             Self::Anthropic => anthropic(name, model),
             Self::Gemini => gemini(name, model),
         };
         if name != real
-            && let Some(fields) = shown.as_object_mut()
+            && let Some(fields) = view.as_object_mut()
         {
             fields.insert("alias_of".to_owned(), json!(real));
         }
-        shown
+        view
     }
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn list(
     shape: Shape,
     query: Option<&str>,
 ) -> Result<Response, ApiError> {
-    let shelf = services.catalog.load_full();
-    let book = &shelf.book;
+    let catalog = services.catalog.load_full();
+    let book = &catalog.book;
     let known = usable_models(services, caller, book);
     let usable: Vec<&str> = known.keys().copied().collect();
     let all = |names: &[&str]| -> Vec<Value> {
@@ -85,8 +85,8 @@ pub(crate) fn list(
     let body = match shape {
         Shape::OpenAi => json!({ "object": "list", "data": all(&usable) }),
         Shape::Anthropic => {
-            let words = ("limit", "after_id", "before_id");
-            let page = Page::read(words, ANTHROPIC_PAGE, query)?;
+            let param_names = ("limit", "after_id", "before_id");
+            let page = Page::read(param_names, ANTHROPIC_PAGE, query)?;
             let (names, more) = page.cut(&usable);
             json!({
                 "data": all(names),
@@ -114,11 +114,11 @@ pub(crate) fn describe(
     shape: Shape,
     name: &str,
 ) -> Result<Response, ApiError> {
-    let shelf = services.catalog.load_full();
-    let meant = caller.meant(&shelf.book, name);
+    let catalog = services.catalog.load_full();
+    let meant = caller.meant(&catalog.book, name);
     let real = meant.as_deref().unwrap_or(name);
-    let found = shelf.book.model(real);
-    let found = found.filter(|_| can_call(services, caller, &shelf.book, real));
+    let found = catalog.book.model(real);
+    let found = found.filter(|_| can_call(services, caller, &catalog.book, real));
     let Some(model) = found else {
         return Err(Caller::unknown_model(name));
     };
@@ -135,8 +135,8 @@ fn usable_models<'a>(
     let aliases = caller.account.aliases.iter();
     let aliases = aliases.filter(|(alias, _)| book.model(alias).is_none());
     let aliases = aliases.map(|(alias, model)| (alias.as_str(), model.as_str()));
-    let named = models.chain(aliases);
-    named
+    let names = models.chain(aliases);
+    names
         .filter(|(_, model)| can_call(services, caller, book, model))
         .collect()
 }

@@ -175,11 +175,11 @@ pub(crate) async fn run<E: Execution>(
     // Dropping the attempt closes its connection, and with it the upstream's work. A request with an
     // idempotency key outlives its client.
     let outlives = execution.call().idempotency.is_some();
-    let asked = tokio::select! {
-        asked = failover::run(services, AttemptLog(Some(context)), &mut execution) => Some(asked),
+    let attempted = tokio::select! {
+        attempted = failover::run(services, AttemptLog(Some(context)), &mut execution) => Some(attempted),
         () = context.client_gone(&mut responder), if !outlives => None,
     };
-    let served = match asked {
+    let served = match attempted {
         Some(Ok(served)) => served,
         Some(Err(Exhausted { error, outcome })) => {
             // Voided before the caller is told that nothing was charged.

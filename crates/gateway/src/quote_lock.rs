@@ -133,9 +133,9 @@ pub(crate) async fn redeem(
 async fn sale_at(services: &Services, model: &str, lock: &LockedQuote) -> Result<Sale, ApiError> {
     let gone = || other_quote("the model of this quote no longer exists");
     let group = GroupChoice::Named(&lock.group);
-    let shelf = services.catalog.load_full();
-    if shelf.revision == lock.revision {
-        return shelf.book.sale(model, group).map_err(|_| gone());
+    let catalog = services.catalog.load_full();
+    if catalog.revision == lock.revision {
+        return catalog.book.sale(model, group).map_err(|_| gone());
     }
     let mut session = services.data.session().await?;
     let found = book_at(&mut session, model, lock.revision).await;

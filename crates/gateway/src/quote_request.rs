@@ -72,7 +72,7 @@ pub(crate) fn lines_of(quote: &Quote<'_>, unit: BillingUnit, exact: bool) -> Vec
     let line = |line: &trunkline_catalog::Line| {
         let pico = i128::from(line.price.pico());
         let million = pico.checked_mul(MILLION).map(Number::from_pico);
-        let mut shown = json!({
+        let mut view = json!({
             "face": line.face,
             "units": line.units,
             "units_are": if exact { "exact" } else { "at_most" },
@@ -85,12 +85,12 @@ pub(crate) fn lines_of(quote: &Quote<'_>, unit: BillingUnit, exact: bool) -> Vec
         });
         // Seconds are counted, and tokens are what has a price.
         if unit == BillingUnit::AudioDuration
-            && let Some(shown) = shown.as_object_mut()
+            && let Some(view) = view.as_object_mut()
         {
             let tokens = audio_tokens_shown(line.units);
-            shown.insert("tokens".to_owned(), json!(tokens));
+            view.insert("tokens".to_owned(), json!(tokens));
         }
-        shown
+        view
     };
     quote.lines.iter().map(line).collect()
 }

@@ -215,9 +215,9 @@ fn over(refused: &LimitExceeded, caller: &Caller) -> ApiError {
         }
         None => format!("a rate limit is used up; retry in {wait} s; nothing was charged"),
     };
-    let mut fault = ApiError::new(ErrorCode::RateLimited, text);
-    fault.retry_after = Some(wait);
-    fault
+    let mut error = ApiError::new(ErrorCode::RateLimited, text);
+    error.retry_after = Some(wait);
+    error
 }
 
 fn who(name: &CounterKey, caller: &Caller) -> String {
@@ -242,8 +242,12 @@ mod tests {
 
     #[test]
     fn the_wait_is_told_in_whole_seconds_and_never_too_short() {
-        for (millis, told) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (59_999, 60)] {
-            assert_eq!(seconds(Duration::from_millis(millis)), told, "{millis} ms");
+        for (millis, expected) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (59_999, 60)] {
+            assert_eq!(
+                seconds(Duration::from_millis(millis)),
+                expected,
+                "{millis} ms"
+            );
         }
     }
 }

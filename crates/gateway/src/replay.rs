@@ -66,7 +66,7 @@ pub(crate) async fn or_replay(
 /// Waits for the first call and gives its answer.
 async fn replay(services: &Services, same: Duplicate) -> Result<Response, ApiError> {
     // A waiting duplicate is a call in flight like others.
-    let place = services
+    let permit = services
         .in_flight
         .acquire(&services.settings, same.account, 0)?;
     let mut ended = services.completed_calls();
@@ -87,7 +87,7 @@ async fn replay(services: &Services, same: Duplicate) -> Result<Response, ApiErr
         over(&mut ended, request, pause.min(left)).await;
         pause = pause.saturating_mul(2).min(LONGEST_LOOK);
     };
-    drop(place);
+    drop(permit);
     answered
 }
 
@@ -96,12 +96,12 @@ async fn look_up(
     same: &Duplicate,
     waited: Duration,
 ) -> Result<Look, ApiError> {
-    let shown = if same.task {
+    let include = if same.task {
         Include::Any
     } else {
         Include::Charged
     };
-    let found = stored_responses::find(&services.data, same.account, &same.key, shown).await;
+    let found = stored_responses::find(&services.data, same.account, &same.key, include).await;
     let Some(row) = found? else {
         let text = "the first call with this idempotency key failed, and nothing was charged; \
                     send it again";
@@ -124,13 +124,13 @@ async fn stored_answer(
     of: (RequestId, AccountId),
     sealed: &[u8],
 ) -> Result<Response, ApiError> {
-    let Some(kept) = stored_response::open_record(services, of, sealed) else {
+    let Some(stored) = stored_response::open_record(services, of, sealed) else {
         tracing::error!(request.id = %of.0, "idempotency: the stored response cannot be unsealed");
         let text = "the answer of the first call cannot be read right now; nothing was charged \
                     again; GET /v1/usage tells what it cost";
         return Err(ApiError::new(ErrorCode::Unavailable, text));
     };
-    let Some(body) = kept.body else {
+    let Some(body) = stored.body else {
         let most = services.settings.idempotency.most_bytes;
         let why = format!("has more than the {most} bytes that are stored");
         return no_stored_response(services, of, &why).await;
@@ -146,8 +146,8 @@ async fn stored_answer(
         })
     });
     let mut answer = Response::new(ResponseBody::Whole(body));
-    *answer.status_mut() = kept.status;
-    *answer.headers_mut() = kept.headers;
+    *answer.status_mut() = stored.status;
+    *answer.headers_mut() = stored.headers;
     Ok(again_of(answer, of.0))
 }
 
@@ -206,7 +206,7 @@ fn again_of(mut answer: Response, request: RequestId) -> Response {
 
 /// Waits until a call of this node ends, or the pause does: other nodes do not tell.
 async fn over(ended: &mut Receiver<CompletedCall>, request: RequestId, pause: Duration) {
-    let told = async {
+    let ended_here = async {
         loop {
             match ended.recv().await {
                 Ok(line) if line.request == request => return,
@@ -219,7 +219,7 @@ async fn over(ended: &mut Receiver<CompletedCall>, request: RequestId, pause: Du
         }
     };
     // Either way the next step is a look.
-    let _early: Result<(), tokio::time::error::Elapsed> = timeout(pause, told).await;
+    let _early: Result<(), tokio::time::error::Elapsed> = timeout(pause, ended_here).await;
 }
 
 fn conflict() -> ApiError {

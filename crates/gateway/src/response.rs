@@ -184,34 +184,39 @@ pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) 
 }
 
 /// An error in the format of the endpoint that was called.
-pub(crate) fn fault(fault: &ApiError, id: RequestId, pages: &str, format: Format) -> Response {
-    let trouble = fault.error_body(id, pages);
-    faulted(fault, &error_body(format, &trouble))
+pub(crate) fn error_response(
+    error: &ApiError,
+    id: RequestId,
+    pages: &str,
+    format: Format,
+) -> Response {
+    let facts = error.error_body(id, pages);
+    with_error_headers(error, &error_body(format, &facts))
 }
 
 /// The same for clients that poll a video by the older path.
-pub(crate) fn legacy_fault(fault: &ApiError) -> Response {
-    faulted(fault, &legacy_error(fault.kind.code(), &fault.message))
+pub(crate) fn legacy_error_response(error: &ApiError) -> Response {
+    with_error_headers(error, &legacy_error(error.kind.code(), &error.message))
 }
 
-fn faulted(fault: &ApiError, body: &Value) -> Response {
-    let mut answer = json(fault.kind.status(), body);
-    if let Some(seconds) = fault.retry_after {
+fn with_error_headers(error: &ApiError, body: &Value) -> Response {
+    let mut answer = json(error.kind.status(), body);
+    if let Some(seconds) = error.retry_after {
         let headers = answer.headers_mut();
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     // Libraries of the vendors retry every 409 unless they are told.
     if matches!(
-        fault.kind,
+        error.kind,
         ErrorCode::IdempotencyConflict
             | ErrorCode::IdempotencyInFlight
             | ErrorCode::IdempotencyTooLarge
             | ErrorCode::SameCall(_)
     ) {
         let name = HeaderName::from_static("x-should-retry");
-        let may = fault.kind.is_retryable();
-        let word = HeaderValue::from_static(if may { "true" } else { "false" });
-        answer.headers_mut().insert(name, word);
+        let may = error.kind.is_retryable();
+        let value = HeaderValue::from_static(if may { "true" } else { "false" });
+        answer.headers_mut().insert(name, value);
     }
     answer
 }

@@ -44,9 +44,9 @@ pub(crate) struct SealedResponseId {
 pub(crate) fn seal_response(
     services: &Services,
     account: AccountId,
-    kept: &SealedResponseId,
+    opened: &SealedResponseId,
 ) -> Option<String> {
-    let plain = serde_json::to_vec(kept).ok()?;
+    let plain = serde_json::to_vec(opened).ok()?;
     let binding = Binding::of_account(account, CONTEXT);
     let sealed = services.keyring.seal_id(&binding, PREFIX, &plain);
     if let Err(error) = &sealed {
@@ -72,11 +72,11 @@ pub(crate) fn continuation(
     account: AccountId,
     id: &str,
 ) -> Result<SealedResponseId, ApiError> {
-    let kept = open_response(services, account, id).ok_or_else(|| {
+    let opened = open_response(services, account, id).ok_or_else(|| {
         not_found("this account has no response with this id; send the conversation in `input`")
     })?;
-    if kept.stored {
-        return Ok(kept);
+    if opened.stored {
+        return Ok(opened);
     }
     Err(not_found(
         "this response was not kept: the model's upstream keeps none, or `store` was false; send \

@@ -41,7 +41,7 @@ fn without_beginning<'a>(text: &'a str, secret: &str) -> Option<&'a str> {
 }
 
 fn looks_secret(word: &str) -> bool {
-    let word = word.trim_start_matches(|letter: char| !letter.is_ascii_alphanumeric());
+    let word = word.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
     MARKS.iter().any(|mark| word.starts_with(mark)) && word.len() > LEAST_MARKED
 }
 

@@ -18,8 +18,8 @@ pub(crate) async fn send_as(
     credential: &ChannelCredential,
 ) -> Result<UpstreamResponse, SendError> {
     let client = &services.client;
-    let shown = credential.opened.headers(client, &call, services.now());
-    for (name, value) in shown.await? {
+    let auth_headers = credential.opened.headers(client, &call, services.now());
+    for (name, value) in auth_headers.await? {
         call.headers.insert(name, value);
     }
     client.send(call).await

@@ -69,10 +69,10 @@ pub(crate) async fn settle<E: Execution>(
     };
     let mut detail = call.detail(charge.channel, context, &metered.price, measured);
     detail.cost = detail.cost.or_else(|| execution.published_cost());
-    let kept = call.idempotency.as_ref().zip(stored.as_ref());
+    let to_store = call.idempotency.as_ref().zip(stored.as_ref());
     let is_stored = stored.as_ref().is_some_and(|stored| stored.is_whole());
     let amount = metered.price.amount;
-    let charged = idempotency::settle_and_store(services, reservation, amount, detail, kept);
+    let charged = idempotency::settle_and_store(services, reservation, amount, detail, to_store);
     Ok(Settled {
         charged: charged.await?,
         is_stored,
@@ -100,6 +100,6 @@ pub(crate) async fn fail<E: Execution>(
     why: Exhausted,
 ) {
     void(context, reservation, why.outcome).await;
-    let told = execution.deliver(services, context, relayed, Err(why.error));
-    told.await;
+    let delivered = execution.deliver(services, context, relayed, Err(why.error));
+    delivered.await;
 }

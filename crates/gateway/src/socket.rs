@@ -182,9 +182,9 @@ mod tests {
         assert!(!watch.is_gone());
         assert!(!watch.has_left().await);
         line.write_all(b"hello").await.unwrap();
-        let mut heard = [0; 5];
-        theirs.read_exact(&mut heard).await.unwrap();
-        assert_eq!(&heard, b"hello");
+        let mut received = [0; 5];
+        theirs.read_exact(&mut received).await.unwrap();
+        assert_eq!(&received, b"hello");
         drop(theirs);
         tokio::time::sleep(Duration::from_millis(50)).await;
         // Nothing was sent since, so the reset cannot be seen.
@@ -229,9 +229,9 @@ mod tests {
         assert!(!watch.has_left().await);
         line.write_all(b" and a body").await.unwrap();
         line.shutdown().await.unwrap();
-        let mut heard = Vec::new();
-        theirs.read_to_end(&mut heard).await.unwrap();
-        assert_eq!(heard, b"a head and a body");
+        let mut received = Vec::new();
+        theirs.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received, b"a head and a body");
     }
 
     #[tokio::test]
@@ -239,8 +239,8 @@ mod tests {
         let (line, mut theirs) = pair().await;
         let watch = line.watch();
         drop(line);
-        let mut heard = Vec::new();
-        assert_eq!(theirs.read_to_end(&mut heard).await.unwrap(), 0);
+        let mut received = Vec::new();
+        assert_eq!(theirs.read_to_end(&mut received).await.unwrap(), 0);
         assert!(watch.is_gone());
     }
 }

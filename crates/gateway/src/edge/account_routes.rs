@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 65_536;
 /// One of these paths: the resource, and the rest of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AccountRoute<'a> {
-    pub(super) room: Resource,
+    pub(super) resource: Resource,
     pub(super) rest: &'a str,
 }
 
@@ -29,7 +29,7 @@ impl<'a> AccountRoute<'a> {
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let below = path.strip_prefix("/v1/")?;
         let (name, rest) = below.split_once('/').unwrap_or((below, ""));
-        let room = match name {
+        let resource = match name {
             "keys" => Resource::Keys,
             "aliases" => Resource::Aliases,
             "events" => Resource::Events,
@@ -38,8 +38,8 @@ impl<'a> AccountRoute<'a> {
             "usage" if rest.is_empty() => Resource::Report,
             _ => return None,
         };
-        let desk = Self { room, rest };
-        desk.methods().map(|_| desk)
+        let route = Self { resource, rest };
+        route.methods().map(|_| route)
     }
 
     /// What it takes; none if there is no such path.
@@ -54,7 +54,7 @@ impl<'a> AccountRoute<'a> {
             .split('/')
             .filter(|part| !part.is_empty())
             .collect();
-        match (self.room, parts.as_slice()) {
+        match (self.resource, parts.as_slice()) {
             (Resource::Keys | Resource::Webhooks, []) => Some(LIST),
             (Resource::Keys | Resource::Webhooks, [_]) => Some(ONE),
             (Resource::Keys, [_, "rotate" | "disable" | "enable"]) => Some(WRITE),
@@ -79,7 +79,7 @@ impl<'a> AccountRoute<'a> {
 pub(super) async fn answer(
     services: &Arc<Services>,
     caller: Caller,
-    (desk, request): (AccountRoute<'_>, Request<Incoming>),
+    (route, request): (AccountRoute<'_>, Request<Incoming>),
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     let body = match head.method {
@@ -89,7 +89,7 @@ pub(super) async fn answer(
     let visit = ApiRequest {
         caller,
         method: head.method,
-        rest: desk
+        rest: route
             .rest
             .split('/')
             .filter(|part| !part.is_empty())
@@ -98,7 +98,7 @@ pub(super) async fn answer(
         headers: &head.headers,
         body,
     };
-    account_api::dispatch(services, desk.room, visit).await
+    account_api::dispatch(services, route.resource, visit).await
 }
 
 async fn read(services: &Services, body: Incoming) -> Result<Bytes, ApiError> {

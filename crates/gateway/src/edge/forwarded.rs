@@ -26,8 +26,8 @@ pub fn caller_address(headers: &HeaderMap, peer: IpAddr, proxies: &[Network]) ->
             break;
         }
         // What lies beyond a hop that cannot be read was not added by a trusted proxy.
-        let Some(told) = read(hop) else { break };
-        address = told;
+        let Some(parsed) = read(hop) else { break };
+        address = parsed;
     }
     address
 }
@@ -72,15 +72,15 @@ mod tests {
         assert_eq!(address("10.0.0.1", &["203.0.113.9"]), "203.0.113.9");
         assert_eq!(address("198.51.100.1", &["203.0.113.9"]), "198.51.100.1");
         assert_eq!(address("10.0.0.1", &[]), "10.0.0.1");
-        let nobody = caller_address(
+        let untrusted = caller_address(
             &HeaderMap::from_iter([(HEADER.parse().unwrap(), HeaderValue::from_static("1.1.1.1"))]),
             "10.0.0.1".parse().unwrap(),
             &[],
         );
         assert_eq!(
-            nobody.to_string(),
+            untrusted.to_string(),
             "10.0.0.1",
-            "nobody is trusted by default"
+            "no proxy is trusted by default"
         );
     }
 

@@ -136,10 +136,15 @@ pub(super) async fn answer(
             let whole = uri.path_and_query().map_or("", |whole| whole.as_str());
             Box::pin(content::serve_link(services, whole, request.headers())).await
         }
-        Route::Account(desk) => {
+        Route::Account(account_route) => {
             let caller = known(services, context, &request)?;
             rate_limit::check(services, context, &caller, Cost::Read).await?;
-            Box::pin(account_routes::answer(services, caller, (desk, request))).await
+            Box::pin(account_routes::answer(
+                services,
+                caller,
+                (account_route, request),
+            ))
+            .await
         }
     }
 }
@@ -164,10 +169,15 @@ async fn execute(
             };
             handle::<Chat>(services, context, route, request).await
         }
-        Paid::Images(door) => Box::pin(handle::<Images>(services, context, door, request)).await,
+        Paid::Images(endpoint) => {
+            Box::pin(handle::<Images>(services, context, endpoint, request)).await
+        }
         Paid::Speech => Box::pin(handle::<Speech>(services, context, (), request)).await,
-        Paid::Transcription(door) => {
-            Box::pin(handle::<Transcription>(services, context, door, request)).await
+        Paid::Transcription(endpoint) => {
+            Box::pin(handle::<Transcription>(
+                services, context, endpoint, request,
+            ))
+            .await
         }
         Paid::Social(platform, capability) => {
             let route = social_route(platform, capability);
@@ -323,8 +333,8 @@ fn match_route(path: &str) -> Route<'_> {
                 Route::Media
             } else if let Some(request) = below("/v1/usage/") {
                 Route::Read(Read::Usage(request))
-            } else if let Some(desk) = AccountRoute::of(other) {
-                Route::Account(desk)
+            } else if let Some(account_route) = AccountRoute::of(other) {
+                Route::Account(account_route)
             } else {
                 Route::Unknown
             }
@@ -422,7 +432,7 @@ impl Route<'_> {
             ) => Some(KEPT),
             Self::Read(Read::Stored(Task::CancelResponse, _)) => Some(WRITE),
             Self::Root | Self::Live | Self::Ready | Self::Media | Self::Read(_) => Some(READ),
-            Self::Account(desk) => desk.methods(),
+            Self::Account(account_route) => account_route.methods(),
             Self::Paid(Paid::Social(..) | Paid::SocialPages(..)) => Some(GET),
             Self::Videos => Some(LISTED),
             Self::Paid(_) | Self::FreeBody(_) => Some(WRITE),
@@ -432,14 +442,14 @@ impl Route<'_> {
 }
 
 fn wrong_method(context: &RequestContext, allowed: &[Method], format: Format) -> Response {
-    let words: Vec<&str> = allowed.iter().map(Method::as_str).collect();
-    let words = words.join(", ");
-    let fault = ApiError::new(
+    let methods: Vec<&str> = allowed.iter().map(Method::as_str).collect();
+    let methods = methods.join(", ");
+    let error = ApiError::new(
         ErrorCode::MethodNotAllowed,
-        format!("this path supports {words}"),
+        format!("this path supports {methods}"),
     );
-    let mut answered = response::fault(&fault, context.id, context.error_pages(), format);
-    if let Ok(value) = HeaderValue::from_str(&words) {
+    let mut answered = response::error_response(&error, context.id, context.error_pages(), format);
+    if let Ok(value) = HeaderValue::from_str(&methods) {
         answered.headers_mut().insert(ALLOW, value);
     }
     answered

@@ -82,9 +82,9 @@ fn every_code_is_explained_where_errors_point_to() {
             let status = format!("- **HTTP** {}\n", kind.status().as_u16());
             assert!(entry.contains(&status), "{code}: {entry}");
         }
-        let again = if kind.is_retryable() { "yes" } else { "no" };
-        let again = format!("- **Retry** {again}");
-        assert!(entry.contains(&again), "{code}: {entry}");
+        let retry = if kind.is_retryable() { "yes" } else { "no" };
+        let retry = format!("- **Retry** {retry}");
+        assert!(entry.contains(&retry), "{code}: {entry}");
         assert!(entry.contains("- **Charged** nothing"), "{code}: {entry}");
     }
 }
@@ -104,11 +104,11 @@ fn every_entry_says_why_what_it_cost_what_to_do_and_whether_to_try_again() {
         let (code, _) = below.split_once('`').unwrap();
         let entry = entry(page, code).unwrap();
         let facts: Vec<&str> = entry.lines().filter(|line| !line.is_empty()).collect();
-        let words = ["HTTP", "Cause", "Charged", "Fix", "Retry"];
-        assert_eq!(facts.len(), words.len(), "{code}: {facts:#?}");
-        for (fact, word) in facts.iter().zip(words) {
-            let said = fact.strip_prefix(&format!("- **{word}** "));
-            assert!(said.is_some_and(|said| said.len() > 1), "{code}: {fact}");
+        let labels = ["HTTP", "Cause", "Charged", "Fix", "Retry"];
+        assert_eq!(facts.len(), labels.len(), "{code}: {facts:#?}");
+        for (fact, label) in facts.iter().zip(labels) {
+            let value = fact.strip_prefix(&format!("- **{label}** "));
+            assert!(value.is_some_and(|value| value.len() > 1), "{code}: {fact}");
         }
         assert_eq!(
             page.matches(&format!("\n### `{code}`\n")).count(),

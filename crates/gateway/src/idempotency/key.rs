@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_key_has_1_to_255_visible_characters() {
-        let read = |key: &[u8]| key_of(&with(key)).map_err(|fault| fault.param);
+        let read = |key: &[u8]| key_of(&with(key)).map_err(|error| error.param);
         assert_eq!(key_of(&HeaderMap::new()).unwrap(), None);
         assert_eq!(read(b"a key of mine"), Ok(Some("a key of mine".to_owned())));
         assert!(read(&[b'x'; 255]).is_ok());

@@ -51,13 +51,13 @@ impl StoredResponse {
         account: AccountId,
         (status, headers): (StatusCode, &HeaderMap),
     ) -> Self {
-        let words = headers.iter().filter_map(|(name, value)| {
+        let texts = headers.iter().filter_map(|(name, value)| {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         });
         Self {
             head: Head {
                 status: status.as_u16(),
-                headers: words.collect(),
+                headers: texts.collect(),
                 too_large: false,
             },
             body: Vec::new(),
@@ -152,10 +152,10 @@ mod tests {
         let head = br#"{"s":200,"h":[["content-type","text/plain"]],"l":false}"#;
         let length = u32::try_from(head.len()).unwrap().to_be_bytes();
         let plain = [length.as_slice(), head, b"body"].concat();
-        let kept = Kept::read(&plain).unwrap();
-        assert_eq!(kept.status, StatusCode::OK);
-        assert_eq!(kept.headers["content-type"], "text/plain");
-        assert_eq!(kept.body.as_deref(), Some(&b"body"[..]));
+        let stored = Kept::read(&plain).unwrap();
+        assert_eq!(stored.status, StatusCode::OK);
+        assert_eq!(stored.headers["content-type"], "text/plain");
+        assert_eq!(stored.body.as_deref(), Some(&b"body"[..]));
         for cut in 0..head.len() + 4 {
             assert!(Kept::read(&plain[..cut]).is_none());
         }

@@ -96,13 +96,13 @@ impl Table {
         hash: &KeyHash,
         now: Timestamp,
     ) -> Option<(KeyEntry, KeyStatus, AccountId)> {
-        let current = self.place_of_hash(hash).map(|place| (place, None));
+        let current = self.index_of_hash(hash).map(|index| (index, None));
         let replaced = || {
-            let (place, until) = self.previous.get(hash)?;
-            Some((*place, Some(*until)))
+            let (index, until) = self.previous.get(hash)?;
+            Some((*index, Some(*until)))
         };
-        let (place, until) = current.or_else(replaced)?;
-        let entry = self.at(place)?;
+        let (index, until) = current.or_else(replaced)?;
+        let entry = self.at(index)?;
         let standing = match until {
             Some(until) if until <= now && !entry.revoked => KeyStatus::Replaced,
             Some(_) | None => self.standing(entry, now),
@@ -118,13 +118,13 @@ impl Table {
 
     /// The policy of a key, whatever its standing.
     pub(super) fn policy(&self, id: KeyId) -> Option<Arc<Policy>> {
-        let entry = self.at(self.place_of_id(id.number())?)?;
+        let entry = self.at(self.index_of_id(id.number())?)?;
         Some(Arc::clone(&entry.policy))
     }
 
     /// A key and those above it, itself first.
     pub(super) fn family(&self, id: KeyId) -> Vec<(KeyId, Arc<Policy>)> {
-        let of = |id: i64| self.at(self.place_of_id(id)?);
+        let of = |id: i64| self.at(self.index_of_id(id)?);
         let next = |entry: &&Entry| of(entry.parent);
         let family = std::iter::successors(of(id.number()), next).take(MOST_ABOVE);
         family
@@ -148,7 +148,7 @@ impl Table {
                 return KeyStatus::Live;
             }
             // A parent is read before its child is made; one that is not here is not known to be live.
-            let Some(above) = self.place_of_id(parent).and_then(|place| self.at(place)) else {
+            let Some(above) = self.index_of_id(parent).and_then(|index| self.at(index)) else {
                 return KeyStatus::DisabledAbove;
             };
             if above.revoked || above.disabled {
@@ -176,10 +176,10 @@ impl Table {
             revoked: row.revoked,
             disabled: row.disabled,
         };
-        let place = match self.place_of_id(entry.id) {
-            Some(place) => {
-                self.replace(place, entry);
-                place
+        let index = match self.index_of_id(entry.id) {
+            Some(index) => {
+                self.replace(index, entry);
+                index
             }
             None => {
                 self.key_tally.add(entry.id, None, entry.revision);
@@ -187,8 +187,8 @@ impl Table {
             }
         };
         if let Some((hash, until)) = row.previous {
-            self.previous.insert(hash, (place, until));
-            self.rotated.insert(place, hash);
+            self.previous.insert(hash, (index, until));
+            self.rotated.insert(index, hash);
         }
     }
 
@@ -235,7 +235,7 @@ impl Table {
     }
 
     fn push(&mut self, entry: Entry) -> u32 {
-        let place = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        let index = u32::try_from(self.len()).unwrap_or(u32::MAX);
         let (hash, id) = (mark(&entry.hash), mark_of_id(entry.id));
         match self.blocks.last_mut().filter(|block| block.len() < BLOCK) {
             Some(block) => block.push(entry),
@@ -246,26 +246,26 @@ impl Table {
             }
         }
         let blocks = &self.blocks;
-        self.by_hash.insert_unique(hash, place, |place| {
-            entry_at(blocks, *place).map_or(0, |entry| mark(&entry.hash))
+        self.by_hash.insert_unique(hash, index, |index| {
+            entry_at(blocks, *index).map_or(0, |entry| mark(&entry.hash))
         });
-        self.by_id.insert_unique(id, place, |place| {
-            entry_at(blocks, *place).map_or(0, |entry| mark_of_id(entry.id))
+        self.by_id.insert_unique(id, index, |index| {
+            entry_at(blocks, *index).map_or(0, |entry| mark_of_id(entry.id))
         });
-        place
+        index
     }
 
-    fn replace(&mut self, place: u32, entry: Entry) {
-        if let Some(old) = self.rotated.remove(&place) {
+    fn replace(&mut self, index: u32, entry: Entry) {
+        if let Some(old) = self.rotated.remove(&index) {
             self.previous.remove(&old);
         }
-        let Some(before) = entry_at(&self.blocks, place) else {
+        let Some(before) = entry_at(&self.blocks, index) else {
             return;
         };
         self.key_tally
             .add(entry.id, Some(before.revision), entry.revision);
         let (old, new) = (before.hash, entry.hash);
-        let at = usize::try_from(place).unwrap_or(usize::MAX);
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
         let (block, inside) = (at.div_euclid(BLOCK), at.rem_euclid(BLOCK));
         let slot = self
             .blocks
@@ -275,35 +275,35 @@ impl Table {
             *slot = entry;
         }
         if old != new {
-            if let Ok(found) = self.by_hash.find_entry(mark(&old), |other| *other == place) {
+            if let Ok(found) = self.by_hash.find_entry(mark(&old), |other| *other == index) {
                 let (_place, _vacant) = found.remove();
             }
             let blocks = &self.blocks;
-            self.by_hash.insert_unique(mark(&new), place, |place| {
-                entry_at(blocks, *place).map_or(0, |entry| mark(&entry.hash))
+            self.by_hash.insert_unique(mark(&new), index, |index| {
+                entry_at(blocks, *index).map_or(0, |entry| mark(&entry.hash))
             });
         }
     }
 
-    fn at(&self, place: u32) -> Option<&Entry> {
-        entry_at(&self.blocks, place)
+    fn at(&self, index: u32) -> Option<&Entry> {
+        entry_at(&self.blocks, index)
     }
 
-    fn place_of_hash(&self, hash: &KeyHash) -> Option<u32> {
-        let same = |place: &u32| self.at(*place).is_some_and(|entry| entry.hash == *hash);
+    fn index_of_hash(&self, hash: &KeyHash) -> Option<u32> {
+        let same = |index: &u32| self.at(*index).is_some_and(|entry| entry.hash == *hash);
         self.by_hash.find(mark(hash), same).copied()
     }
 
-    fn place_of_id(&self, id: i64) -> Option<u32> {
-        let same = |place: &u32| self.at(*place).is_some_and(|entry| entry.id == id);
+    fn index_of_id(&self, id: i64) -> Option<u32> {
+        let same = |index: &u32| self.at(*index).is_some_and(|entry| entry.id == id);
         self.by_id.find(mark_of_id(id), same).copied()
     }
 }
 
-fn entry_at(blocks: &[Vec<Entry>], place: u32) -> Option<&Entry> {
-    let place = usize::try_from(place).ok()?;
-    let block = blocks.get(place.div_euclid(BLOCK))?;
-    block.get(place.rem_euclid(BLOCK))
+fn entry_at(blocks: &[Vec<Entry>], index: u32) -> Option<&Entry> {
+    let index = usize::try_from(index).ok()?;
+    let block = blocks.get(index.div_euclid(BLOCK))?;
+    block.get(index.rem_euclid(BLOCK))
 }
 
 /// A hash is random already; its beginning is as good as another.

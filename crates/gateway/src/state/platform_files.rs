@@ -41,14 +41,14 @@ pub fn cells_with_folder(folder: &Path) -> Result<Cells, FolderError> {
 /// Takes over changed files. What is wrong is logged once, and everything stays as it was.
 pub(crate) async fn follow_files(catalog: &ArcSwap<SocialCatalog>, folder: PathBuf) {
     let before = catalog.load_full();
-    let (seen, told) = (before.seen.clone(), before.told.as_deref());
+    let (seen, reported) = (before.seen.clone(), before.reported.as_deref());
     let Ok(news) = tokio::task::spawn_blocking(move || changed(&folder, seen)).await else {
         return;
     };
     match news {
-        None if told.is_none() => {}
+        None if reported.is_none() => {}
         None => {
-            catalog.rcu(|catalog| catalog.with_trouble(catalog.seen.clone(), None));
+            catalog.rcu(|catalog| catalog.with_problem(catalog.seen.clone(), None));
         }
         Some((seen, Ok(cells))) => {
             catalog.rcu(|catalog| catalog.with_cells(cells.clone(), seen.clone()));
@@ -56,11 +56,11 @@ pub(crate) async fn follow_files(catalog: &ArcSwap<SocialCatalog>, folder: PathB
         }
         Some((seen, Err(error))) => {
             let problem = error.to_string();
-            if told == Some(problem.as_str()) && seen == before.seen {
+            if reported == Some(problem.as_str()) && seen == before.seen {
                 return;
             }
             tracing::error!(%error, "social platform files rejected; the old ones stay in use");
-            catalog.rcu(|catalog| catalog.with_trouble(seen.clone(), Some(problem.clone())));
+            catalog.rcu(|catalog| catalog.with_problem(seen.clone(), Some(problem.clone())));
         }
     }
 }

@@ -76,10 +76,10 @@ mod tests {
     #[test]
     fn a_channel_is_asked_no_more_often_than_it_may() {
         let (pace, now) = (PollBudget::default(), Instant::now());
-        let asked = |channel, at| (0..100).filter(|_| pace.allows(channel, 20, at)).count();
-        assert_eq!(asked(1, now), 20, "a full second's worth at once");
+        let allowed = |channel, at| (0..100).filter(|_| pace.allows(channel, 20, at)).count();
+        assert_eq!(allowed(1, now), 20, "a full second's worth at once");
         assert!(pace.allows(2, 20, now), "another channel has its own");
-        assert_eq!(asked(1, now + Duration::from_millis(500)), 10);
+        assert_eq!(allowed(1, now + Duration::from_millis(500)), 10);
     }
 
     #[test]

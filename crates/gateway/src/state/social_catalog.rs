@@ -31,7 +31,7 @@ pub(crate) struct SocialCatalog {
     /// What the operator's folder looked like when it was dealt with.
     pub(super) seen: Look,
     /// The folder's last problem that was reported.
-    pub(super) told: Option<String>,
+    pub(super) reported: Option<String>,
 }
 
 impl SocialCatalog {
@@ -52,16 +52,16 @@ impl SocialCatalog {
             cells: Arc::new(cells),
             edition: self.edition.saturating_add(1),
             seen,
-            told: None,
+            reported: None,
             ..self.clone()
         }
     }
 
     /// The same cells, and what was wrong with the folder; none if it is well again.
-    pub(super) fn with_trouble(&self, seen: Look, told: Option<String>) -> Self {
+    pub(super) fn with_problem(&self, seen: Look, reported: Option<String>) -> Self {
         Self {
             seen,
-            told,
+            reported,
             ..self.clone()
         }
     }

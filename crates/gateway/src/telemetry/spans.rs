@@ -57,9 +57,9 @@ impl CallSpan<'_> {
         let (_, mut state) = id.as_u64_pair();
         let own = state.to_be_bytes();
         let mut spans = vec![self.of_call(trace, own)];
-        for (place, tried) in self.tried.iter().enumerate() {
+        for (index, tried) in self.tried.iter().enumerate() {
             let span = mix(&mut state).max(1).to_be_bytes();
-            let number = place.saturating_add(1);
+            let number = index.saturating_add(1);
             spans.push(self.of_attempt(tried, number, trace, (own, span)));
         }
         spans

@@ -24,8 +24,8 @@ fn filled(path: &str) -> String {
 #[test]
 fn every_documented_path_answers_its_methods_and_no_others() {
     for (path, item) in document()["paths"].as_object().unwrap() {
-        let asked = filled(path);
-        let route = match_route(&asked);
+        let filled_path = filled(path);
+        let route = match_route(&filled_path);
         let allowed = route.methods();
         let allowed = allowed.unwrap_or_else(|| panic!("{path} is not answered"));
         // GET implies HEAD.
@@ -34,8 +34,8 @@ fn every_documented_path_answers_its_methods_and_no_others() {
             .filter(|method| **method != Method::HEAD)
             .map(|method| method.as_str().to_lowercase())
             .collect();
-        let told: BTreeSet<String> = item.as_object().unwrap().keys().cloned().collect();
-        assert_eq!(allowed, told, "{path}");
+        let documented: BTreeSet<String> = item.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(allowed, documented, "{path}");
     }
 }
 
@@ -43,36 +43,37 @@ fn every_documented_path_answers_its_methods_and_no_others() {
 #[test]
 fn every_path_that_is_answered_is_in_the_document() {
     let document = document();
-    let told: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    let documented: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
     let between = |text: &'static str, from: &str, to: &str| {
         let (_, below) = text.split_once(from).unwrap();
         below.split(to).next().unwrap()
     };
-    let places = between(
+    let routes = between(
         include_str!("../routes.rs"),
         "fn match_route(",
         "/// The shape that errors",
     );
-    let desks = between(
+    let account_routes = between(
         include_str!("../account_routes.rs"),
         "pub(super) fn of(",
         "/// Answers an account-API",
     );
     let literals = |text: &'static str| text.split('"').skip(1).step_by(2);
     let mut seen = 0;
-    for word in literals(places).chain(literals(desks)) {
+    for literal in literals(routes).chain(literals(account_routes)) {
         // The slash that parts are split at, and `/v1` twice, which is a mistake and answered as one.
-        if word.len() < 2 || word == "/v1/v1/" {
+        if literal.len() < 2 || literal == "/v1/v1/" {
             continue;
         }
-        let is_told = told.iter().any(|path| {
-            let is_path = path.as_str() == word || word.ends_with('/') && path.starts_with(word);
-            let is_part = path.split('/').any(|part| part == word);
-            is_path || is_part || path.ends_with(&format!(":{word}"))
+        let is_documented = documented.iter().any(|path| {
+            let is_path =
+                path.as_str() == literal || literal.ends_with('/') && path.starts_with(literal);
+            let is_part = path.split('/').any(|part| part == literal);
+            is_path || is_part || path.ends_with(&format!(":{literal}"))
         });
-        assert!(is_told, "{word} is answered and not told of");
+        assert!(is_documented, "{literal} is answered and not told of");
         seen += 1;
     }
     assert!(seen > 40, "{seen}");
-    assert!(told.iter().any(|path| path.as_str() == "/"));
+    assert!(documented.iter().any(|path| path.as_str() == "/"));
 }
