@@ -80,16 +80,16 @@ async fn an_invalid_catalog_is_not_used_and_the_next_valid_one_is() {
     assert!(done.after.revision > last);
     for gateway in [&harness.gateway, &node.gateway] {
         gateway.refresh().await.unwrap();
-        let shelf = gateway.catalog();
-        assert_eq!(shelf.revision, done.after.revision);
-        assert_eq!(shelf.book.document(), done.after.book.document());
+        let catalog = gateway.catalog();
+        assert_eq!(catalog.revision, done.after.revision);
+        assert_eq!(catalog.book.document(), done.after.book.document());
         assert_eq!(
-            shelf.book.version(),
+            catalog.book.version(),
             good.book.version(),
             "prices are as before"
         );
-        assert!(shelf.book.model("unserved").is_some());
-        assert!(shelf.book.model("sim-new").is_none());
+        assert!(catalog.book.model("unserved").is_some());
+        assert!(catalog.book.model("sim-new").is_none());
     }
     let reply = harness.metrics().await;
     assert!(reply.contains("trunkline_catalog_refused_revision 0\n"));

@@ -18,7 +18,7 @@ use crate::test_gateway::{CANARY, ChannelOptions, GatewayResponse, TestGateway, 
 const HEADER_CANARY: &str = "canary-header-fedcba9876543210";
 const PROXY_CANARY: &str = "canary-proxy-a1b2c3d4e5f60718";
 const PROMPT_CANARY: &str = "canary prompt of a caller";
-/// Nobody else serves it.
+/// Served by this test's channel only.
 const MODELS: [(&str, &str); 1] = [("unserved", "sim-fast")];
 
 /// An upstream that answers every request with the same bytes and closes.
@@ -121,7 +121,7 @@ fn answers_of(secret: &str) -> Vec<(u16, String)> {
     bodies.map(|body| (200, body)).to_vec()
 }
 
-/// Words that are cut by their bound in the middle of the secret.
+/// A text that is cut by its bound in the middle of the secret.
 fn cut_saying(secret: &str) -> String {
     let body = format!(
         r#"{{"error":{{"message":"{}{secret}","code":"{}{secret}"}}}}"#,
@@ -211,7 +211,7 @@ async fn no_secret_is_in_any_answer_header_log_or_trace_whatever_upstreams_say()
     let mut priority = 100_000;
     let mut cases = 0;
     for fault in faults() {
-        // A fresh channel, asked before all others, so that none is left alone for its faults.
+        // A fresh channel, tried before all others, so that none is skipped for its failures.
         priority -= 1;
         let options = ChannelOptions {
             priority,

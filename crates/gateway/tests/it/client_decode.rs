@@ -14,7 +14,7 @@ pub(crate) struct DecodedAnswer {
     pub(crate) thought: String,
     pub(crate) refusal: String,
     pub(crate) calls: Vec<Call>,
-    /// The format's own word.
+    /// The format's own code.
     pub(crate) why: String,
     pub(crate) tokens: Tokens,
     /// What the usage says that it cost; none if it does not.
@@ -179,7 +179,7 @@ impl DecodedAnswer {
     }
 }
 
-/// The same conversation with another word of its user.
+/// The same conversation with another message of its user.
 pub(crate) fn and_says(client_format: ClientFormat, mut body: Value, prompt: &str) -> Value {
     let (list, turn) = match client_format {
         ClientFormat::Chat | ClientFormat::Messages => {

@@ -38,7 +38,7 @@ pub(crate) enum Why {
 /// One pixel.
 pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 pub(crate) const TOOLS: [&str; 2] = ["get_weather", "get_tide"];
-/// Room for an answer that thinks, above every budget.
+/// A limit for an answer that thinks, above every budget.
 const THINKING_MOST: u64 = 4_000;
 const BUDGET: u64 = 1_024;
 
@@ -51,7 +51,7 @@ impl fmt::Display for ClientFormat {
 impl ClientFormat {
     pub(crate) const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
 
-    /// Its word in quotes, usage rows and names of models.
+    /// Its name in quotes, usage rows and names of models.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -74,16 +74,16 @@ impl ClientFormat {
     }
 
     /// A request for this.
-    pub(crate) fn body(self, model: &str, wanted: &CallParams<'_>) -> Value {
+    pub(crate) fn body(self, model: &str, params: &CallParams<'_>) -> Value {
         match self {
-            Self::Chat => chat(model, wanted),
-            Self::Messages => messages(model, wanted),
-            Self::Responses => responses(model, wanted),
-            Self::Gemini => gemini(wanted),
+            Self::Chat => chat(model, params),
+            Self::Messages => messages(model, params),
+            Self::Responses => responses(model, params),
+            Self::Gemini => gemini(params),
         }
     }
 
-    /// Its word for why an answer ended.
+    /// Its code for why an answer ended.
     pub(crate) const fn why(self, why: Why) -> &'static str {
         match (self, why) {
             (Self::Chat, Why::End) => "stop",
@@ -150,19 +150,19 @@ fn set(body: &mut Value, field: &str, value: Value) {
     body[field] = value;
 }
 
-fn chat(model: &str, wanted: &CallParams<'_>) -> Value {
-    let mut reply = vec![json!({ "type": "text", "text": wanted.prompt })];
-    if wanted.image {
+fn chat(model: &str, params: &CallParams<'_>) -> Value {
+    let mut reply = vec![json!({ "type": "text", "text": params.prompt })];
+    if params.image {
         let url = format!("data:image/png;base64,{PNG}");
         reply.push(json!({ "type": "image_url", "image_url": { "url": url } }));
     }
     let mut messages = Vec::new();
-    if let Some(system) = wanted.system {
+    if let Some(system) = params.system {
         messages.push(json!({ "role": "system", "content": system }));
     }
     messages.push(json!({ "role": "user", "content": reply }));
     let mut body = json!({ "model": model, "messages": messages });
-    if wanted.stream {
+    if params.stream {
         set(&mut body, "stream", json!(true));
         set(
             &mut body,
@@ -170,116 +170,116 @@ fn chat(model: &str, wanted: &CallParams<'_>) -> Value {
             json!({ "include_usage": true }),
         );
     }
-    if wanted.tools {
+    if params.tools {
         let tool = |name: &str| json!({ "type": "function", "function": { "name": name, "parameters": object("city") } });
         set(&mut body, "tools", json!(TOOLS.map(tool)));
     }
-    if wanted.schema {
+    if params.schema {
         let schema = json!({ "name": "reply", "strict": true, "schema": object("answer") });
         let format = json!({ "type": "json_schema", "json_schema": schema });
         set(&mut body, "response_format", format);
     }
-    if wanted.thinks {
+    if params.thinks {
         set(&mut body, "reasoning_effort", json!("low"));
     }
-    let most = wanted.most.or(wanted.thinks.then_some(THINKING_MOST));
+    let most = params.most.or(params.thinks.then_some(THINKING_MOST));
     if let Some(most) = most {
         set(&mut body, "max_completion_tokens", json!(most));
     }
     body
 }
 
-fn messages(model: &str, wanted: &CallParams<'_>) -> Value {
-    let mut reply = vec![json!({ "type": "text", "text": wanted.prompt })];
-    if wanted.image {
+fn messages(model: &str, params: &CallParams<'_>) -> Value {
+    let mut reply = vec![json!({ "type": "text", "text": params.prompt })];
+    if params.image {
         let source = json!({ "type": "base64", "media_type": "image/png", "data": PNG });
         reply.push(json!({ "type": "image", "source": source }));
     }
-    let most = wanted.most.unwrap_or(THINKING_MOST);
+    let most = params.most.unwrap_or(THINKING_MOST);
     let turn = json!({ "role": "user", "content": reply });
     let mut body = json!({ "model": model, "max_tokens": most, "messages": [turn] });
-    if wanted.stream {
+    if params.stream {
         set(&mut body, "stream", json!(true));
     }
-    if let Some(system) = wanted.system {
+    if let Some(system) = params.system {
         set(&mut body, "system", json!(system));
     }
-    if wanted.tools {
+    if params.tools {
         let tool = |name: &str| json!({ "name": name, "input_schema": object("city") });
         set(&mut body, "tools", json!(TOOLS.map(tool)));
     }
-    if wanted.schema {
+    if params.schema {
         let format = json!({ "type": "json_schema", "schema": object("answer") });
         set(&mut body, "output_config", json!({ "format": format }));
     }
-    if wanted.thinks {
+    if params.thinks {
         let thinking = json!({ "type": "enabled", "budget_tokens": BUDGET });
         set(&mut body, "thinking", thinking);
     }
     body
 }
 
-fn responses(model: &str, wanted: &CallParams<'_>) -> Value {
-    let mut reply = vec![json!({ "type": "input_text", "text": wanted.prompt })];
-    if wanted.image {
+fn responses(model: &str, params: &CallParams<'_>) -> Value {
+    let mut reply = vec![json!({ "type": "input_text", "text": params.prompt })];
+    if params.image {
         let url = format!("data:image/png;base64,{PNG}");
         reply.push(json!({ "type": "input_image", "image_url": url, "detail": "auto" }));
     }
     let turn = json!({ "type": "message", "role": "user", "content": reply });
     let mut body = json!({ "model": model, "input": [turn], "store": false });
-    if wanted.stream {
+    if params.stream {
         set(&mut body, "stream", json!(true));
     }
-    if let Some(system) = wanted.system {
+    if let Some(system) = params.system {
         set(&mut body, "instructions", json!(system));
     }
-    if wanted.tools {
+    if params.tools {
         let tool = |name: &str| json!({ "type": "function", "name": name, "parameters": object("city"), "strict": false });
         set(&mut body, "tools", json!(TOOLS.map(tool)));
     }
-    if wanted.schema {
+    if params.schema {
         let format = json!({ "type": "json_schema", "name": "reply", "strict": true, "schema": object("answer") });
         set(&mut body, "text", json!({ "format": format }));
     }
-    if wanted.thinks {
+    if params.thinks {
         let thinking = json!({ "effort": "low", "summary": "auto" });
         set(&mut body, "reasoning", thinking);
         let seals = json!(["reasoning.encrypted_content"]);
         set(&mut body, "include", seals);
     }
-    let most = wanted.most.or(wanted.thinks.then_some(THINKING_MOST));
+    let most = params.most.or(params.thinks.then_some(THINKING_MOST));
     if let Some(most) = most {
         set(&mut body, "max_output_tokens", json!(most));
     }
     body
 }
 
-fn gemini(wanted: &CallParams<'_>) -> Value {
-    let mut parts = vec![json!({ "text": wanted.prompt })];
-    if wanted.image {
+fn gemini(params: &CallParams<'_>) -> Value {
+    let mut parts = vec![json!({ "text": params.prompt })];
+    if params.image {
         let data = json!({ "mimeType": "image/png", "data": PNG });
         parts.push(json!({ "inlineData": data }));
     }
     let mut body = json!({ "contents": [{ "role": "user", "parts": parts }] });
-    if let Some(system) = wanted.system {
+    if let Some(system) = params.system {
         let system = json!({ "parts": [{ "text": system }] });
         set(&mut body, "systemInstruction", system);
     }
-    if wanted.tools {
+    if params.tools {
         let tool = |name: &str| json!({ "name": name, "description": name, "parameters": declared("city") });
         let tools = json!([{ "functionDeclarations": TOOLS.map(tool) }]);
         set(&mut body, "tools", tools);
     }
     let mut config = json!({});
-    if wanted.schema {
+    if params.schema {
         set(&mut config, "responseMimeType", json!("application/json"));
         set(&mut config, "responseSchema", declared("answer"));
     }
-    if wanted.thinks {
+    if params.thinks {
         let thinking = json!({ "includeThoughts": true, "thinkingBudget": BUDGET });
         set(&mut config, "thinkingConfig", thinking);
     }
-    let most = wanted.most.or(wanted.thinks.then_some(THINKING_MOST));
+    let most = params.most.or(params.thinks.then_some(THINKING_MOST));
     if let Some(most) = most {
         set(&mut config, "maxOutputTokens", json!(most));
     }

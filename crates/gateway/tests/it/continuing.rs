@@ -1,4 +1,4 @@
-//! Responses that are continued by their ids, and the paths around them; real HTTP, real books, the
+//! Responses that are continued by their ids, and the paths around them; real HTTP, a real ledger, the
 //! simulator of the Responses API behind two channels.
 
 use std::sync::Arc;
@@ -121,9 +121,9 @@ async fn a_stored_response_is_read_listed_cancelled_and_deleted_by_its_owner() {
 
     let stranger = harness.make_account_key().await;
     let to = (harness.address, stranger.as_str());
-    let asked = Bytes::new();
+    let body = Bytes::new();
     let theirs =
-        GatewayResponse::read(harness.send_as(to, Method::GET, &path, asked, &[]).await).await;
+        GatewayResponse::read(harness.send_as(to, Method::GET, &path, body, &[]).await).await;
     assert_eq!(
         (theirs.status.as_u16(), theirs.code().as_str()),
         (404, "not_found")
@@ -162,8 +162,8 @@ async fn an_id_not_yet_stored_is_retried_internally_whole_and_streamed() {
         ("late_failed_event", true),
     ] {
         let harness = harness().await;
-        let asked = ask("Soon [[tokens:4]] [[fault:not_ready:1]]");
-        let id = id_of(&harness.respond(&asked).await);
+        let first = ask("Soon [[tokens:4]] [[fault:not_ready:1]]");
+        let id = id_of(&harness.respond(&first).await);
         let mut body = after(&id, &format!("Now? [[tokens:3]] [[not_found:{spelling}]]"));
         body["stream"] = json!(stream);
         let began = Instant::now();

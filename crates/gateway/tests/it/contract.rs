@@ -50,12 +50,12 @@ async fn model_and_messages_are_required_and_a_message_has_a_role_and_content() 
     let call = json!([{ "id": "c1", "type": "function",
         "function": { "name": "look", "arguments": "{}" } }]);
     let result = json!({ "role": "tool", "tool_call_id": "c1", "content": "seen" });
-    let asked = json!({ "role": "user", "content": "Look" });
+    let user = json!({ "role": "user", "content": "Look" });
     for acted in [
         json!({ "role": "assistant", "content": null, "tool_calls": call }),
         json!({ "role": "assistant", "tool_calls": call }),
     ] {
-        let body = with("messages", json!([asked, acted, result]));
+        let body = with("messages", json!([user, acted, result]));
         let got = harness.chat(&body).await;
         assert_eq!(got.status, 200, "{}", got.text());
     }
@@ -94,7 +94,7 @@ async fn numbers_are_handed_on_and_other_types_are_refused() {
 async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
     let harness = TestGateway::new().await;
     let tool = json!([{ "type": "function", "function": { "name": "look" } }]);
-    let asked = |model: &str, effort: Option<&str>, choice: Value| {
+    let request = |model: &str, effort: Option<&str>, choice: Value| {
         let mut body = ask("Look [[tokens:3]]");
         body["model"] = model.into();
         body["tools"] = tool.clone();
@@ -109,21 +109,21 @@ async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
     let named = json!({ "type": "function", "function": { "name": "look" } });
     let none = Value::Null;
     for effort in [None, Some("high")] {
-        let body = asked("sim-picky", effort, none.clone());
+        let body = request("sim-picky", effort, none.clone());
         refused(&harness, &body, "reasoning_effort").await;
     }
     for choice in [json!("any"), json!("required"), named.clone()] {
-        let body = asked("sim-picky", Some("none"), choice);
+        let body = request("sim-picky", Some("none"), choice);
         refused(&harness, &body, "tool_choice").await;
     }
     for choice in [none, json!("auto"), json!("none")] {
-        let body = asked("sim-picky", Some("none"), choice);
+        let body = request("sim-picky", Some("none"), choice);
         let got = harness.chat(&body).await;
         assert_eq!(got.status, 200, "{}", got.text());
     }
     // The same on a model without these rules.
     let got = harness
-        .chat(&asked("sim-reason", Some("high"), named))
+        .chat(&request("sim-reason", Some("high"), named))
         .await;
     assert_eq!(got.status, 200, "{}", got.text());
 }

@@ -1,5 +1,5 @@
 //! The edge: which header is trusted for an address, what browsers are allowed, and one account's fair
-//! share of the room for bodies.
+//! share of the capacity for bodies.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn an_allow_list_uses_the_address_from_a_trusted_proxy_only() {
         let got = harness.chat_with(&ask("Hi"), headers).await;
         assert_eq!(got.status.as_u16(), status, "{headers:?}: {}", got.text());
     }
-    // The same words from a peer that is not trusted.
+    // The same header from a peer that is not trusted.
     let mut harness = behind(&["10.0.0.0/8"]).await;
     key_of(&mut harness, &["203.0.113.0/24"]).await;
     for headers in [
@@ -190,14 +190,14 @@ async fn one_account_cannot_use_up_the_body_budget_by_content_length() {
         "{reply}"
     );
     until_buffered(&harness, 200_000).await;
-    // Others still have room.
+    // Others still have capacity.
     let other = harness.make_account_key().await;
     let bearer = format!("Bearer {other}");
     let got = harness
         .chat_with(&ask("Hi"), &[("authorization", &bearer)])
         .await;
     assert_ne!(got.status, 503, "{}", got.text());
-    // Whoever leaves gives back what was promised.
+    // A client that disconnects releases what was promised.
     drop(promises);
     until_buffered(&harness, 0).await;
     assert_eq!(harness.chat(&ask("Hi")).await.status, 200);

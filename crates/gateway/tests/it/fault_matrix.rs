@@ -71,8 +71,8 @@ async fn a_reader_that_stops_reading_times_out_and_pays_for_received_output() {
     .await;
     let body = ask_streaming("Go on [[tokens:19000]]").to_string();
     let mut stalled = TcpStream::connect(harness.address).await.unwrap();
-    let wanted = raw(&harness, &body);
-    stalled.write_all(wanted.as_bytes()).await.unwrap();
+    let request = raw(&harness, &body);
+    stalled.write_all(request.as_bytes()).await.unwrap();
     let mut first = [0_u8; 200];
     stalled.read_exact(&mut first).await.unwrap();
     let head = String::from_utf8_lossy(&first).into_owned();
@@ -99,8 +99,8 @@ async fn a_client_that_closes_its_half_after_the_request_is_still_served() {
     ] {
         let before = harness.posted_at_rest().await;
         let mut client = TcpStream::connect(harness.address).await.unwrap();
-        let wanted = raw(&harness, &body);
-        client.write_all(wanted.as_bytes()).await.unwrap();
+        let request = raw(&harness, &body);
+        client.write_all(request.as_bytes()).await.unwrap();
         client.shutdown().await.unwrap();
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();

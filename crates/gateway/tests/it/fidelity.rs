@@ -114,7 +114,7 @@ async fn only_the_patched_fields_differ() {
         )
         .await;
     }
-    for ((_, wanted), served) in cases.iter().zip(harness.simulator.requests()) {
-        assert_eq!(std::str::from_utf8(&served.body).unwrap(), *wanted);
+    for ((_, expected), served) in cases.iter().zip(harness.simulator.requests()) {
+        assert_eq!(std::str::from_utf8(&served.body).unwrap(), *expected);
     }
 }

@@ -71,14 +71,14 @@ impl FormatPair {
     }
 
     /// A request of this caller.
-    pub(crate) fn body(self, wanted: CallParams<'_>) -> Value {
-        let model = if wanted.thinks {
+    pub(crate) fn body(self, params: CallParams<'_>) -> Value {
+        let model = if params.thinks {
             self.thinker()
         } else {
             self.model()
         };
         let stream = self.stream;
-        self.caller.body(&model, &CallParams { stream, ..wanted })
+        self.caller.body(&model, &CallParams { stream, ..params })
     }
 
     /// Sends it.
@@ -114,10 +114,10 @@ impl FormatPair {
     pub(crate) async fn ask(
         self,
         harness: &TestGateway,
-        wanted: CallParams<'_>,
+        params: CallParams<'_>,
     ) -> Result<(GatewayResponse, DecodedAnswer), String> {
-        let body = self.body(wanted);
-        let model = if wanted.thinks {
+        let body = self.body(params);
+        let model = if params.thinks {
             self.thinker()
         } else {
             self.model()
@@ -200,7 +200,7 @@ impl FormatPair {
         same("cost in usage", nanos(&format!("{inside:.9}")), charged)?;
         let frames = Sse::all(&got.text());
         if self.caller == ClientFormat::Gemini {
-            // Google's own clients do not take comments: the room of the format says which and how.
+            // Google's own clients do not take comments: the module of the format says which and how.
             let comments = frames.iter().filter(|frame| frame.comment.is_some());
             same("comments", comments.count(), 0)?;
             let last = frames.last().unwrap();
@@ -251,12 +251,12 @@ pub(crate) async fn quote(
     model: &str,
     body: &Value,
 ) -> GatewayResponse {
-    let mut asked = json!({ "endpoint": pair.caller.word(), "body": body });
+    let mut quote = json!({ "endpoint": pair.caller.word(), "body": body });
     if pair.caller == ClientFormat::Gemini {
-        asked["model"] = json!(model);
-        asked["stream"] = json!(pair.stream);
+        quote["model"] = json!(model);
+        quote["stream"] = json!(pair.stream);
     }
-    let bytes = Bytes::from(asked.to_string());
+    let bytes = Bytes::from(quote.to_string());
     GatewayResponse::read(harness.send(Method::POST, "/v1/quotes", bytes).await).await
 }
 
@@ -376,7 +376,7 @@ pub(crate) async fn in_each(
 /// The simulator's own record of its last answer, once that was handed over.
 pub(crate) async fn last_served(simulator: &Simulator) -> Result<RequestRecord, String> {
     for _ in 0..300 {
-        let last = simulator.requests().pop().ok_or("nobody was asked")?;
+        let last = simulator.requests().pop().ok_or("no upstream was called")?;
         if last.finished {
             return Ok(last);
         }

@@ -25,12 +25,12 @@ fn words(text: &str) -> usize {
 async fn text_and_a_system_text_pass_between_all_formats() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::all(), async |harness, pair| {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "Say hello [[tokens:7]]",
             system: Some("You are a lighthouse keeper"),
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         same(
             "text",
             received.text.trim(),
@@ -49,12 +49,12 @@ async fn text_and_a_system_text_pass_between_all_formats() {
 async fn a_call_of_a_tool_comes_back_and_its_result_is_understood() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::all(), async |harness, pair| {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "How is the weather? [[tool:get_weather]]",
             tools: true,
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         same("why", received.why.as_str(), pair.caller.why(Why::Tools))?;
         let names: Vec<&str> = received
             .calls
@@ -68,7 +68,7 @@ async fn a_call_of_a_tool_comes_back_and_its_result_is_understood() {
             &json!({ "city": "sim" }),
         )?;
         pair.billed(harness, (&got, &received)).await?;
-        let next = received.sent_back(pair.caller, pair.body(wanted));
+        let next = received.sent_back(pair.caller, pair.body(params));
         let (got, received) = pair.ask_again(harness, &pair.model(), &next).await?;
         same("calls", received.calls.len(), 0)?;
         same("words", words(&received.text) > 0, true)?;
@@ -85,12 +85,12 @@ async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::all(), async |harness, pair| {
         let prompt = format!("Both, please {}", pair.upstream.calls_at_once());
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: &prompt,
             tools: true,
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         let names: Vec<&str> = received
             .calls
             .iter()
@@ -99,7 +99,7 @@ async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
         same("calls", names, TOOLS.to_vec())?;
         same("why", received.why.as_str(), pair.caller.why(Why::Tools))?;
         pair.billed(harness, (&got, &received)).await?;
-        let next = received.sent_back(pair.caller, pair.body(wanted));
+        let next = received.sent_back(pair.caller, pair.body(params));
         let (got, received) = pair.ask_again(harness, &pair.model(), &next).await?;
         same("why", received.why.as_str(), pair.caller.why(Why::End))?;
         let (_, truth) = pair.billed(harness, (&got, &received)).await?;
@@ -116,13 +116,13 @@ async fn calls_at_once_come_back_in_order_and_each_result_finds_its_call() {
 async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::all(), async |harness, pair| {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "Think about it [[reasoning:6]] [[tool:get_weather]]",
             tools: true,
             thinks: true,
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         let thought = match (pair.caller, pair.upstream) {
             // Chat has no way to ask that these show what they think.
             (ClientFormat::Chat, ClientFormat::Responses | ClientFormat::Gemini) => "",
@@ -132,12 +132,12 @@ async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
         same("thoughts told", received.tokens.reasoning, 6)?;
         same("calls", received.calls.len(), 1)?;
         pair.billed(harness, (&got, &received)).await?;
-        let next = received.sent_back(pair.caller, pair.body(wanted));
+        let next = received.sent_back(pair.caller, pair.body(params));
         // The simulator looks at its seals and refuses what it did not make.
         let (got, received) = pair.ask_again(harness, &pair.thinker(), &next).await?;
         same("calls", received.calls.len(), 0)?;
         let (row, truth) = pair.billed(harness, (&got, &received)).await?;
-        // Nothing of the thought is lost; what else is has no word over there.
+        // Nothing of the thought is lost; what else is has no field over there.
         let quoted = quote(harness, pair, &pair.thinker(), &next).await.json();
         let notes = quoted["fields"].as_array().ok_or("no notes")?.iter();
         let lost = notes.filter(|note| note["code"].as_str().is_some_and(is_loss));
@@ -163,12 +163,12 @@ async fn a_thought_is_shown_and_its_seal_comes_home_in_the_next_turn() {
 async fn a_picture_reaches_every_upstream() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::all(), async |harness, pair| {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "What is this? [[tokens:4]]",
             image: true,
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         same("words", words(&received.text), 4)?;
         let (row, truth) = pair.billed(harness, (&got, &received)).await?;
         let sent = sent(&truth.body);
@@ -187,12 +187,12 @@ async fn a_picture_reaches_every_upstream() {
 async fn structured_output_keeps_to_the_schema_in_every_pair() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::all(), async |harness, pair| {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "Answer as JSON",
             schema: true,
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         let read: Value = serde_json::from_str(&received.text)
             .map_err(|error| format!("{error}: {}", received.text))?;
         same("fields", read["answer"].is_string(), true)?;
@@ -207,12 +207,12 @@ async fn structured_output_keeps_to_the_schema_in_every_pair() {
 async fn an_answer_that_reached_its_length_says_so_in_the_callers_words() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::all(), async |harness, pair| {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "Go on [[tokens:100]]",
             most: Some(20),
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         same("words", words(&received.text), 20)?;
         same("why", received.why.as_str(), pair.caller.why(Why::Length))?;
         pair.billed(harness, (&got, &received)).await?;
@@ -226,11 +226,11 @@ async fn an_answer_that_was_withheld_says_so_in_the_callers_words() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::all(), async |harness, pair| {
         let prompt = format!("Something bad {}", pair.upstream.filtered());
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: &prompt,
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         same("why", received.why.as_str(), pair.caller.why(Why::Filtered))?;
         pair.billed(harness, (&got, &received)).await?;
         Ok(())
@@ -243,14 +243,14 @@ async fn a_model_that_says_no_is_heard_in_every_format() {
     let harness = harness(TestOptions::default()).await;
     let openai = [ClientFormat::Chat, ClientFormat::Responses];
     in_each(&harness, FormatPair::all(), async |harness, pair| {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "Something bad [[refusal:3]]",
             ..CallParams::default()
         };
-        let (got, received) = pair.ask(harness, wanted).await?;
+        let (got, received) = pair.ask(harness, params).await?;
         let reply = format!("{}{}", received.refusal, received.text);
         same("words", words(&reply), 3)?;
-        // OpenAI's formats have words for it; the others say it by how they end.
+        // OpenAI's formats have a field for it; the others say it by how they end.
         if [pair.caller, pair.upstream]
             .iter()
             .all(|it| openai.contains(it))

@@ -1,5 +1,5 @@
-//! The faults of clients in every format and between all of them: who leaves, who does not read, who
-//! closes its half, who does not wait for an answer, who sends what is no request.
+//! The faults of clients in every format and between all of them: clients that disconnect, do not read,
+//! close their half, do not wait for an answer, or send what is no request.
 
 use std::time::Duration;
 
@@ -48,11 +48,11 @@ fn ids(answers: &str) -> Vec<&str> {
 async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
     let harness = harness(TestOptions::default()).await;
     let calls = FormatPair::all().into_iter().map(|pair| {
-        let wanted = raw(&harness, pair, "Wait [[fault:hang_before_headers]]");
+        let request = raw(&harness, pair, "Wait [[fault:hang_before_headers]]");
         let address = harness.address;
         async move {
             let mut client = TcpStream::connect(address).await.unwrap();
-            client.write_all(wanted.as_bytes()).await.unwrap();
+            client.write_all(request.as_bytes()).await.unwrap();
             client
         }
     });
@@ -100,8 +100,8 @@ async fn a_stalled_reader_times_out_and_pays_in_every_format() {
         socket.set_recv_buffer_size(4_096).unwrap();
         let mut stalled = socket.connect(harness.address).await.unwrap();
         // More than sockets take on their own.
-        let wanted = raw(harness, pair, "Go on [[fault:gigantic_body:12000000]]");
-        stalled.write_all(wanted.as_bytes()).await.unwrap();
+        let request = raw(harness, pair, "Go on [[fault:gigantic_body:12000000]]");
+        stalled.write_all(request.as_bytes()).await.unwrap();
         let mut first = [0_u8; 200];
         stalled.read_exact(&mut first).await.unwrap();
         let head = String::from_utf8_lossy(&first).into_owned();
@@ -123,8 +123,8 @@ async fn a_client_that_closes_its_half_is_still_served_in_every_pair() {
     in_each(&harness, FormatPair::all(), async |harness, pair| {
         let before = harness.posted_at_rest().await;
         let mut client = TcpStream::connect(harness.address).await.unwrap();
-        let wanted = raw(harness, pair, "Hello [[tokens:5]] [[pace:20]]");
-        client.write_all(wanted.as_bytes()).await.unwrap();
+        let request = raw(harness, pair, "Hello [[tokens:5]] [[pace:20]]");
+        client.write_all(request.as_bytes()).await.unwrap();
         client.shutdown().await.unwrap();
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();

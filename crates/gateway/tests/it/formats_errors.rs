@@ -1,4 +1,4 @@
-//! Errors in the shape of the interface that was called: status, our code, the format's own word, the
+//! Errors in the format of the endpoint that was called: status, our code, the format's own code, the
 //! request's id, and that nothing was charged.
 
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use crate::test_gateway::{CANARY, GatewayResponse, TestGateway, TestOptions};
 struct Row {
     status: u16,
     code: &'static str,
-    /// Anthropic's word, and Google's.
+    /// Anthropic's code, and Google's.
     words: [&'static str; 2],
     /// OpenAI's `type`.
     family: &'static str,

@@ -195,11 +195,11 @@ async fn streams_that_are_only_strange_are_charged_once_and_exactly() {
             let reported = |what: String| format!("{fault}: {what}");
             let before = harness.posted_at_rest().await;
             let prompt = format!("Tell me more [[tokens:12]] [[fault:{fault}]]");
-            let wanted = CallParams {
+            let params = CallParams {
                 prompt: &prompt,
                 ..CallParams::default()
             };
-            let (got, received) = pair.ask(harness, wanted).await.map_err(reported)?;
+            let (got, received) = pair.ask(harness, params).await.map_err(reported)?;
             same("words", received.text.split_whitespace().count(), 12).map_err(reported)?;
             let (row, _) = pair
                 .billed(harness, (&got, &received))

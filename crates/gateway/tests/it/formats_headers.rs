@@ -124,18 +124,18 @@ async fn every_answer_of_every_format_names_its_call_twice() {
             same("begins", id.starts_with("req_"), true)?;
         }
         let kind = good.header("content-type").unwrap_or_default();
-        let wanted = if pair.stream {
+        let expected = if pair.stream {
             "text/event-stream; charset=utf-8"
         } else {
             "application/json"
         };
-        same("content-type", kind.as_str(), wanted)
+        same("content-type", kind.as_str(), expected)
     })
     .await;
 }
 
 /// Sold without Gemini's endpoint, and with it under a name that may not have it.
-const DOORS: &str = r#"
+const ENDPOINTS: &str = r#"
 [models.gemini-without]
 groups = ["default"]
 [models.gemini-without.prices]
@@ -158,11 +158,11 @@ async fn post(harness: &TestGateway, path: &str, body: &Value) -> GatewayRespons
 #[tokio::test]
 async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
     let harness = harness(TestOptions::default()).await;
-    harness.sell(DOORS).await;
+    harness.sell(ENDPOINTS).await;
     let base = harness.simulator.base_url();
     let models = [("gemini-without", "sim-fast"), ("other-with", "sim-fast")];
     harness.channel("doors", &base, 0, &models).await;
-    let wanted = CallParams {
+    let params = CallParams {
         prompt: "Hello [[tokens:2]]",
         ..CallParams::default()
     };
@@ -179,7 +179,7 @@ async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
         ("gemini-to-chat", ClientFormat::ALL.to_vec()),
     ] {
         for client_format in ClientFormat::ALL {
-            let body = client_format.body(model, &wanted);
+            let body = client_format.body(model, &params);
             let got = post(&harness, &client_format.path(model, false), &body).await;
             if open.contains(&client_format) {
                 assert_eq!(got.status, 200, "{model} {client_format}: {}", got.text());
@@ -200,13 +200,13 @@ async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
 #[tokio::test]
 async fn geminis_verbs_are_served_under_both_versions_as_events_and_as_an_array() {
     let harness = harness(TestOptions::default()).await;
-    let wanted = CallParams {
+    let params = CallParams {
         prompt: "Hello [[tokens:6]]",
         ..CallParams::default()
     };
     for upstream in ClientFormat::ALL {
         let model = format!("gemini-to-{upstream}");
-        let body = ClientFormat::Gemini.body(&model, &wanted);
+        let body = ClientFormat::Gemini.body(&model, &params);
         for version in ["v1beta", "v1"] {
             let path = format!("/{version}/models/{model}");
             let whole = post(&harness, &format!("{path}:generateContent"), &body).await;
@@ -244,11 +244,11 @@ async fn the_conversation_stands_in_the_formats_own_field_and_must_be_there() {
         (ClientFormat::Gemini, "contents"),
     ] {
         let model = "gemini-to-chat";
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "Hello",
             ..CallParams::default()
         };
-        let whole = client_format.body(model, &wanted);
+        let whole = client_format.body(model, &params);
         let mut without = whole.clone();
         let reported = without.as_object_mut().unwrap().remove(field).unwrap();
         let mut elsewhere = without.clone();

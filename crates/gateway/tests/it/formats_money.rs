@@ -1,5 +1,5 @@
-//! Money on the way of a stream, in every format and between all of them: readers who leave, wallets that
-//! run empty, books that cannot be reached, and that no end is told before its charge is durable.
+//! Money during a stream, in every format and between all of them: clients that disconnect, wallets that
+//! run empty, a ledger that cannot be reached, and that no end is sent before its charge is durable.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -135,8 +135,8 @@ async fn money_that_runs_out_ends_a_stream_in_the_callers_form_for_its_length() 
         same("warned", warned, true)?;
         let paid = charged(&row);
         same("paid", paid > 0 && paid <= WALLET, true)?;
-        let shown = received.cost.ok_or("no cost in the usage")?;
-        same("shown cost", nanos(&format!("{shown:.9}")), paid)?;
+        let cost = received.cost.ok_or("no cost in the usage")?;
+        same("shown cost", nanos(&format!("{cost:.9}")), paid)?;
         for _ in 0..300 {
             if harness.simulator.requests().last().unwrap().client_left {
                 return Ok(());
@@ -277,7 +277,7 @@ async fn a_ledger_outage_ends_an_answer_with_the_formats_error_uncharged() {
     }
     wire.pass();
     assert_eq!(harness.posted_at_rest().await, crate::format_pairs::ALL);
-    // What the upstream bills is the operator's loss, and written down once the books are back.
+    // What the upstream bills is the operator's loss, and written off once the ledger is back.
     let lost = "SELECT reason FROM ledger.write_off";
     assert_eq!(harness.db.ask(lost).await, vec!["database_away"; 32]);
     harness.audit().await;

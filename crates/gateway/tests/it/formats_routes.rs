@@ -26,9 +26,9 @@ async fn simulator() -> Simulator {
 }
 
 /// A request for a model that several channels serve.
-fn asking(pair: FormatPair, model: &str, wanted: CallParams<'_>) -> Value {
+fn asking(pair: FormatPair, model: &str, params: CallParams<'_>) -> Value {
     let stream = pair.stream;
-    pair.caller.body(model, &CallParams { stream, ..wanted })
+    pair.caller.body(model, &CallParams { stream, ..params })
 }
 
 /// Takes channels away again, however a try with them went.
@@ -178,13 +178,13 @@ async fn a_reasoning_block_is_sticky_and_dropped_elsewhere_with_a_warning() {
         let names = [format!("one {pair}"), format!("two {pair}")];
         channel_for(harness, &names[0], pair.upstream, &one, 10, &MODELS).await;
         let tried = async {
-            let wanted = CallParams {
+            let params = CallParams {
                 prompt: "Think about it [[reasoning:6]] [[tool:get_weather]]",
                 tools: true,
                 thinks: true,
                 ..CallParams::default()
             };
-            let body = asking(pair, THINKER, wanted);
+            let body = asking(pair, THINKER, params);
             let (_, received) = pair.ask_again(harness, THINKER, &body).await?;
             let next = received.sent_back(pair.caller, body);
             // A channel that would be asked first, were there no thoughts of another.
@@ -225,7 +225,7 @@ fn lost(warnings: &[String]) -> bool {
     warnings.iter().any(|code| code.starts_with("translation_"))
 }
 
-/// A field of the caller's format that an upstream of another has no word for.
+/// A field of the caller's format that an upstream's other format does not have.
 fn unspeakable(pair: FormatPair) -> (&'static str, Value) {
     match (pair.caller, pair.upstream) {
         (ClientFormat::Chat, _) => ("logit_bias", json!({ "50256": -100 })),
@@ -268,7 +268,7 @@ async fn untranslatable_fields_warn_and_are_refused_by_name_in_strict_mode() {
         let noted = quoted["fields"].as_array().into_iter().flatten();
         let noted = noted.filter(|note| note["field"] == field);
         same("noted", noted.count(), 1).map_err(|what| format!("{what}: {quoted:#}"))?;
-        let asked = harness.simulator.requests().len();
+        let requests = harness.simulator.requests().len();
         let before = harness.posted_at_rest().await;
         let strict = [("trunkline-strict", "true")];
         let got = pair.call_model(harness, &model, &body, &strict).await;
@@ -285,7 +285,7 @@ async fn untranslatable_fields_warn_and_are_refused_by_name_in_strict_mode() {
                     .map_err(reported)?;
             }
         }
-        same("asked", harness.simulator.requests().len(), asked)?;
+        same("asked", harness.simulator.requests().len(), requests)?;
         same("left", harness.posted_at_rest().await, before)
     })
     .await;

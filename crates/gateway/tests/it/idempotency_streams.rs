@@ -28,8 +28,8 @@ async fn cut(
     (key, after): (&str, usize),
 ) -> Vec<u8> {
     let path = pair.caller.path(&pair.model(), true);
-    let named = [(KEY, key)];
-    let sent = harness.send_with(Method::POST, &path, body.clone(), &named);
+    let headers = [(KEY, key)];
+    let sent = harness.send_with(Method::POST, &path, body.clone(), &headers);
     let mut answer = sent.await;
     assert_eq!(answer.status, 200, "{pair}");
     let mut seen = Vec::new();
@@ -42,19 +42,19 @@ async fn cut(
     seen
 }
 
-async fn again(
+async fn send_with_key(
     harness: &TestGateway,
     pair: FormatPair,
     body: &Bytes,
     key: &str,
 ) -> GatewayResponse {
     let path = pair.caller.path(&pair.model(), true);
-    let named = [(KEY, key)];
-    let sent = harness.send_with(Method::POST, &path, body.clone(), &named);
+    let headers = [(KEY, key)];
+    let sent = harness.send_with(Method::POST, &path, body.clone(), &headers);
     GatewayResponse::read(sent.await).await
 }
 
-/// Gemini's stream as one list is another shape of the same words, and another answer.
+/// Gemini's stream as one list is another shape of the same text, and another answer.
 #[tokio::test]
 async fn a_stream_as_a_list_is_given_again_as_that_list() {
     let harness = harness(TestOptions::default()).await;
@@ -63,11 +63,11 @@ async fn a_stream_as_a_list_is_given_again_as_that_list() {
         upstream: ClientFormat::Chat,
         stream: true,
     };
-    let wanted = CallParams {
+    let params = CallParams {
         prompt: "Say hello [[tokens:5]]",
         ..CallParams::default()
     };
-    let body = Bytes::from(pair.body(wanted).to_string());
+    let body = Bytes::from(pair.body(params).to_string());
     let path = format!("/v1beta/models/{}:streamGenerateContent", pair.model());
     let key = [(KEY, "k")];
     let call = async || {
@@ -82,7 +82,7 @@ async fn a_stream_as_a_list_is_given_again_as_that_list() {
         Some("true")
     );
     assert_eq!(repeated.body, first.body);
-    let events = again(&harness, pair, &body, "k").await;
+    let events = send_with_key(&harness, pair, &body, "k").await;
     assert_eq!(events.status, 409, "{}", events.text());
     harness.posted_at_rest().await;
     harness.audit().await;
@@ -92,14 +92,14 @@ async fn a_stream_as_a_list_is_given_again_as_that_list() {
 async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::streamed(), async |harness, pair| {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: "Say hello [[tokens:5]] [[pace:8]]",
             ..CallParams::default()
         };
-        let body = Bytes::from(pair.body(wanted).to_string());
+        let body = Bytes::from(pair.body(params).to_string());
         // How many frames there are, and what they are.
         let key = format!("{pair} whole");
-        let whole = again(harness, pair, &body, &key).await;
+        let whole = send_with_key(harness, pair, &body, &key).await;
         let frames = ends(&whole.body).min(MOST_FRAMES);
         same("frames", frames > 4, true)?;
         let (calls, before) = (
@@ -109,8 +109,8 @@ async fn a_stream_cut_behind_any_frame_is_given_again_whole_and_charged_once() {
         let tried = (1..=frames).map(async |after| {
             let key = format!("{pair} {after}");
             let seen = cut(harness, pair, &body, (&key, after)).await;
-            let got = again(harness, pair, &body, &key).await;
-            let twice = again(harness, pair, &body, &key).await;
+            let got = send_with_key(harness, pair, &body, &key).await;
+            let twice = send_with_key(harness, pair, &body, &key).await;
             same("status", got.status.as_u16(), 200)?;
             let is_replayed = got.header("idempotent-replayed");
             same("replayed", is_replayed.as_deref(), Some("true"))?;

@@ -438,8 +438,8 @@ async fn narrow(requests: Option<i64>, at_once: Option<i64>) -> TestGateway {
     let harness = Box::pin(furnished(harness)).await;
     let base = format!("http://{}/api/v1", harness.simulator.address());
     // The one that sets up the database is out of use.
-    let asked = "SELECT id::text FROM app.channel WHERE name = 'dashscope_native'";
-    let id = ChannelId::new(harness.db.ask(asked).await[0].parse().unwrap());
+    let sql = "SELECT id::text FROM app.channel WHERE name = 'dashscope_native'";
+    let id = ChannelId::new(harness.db.ask(sql).await[0].parse().unwrap());
     let mut tx = harness.console.begin().await.unwrap();
     let off = channels::set_state(&mut tx, id, ChannelState::Off).await;
     assert!(tx.finish(off).await.unwrap());

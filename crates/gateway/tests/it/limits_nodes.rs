@@ -156,9 +156,9 @@ async fn a_channel_is_asked_no_more_than_it_allows_over_both_gateways() {
             GatewayResponse::read(two.chat(turn % 2, &harness.key, &ask("hello")).await).await;
         assert_eq!(got.status, 200, "another channel serves: {}", got.text());
     }
-    let asked = "SELECT count(*)::text FROM ledger.usage AS u, app.channel AS c
+    let sql = "SELECT count(*)::text FROM ledger.usage AS u, app.channel AS c
         WHERE c.name = 'narrow' AND u.attempts @> jsonb_build_array(jsonb_build_object('channel', c.id))";
-    assert_eq!(harness.db.ask(asked).await, ["4"]);
+    assert_eq!(harness.db.ask(sql).await, ["4"]);
     // A model that only a full channel serves.
     let only = [("sim-reason", "sim-reason")];
     let first = harness

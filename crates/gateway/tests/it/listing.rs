@@ -1,4 +1,4 @@
-//! The models of a key, in the words of three kinds of clients.
+//! The models of a key, in the formats of three kinds of clients.
 
 use bytes::Bytes;
 use http::Method;
@@ -68,7 +68,7 @@ async fn the_headers_of_a_client_choose_the_shape_of_the_list() {
     assert_eq!(
         names(&openai["data"], "id"),
         ALL,
-        "and nothing without a door"
+        "and nothing without an endpoint"
     );
     assert_eq!(
         openai["data"][0],
@@ -195,7 +195,7 @@ async fn pages_go_through_all_models_once_in_either_direction() {
 #[tokio::test]
 async fn a_key_sees_what_it_may_use_and_no_more() {
     let mut harness = harness().await;
-    let shown =
+    let listed =
         async |harness: &TestGateway| names(&harness.get("/v1/models").await.json()["data"], "id");
     harness.key = harness
         .make_key(PolicyFields {
@@ -203,14 +203,14 @@ async fn a_key_sees_what_it_may_use_and_no_more() {
             ..PolicyFields::default()
         })
         .await;
-    assert_eq!(shown(&harness).await, ["sim-fast", "vip-only"]);
+    assert_eq!(listed(&harness).await, ["sim-fast", "vip-only"]);
     harness.key = harness
         .make_key(PolicyFields {
             models: Some(vec!["sim-fast".to_owned(), "vip-only".to_owned()]),
             ..PolicyFields::default()
         })
         .await;
-    assert_eq!(shown(&harness).await, ["sim-fast"], "and its group sells");
+    assert_eq!(listed(&harness).await, ["sim-fast"], "and its group sells");
     assert_eq!(harness.get("/v1/models/sim-picky").await.status, 404);
     let got = harness
         .chat(&json!({ "model": "sim-picky", "messages": [] }))

@@ -26,7 +26,7 @@ fn parse(page: &str) -> BTreeMap<String, f64> {
         } else {
             let (series, value) = line.rsplit_once(' ').unwrap();
             let name = series.split('{').next().unwrap();
-            let legal = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            let legal = |c: char| c.is_ascii_alphanumeric() || c == '_';
             assert!(
                 name.starts_with("trunkline_") && name.chars().all(legal),
                 "{line}"

@@ -136,7 +136,7 @@ async fn a_group_of_lower_prices_pays_lower_prices_and_sells_its_own_models() {
     assert_eq!(
         harness.chat(&own).await.code(),
         "no_available_route",
-        "sold, and served by nobody"
+        "sold, and served by no channel"
     );
     harness.audit().await;
 }

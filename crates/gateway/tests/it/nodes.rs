@@ -141,7 +141,7 @@ impl TestGateway {
         }
     }
 
-    /// Makes room in the books for calls of the next fourteen days: a call's id says when it was made.
+    /// Creates the ledger's partitions for calls of the next fourteen days: a call's id says when it was made.
     pub(crate) async fn two_weeks_ahead(&self) {
         const WEEK: i64 = 7 * 24 * 3_600;
         self.db.shift_clock(WEEK).await;
@@ -149,7 +149,7 @@ impl TestGateway {
         self.db.shift_clock(-WEEK).await;
     }
 
-    /// The books hold, but for their clock, which was moved.
+    /// The ledger's audit passes, but for its clock, which was moved.
     pub(crate) async fn audit_but_for_the_clock(&self) {
         let auditor = self.db.connect(Role::Audit).await;
         let report = audit::run(&auditor).await.unwrap();

@@ -64,8 +64,8 @@ pub(crate) fn number(name: &str, short: u64) -> u64 {
         clippy::disallowed_methods,
         reason = "the one place that reads how many and from which seed; tests have no configuration"
     )]
-    let asked = std::env::var(name);
-    asked.map_or(short, |text| text.parse().expect("a number"))
+    let value = std::env::var(name);
+    value.map_or(short, |text| text.parse().expect("a number"))
 }
 
 // covers: D-2-40
@@ -90,7 +90,7 @@ async fn no_charge_is_outside_its_quote_and_an_exact_quote_is_the_charge() {
     let (mut counts, clock) = (Counts::default(), Instant::now());
     let mut done = 0;
     while done < pairs {
-        // Nobody else keeps this node's keys fresh.
+        // No background task keeps this node's keys fresh.
         harness.gateway.refresh().await.unwrap();
         hands.put(began + dice.below(TWO_WEEKS) as i64);
         let mut running = JoinSet::new();
@@ -151,9 +151,9 @@ async fn open(harness: &TestGateway, models: &[Model]) -> Vec<Payer> {
     let mut payers = Vec::new();
     for (account, topped_up) in [(harness.account, true), (trial, false)] {
         for group in GROUPS.iter().map(|(name, _)| Some(*name)).chain([None]) {
-            let wanted = group.map_or(KeyGroup::Auto, |name| KeyGroup::Named(name.to_owned()));
+            let key_group = group.map_or(KeyGroup::Auto, |name| KeyGroup::Named(name.to_owned()));
             let fields = PolicyFields {
-                group: wanted,
+                group: key_group,
                 ..PolicyFields::default()
             };
             payers.push(Payer {

@@ -80,7 +80,7 @@ async fn vectors_order_and_harm_are_relayed_and_charged_by_what_was_read() {
             }
             None => assert!(
                 estimated && charged > 0,
-                "{path}: nobody told, so it is counted"
+                "{path}: no usage was reported, so it is counted"
             ),
         }
         let header = got.header("trunkline-cost-usd").unwrap();

@@ -21,7 +21,7 @@ use crate::test_gateway::{CANARY, ChannelOptions, GatewayResponse, TestGateway, 
 /// Long for a call on this machine.
 const LONGEST: Duration = Duration::from_secs(30);
 const CAP: u64 = 500;
-/// Nobody else serves it.
+/// Served by the recorded upstream only.
 const MODEL: &str = "unserved";
 
 #[tokio::test]
@@ -127,12 +127,14 @@ async fn run(harness: &TestGateway, provider: &Provider, case: &Case) -> Result<
         "stream": case.expected.stream,
     });
     let both = async { tokio::join!(player.play(case), harness.chat(&body)) };
-    let (asked, got) = timeout(LONGEST, both).await.map_err(|_| "nobody asked")?;
+    let (request, got) = timeout(LONGEST, both)
+        .await
+        .map_err(|_| "the gateway sent no request")?;
     let row = usage::find(&harness.data, harness.account, got.id().parse().unwrap());
     let row = row.await.unwrap().expect("the call is over");
     let spent = before - harness.posted_at_rest().await;
     take_away(harness, &channel).await;
-    was_asked_well(provider, case, &asked)?;
+    check_request(provider, case, &request)?;
     was_seen(case, &got)?;
     was_billed(case, &row, spent)
 }
@@ -147,7 +149,11 @@ async fn take_away(harness: &TestGateway, channel: &str) {
 }
 
 /// The vendor got its own credential and only fields it takes.
-fn was_asked_well(provider: &Provider, case: &Case, asked: &RecordedRequest) -> Result<(), String> {
+fn check_request(
+    provider: &Provider,
+    case: &Case,
+    request: &RecordedRequest,
+) -> Result<(), String> {
     let path = match &provider.addressing {
         Addressing::Azure { api_version } => {
             format!("/base/openai/deployments/theirs/chat/completions?api-version={api_version}")
@@ -157,7 +163,7 @@ fn was_asked_well(provider: &Provider, case: &Case, asked: &RecordedRequest) -> 
         }
     };
     let expected = format!("POST {path} HTTP/1.1");
-    same("asked", asked.first_line.as_str(), expected.as_str())?;
+    same("asked", request.first_line.as_str(), expected.as_str())?;
     let (header, value) = match &provider.auth {
         Auth::Bearer => ("authorization", format!("Bearer {CANARY}")),
         Auth::Header(name) => (name.as_str(), CANARY.to_owned()),
@@ -165,22 +171,22 @@ fn was_asked_well(provider: &Provider, case: &Case, asked: &RecordedRequest) -> 
             return Err("its credential is made for each call".to_owned());
         }
     };
-    let shown = asked.headers.get(header).map(|it| it.to_str().unwrap());
-    same(header, shown, Some(value.as_str()))?;
-    same("model", &asked.body["model"], &json!("theirs"))?;
+    let sent = request.headers.get(header).map(|it| it.to_str().unwrap());
+    same(header, sent, Some(value.as_str()))?;
+    same("model", &request.body["model"], &json!("theirs"))?;
     let (used, unused) = if provider.has(Quirk::MaxTokensOnly) {
         ("max_tokens", "max_completion_tokens")
     } else {
         ("max_completion_tokens", "max_tokens")
     };
-    same(used, &asked.body[used], &json!(CAP))?;
-    same(unused, &asked.body[unused], &Value::Null)?;
+    same(used, &request.body[used], &json!(CAP))?;
+    same(unused, &request.body[unused], &Value::Null)?;
     let wants_usage = case.expected.stream && !provider.has(Quirk::NoStreamOptions);
     let options = match wants_usage {
         true => json!({ "include_usage": true }),
         false => Value::Null,
     };
-    same("stream_options", &asked.body["stream_options"], &options)
+    same("stream_options", &request.body["stream_options"], &options)
 }
 
 fn was_seen(case: &Case, got: &GatewayResponse) -> Result<(), String> {

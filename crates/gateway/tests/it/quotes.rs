@@ -60,9 +60,9 @@ async fn a_quote_says_what_a_call_may_cost_and_moves_nothing() {
         json!({ "max_completion_tokens": "20000" })
     );
     assert_eq!(quote["warnings"], json!(["max_tokens_defaulted"]));
-    let shelf = harness.gateway.catalog();
+    let catalog = harness.gateway.catalog();
     let view = View {
-        book: &shelf.book,
+        book: &catalog.book,
         group: "default",
     };
     let record = view.record("sim-fast", harness.gateway.routes("sim-fast"));
@@ -358,9 +358,9 @@ async fn a_model_that_goes_away_says_when() {
 
 /// The record of a model as it is served.
 fn health_of(gateway: &Services, model: &str) -> Value {
-    let shelf = gateway.catalog();
+    let catalog = gateway.catalog();
     let view = View {
-        book: &shelf.book,
+        book: &catalog.book,
         group: "default",
     };
     let record = view.record(model, gateway.routes(model)).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Words of all kinds: short, long, wide, joined, of spaces, of signs that JSON escapes.
+/// Texts of all kinds: short, long, wide, joined, of spaces, of signs that JSON escapes.
 const WORDS: [&str; 16] = [
     "word ",
     "a ",
@@ -159,9 +159,9 @@ impl Dice {
             some.truncate(self.below(3) as usize);
             some
         };
-        // Three lengths, three words and two kinds of hours would be more tiers than a list may have.
-        let has_room = (thresholds.len() + 1) * (service_tiers.len() + 1) < 9;
-        let window = (self.percent(40) && has_room).then(|| self.window());
+        // Three lengths, three service tiers and two kinds of hours would be more tiers than a list may have.
+        let has_capacity = (thresholds.len() + 1) * (service_tiers.len() + 1) < 9;
+        let window = (self.percent(40) && has_capacity).then(|| self.window());
         let columns = |factor: u64| {
             let all = |up: u64, down: u64| -> Map<String, Value> {
                 let each = base.iter();
@@ -314,7 +314,7 @@ impl Dice {
             left -= thinking;
             end.push_str(&format!("[[reasoning:{thinking}]]"));
         }
-        // Without a word it answers with as many as it was asked in.
+        // Without a limit it answers with as many as it was asked in.
         if keeps_to.is_some() || self.percent(80) {
             end.push_str(&format!("[[tokens:{}]]", self.below(left + 1)));
         }
@@ -337,8 +337,8 @@ impl Dice {
             all.push(json!({ "role": "user", "content": self.text() }));
             all.push(json!({ "role": "assistant", "content": self.text() }));
         }
-        let wanted = if says_json { "as json " } else { "" };
-        let text = format!("{} {wanted}{end}", self.text());
+        let marker = if says_json { "as json " } else { "" };
+        let text = format!("{} {marker}{end}", self.text());
         if self.percent(20) {
             let mut parts = vec![json!({ "type": "text", "text": text })];
             for _ in 0..self.below(3) {
@@ -387,12 +387,12 @@ impl Dice {
 /// JSON with every wide character as an escape.
 fn ascii(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if letter.is_ascii() {
-            all.push(letter);
+    for c in text.chars() {
+        if c.is_ascii() {
+            all.push(c);
             continue;
         }
-        for unit in letter.encode_utf16(&mut [0; 2]) {
+        for unit in c.encode_utf16(&mut [0; 2]) {
             all.push_str(&format!("\\u{unit:04x}"));
         }
     }

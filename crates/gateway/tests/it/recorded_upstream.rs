@@ -29,7 +29,7 @@ pub(crate) struct Expected {
     /// Why the answer ended, and what it says; none for an error.
     pub(crate) finish: Option<String>,
     pub(crate) text: Option<String>,
-    /// The error's code, and a part of its words; none for an answer.
+    /// The error's code, and a part of its message; none for an answer.
     pub(crate) code: Option<String>,
     pub(crate) message: Option<String>,
     pub(crate) retry_after: Option<u64>,
@@ -89,9 +89,9 @@ pub(crate) fn folder() -> PathBuf {
 
 /// The cases of one folder, by name, or what it lacks.
 pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, String> {
-    let shown = folder.display();
+    let root = folder.display();
     let Ok(entries) = fs::read_dir(folder) else {
-        return Err(format!("there is no folder {shown}"));
+        return Err(format!("there is no folder {root}"));
     };
     let mut names: BTreeMap<String, [bool; 2]> = BTreeMap::new();
     for entry in entries {
@@ -100,7 +100,7 @@ pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, String> {
         let is_answer = match part(path.extension()).as_str() {
             "http" => true,
             "toml" => false,
-            other => return Err(format!("{shown}: .{other} is neither .http nor .toml")),
+            other => return Err(format!("{root}: .{other} is neither .http nor .toml")),
         };
         let halves = names.entry(part(path.file_stem())).or_default();
         halves[usize::from(is_answer)] = true;
@@ -109,14 +109,14 @@ pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, String> {
     for (name, halves) in names {
         if halves != [true, true] {
             return Err(format!(
-                "{shown}/{name}: an .http and a .toml belong together"
+                "{root}/{name}: an .http and a .toml belong together"
             ));
         }
         cases.push(Case::read(folder, name)?);
     }
     for lesson in RequiredCase::ALL {
         if !cases.iter().any(|case| lesson.is_shown_by(&case.expected)) {
-            return Err(format!("{shown}: no case shows {lesson:?}"));
+            return Err(format!("{root}: no case shows {lesson:?}"));
         }
     }
     Ok(cases)
@@ -133,9 +133,9 @@ impl Case {
         let is_answer = expected.finish.is_some() && expected.text.is_some();
         let is_error = expected.code.is_some() && expected.charged == 0;
         if is_answer == is_error {
-            let shown = path("toml").display().to_string();
+            let path = path("toml").display().to_string();
             return Err(format!(
-                "{shown}: either finish and text, or a code and no charge"
+                "{path}: either finish and text, or a code and no charge"
             ));
         }
         let script = script(&text(path("http")));
@@ -183,13 +183,13 @@ impl RecordedUpstream {
     /// Answers one call.
     pub(crate) async fn play(&self, case: &Case) -> RecordedRequest {
         let (mut stream, _) = self.0.accept().await.unwrap();
-        let asked = read_request(&mut stream).await;
+        let request = read_request(&mut stream).await;
         for piece in &case.script {
             stream.write_all(piece).await.unwrap();
             stream.flush().await.unwrap();
         }
         stream.shutdown().await.unwrap();
-        asked
+        request
     }
 }
 

@@ -43,7 +43,7 @@ impl GatewayResponse {
         self.json()["error"]["code"].as_str().unwrap().to_owned()
     }
 
-    /// The JSON of every `data:` line but the last word.
+    /// The JSON of every `data:` line but the terminal one.
     pub(crate) fn frames(&self) -> Vec<Value> {
         let text = self.text();
         let data = text.lines().filter_map(|line| line.strip_prefix("data: "));

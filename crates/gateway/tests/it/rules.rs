@@ -148,7 +148,7 @@ async fn too_many_calls_are_refused_and_one_account_cannot_block_others() {
     assert_eq!(
         harness.chat(&ask("Hello")).await.status,
         200,
-        "room is given back"
+        "capacity is released"
     );
     harness.audit().await;
 }

@@ -192,12 +192,12 @@ async fn ten_thousand_models_are_built_loaded_and_found_as_ten_are() {
         began.elapsed()
     );
     let began = Instant::now();
-    let shelf = CatalogSnapshot::load(&mut harness.data.session().await.unwrap())
+    let catalog = CatalogSnapshot::load(&mut harness.data.session().await.unwrap())
         .await
         .unwrap();
     println!(
         "loaded {} models: {:?}",
-        shelf.book.count(),
+        catalog.book.count(),
         began.elapsed()
     );
     let mut tx = harness.console.begin().await.unwrap();

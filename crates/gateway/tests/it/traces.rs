@@ -227,10 +227,7 @@ async fn the_caller_s_trace_goes_on_and_never_reaches_an_upstream() {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     let id = got.id();
-    let digits: String = id
-        .chars()
-        .filter(|letter| letter.is_ascii_alphanumeric())
-        .collect();
+    let digits: String = id.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     assert!(digits.ends_with(&trace), "{id} names its trace {trace}");
 }
 

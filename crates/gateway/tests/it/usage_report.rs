@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_gateway::Settings;
-use trunkline_ledger::accounts as money_desk;
+use trunkline_ledger::accounts as ledger_accounts;
 use trunkline_ledger::{Op, Refund, RefundKind, recovery, run_in};
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
@@ -53,7 +53,7 @@ impl TestGateway {
             policy: Policy::new(fields).unwrap(),
         };
         let made = keys::create(&mut tx, &new, &random_bytes()).await.unwrap();
-        let known = money_desk::register_key(&mut tx, self.account, made.key.id, parent).await;
+        let known = ledger_accounts::register_key(&mut tx, self.account, made.key.id, parent).await;
         assert!(known.unwrap());
         tx.commit().await.unwrap();
         self.gateway.refresh().await.unwrap();

@@ -1,5 +1,5 @@
 //! Video tasks through the real endpoints: made, polled in both shapes, fetched, failed, stopped, with the
-//! books beside each.
+//! ledger rows of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -119,9 +119,9 @@ pub(crate) async fn ended(harness: &TestGateway, id: &str) -> Value {
                 .await
                 .unwrap();
         }
-        let shown = harness.get(&format!("/v1/videos/{id}")).await.json();
-        if matches!(shown["status"].as_str(), Some("completed" | "failed")) {
-            return shown;
+        let task = harness.get(&format!("/v1/videos/{id}")).await.json();
+        if matches!(task["status"].as_str(), Some("completed" | "failed")) {
+            return task;
         }
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
@@ -173,14 +173,14 @@ pub(crate) async fn made(harness: &TestGateway, body: &Value) -> String {
 }
 
 /// A task as it is shown now.
-pub(crate) async fn shown(harness: &TestGateway, id: &str) -> Value {
+pub(crate) async fn task_view(harness: &TestGateway, id: &str) -> Value {
     harness.get(&format!("/v1/videos/{id}")).await.json()
 }
 
 /// Works until a task is at a status.
 pub(crate) async fn until(harness: &TestGateway, id: &str, status: &str) -> Value {
     for _ in 0..600 {
-        let task = shown(harness, id).await;
+        let task = task_view(harness, id).await;
         if task["status"] == status {
             return task;
         }
@@ -191,7 +191,7 @@ pub(crate) async fn until(harness: &TestGateway, id: &str, status: &str) -> Valu
         }
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
-    panic!("{id} was never {status}: {}", shown(harness, id).await);
+    panic!("{id} was never {status}: {}", task_view(harness, id).await);
 }
 
 /// One value of a task's row.

@@ -8,7 +8,7 @@ use trunkline_simulator::Phase;
 
 use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{
-    CAT, cat, column, ended, generation, made, moved, quick, shown, spent, until, work,
+    CAT, cat, column, ended, generation, made, moved, quick, spent, task_view, until, work,
 };
 
 async fn cancel(harness: &TestGateway, id: &str) -> GatewayResponse {
@@ -42,7 +42,7 @@ async fn a_task_that_waits_is_cancelled_for_nothing_and_never_sent() {
     let [_, held, _, _] = harness.wallets().await;
     assert_eq!(held, CAT);
     is_cancelled(&cancel(&harness, &id).await);
-    assert_eq!(shown(&harness, &id).await["error"]["code"], "cancelled");
+    assert_eq!(task_view(&harness, &id).await["error"]["code"], "cancelled");
     assert_eq!(spent(&harness).await, 0);
     assert_eq!(moved(&harness, &id, "charge").await, 0);
     goes_on(&harness, &id).await;

@@ -11,8 +11,8 @@ use trunkline_testkit::test_clock;
 
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::videos::{
-    CAT, MONEY, cat, column, ended, generation, generation_with, made, moved, quick, shown, spent,
-    work,
+    CAT, MONEY, cat, column, ended, generation, generation_with, made, moved, quick, spent,
+    task_view, work,
 };
 
 const HOST: &str = "http://127.0.0.1:8080";
@@ -26,7 +26,7 @@ async fn done(harness: &TestGateway, id: &str) -> String {
         trunkline_gateway::claim_video_jobs(&harness.gateway, VideoJob::Poll)
             .await
             .unwrap();
-        let task = shown(harness, id).await;
+        let task = task_view(harness, id).await;
         if task["status"] == "completed" {
             let url = task["metadata"]["url"].as_str().unwrap();
             return url.strip_prefix(HOST).unwrap().to_owned();
@@ -90,7 +90,7 @@ async fn a_file_is_served_in_ranges_before_it_is_stored_and_after() {
         .unwrap()
         .parse()
         .unwrap();
-    let task = shown(&harness, &id).await;
+    let task = task_view(&harness, &id).await;
     assert!((task["expires_at"].as_i64().unwrap() - ends).abs() <= 2);
     let content = format!("/v1/videos/{id}/content");
     for is_ours in [false, true] {
@@ -182,7 +182,7 @@ async fn a_link_ends_with_its_time_and_an_altered_one_never_worked() {
         (403, "link_refused")
     );
     harness.gateway.refresh().await.unwrap();
-    let fresh = shown(&harness, &id).await;
+    let fresh = task_view(&harness, &id).await;
     let fresh = fresh["metadata"]["url"]
         .as_str()
         .unwrap()
@@ -234,18 +234,18 @@ async fn a_link_shows_a_file_and_with_download_saves_it_under_its_name() {
     let named = format!("attachment; filename=\"{id}.mp4\"");
     // First as the upstream has it, then as ours.
     for place in ["upstream", "store"] {
-        let shown = follow(&harness, &link, &[]).await;
-        assert_eq!(shown.status, 200, "{place}: {}", shown.text());
-        assert_eq!(shown.header("content-disposition"), None, "{place}");
+        let inline = follow(&harness, &link, &[]).await;
+        assert_eq!(inline.status, 200, "{place}: {}", inline.text());
+        assert_eq!(inline.header("content-disposition"), None, "{place}");
         let saved = follow(&harness, &save, &[]).await;
         assert_eq!(saved.status, 200, "{place}: {}", saved.text());
         let reported = saved.header("content-disposition");
         assert_eq!(reported.as_deref(), Some(named.as_str()), "{place}");
-        assert_eq!(saved.body, shown.body, "{place}");
+        assert_eq!(saved.body, inline.body, "{place}");
         // A download that was broken off goes on.
         let rest = follow(&harness, &save, &[("range", "bytes=4-7")]).await;
         assert_eq!(rest.status, 206, "{place}");
-        assert_eq!(rest.body, shown.body[4..8], "{place}");
+        assert_eq!(rest.body, inline.body[4..8], "{place}");
         for more in ["&download=0", "&download=1&download=1", "&x=1"] {
             let got = follow(&harness, &format!("{link}{more}"), &[]).await;
             assert_eq!(got.status, 403, "{place} {more}: {}", got.text());
@@ -278,7 +278,7 @@ async fn a_late_file_is_fetched_again_and_a_missing_one_fails_no_task() {
         (502, "upstream_error")
     );
     work(&harness).await;
-    assert_eq!(shown(&harness, &never).await["status"], "completed");
+    assert_eq!(task_view(&harness, &never).await["status"], "completed");
     assert_eq!(moved(&harness, &never, "charge").await, CAT);
     assert_eq!(moved(&harness, &never, "refund").await, 0);
     assert_eq!(spent(&harness).await, 2 * CAT);

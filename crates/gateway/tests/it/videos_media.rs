@@ -14,10 +14,10 @@ use trunkline_gateway::VideoJob;
 use crate::nodes::nanos;
 use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{
-    CAT, column, ended, generation, made, make, make_with, moved, quick, shown, spent,
+    CAT, column, ended, generation, made, make, make_with, moved, quick, spent, task_view,
 };
 
-/// Nobody lets us in there.
+/// A private address, which the guarded fetcher refuses.
 const PRIVATE: &str = "http://10.0.0.1";
 const STRICT: [(&str, &str); 1] = [("trunkline-strict", "true")];
 const PNG: &str = "https://example.com/a.png";
@@ -88,17 +88,17 @@ async fn endless(pause: Duration, piece: usize) -> (String, Arc<AtomicU64>) {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             // An answer before the question is none to a client that minds the order.
-            let mut asked = [0; 4096];
-            if stream.read(&mut asked).await.is_err() {
+            let mut received = [0; 4096];
+            if stream.read(&mut received).await.is_err() {
                 continue;
             }
             let head =
                 b"HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ncontent-length: 9000000000\r\n\r\n";
             // Its kind, and then its pictures: what tells its length would stand behind them.
-            let mut film = b"\0\0\0\x18ftypisom\0\0\0\0isommp42\0\0\0\x01mdat".to_vec();
-            film.extend(8_999_999_000_u64.to_be_bytes());
+            let mut video = b"\0\0\0\x18ftypisom\0\0\0\0isommp42\0\0\0\x01mdat".to_vec();
+            video.extend(8_999_999_000_u64.to_be_bytes());
             let zeros = vec![0; piece];
-            let begun = [head.as_slice(), &film].concat();
+            let begun = [head.as_slice(), &video].concat();
             let mut going = stream.write_all(&begun).await.is_ok();
             while going {
                 tokio::time::sleep(pause).await;
@@ -308,5 +308,8 @@ async fn strict_mode_refuses_every_trap_that_is_only_named_without_it() {
     assert_eq!(taken.status, 200, "{}", taken.text());
     assert_eq!(spent(&harness).await - before, CAT);
     let id = taken.json()["id"].as_str().unwrap().to_owned();
-    assert_eq!(shown(&harness, &id).await["metadata"].get("warnings"), None);
+    assert_eq!(
+        task_view(&harness, &id).await["metadata"].get("warnings"),
+        None
+    );
 }

@@ -16,7 +16,7 @@ use crate::videos::{
     quick, spent,
 };
 
-async fn purse(paid: i64, trial: i64) -> TestGateway {
+async fn harness_with_balance(paid: i64, trial: i64) -> TestGateway {
     generation_with(TestOptions {
         settings: quick(),
         paid,
@@ -100,7 +100,7 @@ async fn a_failed_task_is_never_seen_without_its_refund() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_part_of_a_split_charge_goes_back_to_its_own_wallet() {
     let trial = 200_000_000;
-    let harness = purse(MONEY, trial).await;
+    let harness = harness_with_balance(MONEY, trial).await;
     let id = made(&harness, &cat("[[job:fail:InternalError]]")).await;
     assert_eq!(harness.wallets().await, [MONEY - CAT + trial, 0, 0, 0]);
     assert_eq!(ended(&harness, &id).await["status"], "failed");
@@ -119,7 +119,7 @@ async fn each_part_of_a_split_charge_goes_back_to_its_own_wallet() {
 // covers: D-2-86
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_little_money_says_how_much_is_needed_and_makes_no_task() {
-    let harness = purse(700_000_000, 0).await;
+    let harness = harness_with_balance(700_000_000, 0).await;
     made(&harness, &cat("[[id:w]][[job:full:1000]]")).await;
     let got = make(&harness, &cat("")).await;
     assert_eq!(
@@ -193,7 +193,7 @@ async fn a_key_for_other_endpoints_makes_sees_and_stops_no_video() {
         endpoints: Some(vec![word.to_owned()]),
         ..PolicyFields::default()
     };
-    let (chats, films) = (
+    let (chats, videos) = (
         harness.make_key(only("chat")).await,
         harness.make_key(only("videos")).await,
     );
@@ -243,7 +243,7 @@ async fn a_key_for_other_endpoints_makes_sees_and_stops_no_video() {
         "endpoint_not_allowed"
     );
     let sent = harness.send_as(
-        (harness.address, &films),
+        (harness.address, &videos),
         Method::GET,
         &one,
         Bytes::new(),

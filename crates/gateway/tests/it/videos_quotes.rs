@@ -103,7 +103,7 @@ fn request(dice: &mut Dice, model: &str, family: &str, clips: &Clips) -> Value {
     body
 }
 
-/// What is said in `metadata` in single words.
+/// Scalar fields of `metadata`.
 fn words(dice: &mut Dice, family: &str) -> Map<String, Value> {
     let mut metadata = Map::new();
     let mut tell = |dice: &mut Dice, chance: u64, name: &str, values: &[&str]| {
@@ -182,21 +182,21 @@ fn billed(harness: &TestGateway, entry: &Entry, measured: &KnownMedia) -> (Billa
     let truth = harness.simulator.requests();
     let mut posts = truth.iter().rev().filter(|served| !served.body.is_empty());
     let path = posts.next().unwrap().path.clone();
-    let door = [
+    let endpoint = [
         "text2video",
         "image2video",
         "omni-video",
         "text-to-video",
         "image-to-video",
     ];
-    let door = door
+    let endpoint = endpoint
         .into_iter()
         .find(|word| path.contains(word))
         .unwrap_or_default();
     let (family, variant) = family_of(entry.specs.video_family.as_deref().unwrap()).unwrap();
     let sent = Outbound {
         protocol: String::new(),
-        endpoint: door.to_owned(),
+        endpoint: endpoint.to_owned(),
         body: job.body.as_object().unwrap().clone(),
     };
     let bill = (family.bill)(variant, &sent, &entry.specs, measured);

@@ -51,7 +51,7 @@ fn body(words: &str) -> Value {
 }
 
 /// Waits until the upstream was asked.
-async fn asked(harness: &TestGateway, marker: &str) {
+async fn upstream_called(harness: &TestGateway, marker: &str) {
     let is_asked = || {
         let truth = harness.simulator.requests();
         truth
@@ -64,7 +64,7 @@ async fn asked(harness: &TestGateway, marker: &str) {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("nobody was asked");
+    panic!("no upstream was called");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -73,7 +73,7 @@ async fn a_job_that_is_told_of_after_its_task_has_ended_is_a_loss_and_no_charge(
     road.delay(Duration::from_secs(3));
     let asks = body("[[id:late]]");
     let meanwhile = async {
-        asked(&harness, "late").await;
+        upstream_called(&harness, "late").await;
         harness.db.shift_clock(2 * DAY).await;
         let failed = "SELECT id::text FROM app.video_task WHERE state = 'failed'";
         for _ in 0..TRIES {
@@ -102,7 +102,7 @@ async fn a_refusal_is_reported_although_the_rollbacks_answer_was_lost() {
     road.delay(Duration::from_secs(1));
     let asks = body("[[id:refused]] [[job:refuse:InvalidParameter]]");
     let meanwhile = async {
-        asked(&harness, "refused").await;
+        upstream_called(&harness, "refused").await;
         harness.wire.as_ref().unwrap().cut_after_commit();
     };
     let (made, ()) = tokio::join!(make(&harness, &asks), meanwhile);

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway};
-use crate::videos::{cat, ended, generation, made, make, quick, shown, until};
+use crate::videos::{cat, ended, generation, made, make, quick, task_view, until};
 
 const OLDER: &str = "/v1/video/generations";
 /// A model behind a relay that tells how far it is.
@@ -50,12 +50,12 @@ fn without_query(url: &Value) -> &str {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_shapes_show_the_same_row_in_every_state() {
     let harness = generation(quick()).await;
-    let no_room =
+    let no_capacity =
         json!({ "model": "doubao-seedance-2-5-260628", "prompt": "x [[id:w]][[job:full:1000]]" });
     let lost = json!({ "model": "MiniMax-Hailuo-2.3", "prompt": "x [[job:lost]]" });
     let at_once = "[[job:wait_ms:0]]";
-    let asked = [
-        (no_room, "queued", "NOT_START"),
+    let cases = [
+        (no_capacity, "queued", "NOT_START"),
         (lost, "queued", "SUBMITTED"),
         (cat("[[job:wait_ms:600000]]"), "queued", "QUEUED"),
         (
@@ -72,7 +72,7 @@ async fn both_shapes_show_the_same_row_in_every_state() {
             "FAILURE",
         ),
     ];
-    for (body, status, word) in asked {
+    for (body, status, word) in cases {
         let id = made(&harness, &body).await;
         let task = until(&harness, &id, status).await;
         let older = legacy(&harness, &id).await;
@@ -252,7 +252,7 @@ async fn progress_is_passed_on_or_estimated_and_marked() {
         trunkline_gateway::claim_video_jobs(&harness.gateway, trunkline_gateway::VideoJob::Poll)
             .await
             .unwrap();
-        let task = shown(&harness, &reported).await;
+        let task = task_view(&harness, &reported).await;
         assert_eq!(task["metadata"].get("progress_estimated"), None);
         seen.push(task["progress"].as_u64().unwrap());
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -266,7 +266,7 @@ async fn progress_is_passed_on_or_estimated_and_marked() {
     let mut task = until(&harness, &stuck, "in_progress").await;
     assert_eq!(task["metadata"]["progress_estimated"], true);
     for _ in 0..200 {
-        task = shown(&harness, &stuck).await;
+        task = task_view(&harness, &stuck).await;
         if task["progress"] == 95 {
             break;
         }

@@ -9,7 +9,7 @@ use trunkline_store::PolicyFields;
 
 use crate::test_gateway::{GatewayResponse, TestGateway, account};
 use crate::videos::{
-    CAT, MONEY, cat, column, ended, generation, made, make, moved, quick, shown, spent, until,
+    CAT, MONEY, cat, column, ended, generation, made, make, moved, quick, spent, task_view, until,
     written_off,
 };
 
@@ -23,7 +23,7 @@ fn kling(case: &str) -> Value {
     json!({ "model": "kling-v3", "prompt": format!("x {case}") })
 }
 
-/// Makes the lane of the usual upstream rest for two seconds, by a task that finds no room once.
+/// Makes the lane of the usual upstream cool down for two seconds, by a task that finds no capacity once.
 async fn fill(harness: &TestGateway) -> String {
     made(harness, &cat("[[id:filler]][[job:full:1]]")).await
 }
@@ -112,7 +112,11 @@ async fn an_unanswered_submission_is_looked_up_by_our_name() {
                 (200, &json!("queued"))
             );
             let id = got.json()["id"].as_str().unwrap().to_owned();
-            assert_eq!(moved(&harness, &id, "charge").await, 0, "nobody knows yet");
+            assert_eq!(
+                moved(&harness, &id, "charge").await,
+                0,
+                "the outcome is unknown yet"
+            );
             assert_eq!(ended(&harness, &id).await["status"], "completed");
             assert_eq!(sent(&harness, &marker), 1);
             assert!(moved(&harness, &id, "charge").await > 0);
@@ -131,12 +135,12 @@ async fn a_failed_sender_leads_to_a_lookup_and_not_to_a_resubmission() {
     }))
     .await;
     // Found by asking: it was never received, and that is certain.
-    let asked = made(&harness, &kling("[[id:asked]][[job:full:1000]]")).await;
-    dies_sending(&harness, &asked).await;
-    let task = until(&harness, &asked, "failed").await;
+    let unsent = made(&harness, &kling("[[id:asked]][[job:full:1000]]")).await;
+    dies_sending(&harness, &unsent).await;
+    let task = until(&harness, &unsent, "failed").await;
     assert_eq!(task["error"]["code"], "submission_lost");
-    assert_eq!(written_off(&harness, &asked).await, Vec::<String>::new());
-    // Nobody can be asked: it waits for its deadline.
+    assert_eq!(written_off(&harness, &unsent).await, Vec::<String>::new());
+    // The vendor has no lookup: it waits for its deadline.
     let waits = made(&harness, &cat("[[id:waits]][[job:full:1]]")).await;
     dies_sending(&harness, &waits).await;
     let task = until(&harness, &waits, "failed").await;
@@ -151,7 +155,7 @@ async fn a_failed_sender_leads_to_a_lookup_and_not_to_a_resubmission() {
 async fn a_full_lane_is_waited_for_with_the_money_held() {
     let harness = generation(quick()).await;
     let id = made(&harness, &cat("[[id:a]][[job:full:2]]")).await;
-    assert_eq!(shown(&harness, &id).await["status"], "queued");
+    assert_eq!(task_view(&harness, &id).await["status"], "queued");
     assert_eq!(harness.wallets().await, [MONEY, CAT, 0, 0]);
     assert_eq!(sent(&harness, "a"), 0);
     assert_eq!(ended(&harness, &id).await["status"], "completed");
@@ -242,7 +246,7 @@ async fn an_unknown_upstream_status_means_running() {
             .unwrap();
         tokio::time::sleep(Duration::from_millis(60)).await;
     }
-    assert_eq!(shown(&harness, &id).await["status"], "queued");
+    assert_eq!(task_view(&harness, &id).await["status"], "queued");
     harness.db.ask(&hide(&format!("'{real}'"))).await;
     assert_eq!(ended(&harness, &id).await["status"], "completed");
     harness.audit().await;

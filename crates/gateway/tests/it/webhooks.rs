@@ -236,7 +236,7 @@ async fn system_events_are_delivered_to_every_subscribed_account() {
     let event = happens_to_all(&harness, Topic::ModelPaused).await;
     until(&harness, &own, all("delivered")).await;
     counted(&harness, "delivered", 2).await;
-    // Whoever comes later was not meant.
+    // A webhook that is made later does not get it.
     make(&harness, &json!({ "url": receiver.url("/late") })).await;
     for _ in 0..10 {
         work(&harness.gateway).await;

@@ -1,5 +1,5 @@
-//! Receivers that fail, hang, lead elsewhere, flood, hang up or are not who they say, and addresses that
-//! are not public or not any more.
+//! Receivers that fail, hang, redirect, flood, hang up or fail TLS verification, and addresses that are
+//! not public or not any more.
 
 use std::collections::VecDeque;
 use std::io;
@@ -144,9 +144,9 @@ async fn a_receiver_that_answers_410_is_paused_and_resumed_with_the_backlog() {
     receiver.answer(410);
     let first = happens(&harness, Topic::BalanceLow, json!({})).await;
     counted(&harness, "paused", 1).await;
-    let shown = harness.get(&made.path).await.json();
+    let view = harness.get(&made.path).await.json();
     assert_eq!(
-        (&shown["state"], &shown["paused_reason"]),
+        (&view["state"], &view["paused_reason"]),
         (&json!("paused"), &json!("gone"))
     );
     receiver.answer(200);
@@ -196,7 +196,7 @@ impl Resolve for Turns {
 }
 
 /// A gateway that reaches one address of this machine; names turn as they are told.
-async fn house_of(turns: &[&str]) -> TestGateway {
+async fn harness_with_dns(turns: &[&str]) -> TestGateway {
     let settings = SafeFetchSettings {
         allowed: vec!["127.0.0.1/32".parse().unwrap()],
         has_high_ports: true,
@@ -214,7 +214,7 @@ async fn house_of(turns: &[&str]) -> TestGateway {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_leads_inside_is_refused_when_it_is_given() {
     for inside in ["10.0.0.1", "127.0.0.2", "169.254.169.254", "::1"] {
-        let harness = house_of(&[inside]).await;
+        let harness = harness_with_dns(&[inside]).await;
         let ask = json!({ "url": "http://hooks.example/" });
         let got = post(&harness, "/v1/webhooks", &ask).await;
         assert_eq!(got.status, 400, "{inside}: {}", got.text());
@@ -224,13 +224,13 @@ async fn a_name_that_leads_inside_is_refused_when_it_is_given() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_turns_inside_later_is_not_reached() {
-    let harness = house_of(&["127.0.0.1", "127.0.0.2"]).await;
+    let harness = harness_with_dns(&["127.0.0.1", "127.0.0.2"]).await;
     let victim = TcpListener::bind("127.0.0.2:0").await.unwrap();
     let port = victim.local_addr().unwrap().port();
     let url = format!("http://hooks.example:{port}/");
     let made = make(&harness, &json!({ "url": url })).await;
     assert_eq!(fails(&harness, &made).await["last_error"], "not_public");
     let knock = tokio::time::timeout(Duration::from_millis(300), victim.accept());
-    assert!(knock.await.is_err(), "nobody knocked");
+    assert!(knock.await.is_err(), "no connection was made");
     assert_eq!(deliveries(&harness, &made).await.len(), 1);
 }

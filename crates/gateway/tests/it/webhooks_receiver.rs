@@ -37,7 +37,7 @@ pub(crate) const FLOOD: u64 = 500_000_000;
 pub(crate) enum ReceiverBehaviour {
     /// Answers so, with these headers.
     Status(u16, Vec<(&'static str, String)>),
-    /// Takes it and says nothing.
+    /// Takes it and does not answer.
     Hang,
     /// Answers 200 and then half a gigabyte.
     Flood,
@@ -165,7 +165,7 @@ impl ReceivedMessage {
         header.split(' ').map(str::to_owned).collect()
     }
 
-    /// Whether one of the signatures was made with a secret, as the scheme says and by its own words only.
+    /// Whether one of the signatures was made with a secret, by the scheme's own text only.
     pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
         let key = STANDARD
             .decode(secret.strip_prefix("whsec_").unwrap())

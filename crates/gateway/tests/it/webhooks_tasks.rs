@@ -14,7 +14,7 @@ use crate::test_gateway::{GatewayResponse, TestGateway};
 use crate::videos::{MONEY, ended, generation, make, make_with, quick};
 use crate::webhooks_receiver::{CreatedWebhook, Receiver, act, all, append, happens, until, work};
 
-/// Who writes the event of a verdict may be there or not: the verdict is told once.
+/// Appends the event of a verdict if its transaction did not.
 async fn reported(harness: &TestGateway, task: &str, topic: Topic) {
     let id = Uuid::try_parse(task.strip_prefix("task_").unwrap()).unwrap();
     let query = format!("SELECT count(*)::text FROM app.event WHERE task_id = '{id}'");

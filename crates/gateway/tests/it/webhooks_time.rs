@@ -50,13 +50,13 @@ async fn failed_deliveries_are_retried_with_backoff_and_the_same_id() {
         );
         harness.db.shift_clock(wait + 1).await;
     }
-    let asked = vec![("retry-after", "40000".to_owned())];
-    receiver.behave(ReceiverBehaviour::Status(503, asked));
+    let headers = vec![("retry-after", "40000".to_owned())];
+    receiver.behave(ReceiverBehaviour::Status(503, headers));
     counted(&harness, "put_off", 5).await;
     let wait = wait_of(&deliveries(&harness, &made).await[0]);
     assert_eq!(wait, 40_000, "the receiver knows best, within bounds");
-    let shown = harness.get(&made.path).await.json();
-    assert!(shown["failing_since"].is_i64());
+    let view = harness.get(&made.path).await.json();
+    assert!(view["failing_since"].is_i64());
     receiver.answer(204);
     harness.db.shift_clock(wait + 1).await;
     let list = until(&harness, &made, all("delivered")).await;
@@ -100,12 +100,12 @@ async fn a_receiver_failing_for_three_days_is_paused_resumed_and_replayed() {
         (3 * DAY..3 * DAY + 600).contains(&took),
         "three days: {took}"
     );
-    let shown = harness.get(&made.path).await.json();
+    let view = harness.get(&made.path).await.json();
     assert_eq!(
-        (&shown["state"], &shown["paused_reason"]),
+        (&view["state"], &view["paused_reason"]),
         (&json!("paused"), &json!("failing"))
     );
-    assert!(shown["paused_at"].is_i64());
+    assert!(view["paused_at"].is_i64());
 
     // What happens while it is paused is kept.
     receiver.answer(200);

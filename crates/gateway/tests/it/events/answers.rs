@@ -46,7 +46,7 @@ async fn an_event_is_told_as_it_happens_and_a_reader_goes_on_exactly_after_it() 
     assert_eq!(follower.numbers(2).await, [2, 3]);
     drop(follower);
     harness.happens(2).await;
-    // By the header, as browsers do, and by the query, as who cannot set one does.
+    // By the header, as browsers do, and by the query, as clients do that cannot set one.
     let mut repeated = Follower::after(harness.address, &harness.key, "", &place).await;
     assert_eq!(repeated.numbers(4).await, [2, 3, 4, 5]);
     let query = format!("?last_event_id={place}");
@@ -208,7 +208,7 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_numbers_go_on() {
     );
     assert_eq!(gap.id.as_deref(), Some("a4-h0"));
     assert_eq!(late.numbers(2).await, [5, 6]);
-    // Who asks for all that is kept knows that there may have been more.
+    // A client that asks for all that is stored knows that there may have been more.
     let mut kept = Follower::open(
         harness.address,
         &harness.key,

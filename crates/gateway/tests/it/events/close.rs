@@ -10,7 +10,7 @@ use crate::events::fixtures::{happen, news};
 use crate::events::sse_client::Follower;
 use crate::test_gateway::TestGateway;
 
-/// Reads on until the stream ends, and says its last words.
+/// Reads on until the stream ends, and returns its last frame.
 async fn last_words(follower: &mut Follower) -> String {
     let mut words = String::new();
     while let Some(frame) = follower.frame().await {

@@ -35,7 +35,7 @@ const MAX_BYTES_EACH: usize = 128_000;
 const TASK: &str = "TRUNKLINE_EVENT_CLIENT";
 
 #[expect(clippy::disallowed_methods, reason = "the long form says how long")]
-fn wanted() -> usize {
+fn reader_count() -> usize {
     let text = std::env::var("TRUNKLINE_EVENT_READERS").unwrap_or_default();
     text.parse().unwrap_or(SHORT)
 }
@@ -75,16 +75,16 @@ impl ReaderProcess {
             .unwrap();
         let say = child.stdin.take().unwrap();
         let hear = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut crowd = Self {
+        let mut process = Self {
             _child: child,
             say,
             hear,
         };
-        crowd.answers("all are open").await;
-        crowd
+        process.answers("all are open").await;
+        process
     }
 
-    /// Waits until all have heard these words.
+    /// Waits until all have received this text.
     async fn hears(&mut self, words: &str) {
         self.say
             .write_all(format!("{words}\n").as_bytes())
@@ -209,7 +209,7 @@ async fn accounts(harness: &TestGateway, many: usize) -> Vec<(AccountId, String)
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_connections_hear_of_everything_in_little_memory() {
-    let readers = wanted();
+    let readers = reader_count();
     let settings = Settings {
         events: EventSettings {
             max_connections: readers,
@@ -231,7 +231,7 @@ async fn many_connections_hear_of_everything_in_little_memory() {
     }
     let before = resident();
     let began = Instant::now();
-    let mut crowd = ReaderProcess::gather(harness.address, keys.path().to_str().unwrap()).await;
+    let mut process = ReaderProcess::gather(harness.address, keys.path().to_str().unwrap()).await;
     let opened = began.elapsed();
     assert_eq!(trunkline_gateway::event_readers(&harness.gateway), readers);
     let each = resident().saturating_sub(before) / readers;
@@ -250,14 +250,14 @@ async fn many_connections_hear_of_everything_in_little_memory() {
             &[news(SYSTEM_ACCOUNT, Topic::PriceChanged, &words)],
         )
         .await;
-        crowd.hears(&words).await;
+        process.hears(&words).await;
         slowest = slowest.max(reported.elapsed());
     }
     let took = began.elapsed();
     let frames = readers * ROUNDS;
     let rate = frames as u128 * 1_000 / took.as_millis().max(1);
     println!(
-        "{frames} frames to everybody in {took:?}: {rate} a second; all had one {slowest:?} after \
+        "{frames} frames to all readers in {took:?}: {rate} a second; all had one {slowest:?} after \
          its commit at the latest"
     );
     // And to each account its own.
@@ -269,7 +269,7 @@ async fn many_connections_hear_of_everything_in_little_memory() {
             .collect();
         happen(&harness.data, &events).await;
     }
-    crowd.hears("own-").await;
+    process.hears("own-").await;
     let took = began.elapsed();
     println!(
         "{readers} frames of {} accounts in {took:?}",
@@ -278,7 +278,7 @@ async fn many_connections_hear_of_everything_in_little_memory() {
     assert_eq!(
         trunkline_gateway::event_readers(&harness.gateway),
         readers,
-        "nobody was lost"
+        "no reader was lost"
     );
     println!("figures: requests={readers}");
 }

@@ -181,7 +181,7 @@ async fn a_node_hears_of_a_revoked_key_and_compares_at_once() {
     node.gateway.refresh().await.unwrap();
     let follower = Follower::open(node.address, &key, "?topics=task.failed").await;
     let mut follower = follower.placed().await;
-    // Nobody refreshes the second node but the event.
+    // Only the event refreshes the second node.
     harness.revokes_newest_key().await;
     let reported = news(harness.account, Topic::KeyRevoked, "gone");
     happen(&harness.data, &[reported]).await;

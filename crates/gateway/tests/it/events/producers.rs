@@ -1,4 +1,4 @@
-//! Who says what: tasks, cells and the catalog, each in the transaction that makes it true.
+//! Producers of events: tasks, cells and the catalog, each in the transaction of its change.
 
 use std::time::Duration;
 
@@ -151,13 +151,13 @@ async fn a_task_reaches_its_end_with_polling_alone() {
                 .await
                 .unwrap();
         }
-        let shown = harness.get(&format!("/v1/videos/{id}")).await.json();
-        if shown["status"] == "completed" {
-            assert!(shown["metadata"]["url"].is_string(), "{shown}");
+        let view = harness.get(&format!("/v1/videos/{id}")).await.json();
+        if view["status"] == "completed" {
+            assert!(view["metadata"]["url"].is_string(), "{view}");
             assert_eq!(
                 trunkline_gateway::events_sent(&harness.gateway),
                 0,
-                "nobody was told"
+                "no event was sent"
             );
             return;
         }

@@ -29,7 +29,7 @@ async fn event_copies_of_a_failed_publisher_are_stored_once() {
     harness.happens(30).await;
     let all = waiting(&harness).await;
     assert!(all >= 30);
-    // Its rows come back when its transaction ends without a word.
+    // Its rows come back when its transaction ends without a commit.
     harness
         .db
         .ask("CREATE RULE dies AS ON DELETE TO app.outbox DO INSTEAD NOTHING")

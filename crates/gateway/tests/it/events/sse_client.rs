@@ -49,7 +49,7 @@ impl Frame {
                 ("data", value) => frame.data = Some(serde_json::from_str(value).unwrap()),
                 ("retry", value) => frame.retry = Some(value.to_owned()),
                 ("", value) => frame.comment = Some(value.to_owned()),
-                (other, _) => panic!("a line that nobody knows: {other:?}"),
+                (other, _) => panic!("an unknown line: {other:?}"),
             }
         }
         frame

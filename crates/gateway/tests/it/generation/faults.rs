@@ -54,10 +54,10 @@ async fn of_a_call_that_failed_in_part_the_pictures_that_succeeded_are_charged()
             .draw(model, "cats [[image:fail_some:1]]", json!({ "n": 3 }))
             .await;
         assert_eq!(got.status.as_u16(), 200, "{model}: {}", got.text());
-        let shown = got.json();
-        assert_eq!(shown["data"].as_array().unwrap().len(), 2, "{model}");
+        let view = got.json();
+        assert_eq!(view["data"].as_array().unwrap().len(), 2, "{model}");
         let counts = json!({ "success_count": "2", "failed_count": "1" });
-        assert_eq!(shown["metadata"], counts, "{model}");
+        assert_eq!(view["metadata"], counts, "{model}");
         spent += PICTURE * 2;
         assert_eq!(harness.spent().await, spent, "{model}");
     }
@@ -283,7 +283,7 @@ async fn a_caller_gone_before_the_first_byte_pays_nothing() {
     let path = "/v1/images/generations";
     let sent = harness.send(Method::POST, path, Bytes::from(body.to_string()));
     let left = tokio::time::timeout(Duration::from_millis(700), sent).await;
-    assert!(left.is_err(), "nobody answers so soon");
+    assert!(left.is_err(), "no upstream answers so soon");
     assert_eq!(harness.spent().await, 0);
     harness.audit().await;
 }

@@ -129,7 +129,7 @@ async fn a_picture_that_its_library_left_is_there_for_the_next_try() {
     let body = Bytes::from(slow.to_string());
     let first = harness.send_with(Method::POST, DRAW, body, &[(RETRIES, "0")]);
     let left = tokio::time::timeout(Duration::from_millis(1_500), first).await;
-    assert!(left.is_err(), "nobody answers so soon");
+    assert!(left.is_err(), "no upstream answers so soon");
     let repeated = harness.post_with(DRAW, &slow, &[(RETRIES, "1")]).await;
     assert_eq!(repeated.status, 200, "{}", repeated.text());
     assert!(replayed(&repeated));

@@ -10,9 +10,9 @@ use crate::response::GatewayResponse;
 use crate::test_gateway::TestGateway;
 
 /// The pictures of an answer, fetched by their links without a key.
-async fn fetched(harness: &TestGateway, shown: &Value) -> Vec<Vec<u8>> {
+async fn fetched(harness: &TestGateway, view: &Value) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
-    for entry in shown["data"].as_array().unwrap() {
+    for entry in view["data"].as_array().unwrap() {
         let url = entry["url"].as_str().unwrap();
         // The gateway's public address is not the one it listens on.
         let path = url.split_once("/media/").unwrap().1;
@@ -54,17 +54,17 @@ async fn one_call_answers_with_one_entry_for_each_picture_and_charges_for_each()
             let more = json!({ "n": count, "size": size });
             let got = harness.draw(model, "a cat on a roof", more).await;
             assert_eq!(got.status.as_u16(), 200, "{model}: {}", got.text());
-            let shown = got.json();
-            let entries = shown["data"].as_array().unwrap();
+            let view = got.json();
+            let entries = view["data"].as_array().unwrap();
             assert_eq!(i64::try_from(entries.len()).unwrap(), count, "{model}");
-            assert!(shown["created"].as_i64().unwrap() > 1_700_000_000);
+            assert!(view["created"].as_i64().unwrap() > 1_700_000_000);
             for entry in entries {
                 assert_eq!(entry["b64_json"], "", "{model}");
             }
-            let metadata = &shown["metadata"];
+            let metadata = &view["metadata"];
             assert_eq!(metadata["success_count"], json!(count.to_string()));
             assert_eq!(metadata["failed_count"], json!("0"));
-            let pictures = fetched(&harness, &shown).await;
+            let pictures = fetched(&harness, &view).await;
             assert!(pictures.iter().all(|one| size_of(one) == (1024, 1024)));
             assert!(pictures.windows(2).all(|two| two[0] != two[1]), "{model}");
             sum += PICTURE * count;

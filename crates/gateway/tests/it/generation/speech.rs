@@ -49,10 +49,10 @@ async fn the_body_is_the_audio_and_its_type_follows_the_format() {
         // A thousand a minute, rounded up; whole frames and a rate may add a little.
         let millis = speech_millis(text, 1_000_000);
         let least = millis.div_ceil(60);
-        let shown = row["completion_tokens"].as_u64().unwrap();
+        let tokens = row["completion_tokens"].as_u64().unwrap();
         assert!(
-            (least..=least + 2).contains(&shown),
-            "{what}: {shown} of {least}"
+            (least..=least + 2).contains(&tokens),
+            "{what}: {tokens} of {least}"
         );
         assert_eq!(row["units"], json!({ "input": 24 }), "{what}");
     }

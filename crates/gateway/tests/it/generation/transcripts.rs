@@ -43,9 +43,9 @@ async fn a_transcript_is_billed_by_whole_seconds_of_the_recording() {
         let got = form(model, &file).send(&harness, PATH).await;
         let what = format!("{model} {samples}");
         assert_eq!(got.status.as_u16(), 200, "{what}: {}", got.text());
-        let shown = got.json();
+        let view = got.json();
         assert_eq!(
-            shown["text"].as_str().unwrap(),
+            view["text"].as_str().unwrap(),
             transcript(&Sha256::digest(&file).into(), "en"),
             "{what}"
         );
@@ -78,7 +78,7 @@ async fn a_translation_answers_english_in_the_same_shape() {
     );
     assert_eq!(harness.row(&got).await["endpoint"], "translations");
     assert_eq!(harness.spent().await, SECOND * 2);
-    // Who cannot translate is not asked, and nothing is charged.
+    // A channel that cannot translate is not tried, and nothing is charged.
     let got = form("glm-ears", &file)
         .send(&harness, "/v1/audio/translations")
         .await;
@@ -224,9 +224,9 @@ async fn length_and_size_of_a_recording_are_limits_of_its_model() {
     assert_eq!(got.status.as_u16(), 400);
     // The file part alone counts: a chunk of a wav that holds no sound fills it up.
     let mut large = wav(8_000);
-    let room = 25_000_000 - large.len() - 8;
+    let padding = 25_000_000 - large.len() - 8;
     large.extend_from_slice(b"junk");
-    large.extend_from_slice(&u32::try_from(room).unwrap().to_le_bytes());
+    large.extend_from_slice(&u32::try_from(padding).unwrap().to_le_bytes());
     large.resize(25_000_000, 0);
     let got = form("short-ears", &large).send(&harness, PATH).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.text());

@@ -138,7 +138,7 @@ async fn work(gateway: &Arc<Services>, stop: &Cell<bool>) {
 }
 
 /// Questions that the vendor was asked.
-fn asked(harness: &TestGateway) -> f64 {
+fn poll_count(harness: &TestGateway) -> f64 {
     let jobs = harness.simulator.video_jobs();
     let [job] = jobs.as_slice() else {
         panic!("{} jobs", jobs.len());
@@ -160,7 +160,7 @@ async fn lag(harness: &TestGateway, load: Load) -> [f64; 2] {
     ] {
         harness.db.ask(statement).await;
     }
-    // Everybody stood still while the trigger was made; that is not what is to be seen.
+    // All workers stood still while the trigger was made; that is not what is measured.
     sleep(SETTLED).await;
     harness.db.ask("DELETE FROM public.lag").await;
     sleep(load.window).await;
@@ -180,11 +180,11 @@ async fn measured(tasks: u64, load: Load) -> Cost {
     // Sums are read while the work goes on: backends tell theirs about a second late, at both ends.
     let watched = async {
         sleep(load.warm).await;
-        let (before, asked_before) = (meter::read(&harness.db).await, asked(&harness));
+        let (before, polls_before) = (meter::read(&harness.db).await, poll_count(&harness));
         let began = Instant::now();
         sleep(load.window).await;
         let used: Sums = meter::read(&harness.db).await - before;
-        let polls = asked(&harness) - asked_before;
+        let polls = poll_count(&harness) - polls_before;
         let took = began.elapsed().as_secs_f64();
         let [lag_median_millis, lag_p99_millis] = lag(&harness, load).await;
         stop.set(true);

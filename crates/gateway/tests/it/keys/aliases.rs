@@ -25,7 +25,7 @@ billing_unit = "tokens"
 standard = { input = 2000000, output = 8000000 }
 "#;
 
-fn doors() -> Vec<(&'static str, Value, &'static str)> {
+fn endpoints() -> Vec<(&'static str, Value, &'static str)> {
     let reply = json!([{ "role": "user", "content": "Hello [[tokens:3]]" }]);
     vec![
         (
@@ -60,7 +60,7 @@ async fn an_alias_works_in_every_format_and_is_booked_as_its_model() {
         .channel("every", &base, 10, &[("gemini-every", "sim-fast")])
         .await;
     assert_eq!(is(&name(&harness, "mine", "gemini-every").await), fine());
-    for (path, body, field) in doors() {
+    for (path, body, field) in endpoints() {
         let got = call(&harness, &harness.key, (Method::POST, path), Some(body)).await;
         assert_eq!(got.status, 200, "{path}: {}", got.text());
         assert_eq!(
@@ -72,7 +72,7 @@ async fn an_alias_works_in_every_format_and_is_booked_as_its_model() {
         let row = usage::find(&harness.data, harness.account, got.id().parse().unwrap()).await;
         assert_eq!(row.unwrap().unwrap().model, "gemini-every", "{path}");
     }
-    let quote = json!({ "endpoint": "chat", "body": doors()[0].1 });
+    let quote = json!({ "endpoint": "chat", "body": endpoints()[0].1 });
     let got = call(
         &harness,
         &harness.key,
@@ -82,7 +82,13 @@ async fn an_alias_works_in_every_format_and_is_booked_as_its_model() {
     .await;
     assert_eq!(got.json()["model"], "mine", "{}", got.text());
     let count = (Method::POST, "/v1/messages/count_tokens");
-    let got = call(&harness, &harness.key, count, Some(doors()[1].1.clone())).await;
+    let got = call(
+        &harness,
+        &harness.key,
+        count,
+        Some(endpoints()[1].1.clone()),
+    )
+    .await;
     assert_eq!(is(&got), fine());
     let listed = harness.get("/v1/models").await.json();
     let data = listed["data"].as_array().unwrap();
@@ -100,7 +106,7 @@ async fn an_alias_works_in_every_format_and_is_booked_as_its_model() {
     )
     .await;
     assert_eq!(is(&got), fine());
-    let (path, body, _) = doors().swap_remove(0);
+    let (path, body, _) = endpoints().swap_remove(0);
     let got = call(&harness, &harness.key, (Method::POST, path), Some(body)).await;
     assert_eq!(is(&got), no(404, "model_not_found"));
     harness.audit().await;
@@ -115,7 +121,7 @@ async fn the_list_of_a_key_is_asked_of_the_model_and_not_of_its_alias() {
         ..PolicyFields::default()
     };
     let key = harness.make_key(narrow).await;
-    let (path, body, _) = doors().swap_remove(0);
+    let (path, body, _) = endpoints().swap_remove(0);
     let got = call(&harness, &key, (Method::POST, path), Some(body)).await;
     assert_eq!(is(&got), no(403, "model_not_allowed"));
     let listed = call(&harness, &key, (Method::GET, "/v1/models"), None).await;

@@ -28,7 +28,7 @@ pub(crate) async fn call_at(
     GatewayResponse::read(harness.send_as(at, method, path, bytes, &[]).await).await
 }
 
-/// What a short call is answered: its status and the word for why.
+/// What a short call is answered: its status and its error code.
 pub(crate) async fn chat(harness: &TestGateway, key: &str) -> (u16, String) {
     let to = (Method::POST, "/v1/chat/completions");
     is(&call(harness, key, to, Some(ask("Hello [[tokens:2]]"))).await)

@@ -36,15 +36,15 @@ async fn a_key_makes_a_narrower_one_with_a_cap_and_an_end_by_one_call() {
         "at once, and capped"
     );
     let one = format!("/v1/keys/{}", made["id"]);
-    let shown = call(&harness, &harness.key, (Method::GET, &one), None).await;
+    let view = call(&harness, &harness.key, (Method::GET, &one), None).await;
     assert_eq!(
-        shown.json()["budgets"][0]["limit_usd"],
+        view.json()["budgets"][0]["limit_usd"],
         "0.000001",
         "{}",
-        shown.text()
+        view.text()
     );
     assert!(
-        !shown.text().contains(&secret[8..51]),
+        !view.text().contains(&secret[8..51]),
         "the secret is shown once"
     );
     let listed = call(
@@ -174,9 +174,9 @@ async fn keys_stand_eight_deep_and_a_key_without_the_word_makes_none() {
     let (only_chat, _) = below(&harness, &harness.key, json!({ "endpoints": ["chat"] })).await;
     let got = call(&harness, &only_chat, KEYS, Some(json!({ "name": "x" }))).await;
     assert_eq!(is(&got), no(403, "endpoint_not_allowed"));
-    let shown: Value = call(&harness, &only_chat, (Method::GET, "/v1/key"), None)
+    let view: Value = call(&harness, &only_chat, (Method::GET, "/v1/key"), None)
         .await
         .json();
-    assert_eq!(shown["endpoints"], json!(["chat"]));
+    assert_eq!(view["endpoints"], json!(["chat"]));
     harness.audit().await;
 }

@@ -25,10 +25,10 @@ fn at(word: &'static str, method: Method, path: &'static str, body: Value) -> At
 }
 
 /// Every endpoint of the paths that a name allows, with a body that gets as far as the list.
-fn doors() -> Vec<At> {
+fn endpoints() -> Vec<At> {
     let (post, get) = (Method::POST, Method::GET);
     let model = json!({ "model": "sim-fast" });
-    let film = json!({ "model": "sim-fast", "prompt": "a cat" });
+    let video = json!({ "model": "sim-fast", "prompt": "a cat" });
     let speech = json!({ "model": "sim-fast", "input": "Hello", "voice": "v" });
     let quote = |endpoint: &str, body: &Value| json!({ "endpoint": endpoint, "body": body });
     vec![
@@ -104,20 +104,30 @@ fn doors() -> Vec<At> {
             model.clone(),
         ),
         at("chat", post.clone(), "/v1/quotes", quote("chat", &model)),
-        at("videos", post.clone(), "/v1/quotes", quote("videos", &film)),
-        at("images", post.clone(), "/v1/quotes", quote("images", &film)),
+        at(
+            "videos",
+            post.clone(),
+            "/v1/quotes",
+            quote("videos", &video),
+        ),
+        at(
+            "images",
+            post.clone(),
+            "/v1/quotes",
+            quote("images", &video),
+        ),
         at(
             "speech",
             post.clone(),
             "/v1/quotes",
             quote("speech", &speech),
         ),
-        at("videos", post.clone(), "/v1/videos", film.clone()),
+        at("videos", post.clone(), "/v1/videos", video.clone()),
         at(
             "videos",
             post.clone(),
             "/v1/video/generations",
-            film.clone(),
+            video.clone(),
         ),
         at("videos", get.clone(), "/v1/videos", Value::Null),
         at("videos", get.clone(), "/v1/videos/task_x", Value::Null),
@@ -128,7 +138,7 @@ fn doors() -> Vec<At> {
             "/v1/videos/task_x/content",
             Value::Null,
         ),
-        at("images", post.clone(), "/v1/images/generations", film),
+        at("images", post.clone(), "/v1/images/generations", video),
         at("speech", post.clone(), "/v1/audio/speech", speech),
         at(
             "social",
@@ -179,7 +189,7 @@ async fn endpoint_and_address_allow_lists_hold_on_every_endpoint() {
             ..PolicyFields::default()
         })
         .await;
-    for endpoint in doors() {
+    for endpoint in endpoints() {
         let body = (!endpoint.body.is_null()).then_some(endpoint.body);
         let other = if endpoint.word == "keys" {
             &chats
@@ -255,7 +265,7 @@ async fn a_key_with_regions_is_served_there_or_not_at_all() {
     assert_eq!(
         harness.simulator.requests().len(),
         0,
-        "nobody elsewhere was asked"
+        "no other upstream was called"
     );
     assert_eq!(chat(&harness, &harness.key).await, fine());
     let models = call(&harness, &european, (Method::GET, "/v1/models"), None).await;

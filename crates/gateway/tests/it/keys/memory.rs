@@ -141,7 +141,7 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     assert_eq!(table.keys as u64, keys + KNOWN + 1);
     assert!(table.policies as u64 <= policies + 2, "{table:?}");
     assert_eq!(harness.gateway.reconcile_keys().await, Ok(Reconcile::Same));
-    let asked: Vec<HeaderMap> = (0..KNOWN)
+    let requests: Vec<HeaderMap> = (0..KNOWN)
         .map(|number| {
             let bearer = format!("Bearer {}", secret_of(number).reveal());
             let bearer = HeaderValue::from_str(&bearer).unwrap();
@@ -151,7 +151,7 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     let began = Instant::now();
     const ROUNDS: u128 = 200;
     for _ in 0..ROUNDS {
-        for headers in &asked {
+        for headers in &requests {
             assert!(matches!(
                 trunkline_gateway::key_owner(&harness.gateway, headers),
                 KeyOwner::Known { .. }

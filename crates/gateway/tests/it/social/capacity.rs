@@ -56,9 +56,9 @@ async fn the_capacity_is_shared_by_all_and_there_again_at_midnight() {
     assert!(is_used_up(&got), "{}", got.text());
     // Until midnight, by the database's clock: within a minute of what it says.
     let reported: i64 = got.header("retry-after").unwrap().parse().unwrap();
-    let asked = "SELECT extract(epoch FROM date_trunc('day', app.now() AT TIME ZONE 'UTC') + interval '1 day'
+    let sql = "SELECT extract(epoch FROM date_trunc('day', app.now() AT TIME ZONE 'UTC') + interval '1 day'
                  - app.now() AT TIME ZONE 'UTC')::bigint::text";
-    let left: i64 = harness.db.ask(asked).await[0].parse().unwrap();
+    let left: i64 = harness.db.ask(sql).await[0].parse().unwrap();
     assert!((reported - left).abs() < 60, "{reported} {left}");
     harness.db.shift_clock(left + HOUR).await;
     assert_eq!(harness.look(PAIR, "keyword=a").await.status, 200);

@@ -31,7 +31,7 @@ impl Walk<'_> {
 
     /// A refusal before anything is asked of the source, and for nothing.
     async fn refused(&mut self, cell: &Cell, what: &'static str, query: &str, code: &str) {
-        let asked = self.harness.asked().len();
+        let calls = self.harness.vendor_calls().len();
         let got = self.call(cell, what, query).await;
         let name = format!("{} {what} {query:.80}", cell.model);
         assert_eq!(
@@ -53,11 +53,11 @@ impl Walk<'_> {
         ] {
             assert!(error.get(key).is_some(), "{name}: {key}");
         }
-        assert_eq!(self.harness.asked().len(), asked, "{name}");
+        assert_eq!(self.harness.vendor_calls().len(), calls, "{name}");
     }
 
     async fn good(&mut self, cell: &Cell, query: &str) {
-        let before = self.harness.asked().len();
+        let before = self.harness.vendor_calls().len();
         let got = self.call(cell, "good", query).await;
         let name = &cell.model;
         if got.status != StatusCode::OK {
@@ -86,9 +86,9 @@ impl Walk<'_> {
         // What the source asks is the cost, so the margin of every call is known.
         assert_eq!(row.cost, Some(cell.cost.usd), "{name}");
         self.charged += cost.nanos();
-        let asked = self.harness.asked();
-        assert_eq!(asked.len(), before + 1, "{name}: one question");
-        let reported = asked.last().unwrap();
+        let calls = self.harness.vendor_calls();
+        assert_eq!(calls.len(), before + 1, "{name}: one question");
+        let reported = calls.last().unwrap();
         assert_eq!(reported.path, cell.source_path(), "{name}");
         assert!(reported.is_billed, "{name}");
     }
@@ -173,9 +173,9 @@ impl Walk<'_> {
             let each = group.iter().map(|name| vec![name.clone()]);
             for members in each.chain([group.clone()]) {
                 let names: Vec<String> = others.iter().cloned().chain(members).collect();
-                let mut asked = query(cell, &names);
+                let mut query_text = query(cell, &names);
                 // A token is one that a page before has given.
-                if let Some(place) = asked.find("continuation_token=") {
+                if let Some(place) = query_text.find("continuation_token=") {
                     let rest = query(cell, &needed(cell));
                     let (pages, rest) = (
                         format!("{}/pages", pair(cell)),
@@ -186,14 +186,14 @@ impl Walk<'_> {
                     self.charged += price(cell).nanos();
                     *self.counts.entry("members").or_default() += 1;
                     let token = end["next"]["continuation_token"].as_str().unwrap();
-                    asked.truncate(place);
-                    asked.push_str(&format!("continuation_token={}", escaped(token)));
+                    query_text.truncate(place);
+                    query_text.push_str(&format!("continuation_token={}", escaped(token)));
                 }
-                let got = self.call(cell, "members", &asked).await;
+                let got = self.call(cell, "members", &query_text).await;
                 if got.status == StatusCode::OK {
                     self.charged += price(cell).nanos();
                 } else {
-                    println!("{} members {asked}: {}", cell.model, got.text());
+                    println!("{} members {query_text}: {}", cell.model, got.text());
                     self.wrong.push(cell.model.clone());
                 }
             }
@@ -266,7 +266,11 @@ async fn every_cell_takes_a_good_call_and_refuses_every_mistake() {
     assert_eq!(harness.posted_at_rest().await, before - charged);
     // The source was asked once for each charge, and what it billed is what the calls cost.
     assert_eq!(
-        harness.asked().iter().filter(|call| call.is_billed).count(),
+        harness
+            .vendor_calls()
+            .iter()
+            .filter(|call| call.is_billed)
+            .count(),
         walk.counts["good"] + walk.counts["members"]
     );
     harness.audit().await;

@@ -22,7 +22,7 @@ async fn open(harness: &TestGateway, case: &str) -> TcpStream {
 
 async fn until_asked(harness: &TestGateway, count: usize) {
     for _ in 0..500 {
-        if harness.asked().len() >= count {
+        if harness.vendor_calls().len() >= count {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -45,7 +45,7 @@ async fn a_client_that_is_gone_before_the_first_byte_pays_nothing() {
         until_asked(&harness, count).await;
         assert_eq!(harness.posted_at_rest().await, before, "abrupt: {abrupt}");
     }
-    assert_eq!(harness.asked().len(), 2);
+    assert_eq!(harness.vendor_calls().len(), 2);
     harness.audit().await;
 }
 
@@ -76,7 +76,7 @@ async fn no_byte_of_a_body_leaves_before_the_charge_is_durable() {
     until_asked(&harness, 1).await;
     let wire = harness.wire.as_ref().unwrap();
     wire.black_hole();
-    // The source has answered, and the books cannot be written.
+    // The source has answered, and the ledger cannot be written.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let mut received = [0; 1];
     let early = tokio::time::timeout(Duration::from_millis(50), stream.read(&mut received)).await;

@@ -1,4 +1,4 @@
-//! Who may ask, and in which order a call is looked at.
+//! Which callers may use the endpoints, and in which order a call is checked.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ async fn a_pair_that_is_not_listed_does_not_exist() {
             "{pair}"
         );
     }
-    assert!(harness.asked().is_empty());
+    assert!(harness.vendor_calls().is_empty());
 }
 
 // covers: S-5-02, S-5-03, S-5-04, S-7-07, D-2-21, D-2-22, D-2-23, D-7-ERR-01
@@ -234,7 +234,7 @@ async fn a_call_is_looked_at_in_the_decided_order() {
         let got = harness.look_as(key, pair, query).await;
         assert_eq!(reply(&got), expected, "{pair}?{query}: {}", got.text());
     }
-    assert!(harness.asked().is_empty());
+    assert!(harness.vendor_calls().is_empty());
 }
 
 #[tokio::test]
@@ -279,7 +279,7 @@ async fn a_caller_may_say_what_a_call_may_cost() {
     let name = "trunkline-max-cost-usd";
     let got = harness.look_with(GOOD.0, GOOD.1, &[(name, "0.019")]).await;
     assert_eq!(reply(&got), is(402, "max_cost_exceeded"));
-    assert!(harness.asked().is_empty());
+    assert!(harness.vendor_calls().is_empty());
     let got = harness.look_with(GOOD.0, GOOD.1, &[(name, "0.02")]).await;
     assert_eq!(got.status, 200);
 }

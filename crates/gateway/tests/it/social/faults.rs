@@ -15,7 +15,7 @@ fn case(text: &str) -> String {
     escaped(&format!("[[social:{text}]]"))
 }
 
-/// Words that only the source or our dealings with it have.
+/// Texts that only the source or our requests to it contain.
 const SECRETS: [&str; 6] = [
     "tikhub",
     "TikHub",
@@ -112,14 +112,14 @@ async fn an_account_refused_by_the_source_is_paused_with_an_internal_alert() {
             .lines()
             .any(|line| line.contains("source") && line.contains("paused") && line.ends_with(" 1"));
         assert!(paused, "{metrics}");
-        // Nobody is asked now, and that is no 503 either.
-        let asked = harness.asked().len();
+        // The source is not asked now, and that is no 503 either.
+        let calls = harness.vendor_calls().len();
         let got = harness.look("kuaishou/search", "keyword=a").await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
             (502, "upstream_error")
         );
-        assert_eq!(harness.asked().len(), asked);
+        assert_eq!(harness.vendor_calls().len(), calls);
     }
 }
 
@@ -138,12 +138,12 @@ async fn a_busy_platform_is_told_apart_and_asked_once() {
     assert_eq!(error["reason"], json!("busy"));
     assert_eq!(error["retryable"], json!(true));
     assert_eq!(got.header("retry-after").as_deref(), Some("7"));
-    assert_eq!(harness.asked().len(), 1);
+    assert_eq!(harness.vendor_calls().len(), 1);
     assert_eq!(
         harness.look("kuaishou/search", "keyword=a").await.status,
         200
     );
-    assert_eq!(harness.asked().len(), 2);
+    assert_eq!(harness.vendor_calls().len(), 2);
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
             crate::social::harness::cells().all(),
         ))
         .await;
-    // Nobody listens behind the first; the second serves.
+    // Nothing listens behind the first; the second serves.
     harness.source_at("deaf", "http://127.0.0.1:9", 1).await;
     harness.source("source").await;
     let before = harness.posted_at_rest().await;
@@ -194,14 +194,14 @@ async fn what_did_not_leave_is_tried_once_more_and_what_left_is_not() {
         harness.look("kuaishou/search", "keyword=a").await.status,
         200
     );
-    assert_eq!(harness.asked().len(), 1);
+    assert_eq!(harness.vendor_calls().len(), 1);
     for fault in ["429", "500", "503", "close"] {
-        let asked = harness.asked().len();
+        let calls = harness.vendor_calls().len();
         let got = harness
             .look("kuaishou/search", &format!("keyword={}", case(fault)))
             .await;
         assert!(got.status.as_u16() >= 429, "{fault}");
-        assert_eq!(harness.asked().len(), asked + 1, "{fault}");
+        assert_eq!(harness.vendor_calls().len(), calls + 1, "{fault}");
     }
     assert_eq!(harness.posted_at_rest().await, before - 20_000_000);
     // With no server behind any, two attempts and no third.
@@ -257,7 +257,7 @@ async fn our_own_outage_is_503_here_too() {
         (got.status.as_u16(), got.code().as_str()),
         (503, "temporarily_unavailable")
     );
-    assert!(harness.asked().is_empty());
+    assert!(harness.vendor_calls().is_empty());
 }
 
 // covers: S-1-04, S-1-05, S-1-06, D-4-75, D-4-76
@@ -270,8 +270,8 @@ async fn data_pass_unchanged_and_are_always_an_object() {
     let digits = |text: &str| {
         let mut longest = 0;
         let mut run = 0;
-        for letter in text.chars() {
-            run = if letter.is_ascii_digit() { run + 1 } else { 0 };
+        for c in text.chars() {
+            run = if c.is_ascii_digit() { run + 1 } else { 0 };
             longest = longest.max(run);
         }
         longest

@@ -102,7 +102,7 @@ async fn what_has_no_effect_is_warned_of_and_refused_in_strict_mode() {
         assert_eq!(got.status, 200, "{}", got.text());
         let warned = got.header("trunkline-warnings").unwrap();
         assert_eq!(warned, format!("1;codes={code}"), "{pair}");
-        let asked = harness.asked().len();
+        let calls = harness.vendor_calls().len();
         let got = harness.look_with(pair, query, &strict).await;
         assert_eq!(
             (got.status.as_u16(), got.code().as_str()),
@@ -110,7 +110,7 @@ async fn what_has_no_effect_is_warned_of_and_refused_in_strict_mode() {
             "{pair}"
         );
         assert!(got.json()["error"]["param"].is_string());
-        assert_eq!(harness.asked().len(), asked);
+        assert_eq!(harness.vendor_calls().len(), calls);
     }
     for (pair, query, code) in [
         (

@@ -109,8 +109,8 @@ impl TestGateway {
         .await
     }
 
-    /// What the source was asked, in the words of its parameters, oldest first.
-    pub(crate) fn asked(&self) -> Vec<SocialCall> {
+    /// The calls that the source received, oldest first.
+    pub(crate) fn vendor_calls(&self) -> Vec<SocialCall> {
         self.simulator.social_calls()
     }
 }

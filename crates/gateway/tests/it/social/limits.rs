@@ -51,7 +51,7 @@ async fn a_platform_is_asked_no_more_than_its_limit_and_every_page_counts() {
     assert!(text.contains("this account with platform"), "{text}");
     assert_eq!(harness.posted_at_rest().await, paid, "nothing was charged");
     assert_eq!(
-        harness.asked().len(),
+        harness.vendor_calls().len(),
         2,
         "the source was asked for what was paid"
     );

@@ -17,13 +17,13 @@ async fn a_repeated_page_of_any_cell_is_found_and_stops_it() {
             .simulator
             .plan(serde_json::from_value(plan).unwrap());
         let before = harness.posted_at_rest().await;
-        let asked = harness.asked().len();
+        let calls = harness.vendor_calls().len();
         let got = harness.pages(cell, &query(cell, &needed(cell))).await;
         let (pages, end) = split(&got);
         assert_eq!(end["reason"], json!("repeated_page"), "{name}: {end}");
         assert_eq!(end["next"], Value::Null, "{name}");
         assert_eq!(pages.len(), 2, "{name}");
-        assert_eq!(harness.asked().len() - asked, 2, "{name}");
+        assert_eq!(harness.vendor_calls().len() - calls, 2, "{name}");
         let cost = price(cell).nanos() * 2;
         assert_eq!(harness.posted_at_rest().await, before - cost, "{name}");
         harness.simulator.clear_plans();
@@ -40,13 +40,13 @@ async fn a_cap_stops_the_pages_of_any_cell_and_what_it_says_is_the_page_behind()
     for cell in cells().all().filter(|cell| cell.has_pages()) {
         let name = &cell.model;
         let before = harness.posted_at_rest().await;
-        let asked = harness.asked().len();
+        let calls = harness.vendor_calls().len();
         let capped = format!("{}&max_pages=2", query(cell, &needed(cell)));
         let got = harness.pages(cell, capped.trim_start_matches('&')).await;
         let (pages, end) = split(&got);
         assert_eq!(end["reason"], json!("max_pages"), "{name}: {end}");
         assert_eq!(pages.len(), 2, "{name}");
-        assert_eq!(harness.asked().len() - asked, 2, "{name}");
+        assert_eq!(harness.vendor_calls().len() - calls, 2, "{name}");
         let cost = price(cell).nanos() * 2;
         assert_eq!(harness.posted_at_rest().await, before - cost, "{name}");
         let got = harness.pages(cell, &going_on(&end)).await;

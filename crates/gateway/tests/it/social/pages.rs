@@ -77,7 +77,7 @@ async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
     for cell in cells().all().filter(|cell| cell.has_pages()) {
         let name = &cell.model;
         let before = harness.posted_at_rest().await;
-        let asked = harness.asked().len();
+        let calls = harness.vendor_calls().len();
         let got = harness.pages(cell, &query(cell, &needed(cell))).await;
         let is_whole = got.status == 200
             && split(&got).1["reason"] == json!("end")
@@ -100,7 +100,7 @@ async fn the_pages_of_every_cell_advance_to_their_end_and_each_is_paid_for() {
         assert!(data[0] != data[1] && data[1] != data[2], "{name}");
         // Three questions, each with what the page before gave out; and one more where pages are counted
         // and only an empty one tells the end.
-        let questions = harness.asked().len() - asked;
+        let questions = harness.vendor_calls().len() - calls;
         assert!(
             (PAGES..=PAGES + 1).contains(&questions),
             "{name}: {questions}"
@@ -269,7 +269,7 @@ async fn a_client_gone_between_pages_pays_for_the_delivered_ones() {
     stream.set_zero_linger().unwrap();
     drop(stream);
     assert_eq!(harness.posted_at_rest().await, before - 20_000_000);
-    assert!(harness.asked().len() <= 2);
+    assert!(harness.vendor_calls().len() <= 2);
     harness.audit().await;
 }
 

@@ -45,7 +45,7 @@ async fn a_paused_cell_answers_503_and_costs_nothing_until_it_is_resumed() {
         (503, "social_data_unavailable")
     );
     assert_eq!(harness.posted_at_rest().await, before);
-    assert!(harness.asked().is_empty());
+    assert!(harness.vendor_calls().is_empty());
     // Others go on.
     assert_eq!(harness.look("douyin/trending", "").await.status, 200);
     harness.resume("douyin", "search").await;
@@ -84,7 +84,7 @@ async fn a_cell_that_is_not_sold_in_the_callers_group_is_paused_for_it() {
         (got.status.as_u16(), got.code().as_str()),
         (503, "social_data_unavailable")
     );
-    assert!(harness.asked().is_empty());
+    assert!(harness.vendor_calls().is_empty());
 }
 
 fn dearer_nanos(record: &str) -> Option<String> {

@@ -39,7 +39,7 @@ async fn a_quote_is_the_price_of_the_call_with_its_field_report_and_is_kept() {
     assert_eq!(quote["model"], json!("social-wechat_channels-search"));
     assert_eq!(quote["warnings"], json!(["cursor_not_offset"]));
     assert_eq!(quote["fields"][0]["field"], json!("keyword"));
-    assert!(harness.asked().is_empty());
+    assert!(harness.vendor_calls().is_empty());
     // The price rises; the quote is kept for what was quoted and for nothing else.
     let dearer =
         records([&cell("wechat_channels", "search")]).replace("per_call = 2", "per_call = 5");

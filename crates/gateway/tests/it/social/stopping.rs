@@ -48,7 +48,7 @@ impl TestGateway {
         assert_eq!(end["cost_usd"], json!("0.04"));
         assert_eq!(end["error"]["charged"], json!(false));
         assert!(end["next"]["pcursor"].is_string(), "{end}");
-        assert_eq!(self.asked().len(), 2);
+        assert_eq!(self.vendor_calls().len(), 2);
         assert_eq!(self.posted_at_rest().await, before - 2 * PAGE);
         end["error"].clone()
     }
@@ -130,7 +130,7 @@ async fn a_busy_platform_is_not_asked_again_once_its_cell_is_paused() {
         .await;
     assert_eq!((pages, &end["reason"]), (1, &json!("error")), "{end}");
     assert_eq!(end["error"]["code"], json!("social_data_unavailable"));
-    assert_eq!(harness.asked().len(), 2);
+    assert_eq!(harness.vendor_calls().len(), 2);
     assert_eq!(harness.posted_at_rest().await, before - PAGE);
     assert!(end["next"]["pcursor"].is_string(), "{end}");
 }

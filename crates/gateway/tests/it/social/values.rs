@@ -7,7 +7,7 @@ use crate::test_gateway::TestGateway;
 
 /// What the source was given for a parameter in the last question.
 pub(crate) fn received(harness: &TestGateway, name: &str) -> Option<String> {
-    let call = harness.asked().pop().unwrap();
+    let call = harness.vendor_calls().pop().unwrap();
     let found = call.params.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.clone())
 }
@@ -27,7 +27,7 @@ pub(crate) async fn sends(harness: &TestGateway, pair: &str, param: &str, value:
     );
 }
 
-/// The pair, the parameter, its values, and words that its description has.
+/// The pair, the parameter, its values, and texts that its description contains.
 type Listed = (
     &'static str,
     &'static str,
@@ -250,7 +250,7 @@ async fn a_word_and_its_integer_mean_the_same() {
             assert_eq!(by_word.status, 200, "{}", by_word.text());
             assert!(
                 harness
-                    .asked()
+                    .vendor_calls()
                     .pop()
                     .unwrap()
                     .body
@@ -262,7 +262,7 @@ async fn a_word_and_its_integer_mean_the_same() {
             // As a number, not as a text.
             assert!(
                 harness
-                    .asked()
+                    .vendor_calls()
                     .pop()
                     .unwrap()
                     .body
