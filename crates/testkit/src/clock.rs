@@ -1,7 +1,5 @@
-//! Time and chance for tests: a clock that can be moved and bytes that were never seen before.
+//! Time for tests: a clock that can be moved.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::sync::Arc;
 
 use sqlx::Connection as _;
@@ -30,21 +28,6 @@ $shift$";
 #[must_use]
 pub fn test_clock() -> ShiftableClock {
     ShiftableClock::over(Arc::new(SystemClock))
-}
-
-/// Random bytes, for ids and names.
-#[must_use]
-pub fn random_bytes<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    File::open("/dev/urandom")
-        .and_then(|mut source| source.read_exact(&mut bytes))
-        .expect("the kernel has random bytes");
-    bytes
-}
-
-/// Sixteen hexadecimal digits, for the names of databases and directories.
-pub(crate) fn random_word() -> String {
-    format!("{:016x}", u64::from_be_bytes(random_bytes()))
 }
 
 /// Moves the clock of a database, as its owner. As with a real clock, no transaction of the ledger sees

@@ -8,7 +8,7 @@ use trunkline_types::Secret;
 
 use crate::server::{self, MIGRATOR, SUPERUSER};
 use crate::test_run::{self, MIGRATED, Run};
-use crate::{FaultProxy, clock, port, tally};
+use crate::{FaultProxy, clock, port, random, tally};
 
 /// Few, because many tests share the server.
 const CONNECTIONS: u32 = 8;
@@ -42,7 +42,7 @@ impl Db {
     async fn create_from(template: &str) -> Self {
         tally::count("database");
         let run = Run::current().await;
-        let name = format!("test_{}", clock::random_word());
+        let name = format!("test_{}", random::random_word());
         let port = run.shared_port();
         let create = format!("CREATE DATABASE {name} TEMPLATE {template} OWNER {MIGRATOR}");
         test_run::execute(&server::url(SUPERUSER, port, "postgres"), &[&create]).await;

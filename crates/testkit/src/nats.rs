@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::engine_process::Engine;
 use crate::test_run::Run;
-use crate::{FaultProxy, binaries, clock, port};
+use crate::{FaultProxy, binaries, port, random};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const GREETING_MAX_BYTES: u64 = 4_096;
@@ -36,7 +36,7 @@ impl Nats {
         let mut last_words = String::new();
         for _ in 0..PORT_TRIES {
             let port = port::free();
-            let name = clock::random_word();
+            let name = random::random_word();
             let mut engine = Engine::new("nats", command(port, &name).args(arguments), &folder);
             match engine.try_start(|_| is_ready(port, &name)) {
                 Ok(()) => {
@@ -62,7 +62,7 @@ impl Nats {
             let mut started = Vec::new();
             for own in routes {
                 let folder = run.new_folder("nats");
-                let (port, name) = (port::free(), clock::random_word());
+                let (port, name) = (port::free(), random::random_word());
                 let mut command = command(port, &name);
                 let list = routes.map(|port| format!("nats://127.0.0.1:{port}"));
                 command

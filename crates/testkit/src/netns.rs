@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
-use crate::{binaries, clock, random_bytes};
+use crate::{binaries, random, random_bytes};
 
 /// An address of this machine that every network namespace reaches, whichever link is cut; gone when dropped.
 pub struct HostBridge(Ipv4Addr);
@@ -60,7 +60,7 @@ impl NetNamespace {
     pub fn make() -> Self {
         for _ in 0..TRIES {
             let [one, two] = random_bytes::<2>();
-            let word: String = clock::random_word().chars().take(8).collect();
+            let word: String = random::random_word().chars().take(8).collect();
             let netns = Self {
                 name: format!("tl-{word}"),
                 cable: format!("tl{word}"),

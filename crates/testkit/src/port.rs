@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use crate::random_bytes;
+use crate::random::random_bytes;
 
 const FIRST: u16 = 12_000;
 const COUNT: u16 = 20_000;

@@ -15,7 +15,7 @@ use trunkline_db::{Role, migrate};
 use trunkline_types::Secret;
 
 use crate::server::{self, MIGRATOR, SUPERUSER, Server};
-use crate::{binaries, clock, process};
+use crate::{binaries, process, random};
 
 /// Longest wait for the process that builds.
 const BUILD_LIMIT: Duration = Duration::from_secs(120);
@@ -52,7 +52,7 @@ impl Run {
     pub(crate) fn new_folder(&self, kind: &str) -> PathBuf {
         let folder = self
             .directory
-            .join(format!("{kind}-{}", clock::random_word()));
+            .join(format!("{kind}-{}", random::random_word()));
         std::fs::create_dir(&folder).expect("the run's directory can be written");
         folder
     }
