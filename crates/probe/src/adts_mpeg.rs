@@ -2,9 +2,9 @@
 //! follow it, so junk before, between and behind them does no harm.
 
 use crate::codecs::mpeg::{ADTS_HEADER_BYTES, Frame, MPEG_HEADER_BYTES, Table};
-use crate::incremental::Step;
 use crate::length::Sum;
 use crate::measurement::CountResult;
+use crate::step::Step;
 use crate::tags::{Tag, is_end_tag};
 use crate::{Codec, MeasureError};
 

@@ -3,9 +3,9 @@
 
 use crate::byte_reader::{ByteReader, count_of};
 use crate::codecs::flac::{Found, Frame, stream_rate};
-use crate::incremental::Step;
 use crate::length::Sum;
 use crate::measurement::CountResult;
+use crate::step::Step;
 use crate::tags::Tag;
 use crate::{Codec, MeasureError};
 

@@ -3,27 +3,13 @@
 
 use crate::byte_reader::count_of;
 use crate::measurement::CountResult;
+use crate::step::Step;
 use crate::stream::Stream;
 
 /// So much of a piece is read at once.
 const PORTION_BYTES: usize = 8 << 10;
 /// No reader waits for so much: the longest wait is for three frames of AAC, 24 KiB.
 const MAX_KEPT_BYTES: usize = 32 << 10;
-
-/// What a reader does with the bytes at its position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// It is done with so many of them, even beyond those that are there. At least one.
-    Consume(u64),
-    /// It needs more of them to go on.
-    NeedMore,
-}
-
-impl Step {
-    pub(crate) fn consume(count: usize) -> Self {
-        Self::Consume(u64::try_from(count).unwrap_or(u64::MAX))
-    }
-}
 
 /// A stream while it is read.
 #[derive(Debug)]

@@ -50,6 +50,7 @@ mod mp4;
 mod ogg;
 mod sniff;
 mod speech;
+mod step;
 mod stream;
 mod stream_meter;
 mod tags;

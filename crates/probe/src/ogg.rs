@@ -5,8 +5,8 @@
 mod track;
 
 use crate::byte_reader::ByteReader;
-use crate::incremental::Step;
 use crate::measurement::CountResult;
+use crate::step::Step;
 use crate::{Codec, Length, MeasureError};
 
 use track::Track;

@@ -3,9 +3,9 @@
 use crate::adts_mpeg::Frames;
 use crate::byte_reader::count_of;
 use crate::flac::Flac;
-use crate::incremental::Step;
 use crate::measurement::CountResult;
 use crate::ogg::Ogg;
+use crate::step::Step;
 use crate::wav::Wav;
 use crate::{Codec, Length, MeasureError};
 

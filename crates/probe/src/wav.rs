@@ -6,8 +6,8 @@ mod format;
 
 use crate::MeasureError;
 use crate::byte_reader::ByteReader;
-use crate::incremental::Step;
 use crate::measurement::CountResult;
+use crate::step::Step;
 
 use format::Format;
 

@@ -2,8 +2,8 @@
 
 use crate::adts_mpeg::Frames;
 use crate::byte_reader::ByteReader;
-use crate::incremental::Step;
 use crate::measurement::CountResult;
+use crate::step::Step;
 use crate::{Codec, Length, MeasureError};
 
 const TAG_PCM: u16 = 1;
