@@ -1,10 +1,10 @@
 //! What the model says: decided once from a checked request, before a byte is sent. Faults change
 //! how it is told, not what is decided here.
 
+use crate::directives::Filter;
 use crate::fault::Fault;
 use crate::models;
 use crate::request::{ChatRequest, Format, Tool, ToolChoice};
-use crate::responses::Filter;
 use crate::schema;
 use crate::tokens::{count, tokens_of};
 use crate::tool_calls::{self, Called};

@@ -5,10 +5,9 @@
 //! which.
 
 mod answer;
-mod cache;
+pub(crate) mod bedrock;
 mod complete;
 mod decide;
-mod directives;
 mod frames;
 mod refusal;
 mod render;
@@ -16,19 +15,17 @@ mod reply;
 mod request;
 mod signature;
 mod stream;
+mod vertex;
 mod wire_types;
 
 use http::{HeaderMap, Method};
 
 use crate::headers;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
 
-pub(crate) use answer::Usage;
-pub(crate) use cache::PromptCache;
 pub(crate) use complete::{Asked, Platform, complete};
-pub(crate) use directives::ClaudeDirectives;
 pub(crate) use refusal::Refusal;
 pub(crate) use request::{Context, Purpose};
 

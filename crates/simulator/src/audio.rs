@@ -2,18 +2,15 @@
 //! what is heard is words chosen by the bytes of the file; how a vendor speaks is in that vendor's file.
 
 mod answer;
-mod audio_sniff;
+pub(crate) mod audio_sniff;
 mod calls;
 mod dashscope;
-mod encoders;
 mod fake_transcript;
-mod faults;
 mod fetch;
 mod file_store;
 mod frames;
 mod minimax;
 mod openai;
-mod tone;
 mod upload;
 mod zhipu;
 
@@ -24,71 +21,12 @@ use http::Method;
 use http::request::Parts;
 use hyper::body::Incoming;
 
+use crate::recorded_request::RecordedRequest;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 use crate::shared_state::SharedState;
 use crate::video::Taken;
-use calls::Calls;
-use dashscope::Tasks;
-use file_store::FileStore;
 
-pub use calls::{AudioCall, AudioWork};
 pub use fake_transcript::{transcript, translation};
-pub use faults::AudioFault;
-pub use tone::speech_millis;
-
-/// How fast speech is sent and how long recognition takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AudioSettings {
-    /// Pause between two pieces of speech, which are about a fifth of a second each.
-    pub pace_millis: u64,
-    /// How long a recognition task waits before it begins.
-    pub wait_millis: u64,
-    /// How long it runs at least; it may take longer to fetch its file.
-    pub run_millis: u64,
-}
-
-/// What was said and heard, and what can still be fetched.
-#[derive(Debug)]
-pub(crate) struct Audio {
-    settings: AudioSettings,
-    calls: Arc<Calls>,
-    files: Arc<FileStore>,
-    tasks: Tasks,
-}
-
-// === impl AudioSettings ===
-
-impl Default for AudioSettings {
-    fn default() -> Self {
-        Self {
-            pace_millis: 0,
-            wait_millis: 20,
-            run_millis: 100,
-        }
-    }
-}
-
-// === impl Audio ===
-
-impl Audio {
-    pub(crate) fn new(settings: AudioSettings, max_calls: usize) -> Self {
-        Self {
-            settings,
-            calls: Arc::new(Calls::new(max_calls)),
-            files: Arc::default(),
-            tasks: Tasks::default(),
-        }
-    }
-
-    pub(crate) fn calls(&self) -> Vec<AudioCall> {
-        self.calls.all()
-    }
-
-    pub(crate) fn forget(&self) {
-        self.calls.forget();
-    }
-}
 
 /// Whether a request brings a file that must not be held.
 pub(crate) fn is_upload(parts: &Parts) -> bool {

@@ -6,15 +6,16 @@ use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::azure;
 use crate::clock;
+use crate::deployment;
 use crate::fault::Fault;
 use crate::fault_stage::{self, Injected, RuleScope};
+use crate::glimpse::Glimpse;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::{Refusal, shown};
-use crate::request::{ChatRequest, Glimpse, Object};
+use crate::request::{ChatRequest, Object};
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 
 use frames::{Frame, Renderer};
 
@@ -24,14 +25,14 @@ pub(crate) async fn complete(mut recorded: RecordedRequest) -> VendorResult {
         Ok(body) => body,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    azure::name_deployment(&recorded, &mut body);
+    deployment::name_deployment(&recorded, &mut body);
     Glimpse::of(&body).note(&recorded);
     let mut request = match ChatRequest::read(&body) {
         Ok(request) => request,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     drop(body);
-    if let Some(refusal) = azure::refused(&recorded, &request.directives, &request.model) {
+    if let Some(refusal) = deployment::refused(&recorded, &request.directives, &request.model) {
         return Ok(recorded.refuse(&refusal));
     }
     request.is_filtered = recorded.azure.is_some();

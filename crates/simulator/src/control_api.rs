@@ -9,7 +9,7 @@ use crate::fault::{Fault, Rule};
 use crate::refusal::{Refusal, shown};
 use crate::script::Script;
 use crate::shared_state::SharedState;
-use crate::video::VideoJob;
+use crate::video_jobs::VideoJob;
 
 /// Most rules at a time from outside.
 const MAX_RULES: usize = 1000;

@@ -4,11 +4,16 @@
 //! reasons. A bad value behind one of our names is refused, since a test that misspells a fault
 //! would otherwise pass.
 
-use crate::anthropic::ClaudeDirectives;
+mod claude;
+mod gemini;
+mod openai;
+
 use crate::fault::{Fault, FaultTextError};
-use crate::gemini::GeminiDirectives;
-use crate::responses::OpenAiDirectives;
 use crate::tool_calls::{self, WantedCall};
+
+pub(crate) use claude::{ClaudeDirectives, Stop};
+pub(crate) use gemini::GeminiDirectives;
+pub(crate) use openai::{CATEGORIES, Filter, OpenAiDirectives};
 
 /// The longest marker and tool name that is kept.
 const MAX_NAME_BYTES: usize = 200;

@@ -3,12 +3,19 @@
 //! A fault is chosen by a rule or by the prompt (`[[fault:no_usage]]`); how it looks on the wire
 //! is decided in `script`.
 
+mod audio;
+mod image;
+mod social;
+mod spelling;
+mod upstream_error;
+
 use serde::{Deserialize, Serialize};
 
-use crate::audio::AudioFault;
-use crate::images::ImageFault;
-use crate::responses::Spelling;
-use crate::social::SocialFault;
+pub use audio::AudioFault;
+pub use image::ImageFault;
+pub use social::SocialFault;
+pub use spelling::Spelling;
+pub(crate) use upstream_error::{UpstreamError, inside_200};
 
 /// One way of failing. In JSON a fault is written as `"no_usage"`, `{"status": 503}` or
 /// `{"hang_mid_stream": {"after_frames": 3}}`; in a prompt as `[[fault:hang_mid_stream:3]]`.

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use crate::directives::Directives;
 use crate::fault::Fault;
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Head, Piece, Script, Step};
 use crate::scripted_body::{Abort, MAX_HANG};
-use crate::server::RecordedRequest;
 use crate::tokens::count;
+
+pub(crate) use crate::fault::{UpstreamError, inside_200};
 
 /// Which rules a request meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,19 +23,6 @@ pub(crate) enum RuleScope {
     Model,
     /// Those of every model and those of speech and recognition.
     Audio,
-}
-
-/// An error that comes instead of an answer; the vendor words it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UpstreamError {
-    RateLimited {
-        retry_after_secs: u32,
-    },
-    Status(u16),
-    /// An error under status 200; `MiniMax` gives them codes.
-    Inside200 {
-        code: Option<u32>,
-    },
 }
 
 /// The frames that a fault puts into a stream.
@@ -104,17 +93,6 @@ pub(crate) async fn early(
     pause(after).await;
     recorded.watch.end(false);
     Err(Abort)
-}
-
-/// The error that a fault hides under a good status. A stream takes an error frame instead.
-pub(crate) fn inside_200(fault: Option<Fault>, is_stream: bool) -> Option<UpstreamError> {
-    let code = match fault {
-        Some(Fault::ErrorInside200) => None,
-        Some(Fault::ErrorFrameMidStream { .. }) if !is_stream => None,
-        Some(Fault::BaseResp(code)) => Some(code),
-        Some(_) | None => return None,
-    };
-    Some(UpstreamError::Inside200 { code })
 }
 
 /// Holds the first byte back where a fault wants that.

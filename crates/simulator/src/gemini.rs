@@ -5,12 +5,10 @@
 //! and how a script is carried out. Vertex AI speaks the same messages; its endpoint is `vertex`.
 
 mod answer;
-mod cache;
 mod chunks;
 mod config;
 mod content_pieces;
 mod contents;
-mod directives;
 mod errors;
 mod fields;
 mod generate;
@@ -27,12 +25,10 @@ mod wire_types;
 use http::Method;
 use http::request::Parts;
 
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 
-pub(crate) use cache::Memory;
-pub(crate) use directives::GeminiDirectives;
 pub(crate) use errors::GoogleError;
 pub(crate) use generate::{Ask, serve as generate};
 pub(crate) use headers::send;

@@ -8,25 +8,17 @@ mod dashscope;
 mod directives;
 mod form;
 mod generate;
-mod image_store;
 mod input_images;
-mod jpeg;
 mod links;
 mod minimax;
 mod openai;
-mod picture;
-mod png;
 mod request;
 
 use serde_json::{Map, Value};
 
-use crate::server::RecordedRequest;
+use crate::recorded_request::RecordedRequest;
 use crate::video::Taken;
 use directives::ImageDirectives;
-
-pub use directives::ImageFault;
-pub use image_store::ImageCall;
-pub(crate) use image_store::ImageStore;
 
 /// The longest text that a record keeps.
 const MAX_KEPT_TEXT: usize = 2_048;

@@ -9,29 +9,20 @@ mod rerank;
 use http::Method;
 use serde_json::Value;
 
-use crate::azure;
 use crate::chat;
 use crate::clock;
+use crate::deployment;
 use crate::directives::Directives;
+use crate::endpoint::Endpoint;
 use crate::fault::Fault;
 use crate::fault_stage::{self, RuleScope};
+use crate::glimpse::Glimpse;
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
-use crate::request::{Glimpse, Object};
+use crate::request::Object;
 use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
-
-pub(crate) use moderations::is_category;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    Embeddings,
-    Moderations,
-    Completions,
-    RerankV1,
-    RerankV2,
-}
 
 struct Job {
     model: String,
@@ -56,17 +47,6 @@ type Told = Option<(u64, u64)>;
 // === impl Endpoint ===
 
 impl Endpoint {
-    pub(crate) fn at(path: &str) -> Option<Self> {
-        match path {
-            "/v1/embeddings" => Some(Self::Embeddings),
-            "/v1/moderations" => Some(Self::Moderations),
-            "/v1/completions" => Some(Self::Completions),
-            "/v1/rerank" => Some(Self::RerankV1),
-            "/v2/rerank" => Some(Self::RerankV2),
-            _ => None,
-        }
-    }
-
     fn read(self, body: &Object) -> Result<Job, Refusal> {
         match self {
             Self::Embeddings => embeddings::read(body),
@@ -74,15 +54,6 @@ impl Endpoint {
             Self::Completions => completions::read(body),
             Self::RerankV1 | Self::RerankV2 => rerank::read(body, self == Self::RerankV2),
         }
-    }
-}
-
-/// The body of a refusal on a path whose vendor has a shape of its own.
-pub(crate) fn refusal_body(path: &str, refusal: &Refusal) -> Option<String> {
-    match Endpoint::at(path)? {
-        Endpoint::RerankV1 => Some(rerank::complaint("detail", refusal)),
-        Endpoint::RerankV2 => Some(rerank::complaint("message", refusal)),
-        Endpoint::Embeddings | Endpoint::Moderations | Endpoint::Completions => None,
     }
 }
 
@@ -97,13 +68,13 @@ pub(crate) async fn serve(mut recorded: RecordedRequest, endpoint: Endpoint) -> 
         Ok(body) => body,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    azure::name_deployment(&recorded, &mut body);
+    deployment::name_deployment(&recorded, &mut body);
     Glimpse::of(&body).note(&recorded);
     let job = match endpoint.read(&body) {
         Ok(job) => job,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    if let Some(refusal) = azure::refused(&recorded, &job.directives, &job.model) {
+    if let Some(refusal) = deployment::refused(&recorded, &job.directives, &job.model) {
         return Ok(recorded.refuse(&refusal));
     }
     let fault = fault_stage::select(&recorded, &job.directives, &job.model, RuleScope::Model);

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::fault_stage::UpstreamError;
+use crate::fault::UpstreamError;
 
 /// A refused request or a fault that looks like one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,6 @@ use serde_json::Value;
 use crate::directives::Directives;
 use crate::models::{self, Manners};
 use crate::refusal::Refusal;
-use crate::server::RecordedRequest;
 use crate::tokens::PromptSize;
 
 pub(crate) use fields::Object;
@@ -40,16 +39,6 @@ pub(crate) struct ChatRequest {
     /// Whether answers tell what Azure's content filters found.
     pub(crate) is_filtered: bool,
 }
-
-/// What can be known of a body before it is found acceptable, for the record.
-#[derive(Debug, Default)]
-pub(crate) struct Glimpse {
-    pub(crate) model: String,
-    pub(crate) stream: bool,
-}
-
-/// Longest model name that is kept in a record.
-const MAX_MODEL_BYTES: usize = 256;
 
 // === impl ChatRequest ===
 
@@ -95,29 +84,6 @@ impl ChatRequest {
             format,
             is_filtered: false,
         })
-    }
-}
-
-// === impl Glimpse ===
-
-impl Glimpse {
-    /// Notes what was asked, acceptable or not.
-    pub(crate) fn note(self, recorded: &RecordedRequest) {
-        recorded.note(|record| {
-            record.model = self.model;
-            record.stream = self.stream;
-        });
-    }
-
-    pub(crate) fn of(body: &Object) -> Self {
-        let model = body.get("model").and_then(Value::as_str).unwrap_or("");
-        Self {
-            model: model
-                .get(..model.floor_char_boundary(MAX_MODEL_BYTES))
-                .unwrap_or_default()
-                .to_owned(),
-            stream: body.get("stream") == Some(&Value::Bool(true)),
-        }
     }
 }
 

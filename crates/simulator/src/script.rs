@@ -7,8 +7,7 @@ use std::iter::Peekable;
 
 use bytes::Bytes;
 
-use crate::fault::Fault;
-use crate::fault_stage::{self, UpstreamError};
+use crate::fault::{Fault, UpstreamError, inside_200};
 use crate::refusal::Refusal;
 use crate::tokens::count;
 
@@ -120,7 +119,7 @@ impl Script {
 
     /// The same for an error under a good status, if the fault wants one.
     pub(crate) fn error_under_ok(fault: Option<Fault>, is_stream: bool) -> Option<Self> {
-        let error = fault_stage::inside_200(fault, is_stream)?;
+        let error = inside_200(fault, is_stream)?;
         Some(Self::upstream_error(error, ""))
     }
 

@@ -5,19 +5,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use crate::anthropic::PromptCache;
-use crate::audio::Audio;
+use crate::access_tokens::Tokens;
+use crate::audio_state::Audio;
 use crate::clock;
 use crate::fault::Plans;
-use crate::gemini::Memory;
-use crate::images::ImageStore;
+use crate::image_store::ImageStore;
+use crate::prompt_cache::PromptCache;
+use crate::prompt_memory::Memory;
 use crate::request_log::RequestLog;
 use crate::responses::ResponseStore;
-use crate::simulator::{AwsKey, Settings};
-use crate::social::Social;
+use crate::settings::{AwsKey, Settings};
+use crate::social_state::Social;
 use crate::tokens::hex;
-use crate::vertex::Tokens;
-use crate::video::{Jobs, VideoSettings};
+use crate::video_jobs::{Jobs, VideoSettings};
 
 /// The shared state of one simulator.
 #[derive(Debug)]

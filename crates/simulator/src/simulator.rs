@@ -1,8 +1,7 @@
 //! The handle: opens the port, owns every task behind it, and closes both.
 
-use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,45 +13,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::audio::{AudioCall, AudioSettings};
+use crate::audio_state::AudioCall;
 use crate::fault::Rule;
-use crate::images::ImageCall;
+use crate::image_store::ImageCall;
 use crate::request_log::RequestRecord;
 use crate::server;
+use crate::settings::Settings;
 use crate::shared_state::SharedState;
-use crate::social::{SocialCall, SocialSettings};
-use crate::vertex::VertexSettings;
-use crate::video::{VideoJob, VideoSettings};
-
-/// How a simulator is set up.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where it listens; port 0 takes a free one.
-    pub bind: SocketAddr,
-    /// Bearer keys that are accepted; none means any key that is not empty.
-    pub keys: Vec<String>,
-    /// Keys that may sign calls of the Bedrock paths; without any, every call is refused.
-    pub aws_keys: Vec<AwsKey>,
-    /// How many records are kept; beyond it the oldest give way.
-    pub max_requests: usize,
-    /// How Vertex AI lets clients in.
-    pub vertex: VertexSettings,
-    /// How long video jobs take.
-    pub video: VideoSettings,
-    /// How fast speech is sent and how long recognition takes.
-    pub audio: AudioSettings,
-    /// How often the source of social data may be asked.
-    pub social: SocialSettings,
-}
-
-/// A pair of AWS credentials.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AwsKey {
-    /// The access key id, which stands in every call.
-    pub id: String,
-    /// The secret access key, which only signs.
-    pub secret: String,
-}
+use crate::social_state::SocialCall;
+use crate::video_jobs::VideoJob;
 
 /// A running upstream. Clones are handles to the same one; it ends when it is stopped or when the
 /// last handle is dropped.
@@ -79,46 +48,6 @@ const MAX_BUFFER_BYTES: usize = 64 * 1024;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(300);
 /// Pause after the system refused to hand out a connection, as when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-
-// === impl Settings ===
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            keys: Vec::new(),
-            aws_keys: vec![AwsKey::simulators()],
-            max_requests: 200_000,
-            vertex: VertexSettings::default(),
-            video: VideoSettings::default(),
-            audio: AudioSettings::default(),
-            social: SocialSettings::default(),
-        }
-    }
-}
-
-// === impl AwsKey ===
-
-impl AwsKey {
-    /// The simulator's default pair.
-    #[must_use]
-    pub fn simulators() -> Self {
-        Self {
-            id: "AKIASIMULATOR0000001".to_owned(),
-            secret: "simulator/secret+access/key".to_owned(),
-        }
-    }
-}
-
-impl fmt::Debug for AwsKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A secret of a test is a secret too: it must not show up in logs either.
-        formatter
-            .debug_struct("AwsKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
 
 // === impl Simulator ===
 

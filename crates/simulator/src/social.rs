@@ -9,7 +9,6 @@ mod directives;
 mod paging;
 mod params;
 mod rows;
-mod state;
 mod template;
 
 use std::time::Duration;
@@ -18,20 +17,17 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::clock;
-use crate::fault::Fault;
+use crate::fault::{Fault, SocialFault};
 use crate::fault_stage;
 use crate::headers;
+use crate::recorded_request::RecordedRequest;
 use crate::request_log::MAX_KEPT_BODY;
 use crate::scripted_body::{Abort, VendorResult};
-use crate::server::RecordedRequest;
+use crate::social_state::SocialCall;
 use answer::{Context, Reply};
 use directives::SocialDirectives;
 use params::Asked;
 use rows::Row;
-
-pub use directives::SocialFault;
-pub(crate) use state::Social;
-pub use state::{SocialCall, SocialSettings};
 
 const ROOT: &str = "/api/v1/";
 const RETRY: &str = "Request failed. Please retry.";

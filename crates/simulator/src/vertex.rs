@@ -8,21 +8,12 @@ mod token;
 use http::Method;
 use http::request::Parts;
 
+use crate::access_tokens::{Known, TOKEN_PATH};
 use crate::clock;
 use crate::gemini::{self, Ask, GoogleError, Service, refusal, send};
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
-
-pub use token::{ServiceAccount, VertexSettings};
-
-pub(crate) use anthropic::refuse;
-pub(crate) use token::Tokens;
-
-use token::Known;
-
-/// Where a service account trades its assertion for an access token.
-pub(crate) const TOKEN_PATH: &str = "/token";
 
 struct Place<'a> {
     version: &'a str,

@@ -3,40 +3,16 @@
 
 mod ark;
 mod dashscope;
-mod directives;
-mod jobs;
 mod kling;
 pub(crate) mod media;
 mod minimax;
 mod mp4;
 mod openai;
 
+use crate::recorded_request::RecordedRequest;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 
 pub(crate) use dashscope::written;
-pub(crate) use jobs::Jobs;
-pub use jobs::{Phase, VideoJob};
-
-/// How long jobs take, and how many a key may have at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VideoSettings {
-    /// How long a job waits before it begins.
-    pub wait_millis: u64,
-    pub run_millis: u64,
-    /// Jobs of one key that wait or run at once; one more is refused as the vendor does.
-    pub lane: usize,
-}
-
-impl Default for VideoSettings {
-    fn default() -> Self {
-        Self {
-            wait_millis: 20,
-            run_millis: 100,
-            lane: 100_000,
-        }
-    }
-}
 
 /// Answers what a video vendor is asked; gives everything else back.
 pub(crate) enum Taken {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::answer::{Answer, Finish, SaidCall, Says, Usage, told_calls};
-use crate::azure::{Found, PromptFound};
+use crate::content_filters::{Found, PromptFound};
 
 /// UsageReporting which build answered; a constant, as nothing changes here.
 const FINGERPRINT: &str = "fp_simulator";

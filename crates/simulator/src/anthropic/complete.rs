@@ -3,22 +3,23 @@
 
 use serde_json::Value;
 
-use crate::bedrock;
 use crate::clock;
 use crate::fault::Fault;
 use crate::fault_stage::{self, RuleScope, UpstreamError};
-use crate::request::{Glimpse, Object};
+use crate::glimpse::Glimpse;
+use crate::recorded_request::RecordedRequest;
+use crate::request::Object;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
-use crate::vertex;
 
 use super::answer::{Answer, Usage};
+use super::bedrock;
 use super::decide::{decide, moved_by_prompt};
 use super::refusal::Refusal;
 use super::reply;
 use super::request::{Context, MessagesRequest, Purpose};
 use super::stream;
+use super::vertex;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Platform {

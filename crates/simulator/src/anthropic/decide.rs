@@ -2,7 +2,7 @@
 //! told, not what is decided here.
 
 use crate::answer::filler_words;
-use crate::directives::Directives;
+use crate::directives::{Directives, Stop};
 use crate::fault::Fault;
 use crate::schema;
 use crate::tokens::{count, tokens_of};
@@ -10,10 +10,9 @@ use crate::tool_calls::{self, Called};
 use crate::wording;
 
 use super::answer::{Answer, Block, Call, StopReason, Text, Usage};
-use super::cache::Moved;
-use super::directives::Stop;
 use super::request::{Choice, MessagesRequest, Thinking, Tool};
 use super::signature;
+use crate::prompt_cache::Moved;
 
 /// What is left of a limit while an answer grows.
 struct Room {

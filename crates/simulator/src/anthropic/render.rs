@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bedrock::eventstream;
+use crate::eventstream;
 use crate::fault_stage::GARBAGE;
 use crate::script::{GAP, Piece};
 

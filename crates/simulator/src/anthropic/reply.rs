@@ -6,9 +6,9 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::clock;
 use crate::headers::set;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
 
 use super::answer::Usage;
 

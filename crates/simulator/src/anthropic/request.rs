@@ -16,8 +16,8 @@ use crate::models;
 use crate::request::Object;
 
 use super::Platform;
-use super::cache::{Boundary, Ttl};
 use super::refusal::Refusal;
+use crate::prompt_cache::{Boundary, Ttl};
 
 pub(super) use options::Thinking;
 pub(super) use tools::{Choice, Tool};

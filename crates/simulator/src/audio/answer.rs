@@ -4,13 +4,13 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::encoders::Sound;
 use crate::directives::Directives;
+use crate::encoders::Sound;
 use crate::fault::Fault;
 use crate::fault_stage::{self, GARBAGE, Injected};
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
 
 /// A piece of a stream of bare audio.
 enum Bare {

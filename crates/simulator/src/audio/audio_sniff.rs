@@ -206,8 +206,8 @@ fn little(bytes: &[u8], at: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audio::encoders::{Format, Sound};
-    use crate::audio::tone::{Speed, Spoken};
+    use crate::encoders::{Format, Sound};
+    use crate::tone::{Speed, Spoken};
 
     #[test]
     fn the_length_of_what_is_said_is_heard_in_every_format() {

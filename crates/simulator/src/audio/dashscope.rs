@@ -10,12 +10,10 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::fault_stage::UpstreamError;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
 use crate::video::Taken;
-
-pub(super) use tasks::Tasks;
 
 pub(super) const VENDOR: &str = "dashscope";
 const MULTIMODAL: &str = "/api/v1/services/aigc/multimodal-generation/generation";

@@ -1,45 +1,18 @@
 //! Files that an answer names by their address: `GET /_audio/<id>.wav` and so on, without a key, until
 //! the `Expires` of the link has passed.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use http::header::HOST;
 use http::{HeaderMap, Method};
 
-use super::encoders::Sound;
-use super::faults::AudioFault;
+use crate::audio_state::Kept;
 use crate::clock;
-use crate::fault::Fault;
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Head, Piece, Script, Step};
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
 use crate::tokens::count;
 use crate::video::media;
 
-/// A file. A sound is made when it is fetched.
-#[derive(Clone, Debug)]
-pub(super) enum Kept {
-    Sound(Sound),
-    /// A sound whose download breaks off.
-    CutSound(Sound),
-    Transcript(String),
-}
-
-/// All files, the oldest of which give way.
-#[derive(Debug, Default)]
-pub(super) struct FileStore {
-    inner: Mutex<Inner>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    by_id: HashMap<String, Kept>,
-    order: VecDeque<String>,
-}
-
 const FOLDER: &str = "/_audio/";
-const MAX_FILES: usize = 100_000;
 /// How long a link works.
 pub(super) const LINK_SECONDS: u64 = 86_400;
 
@@ -98,36 +71,4 @@ fn cut(recorded: RecordedRequest, bytes: &[u8]) -> VendorResponse {
     let mut script = Script::new(head, steps);
     script.is_complete = false;
     recorded.play(script, None)
-}
-
-// === impl FileStore ===
-
-impl FileStore {
-    /// Keeps a sound, unless the fault is that it is not there.
-    pub(super) fn keep_sound(&self, id: &str, sound: Sound, fault: Option<Fault>) {
-        match fault {
-            Some(Fault::Audio(AudioFault::DeadFile)) => {}
-            Some(Fault::Audio(AudioFault::CutFile)) => self.keep(id, Kept::CutSound(sound)),
-            Some(_) | None => self.keep(id, Kept::Sound(sound)),
-        }
-    }
-
-    pub(super) fn keep(&self, id: &str, kept: Kept) {
-        let mut inner = self.inner();
-        inner.by_id.insert(id.to_owned(), kept);
-        inner.order.push_back(id.to_owned());
-        while inner.order.len() > MAX_FILES {
-            if let Some(oldest) = inner.order.pop_front() {
-                inner.by_id.remove(&oldest);
-            }
-        }
-    }
-
-    fn find(&self, id: &str) -> Option<Kept> {
-        self.inner().by_id.get(id).cloned()
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

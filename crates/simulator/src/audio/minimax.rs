@@ -8,15 +8,14 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::answer;
-use super::calls::{AudioCall, AudioWork};
-use super::encoders::Sound;
-use super::faults::AudioFault;
 use super::file_store;
-use crate::fault::Fault;
+use crate::audio_state::{AudioCall, AudioWork};
+use crate::encoders::Sound;
+use crate::fault::{AudioFault, Fault};
 use crate::fault_stage::{self, GARBAGE, Injected, RuleScope, UpstreamError};
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Piece, Script};
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
 use crate::tokens::{count, hex};
 use request::{VOICES, Wanted};
 

@@ -9,9 +9,9 @@ use http::Method;
 
 use super::upload::Upload;
 use crate::headers::last_four;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 
 const VENDOR: &str = "openai";
 const SPEECH: &str = "/v1/audio/speech";

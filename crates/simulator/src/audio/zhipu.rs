@@ -5,16 +5,16 @@ use serde_json::json;
 
 use super::answer;
 use super::audio_sniff::{AudioInfo, Container};
-use super::calls::{AudioCall, AudioWork};
 use super::fake_transcript::Words;
 use super::upload::Upload;
+use crate::audio_state::{AudioCall, AudioWork};
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault_stage::{self, RuleScope, UpstreamError};
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 
 /// A refusal: status, code, text.
 type Refused = (u16, &'static str, String);

@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 use time::PrimitiveDateTime;
 use time::macros::format_description;
 
-use crate::simulator::AwsKey;
+use crate::settings::AwsKey;
 use crate::tokens::hex;
 
-use super::exception::Exception;
+use crate::anthropic::bedrock::Exception;
 
 /// What the `Authorization` header says.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The frames of a stream: which there are, in which order, and the bytes of each.
 
 use crate::answer::{Answer, CallPiece, Finish, Says, Usage};
-use crate::azure::{self, Found};
+use crate::content_filters::{self, Found};
 use crate::refusal::Refusal;
 use crate::tokens::count;
 use crate::wire_types::{Chunk, ChunkChoice, Completion, Delta, UsageShape};
@@ -138,7 +138,7 @@ impl Renderer {
     /// The bytes of a frame and what they mean for the record.
     pub(super) fn render(&self, frame: Frame) -> Piece {
         match frame {
-            Frame::PromptFilter => self.line(azure::prompt_chunk().as_bytes()),
+            Frame::PromptFilter => self.line(content_filters::prompt_chunk().as_bytes()),
             Frame::Open { choice } => {
                 let opening = Delta::opening(&self.answer.says);
                 let name = match &self.answer.says {

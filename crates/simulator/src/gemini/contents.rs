@@ -5,13 +5,13 @@ use serde_json::Value;
 use crate::refusal::shown;
 use crate::tokens::{PromptSize, count};
 
-use super::cache::Prefix;
 use super::errors::GoogleError;
 use super::fields::Object;
 use super::schema::Service;
 use super::turn_rules::{
     OpenCall, Role, UNEQUAL, check_signatures, follow_calls, has, parts, read_role, text_of,
 };
+use crate::prompt_memory::Prefix;
 
 /// What the simulator needs to know of the contents.
 #[derive(Debug, Default)]

@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::fault::Fault;
 use crate::fault_stage::{self, RuleScope};
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::shown;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 
 use super::answer::Answer;
 use super::errors::GoogleError;

@@ -3,9 +3,9 @@
 
 use crate::clock;
 use crate::headers::set;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
 
 /// Sends a script and leaves the record to it.
 pub(crate) fn send(recorded: RecordedRequest, script: Script) -> VendorResponse {

@@ -6,13 +6,13 @@ use serde_json::Value;
 use crate::directives::Directives;
 use crate::models;
 
-use super::cache::Prefix;
 use super::config::{Config, Format};
 use super::contents::{Contents, add_tokens};
 use super::errors::GoogleError;
 use super::fields::{self, Object};
 use super::schema::{self, Service};
 use super::tools::{self, Calling, Function};
+use crate::prompt_memory::Prefix;
 
 #[derive(Debug)]
 pub(super) struct GenerateRequest {

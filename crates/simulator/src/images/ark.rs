@@ -15,9 +15,9 @@ use super::{field, kept};
 use crate::ark_error::ArkError;
 use crate::clock;
 use crate::fault_stage::UpstreamError;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
 use models::Kind;
 
 const PATH: &str = "/api/v3/images/generations";

@@ -14,9 +14,9 @@ use super::input_images::{self, Source};
 use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
 use super::{field, kept};
 use crate::fault_stage::UpstreamError;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
 use models::Kind;
 
 const PATH: &str = "/api/v1/services/aigc/multimodal-generation/generation";

@@ -4,17 +4,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::directives::ImageFault;
-use super::image_store::{ImageCall, StoredImage};
 use super::links;
 use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
 use super::{ark, dashscope, minimax, openai};
-use crate::fault::Fault;
+use crate::fault::{Fault, ImageFault};
 use crate::fault_stage::{self, UpstreamError};
 use crate::headers::last_four;
+use crate::image_store::{ImageCall, StoredImage};
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 
 /// Answers a request. An error closes the connection without an answer.
 pub(super) async fn make(mut recorded: RecordedRequest, request: ImageRequest) -> VendorResult {

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use sha2::{Digest, Sha256};
 
-use super::{jpeg, png};
+use crate::picture::{jpeg, png};
 use crate::tokens::hex;
 
 /// How a picture is named in a request.
@@ -55,8 +55,8 @@ pub(super) fn is_picture(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::{Format, Picture};
     use super::*;
+    use crate::picture::{Format, Picture};
 
     #[test]
     fn a_source_is_an_address_or_a_picture() {

@@ -4,13 +4,13 @@
 use http::Method;
 use http::header::{CONTENT_TYPE, HOST, HeaderValue};
 
-use super::image_store::StoredImage;
-use super::picture::{Format, Picture};
 use super::request::sides;
 use crate::clock;
+use crate::image_store::StoredImage;
+use crate::picture::{Format, Picture};
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Head, Piece, Script, Step};
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
 use crate::tokens::count;
 
 const FOLDER: &str = "/_images/";

@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use super::directives::ImageDirectives;
 use super::generate;
 use super::input_images::{self, Source};
-use super::picture::Format;
 use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
 use super::{field, kept};
 use crate::fault_stage::UpstreamError;
+use crate::picture::Format;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
 
 const PATH: &str = "/v1/image_generation";
 const USUAL: &str = "image-01";

@@ -14,10 +14,10 @@ use super::request::{Delivery, ImageError, ImageRequest, Item, Told};
 use crate::clock;
 use crate::fault_stage::UpstreamError;
 use crate::headers::last_four;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 
 const GENERATIONS: &str = "/v1/images/generations";
 const EDITS: &str = "/v1/images/edits";

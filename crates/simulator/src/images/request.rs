@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::directives::ImageDirectives;
-use super::picture::{Format, Picture};
 use crate::fault_stage::UpstreamError;
+use crate::picture::{Format, Picture};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vendor {

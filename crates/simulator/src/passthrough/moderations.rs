@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::directives::CATEGORIES;
 use crate::models;
 use crate::ordered_json::{OrderedJson, list};
 use crate::refusal::Refusal;
@@ -16,27 +17,9 @@ pub(super) struct Verdict {
     flags: Vec<Vec<String>>,
 }
 
-const CATEGORIES: [&str; 13] = [
-    "harassment",
-    "harassment/threatening",
-    "hate",
-    "hate/threatening",
-    "illicit",
-    "illicit/violent",
-    "self-harm",
-    "self-harm/instructions",
-    "self-harm/intent",
-    "sexual",
-    "sexual/minors",
-    "violence",
-    "violence/graphic",
-];
 /// The vendor's own bound is not known to us; this one only bounds the work.
 const MAX_INPUTS: usize = 2048;
 const DEFAULT_MODEL: &str = "omni-moderation-latest";
-pub(crate) fn is_category(word: &str) -> bool {
-    CATEGORIES.contains(&word)
-}
 
 pub(super) fn read(body: &Object) -> Result<Job, Refusal> {
     fields::check("moderations", body)?;

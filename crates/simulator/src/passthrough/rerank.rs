@@ -83,13 +83,6 @@ pub(super) fn read(body: &Object, is_cohere: bool) -> Result<Job, Refusal> {
     })
 }
 
-/// A refusal as these vendors write it.
-pub(super) fn complaint(field: &str, refusal: &Refusal) -> String {
-    OrderedJson::new()
-        .with(field, &refusal.detail.message)
-        .done()
-}
-
 // === impl Ranks ===
 
 impl Ranks {

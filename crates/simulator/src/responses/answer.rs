@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::answer::{Usage, filler_words};
+use crate::directives::Filter;
 use crate::fault::Fault;
 use crate::models;
 use crate::request::Format;
@@ -12,7 +13,6 @@ use crate::tokens::{count, tokens_of};
 use crate::tool_calls::{self, Called};
 use crate::wording;
 
-use super::directives::Filter;
 use super::encrypted_reasoning;
 use super::request::Asked;
 use super::tools::{Choice, Tool, ToolKind};

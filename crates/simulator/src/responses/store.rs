@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::fault::Spelling;
+
 use super::context::Context;
-use super::directives::Spelling;
 use super::wire_types::{Reply, Stage};
 
 /// All that are kept, the oldest first.

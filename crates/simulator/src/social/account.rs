@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::answer::{Context, Reply};
 use super::params::{Asked, decoded};
 use super::rows::{self, Row};
-use crate::server::RecordedRequest;
+use crate::recorded_request::RecordedRequest;
 
 const USER: &str = "/api/v1/tikhub/user/";
 const HEALTH: &str = "/api/v1/health/check";

@@ -8,9 +8,9 @@ use time::macros::format_description;
 use super::params::Asked;
 use crate::clock;
 use crate::headers::set;
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Head, Piece, Script, Step};
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
 use crate::tokens::count;
 
 #[derive(Debug)]

@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use super::answer::{Context, Reply};
-use super::directives::SocialFault;
 use super::paging::{self, TOTAL, Turn};
 use super::params::Asked;
 use super::rows::{PAGE_ITEMS, Row};
 use super::template::Renderer;
+use crate::fault::SocialFault;
 
 /// An answer with data, as whole as the fault leaves it.
 pub(super) fn told(

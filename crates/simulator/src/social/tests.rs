@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::data::filled;
-use super::directives::SocialFault;
 use super::paging::{self, TOTAL};
 use super::params::Asked;
 use super::rows::{self, PAGE_ITEMS, Row};
+use crate::fault::SocialFault;
 
 /// A good question for an endpoint: every parameter that it needs, and no page.
 fn question(row: &Row) -> Asked {

@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
-use crate::anthropic::{self, Asked, Context, Platform, Purpose, Refusal};
+use crate::anthropic::{self, Asked, Context, Platform, Purpose};
 use crate::gemini::{GoogleError, refusal, send};
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::shown;
 use crate::request::Object;
-use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
+use crate::scripted_body::VendorResult;
 
 /// The only version that Vertex takes in the body.
 const VERSION: &str = "vertex-2023-10-16";
@@ -54,17 +54,6 @@ pub(super) async fn serve(
         stream: Some(streams),
     };
     anthropic::complete(recorded, asked, Some(context)).await
-}
-
-/// Sends what the model's vendor refuses. A limit is Google's own, all else is passed on as it is.
-pub(crate) fn refuse(recorded: RecordedRequest, refused: &Refusal) -> VendorResponse {
-    match refused.retry_after_secs {
-        Some(secs) => {
-            let error = GoogleError::rate_limited("anthropic", secs);
-            send(recorded, refusal(&error, false))
-        }
-        None => anthropic::refuse(recorded, refused),
-    }
 }
 
 /// What Vertex itself asks of such a body; gives the flags in it.

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::Deserialize;
 
-use super::token::ServiceAccount;
+use crate::access_tokens::ServiceAccount;
 
 /// Why no token is given, in the words of the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,16 +9,15 @@ mod view;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::directives::JobDirectives;
-use super::jobs::NewJob;
-use super::{Phase, VideoJob};
 use crate::ark_error::ArkError;
 use crate::clock;
 use crate::fault_stage;
 use crate::headers;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
+use crate::video_jobs::JobDirectives;
+use crate::video_jobs::{NewJob, Phase, VideoJob};
 use request::Asked;
 
 const TASKS: &str = "/api/v3/contents/generations/tasks";

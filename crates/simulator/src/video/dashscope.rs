@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::directives::JobDirectives;
-use super::jobs::{NewJob, Phase, VideoJob};
 use super::media;
 use crate::clock;
 use crate::fault_stage;
 use crate::headers;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
+use crate::video_jobs::JobDirectives;
+use crate::video_jobs::{NewJob, Phase, VideoJob};
 use request::{Film, Refused};
 
 pub(super) const VENDOR: &str = "dashscope";

@@ -15,13 +15,13 @@ use serde_json::{Map, Value};
 
 use self::auth::Shown;
 use self::error::KlingError;
-use super::directives::JobDirectives;
-use super::jobs::{Jobs, NewJob, VideoJob};
 use crate::fault_stage;
 use crate::headers::last_four;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
+use crate::video_jobs::JobDirectives;
+use crate::video_jobs::{Jobs, NewJob, VideoJob};
 
 /// The name under which its jobs are kept.
 const VENDOR: &str = "kling";

@@ -6,15 +6,15 @@ use http::header::{ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-use super::directives::JobDirectives;
-use super::jobs::{Phase, VideoJob};
 use super::mp4::{self, Wrapping};
 use crate::clock;
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Head, Piece, Script, Step};
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
 use crate::shared_state::SharedState;
 use crate::tokens::count;
+use crate::video_jobs::JobDirectives;
+use crate::video_jobs::{Phase, VideoJob};
 
 const FOLDER: &str = "/_media/";
 /// The longest clip that a name may ask for, in seconds.

@@ -8,14 +8,14 @@ mod v2;
 use http::header::HOST;
 use serde_json::{Map, Value};
 
-use super::directives::JobDirectives;
-use super::jobs::VideoJob;
 use crate::clock;
 use crate::fault_stage;
 use crate::headers::last_four;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
+use crate::video_jobs::JobDirectives;
+use crate::video_jobs::VideoJob;
 
 /// The vendor's name in records.
 const VENDOR: &str = "minimax";

@@ -12,15 +12,15 @@ use http::Method;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 
-use super::directives::JobDirectives;
-use super::jobs::{NewJob, Phase, VideoJob};
 use super::media;
 use super::minimax::{asked, hand_over, is_mine, note};
 use crate::headers::last_four;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
+use crate::video_jobs::JobDirectives;
+use crate::video_jobs::{NewJob, Phase, VideoJob};
 
 const VENDOR: &str = "openai";
 const ALL: &str = "/v1/videos";

@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, upstream_error};
 use crate::audio::answer;
 use crate::audio::audio_sniff::{AudioInfo, Container};
-use crate::audio::calls::{AudioCall, AudioWork};
 use crate::audio::fake_transcript::Words;
 use crate::audio::fetch::fetch;
+use crate::audio_state::{AudioCall, AudioWork};
 use crate::clock;
 use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::fault_stage::{self, RuleScope};
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 use render::Renderer;
 
 struct Wanted {

@@ -9,19 +9,18 @@ use super::{
     Dialect, Refused, VENDOR, billed_characters, is_enabled, refuse, request_id, upstream_error,
 };
 use crate::audio::answer;
-use crate::audio::calls::{AudioCall, AudioWork};
-use crate::audio::encoders::{Format, Sound};
-use crate::audio::faults::AudioFault;
 use crate::audio::file_store;
-use crate::audio::tone::{Speed, Spoken};
+use crate::audio_state::{AudioCall, AudioWork};
 use crate::clock;
 use crate::directives::Directives;
-use crate::fault::Fault;
+use crate::encoders::{Format, Sound};
+use crate::fault::{AudioFault, Fault};
 use crate::fault_stage::{self, GARBAGE, Injected, RuleScope};
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
+use crate::tone::{Speed, Spoken};
 
 struct Wanted {
     model: String,

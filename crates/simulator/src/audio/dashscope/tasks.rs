@@ -3,70 +3,29 @@
 
 mod view;
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, upstream_error};
 use crate::audio::answer;
 use crate::audio::audio_sniff::{AudioInfo, Container};
-use crate::audio::calls::{AudioCall, AudioWork, Calls};
 use crate::audio::fake_transcript::Words;
-use crate::audio::faults::AudioFault;
 use crate::audio::fetch::fetch;
-use crate::audio::file_store::{self, FileStore, Kept};
+use crate::audio::file_store;
+use crate::audio_state::{
+    AudioCall, AudioWork, Calls, FileStore, Kept, Known, Outcome, Task, Tasks,
+};
 use crate::clock;
 use crate::directives::Directives;
-use crate::fault::Fault;
+use crate::fault::{AudioFault, Fault};
 use crate::fault_stage::{self, RuleScope};
 use crate::headers::last_four;
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
-
-/// All tasks, and the work on them.
-#[derive(Debug, Default)]
-pub(crate) struct Tasks {
-    known: Arc<Known>,
-    work: Mutex<JoinSet<()>>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    inner: Mutex<Inner>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    by_id: HashMap<String, Task>,
-    order: VecDeque<String>,
-}
-
-#[derive(Clone, Debug)]
-struct Task {
-    key: String,
-    /// Whether one address was given, which the newest model wants, and not a list.
-    is_single: bool,
-    created_micros: u64,
-    begins_micros: u64,
-    /// None if it never ends.
-    ends_micros: Option<u64>,
-    fault: Option<AudioFault>,
-    /// What came of each file, once all were heard.
-    results: Option<Vec<Outcome>>,
-}
-
-/// What came of one file.
-#[derive(Clone, Debug)]
-struct Outcome {
-    address: String,
-    /// The address of what was heard, and its length.
-    heard: Result<(String, u64), (&'static str, &'static str)>,
-}
 
 struct Wanted {
     model: String,
@@ -99,7 +58,6 @@ const MODELS: [&str; 5] = [
 const SINGLE: &str = "-filetrans";
 const MAX_FILES: usize = 100;
 const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-const MAX_TASKS: usize = 100_000;
 
 pub(super) async fn submit(mut recorded: RecordedRequest) -> VendorResult {
     let body: Value = serde_json::from_slice(&recorded.body).unwrap_or(Value::Null);
@@ -232,38 +190,11 @@ impl Wanted {
 // === impl Tasks ===
 
 impl Tasks {
-    pub(super) fn knows(&self, id: &str) -> bool {
-        self.known.inner().by_id.contains_key(id)
-    }
-
     fn work(&self, work: Work) {
         let mut all = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         // What has ended is let go.
         while all.try_join_next().is_some() {}
         all.spawn(work.done());
-    }
-}
-
-// === impl Known ===
-
-impl Known {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, id: &str, task: Task) {
-        let mut inner = self.inner();
-        inner.by_id.insert(id.to_owned(), task);
-        inner.order.push_back(id.to_owned());
-        while inner.order.len() > MAX_TASKS {
-            if let Some(oldest) = inner.order.pop_front() {
-                inner.by_id.remove(&oldest);
-            }
-        }
-    }
-
-    fn find(&self, id: &str) -> Option<Task> {
-        self.inner().by_id.get(id).cloned()
     }
 }
 

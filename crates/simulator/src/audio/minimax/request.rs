@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::audio::encoders::{Format, Sound};
-use crate::audio::tone::{Speed, Spoken};
 use crate::directives::Directives;
+use crate::encoders::{Format, Sound};
 use crate::models;
 use crate::tokens::count;
+use crate::tone::{Speed, Spoken};
 
 pub(super) struct Wanted {
     pub(super) model: String,

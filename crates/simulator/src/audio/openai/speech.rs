@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 
 use super::VENDOR;
 use crate::audio::answer;
-use crate::audio::calls::{AudioCall, AudioWork};
-use crate::audio::encoders::{Format, Sound};
-use crate::audio::tone::{Speed, Spoken};
+use crate::audio_state::{AudioCall, AudioWork};
 use crate::chat;
 use crate::directives::Directives;
+use crate::encoders::{Format, Sound};
 use crate::fault::Fault;
 use crate::fault_stage::{self, GARBAGE, Injected, RuleScope};
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
 use crate::request::Object;
 use crate::request::fields::{missing, wrong_type, wrong_value};
 use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 use crate::tokens::PromptSize;
+use crate::tone::{Speed, Spoken};
 
 struct Wanted {
     model: String,

@@ -6,18 +6,18 @@ use super::VENDOR;
 use super::formats::{self, Shape};
 use crate::audio::answer;
 use crate::audio::audio_sniff::{AudioInfo, Container};
-use crate::audio::calls::{AudioCall, AudioWork};
 use crate::audio::fake_transcript::Words;
 use crate::audio::upload::Upload;
+use crate::audio_state::{AudioCall, AudioWork};
 use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::fault_stage::{self, GARBAGE, Injected, RuleScope};
 use crate::models;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
 use crate::request::fields::{missing, wrong_value};
 use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
-use crate::server::RecordedRequest;
 use crate::tokens::PromptSize;
 
 pub(super) struct Wanted {

@@ -1,8 +1,8 @@
 //! What the lines of models take: sizes and formats.
 
 use crate::ark_error::ArkError;
-use crate::images::picture::Format;
 use crate::images::request::{is_within, pixels, sides};
+use crate::picture::Format;
 use crate::refusal::shown;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

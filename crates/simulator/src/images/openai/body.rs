@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use crate::chat;
 use crate::images::form::{self, Part};
 use crate::images::input_images::{self, Source};
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
-use crate::server::RecordedRequest;
 
 /// A request in one shape.
 pub(super) struct Sent {

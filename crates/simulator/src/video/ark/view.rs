@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::clock;
-use crate::video::{Phase, VideoJob};
+use crate::video_jobs::{Phase, VideoJob};
 
 /// How long a link is good.
 const LINK_SECONDS: u64 = 86_400;

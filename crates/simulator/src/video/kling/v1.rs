@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::error::KlingError;
 use super::{Door, answer_with, link, millis, query, refuse, seen};
+use crate::recorded_request::RecordedRequest;
 use crate::scripted_body::VendorResponse;
-use crate::server::RecordedRequest;
-use crate::video::jobs::{Phase, VideoJob};
+use crate::video_jobs::{Phase, VideoJob};
 
 /// Jobs of one page of a list.
 const PAGE: usize = 30;

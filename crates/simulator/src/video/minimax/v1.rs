@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::{VENDOR, asked, hand_over, is_media, is_mine, link, new_id, note, number, object};
 use crate::headers::last_four;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
-use crate::video::directives::JobDirectives;
-use crate::video::jobs::{NewJob, Phase, VideoJob};
+use crate::video_jobs::JobDirectives;
+use crate::video_jobs::{NewJob, Phase, VideoJob};
 
 const CREATE: &str = "/v1/video_generation";
 const QUERY: &str = "/v1/query/video_generation";

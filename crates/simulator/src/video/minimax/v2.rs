@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::{VENDOR, hand_over, is_mine, link, new_id, note, object};
 use crate::headers::last_four;
+use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
-use crate::server::RecordedRequest;
-use crate::video::directives::JobDirectives;
-use crate::video::jobs::{NewJob, Phase, VideoJob};
+use crate::video_jobs::JobDirectives;
+use crate::video_jobs::{NewJob, Phase, VideoJob};
 
 const CREATE: &str = "/v2/video_generation";
 const ONE: &str = "/v2/video_generation/";

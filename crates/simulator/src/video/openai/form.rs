@@ -4,8 +4,8 @@ use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 
 use crate::chat;
+use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
-use crate::server::RecordedRequest;
 
 const MAX_PARTS: usize = 100;
 

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Outcome, Task};
 use crate::audio::audio_sniff::AudioInfo;
 use crate::audio::fake_transcript::{TimedText, Words};
-use crate::audio::faults::AudioFault;
+use crate::audio_state::{Outcome, Task};
 use crate::clock;
+use crate::fault::AudioFault;
 use crate::video::written;
 
 /// How far a task is.
