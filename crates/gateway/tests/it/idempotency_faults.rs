@@ -9,8 +9,7 @@ use trunkline_ledger::recovery;
 use trunkline_types::{Money, NodeId};
 
 use crate::idempotency::{ALL, KEY, PATH, post, replayed, three};
-use crate::options::TestOptions;
-use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, ask, ask_streaming};
 
 /// The node is replaced while a call with a key runs: what it held is let go and its key is free, so the
 /// repetition runs anew, elsewhere, and is charged once.
