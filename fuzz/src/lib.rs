@@ -2,10 +2,11 @@
 //! comes from outside. Every broken promise stops the target.
 
 use trunkline_types::{Money, Units};
-use trunkline_wire::canonical::{ReportedUsage, Event, Meter, NameRestorer, TranslationState};
+use trunkline_wire::canonical::{Event, Meter, NameRestorer, ReportedUsage, TranslationState};
 use trunkline_wire::read_error;
 use trunkline_wire::{
-    Cost, StreamEnd, Format, Frames, Reader, Rewrite, FrameKind, ResponseMeta, Tap, ErrorBody, Writer,
+    Cost, ErrorBody, Format, FrameKind, Frames, Reader, ResponseMeta, Rewrite, StreamEnd, Tap,
+    Writer,
 };
 
 /// Bytes that an answer may have beside a multiple of what came in: heads, ids and ends of a stream.
@@ -111,7 +112,7 @@ pub fn written(format: Format, events: &[Event], exhausted: bool) -> Vec<u8> {
     let mut writer = Writer::new(format, shown());
     let (mut told, mut out) = (Vec::new(), Vec::new());
     for event in events {
-        meter.see(event);
+        meter.observe(event);
         restored.pass(event.clone(), &mut told);
     }
     for event in &told {

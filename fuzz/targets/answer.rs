@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use trunkline_fuzz::{assert_bounded, chosen, format_of, frames_of, shown, trouble};
 use trunkline_wire::canonical::{Meter, TranslationState};
 use trunkline_wire::{
-    Rewrite, error_body, error_frame, read_response, scan_response, rewrite_response, scan,
+    Rewrite, error_body, error_frame, read_response, rewrite_response, scan, scan_response,
     write_response,
 };
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use trunkline_fuzz::{assert_bounded, chosen, format_of};
 use trunkline_wire::canonical::Target;
-use trunkline_wire::{CapName, Format, PathParams, Outgoing, Request, scan, write_request};
+use trunkline_wire::{CapName, Format, Outgoing, PathParams, Request, scan, write_request};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([choice], body)) = chosen(data) else {
