@@ -138,7 +138,7 @@ pub fn shown() -> ResponseMeta {
 
 /// A fault whose words come from outside.
 #[must_use]
-pub fn error_body(said: &[u8]) -> ErrorBody {
+pub fn error_of(said: &[u8]) -> ErrorBody {
     let said = read_error(said);
     ErrorBody {
         status: 502,

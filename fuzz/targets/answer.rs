@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trunkline_fuzz::{assert_bounded, chosen, format_of, frames_of, shown, trouble};
+use trunkline_fuzz::{assert_bounded, chosen, error_of, format_of, frames_of, shown};
 use trunkline_wire::canonical::{Meter, TranslationState};
 use trunkline_wire::{
     Rewrite, error_body, error_frame, read_response, rewrite_response, scan, scan_response,
@@ -20,11 +20,11 @@ fuzz_target!(|data: &[u8]| {
         channel: Some("7".to_owned()),
         ..Rewrite::default()
     };
-    let trouble = trouble(body);
+    let error = error_of(body);
     let to = format_of(choice >> 2);
-    let told = error_body(to, &trouble).to_string();
+    let told = error_body(to, &error).to_string();
     assert_bounded("error", body.len(), told.len());
-    let frames = frames_of(&[&error_frame(to, &trouble)]);
+    let frames = frames_of(&[&error_frame(to, &error)]);
     assert!(frames.iter().any(|frame| frame.data.is_some()));
     let whole = scan_response(from, body);
     if let Some(renamed) = rewrite_response(from, body, &rewrite) {
