@@ -22,7 +22,7 @@ use crate::chaos::history::{Answered, CallOperation, Event, HistoryWriter};
 /// Where the path of the plan is.
 pub(crate) const PLAN: &str = "TRUNKLINE_CHAOS_PLAN";
 /// How this test is called from outside.
-pub(crate) const NAME: &str = "chaos::child::a_ledger_process";
+pub(crate) const NAME: &str = "chaos::child_process::a_ledger_process";
 const ORDERS: usize = 16;
 const HEARTBEAT: Duration = Duration::from_millis(100);
 const RETRY: Duration = Duration::from_millis(30);
