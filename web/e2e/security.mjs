@@ -66,7 +66,7 @@ async function firstTenant() {
     email: "ada@first.example",
     name: `Ada ${MARKUP}`,
     password: PASSWORDS.a,
-    organisation: `First ${MARKUP}`,
+    organisation: `Tenant one ${MARKUP}`,
   });
   checks.that(session.signed_in, "the link for the operator signs in");
   const again = await new Person(dev.dash_url).ask("POST", "/api/setup", {
@@ -187,7 +187,7 @@ async function foreign(a, b, things) {
   const lists = Object.entries(document.paths).filter(([path, methods]) => methods.get && !path.includes("{"));
   for (const [path] of lists) {
     const answered = await b.person.ask("GET", path);
-    const told = [things.request, things.task, "First ", "ada@first.example", a.person.email].filter(Boolean);
+    const told = [things.request, things.task, "Tenant one ", "ada@first.example", a.person.email].filter(Boolean);
     const leaks = told.filter((word) => answered.raw.includes(word));
     checks.that(leaks.length === 0, `GET ${path} tells the second tenant nothing of the first`, leaks);
   }
