@@ -7,27 +7,24 @@ use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use trunkline_ledger::Outcome;
 
-use crate::caller::Caller;
-
 use crate::authenticate::authenticate;
+use crate::caller::Caller;
 use crate::channels::Channel;
-use crate::delivery;
 use crate::detach::{detach, respond};
 use crate::error::ApiError;
 use crate::failover::{self, AttemptLog, Exhausted};
 use crate::headers::max_cost;
-use crate::idempotency::key;
+use crate::idempotency::key::idempotency_key;
 use crate::in_flight::InFlightPermit;
-use crate::model_alias;
 use crate::operation::{Accepted, Execution, Operation, PricedOperation, Received, RelayEnd};
 use crate::priced_call::Pricing;
-use crate::rate_limit;
 use crate::request_context::RequestContext;
 use crate::reservation::Reservation;
 use crate::response::{Responder, Response};
 use crate::services::Services;
 use crate::settlement::{Charge, fail, reserve, settle, void};
 use crate::step::Step;
+use crate::{delivery, model_alias, rate_limit};
 
 /// Accepts a request and executes it.
 pub(crate) async fn handle<O>(
@@ -73,14 +70,8 @@ pub(crate) async fn accept<O: Operation>(
     context.step(Step::Body);
     // A duplicate is known by its bytes, before anything of them is understood.
     let fingerprint = O::fingerprint(context, &route, &body);
-    let key = key::idempotency_key(
-        services,
-        O::IDEMPOTENCY,
-        context,
-        &caller,
-        &headers,
-        fingerprint,
-    );
+    let policy = O::IDEMPOTENCY;
+    let key = idempotency_key(services, policy, context, &caller, &headers, fingerprint);
     let idempotency = Box::pin(key).await?;
     context.step(Step::Idempotency);
     let operation = O::parse(route, body)?;
