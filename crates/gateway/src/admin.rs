@@ -1,7 +1,5 @@
 //! The admin listener: health and metrics. Never on a public address.
 
-mod prometheus;
-
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,19 +12,27 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use crate::edge_state::EdgeState;
 use crate::response::{self, Response};
-use crate::services::Services;
+
+/// Writes the metrics of a node.
+pub type MetricsPage = Arc<dyn Fn() -> String + Send + Sync>;
 
 pub struct Admin {
-    services: Arc<Services>,
+    edge: Arc<EdgeState>,
+    metrics: MetricsPage,
     listener: TcpListener,
 }
 
 impl Admin {
     /// On an address that is ours already.
     #[must_use]
-    pub const fn new(services: Arc<Services>, listener: TcpListener) -> Self {
-        Self { services, listener }
+    pub const fn new(edge: Arc<EdgeState>, metrics: MetricsPage, listener: TcpListener) -> Self {
+        Self {
+            edge,
+            metrics,
+            listener,
+        }
     }
 
     /// Serves until `stop` changes.
@@ -38,11 +44,11 @@ impl Admin {
                 _ = stop.changed() => break,
             };
             let Ok((stream, _)) = accepted else { continue };
-            let services = Arc::clone(&self.services);
+            let (edge, metrics) = (Arc::clone(&self.edge), Arc::clone(&self.metrics));
             let mut stop = stop.clone();
             connections.spawn(async move {
                 let service = service_fn(|request: Request<Incoming>| {
-                    let answered = answer(&services, request.uri().path());
+                    let answered = answer(&edge, &metrics, request.uri().path());
                     async move { Ok::<_, std::convert::Infallible>(answered) }
                 });
                 let builder = auto::Builder::new(TokioExecutor::new());
@@ -59,16 +65,16 @@ impl Admin {
     }
 }
 
-fn answer(services: &Services, path: &str) -> Response {
+fn answer(edge: &EdgeState, metrics: &MetricsPage, path: &str) -> Response {
     let text = |status, text: String| {
         let kind = "text/plain; version=0.0.4; charset=utf-8";
         response::bytes_of(status, Bytes::from(text), kind)
     };
     match path {
         "/healthz" => text(StatusCode::OK, "live\n".to_owned()),
-        "/readyz" if services.is_ready() => text(StatusCode::OK, "ready\n".to_owned()),
+        "/readyz" if edge.is_ready() => text(StatusCode::OK, "ready\n".to_owned()),
         "/readyz" => text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned()),
-        "/metrics" => text(StatusCode::OK, prometheus::metrics(services)),
+        "/metrics" => text(StatusCode::OK, metrics()),
         _ => text(
             StatusCode::NOT_FOUND,
             "/healthz /readyz /metrics\n".to_owned(),

@@ -5,7 +5,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::channels::Channel;
+use crate::metrics::AttemptMetrics;
+
+/// The channel of attempts, as logs, traces and metrics name it.
+#[derive(Debug)]
+pub(crate) struct AttemptChannel {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    pub(crate) provider: String,
+    pub(crate) metrics: Arc<AttemptMetrics>,
+}
 
 /// One attempt. The usage row gets what is not skipped; times count from the call's beginning.
 #[derive(Debug, Clone, Serialize)]
@@ -16,7 +25,10 @@ pub(crate) struct Attempt {
     pub(crate) error: Option<&'static str>,
     ms: u64,
     #[serde(skip)]
-    pub(crate) channel: Arc<Channel>,
+    pub(crate) channel: Arc<AttemptChannel>,
+    /// The upstream's name of the model, where the call is traced.
+    #[serde(skip)]
+    pub(crate) upstream_model: Option<String>,
     #[serde(skip)]
     pub(crate) began: Duration,
     /// When the last of its answer had come; none as long as that is open.
@@ -28,13 +40,18 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// Until something is known of it, it is one that its caller left.
-    pub(crate) fn begin(channel: Arc<Channel>, began: Duration) -> Self {
+    pub(crate) fn begin(
+        channel: Arc<AttemptChannel>,
+        upstream_model: Option<String>,
+        began: Duration,
+    ) -> Self {
         Self {
-            channel_id: channel.row.id.number(),
+            channel_id: channel.id,
             status: None,
             error: Some("left"),
             ms: 0,
             channel,
+            upstream_model,
             began,
             ended: None,
         }

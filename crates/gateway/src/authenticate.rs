@@ -1,39 +1,38 @@
 //! The caller, by the key of a request.
 
-use std::net::IpAddr;
-
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use trunkline_catalog::GroupChoice;
+use trunkline_store::keys::KeyHash;
 use trunkline_types::ApiKey;
 
 use crate::caller::{Caller, key_text};
+use crate::edge_state::EdgeState;
 use crate::error::ApiError;
 use crate::key_table::{Found, KeyStatus};
 use crate::request_context::RequestContext;
-use crate::services::Services;
 use crate::step::Step;
 
 /// The caller by its key.
 pub(crate) fn identify(
-    services: &Services,
-    sent: (&HeaderMap, Option<&str>),
-    address: IpAddr,
+    edge: &EdgeState,
+    context: &RequestContext,
+    request: &Request<Incoming>,
 ) -> Result<Caller, ApiError> {
-    let (table, settings) = (&services.key_table, &services.settings);
-    Caller::known(table, settings, sent, address, services.now())
+    let sent = (request.headers(), request.uri().query());
+    let caller = Caller::known(edge, sent, context.address)?;
+    context.authenticated(&caller);
+    Ok(caller)
 }
 
 /// The caller, if the key may use the endpoint.
 pub(crate) fn authenticate(
-    services: &Services,
+    edge: &EdgeState,
     context: &RequestContext,
     request: &Request<Incoming>,
     endpoint: &str,
 ) -> Result<Caller, ApiError> {
-    let sent = (request.headers(), request.uri().query());
-    let caller = identify(services, sent, context.address)?;
-    context.authenticated(&caller);
+    let caller = identify(edge, context, request)?;
     caller.check_endpoint(endpoint)?;
     context.step(Step::Authenticate);
     Ok(caller)
@@ -56,15 +55,12 @@ pub enum KeyOwner {
 
 /// Whose key a request brings. Addresses are not looked at: nothing is called with it.
 #[must_use]
-pub fn key_owner(services: &Services, headers: &HeaderMap) -> KeyOwner {
+pub fn key_owner(edge: &EdgeState, headers: &HeaderMap) -> KeyOwner {
     let Some(text) = key_text(headers, None) else {
         return KeyOwner::Nobody;
     };
-    let found = ApiKey::parse(text).ok().map(|key| {
-        services
-            .key_table
-            .find(&key, services.settings.stale_after, services.now())
-    });
+    let key = ApiKey::parse(text).ok();
+    let found = key.map(|key| edge.find_key(&KeyHash::of(&key)));
     let Some(Found::Known(key, KeyStatus::Live, account)) = found else {
         return KeyOwner::Stranger;
     };

@@ -9,12 +9,12 @@ use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 
+use crate::accept_settings::AcceptSettings;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::form::Form;
 use crate::operation::Received;
 use crate::services::Services;
-use crate::settings::Settings;
 
 /// Bytes of a refused upload that are still read, and for how long.
 const REST_BYTES: usize = 64_000_000;
@@ -26,7 +26,7 @@ pub(crate) async fn receive_json(
     caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Received<Bytes>, ApiError> {
-    let settings = &services.settings;
+    let settings = &services.edge.settings;
     let most = check(&request, settings)?;
     receive(services, caller, request, most).await
 }
@@ -55,7 +55,7 @@ pub(crate) async fn receive_json_or_form(
             permit,
         });
     };
-    let most = check_size(&request, &services.settings)?;
+    let most = check_size(&request, &services.edge.settings)?;
     let Received {
         headers,
         body,
@@ -76,11 +76,9 @@ async fn receive(
     request: Request<Incoming>,
     most: usize,
 ) -> Result<Received<Bytes>, ApiError> {
-    let permit = services
-        .in_flight
-        .acquire(&services.settings, caller.account.id, most)?;
+    let permit = services.edge.acquire(caller.account.id, most)?;
     let (head, body) = request.into_parts();
-    let body = read(body, &services.settings).await?;
+    let body = read(body, &services.edge.settings).await?;
     Ok(Received {
         headers: head.headers,
         body,
@@ -108,7 +106,10 @@ impl JsonOrForm {
 }
 
 /// Whether the head of a JSON request promises a body that we read, and how large it can become.
-pub(crate) fn check(request: &Request<Incoming>, settings: &Settings) -> Result<usize, ApiError> {
+pub(crate) fn check(
+    request: &Request<Incoming>,
+    settings: &AcceptSettings,
+) -> Result<usize, ApiError> {
     check_type(request.headers())?;
     check_size(request, settings)
 }
@@ -122,7 +123,7 @@ pub(crate) fn form_boundary(headers: &HeaderMap) -> Option<String> {
 /// How large a body can become; one whose `content-length` is too large is refused.
 pub(crate) fn check_size(
     request: &Request<Incoming>,
-    settings: &Settings,
+    settings: &AcceptSettings,
 ) -> Result<usize, ApiError> {
     let most = settings.max_body_bytes;
     let size = request.body().size_hint();
@@ -134,7 +135,7 @@ pub(crate) fn check_size(
 }
 
 /// All of it, within its size and its time.
-pub(crate) async fn read(body: Incoming, settings: &Settings) -> Result<Bytes, ApiError> {
+pub(crate) async fn read(body: Incoming, settings: &AcceptSettings) -> Result<Bytes, ApiError> {
     let most = settings.max_body_bytes;
     let whole = Limited::new(body, most).collect();
     match tokio::time::timeout(settings.body_wait, whole).await {

@@ -7,13 +7,13 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use trunkline_catalog::{Book, GroupChoice, Sale, Unavailable};
 use trunkline_store::accounts::Account;
-use trunkline_store::{KeyGroup, Network};
-use trunkline_types::{ApiKey, Timestamp};
+use trunkline_store::keys::KeyHash;
+use trunkline_store::{KeyGroup, Network, Policy};
+use trunkline_types::ApiKey;
 
-use crate::channels::allows_region;
+use crate::edge_state::EdgeState;
 use crate::error::{ApiError, ErrorCode};
-use crate::key_table::{Found, KeyEntry, KeyStatus, KeyTable};
-use crate::settings::Settings;
+use crate::key_table::{Found, KeyEntry, KeyStatus};
 
 /// A caller whose key is valid.
 #[derive(Debug, Clone)]
@@ -25,11 +25,9 @@ pub(crate) struct Caller {
 impl Caller {
     /// Finds the caller by its key and checks everything that does not depend on the request.
     pub(crate) fn known(
-        key_table: &KeyTable,
-        settings: &Settings,
+        edge: &EdgeState,
         (headers, query): (&HeaderMap, Option<&str>),
         address: IpAddr,
-        now: Timestamp,
     ) -> Result<Self, ApiError> {
         let text = key_text(headers, query).ok_or_else(|| {
             ApiError::new(
@@ -38,19 +36,14 @@ impl Caller {
             )
         })?;
         let key = ApiKey::parse(text).map_err(|_| unknown_key())?;
-        let caller = Self::live(key_table.find(&key, settings.stale_after, now))?;
+        let caller = Self::live(edge.find_key(&KeyHash::of(&key)))?;
         caller.check_address(address)?;
         Ok(caller)
     }
 
     /// The same caller as it is known now, if its key is still valid; for long answers.
-    pub(crate) fn refresh(
-        &self,
-        key_table: &KeyTable,
-        settings: &Settings,
-        now: Timestamp,
-    ) -> Result<Self, ApiError> {
-        Self::live(key_table.find_hash(&self.key.hash, settings.stale_after, now))
+    pub(crate) fn refresh(&self, edge: &EdgeState) -> Result<Self, ApiError> {
+        Self::live(edge.find_key(&self.key.hash))
     }
 
     fn live(found: Found) -> Result<Self, ApiError> {
@@ -182,6 +175,14 @@ impl Caller {
 
 fn unknown_key() -> ApiError {
     ApiError::new(ErrorCode::InvalidKey, "invalid API key")
+}
+
+/// Whether a policy lets upstreams of a region serve.
+pub(crate) fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
+    let regions = &policy.fields().regions;
+    regions.as_ref().is_none_or(|allowed| {
+        region.is_some_and(|region| allowed.iter().any(|word| word == region))
+    })
 }
 
 /// The key, wherever a client puts it. With several, `Authorization` wins.

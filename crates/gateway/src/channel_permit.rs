@@ -13,7 +13,7 @@ const CHANNEL: &str = "channel";
 
 /// A place at a channel, held as long as the upstream works for us.
 #[derive(Debug)]
-pub(crate) struct ChannelPermit(#[expect(dead_code, reason = "held, not looked at")] Option<Grant>);
+pub(crate) struct ChannelPermit(pub(crate) Option<Grant>);
 
 /// A channel has no place, and may have one in so many seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,7 @@ pub(crate) async fn channel_permit(
     ];
     let wants = wants.into_iter().flatten().collect();
     match services
+        .edge
         .limits
         .take(CounterGroup::new(CHANNEL, number), wants)
         .await

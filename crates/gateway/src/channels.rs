@@ -15,8 +15,11 @@ use trunkline_types::{EndpointType, RequestId, Secret, Timestamp};
 use trunkline_upstream::{Credential as UpstreamCredential, Deadlines, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
+use crate::attempt::AttemptChannel;
+use crate::caller::allows_region;
 use crate::format_selection::provider_format;
-use crate::metrics::{Histogram, LabelledCounter};
+use crate::metrics::AttemptMetrics;
+use crate::splitmix::mix;
 
 /// What channels of a data source speak.
 pub(crate) const SOCIAL_FORMAT: &str = "social_data";
@@ -61,6 +64,8 @@ pub(crate) struct Channel {
     /// What no text sent to a client may contain: the credentials, the proxy's login, headers.
     secrets: Vec<Secret>,
     health: Arc<Health>,
+    /// Its names and metrics, for attempts at it.
+    pub(crate) attempted: Arc<AttemptChannel>,
 }
 
 /// A credential ready to be sent.
@@ -78,8 +83,7 @@ pub(crate) struct ChannelCredential {
 struct Health {
     failures: AtomicU32,
     open_until_millis: AtomicI64,
-    attempts: LabelledCounter,
-    first_byte: Histogram,
+    attempts: Arc<AttemptMetrics>,
 }
 
 /// How many credentials of a channel are in which state.
@@ -232,15 +236,6 @@ fn draw(weights: &[u64], state: &mut u64) -> usize {
     0
 }
 
-/// The next number of a splitmix generator: even, cheap, and the same for the same seed.
-pub(crate) fn mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut word = *state;
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
-}
-
 // === impl Live ===
 
 impl Channel {
@@ -295,6 +290,12 @@ impl Channel {
             Some(book) => Some(CostBook::from_json(book).map_err(|_| "its cost book is wrong")?),
         };
         let health = known.map_or_else(Arc::default, |channel| Arc::clone(&channel.health));
+        let attempted = Arc::new(AttemptChannel {
+            id: row.id.number(),
+            name: row.name.clone(),
+            provider: row.provider.clone(),
+            metrics: Arc::clone(&health.attempts),
+        });
         Ok(Self {
             mark: row.id.number().to_string(),
             row,
@@ -305,6 +306,7 @@ impl Channel {
             credentials,
             secrets,
             health,
+            attempted,
         })
     }
 
@@ -317,19 +319,6 @@ impl Channel {
     /// The upstream's name of a model.
     pub(crate) fn upstream_model<'a>(&'a self, public: &'a str) -> &'a str {
         self.row.models.get(public).map_or(public, String::as_str)
-    }
-
-    /// An attempt here came to this.
-    pub(crate) fn tried(&self, word: &'static str, head_took: Option<Duration>) {
-        self.health.attempts.add(word);
-        if let Some(took) = head_took {
-            self.health.first_byte.took(took);
-        }
-    }
-
-    /// What its attempts came to, and how long their heads took.
-    pub(crate) fn tries(&self) -> (&LabelledCounter, &Histogram) {
-        (&self.health.attempts, &self.health.first_byte)
     }
 
     pub(crate) fn failures(&self) -> u32 {
@@ -478,12 +467,4 @@ fn opened(keyring: &Keyring, context: &[u8], sealed: &[u8]) -> Option<Secret> {
     let bytes = bytes.ok()?;
     let text = std::str::from_utf8(bytes.reveal()).ok()?;
     Some(Secret::new(text.to_owned()))
-}
-
-/// Whether a policy lets upstreams of a region serve.
-pub(crate) fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
-    let regions = &policy.fields().regions;
-    regions.as_ref().is_none_or(|allowed| {
-        region.is_some_and(|region| allowed.iter().any(|word| word == region))
-    })
 }

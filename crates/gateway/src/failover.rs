@@ -229,15 +229,15 @@ impl AttemptLog<'_> {
         let Some(context) = self.0 else {
             return Some(permit);
         };
-        context.hold_permit(permit);
-        context.attempt_started(Attempt::begin(Arc::clone(channel), context.elapsed()));
+        context.hold_permit(permit.0);
+        begin_attempt(context, channel);
         None
     }
 
     /// One more try at the same channel.
     pub(crate) fn restarted(self, channel: &Arc<Channel>) {
         if let Some(context) = self.0 {
-            context.attempt_started(Attempt::begin(Arc::clone(channel), context.elapsed()));
+            begin_attempt(context, channel);
         }
     }
 
@@ -256,6 +256,13 @@ impl AttemptLog<'_> {
             context.attempt_finished(|attempt| attempt.answered(None, Some(name(error)), now));
         }
     }
+}
+
+fn begin_attempt(context: &RequestContext, channel: &Channel) {
+    let model = context.traced_model();
+    let model = model.map(|model| channel.upstream_model(&model).to_owned());
+    let attempted = Arc::clone(&channel.attempted);
+    context.attempt_started(Attempt::begin(attempted, model, context.elapsed()));
 }
 
 // === impl Tally ===

@@ -60,7 +60,7 @@ async fn compare(services: &Services, seen: &mut Seen) -> Result<bool, DbError> 
     let lives = recovery::is_current_epoch(&mut session, services.ledger.node_epoch()).await?;
     drop(session);
     if seen.as_ref() == Some(&newest) {
-        services.key_table.are_as_compared(began);
+        services.edge.key_table.are_as_compared(began);
         services.follow_platform_files().await;
     } else {
         services.refresh().await?;
@@ -81,7 +81,7 @@ async fn heartbeat(services: &Services, last: &mut Option<Instant>) -> bool {
     }
     // Limits are shared among the nodes that live when Redis is away.
     match recovery::live_nodes(&services.data, LIVE_WITHIN).await {
-        Ok(nodes) => services.limits.set_nodes(nodes),
+        Ok(nodes) => services.edge.limits.set_nodes(nodes),
         Err(error) => tracing::warn!(%error, "node count failed"),
     }
     true

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trunkline_types::AccountId;
 
+use crate::accept_settings::AcceptSettings;
 use crate::error::{ApiError, ErrorCode};
-use crate::settings::Settings;
 
 /// Calls and bytes in flight, over all and for each account.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl InFlight {
     /// the body is read: what is in memory is what must be bounded.
     pub(crate) fn acquire(
         self: &Arc<Self>,
-        settings: &Settings,
+        settings: &AcceptSettings,
         account: AccountId,
         bytes: usize,
     ) -> Result<InFlightPermit, ApiError> {

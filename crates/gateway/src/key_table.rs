@@ -15,7 +15,7 @@ use trunkline_store::Policy;
 use trunkline_store::accounts::{self, Account};
 use trunkline_store::keys::{self, FOLLOW_MAX_ROWS, KeyCursor, KeyHash};
 use trunkline_store::table_checksum::TableChecksum;
-use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
+use trunkline_types::{AccountId, KeyId, Timestamp};
 
 use self::table::Table;
 
@@ -79,11 +79,7 @@ impl KeyTable {
         }
     }
 
-    pub(crate) fn find(&self, key: &ApiKey, stale_after: Duration, now: Timestamp) -> Found {
-        self.find_hash(&KeyHash::of(key), stale_after, now)
-    }
-
-    /// What it says now of a key that was found before.
+    /// What it says now of a key.
     pub(crate) fn find_hash(&self, hash: &KeyHash, stale_after: Duration, now: Timestamp) -> Found {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         if inner.compared.is_none_or(|at| at.elapsed() > stale_after) {

@@ -11,6 +11,7 @@
     )
 )]
 
+mod accept_settings;
 mod account_api;
 mod admin;
 mod attempt;
@@ -25,7 +26,7 @@ mod count_tokens;
 mod delivery;
 mod detach;
 mod duplicate;
-mod edge;
+mod edge_state;
 mod endpoint;
 mod error;
 mod event_hub;
@@ -41,13 +42,16 @@ mod in_flight;
 mod key_table;
 mod limit_headers;
 mod limit_rules;
+mod listener;
 mod metrics;
+mod metrics_page;
 mod model_alias;
 mod models;
 mod operation;
 mod operations;
 mod pipeline;
 mod priced_call;
+mod prometheus;
 mod quote_endpoint;
 mod quote_lock;
 mod quote_request;
@@ -58,6 +62,7 @@ mod reservation;
 mod response;
 mod response_id;
 mod route_health;
+mod routes;
 mod scrub;
 mod self_info;
 mod sending;
@@ -65,6 +70,7 @@ mod services;
 mod settings;
 mod settlement;
 mod socket;
+mod splitmix;
 mod state;
 mod step;
 mod stored_responses;
@@ -74,15 +80,13 @@ mod uploads;
 mod vendors;
 mod webhooks;
 
+pub use accept_settings::{AcceptSettings, LimitSettings};
 pub use account_api::refresh_keys;
-pub use admin::Admin;
+pub use admin::{Admin, MetricsPage};
 pub use authenticate::{KeyOwner, key_owner};
 pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish};
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
-pub use edge::{
-    BoundListener, Edge, EdgeError, EdgeSettings, MountedService, TlsError, TlsFiles,
-    caller_address,
-};
+pub use edge_state::{CompletedCall, EdgeConfig, EdgeState, OnCompleted};
 pub use error::{ApiError, ErrorCode};
 pub use events::{
     RelayError, event_readers, events_sent, measure_outbox, purge_events, relay_events,
@@ -91,16 +95,22 @@ pub use events::{
 pub use freshness::run_refresh;
 pub use idempotency::purge_stored_responses;
 pub use key_table::{KeyTableStats, Reconcile};
+pub use listener::{
+    BoundListener, Edge, EdgeError, EdgeSettings, MountedService, RequestHandler, TlsError,
+    TlsFiles, caller_address,
+};
+pub use metrics_page::admin;
 pub use operations::social::social_cells;
 pub use operations::video::{
     FileLink, TaskDetail, cancel_task, claim_video_jobs, inspect_task, is_cancellable,
     next_video_job, purge_prompts, sweep_media,
 };
 pub use response::{Response, ResponseBody};
-pub use services::{CompletedCall, Services, ServicesConfig};
+pub use routes::Router;
+pub use services::{Services, ServicesConfig};
 pub use settings::{
-    EventSettings, GenerationSettings, IdempotencySettings, LimitSettings, Settings,
-    SocialSettings, VideoSettings, WebhookSettings,
+    EventSettings, GenerationSettings, IdempotencySettings, Settings, SocialSettings,
+    VideoSettings, WebhookSettings,
 };
 pub use state::{FolderError, VideoJob, cells_with_folder};
 pub use step::Step;

@@ -67,6 +67,15 @@ pub(crate) struct Histogram {
     sum_micros: AtomicU64,
 }
 
+/// Attempts at one channel.
+#[derive(Debug, Default)]
+pub(crate) struct AttemptMetrics {
+    /// What they came to.
+    pub(crate) results: LabelledCounter,
+    /// How long the heads of their answers took.
+    pub(crate) first_byte: Histogram,
+}
+
 /// Counts by codes of a closed list.
 #[derive(Debug, Default)]
 pub(crate) struct LabelledCounter(Mutex<BTreeMap<&'static str, u64>>);
@@ -113,6 +122,17 @@ impl Metrics {
 impl ByStream {
     pub(crate) fn of(&self, stream: bool) -> &Histogram {
         if stream { &self.stream } else { &self.whole }
+    }
+}
+
+// === impl AttemptMetrics ===
+
+impl AttemptMetrics {
+    pub(crate) fn count(&self, result: &'static str, head_took: Option<Duration>) {
+        self.results.add(result);
+        if let Some(took) = head_took {
+            self.first_byte.took(took);
+        }
     }
 }
 

@@ -51,12 +51,12 @@ pub(crate) fn check_regions(
 /// What a key may be used for, for work that outlives its call. One that is not in memory yet was
 /// made elsewhere a moment ago.
 pub(crate) async fn policy_of(services: &Services, key: KeyId) -> Option<Arc<Policy>> {
-    let known = services.key_table.policy(key);
+    let known = services.edge.key_table.policy(key);
     if known.is_some() {
         return known;
     }
     if let Err(error) = services.refresh_keys().await {
         tracing::warn!(%error, "key table refresh failed");
     }
-    services.key_table.policy(key)
+    services.edge.key_table.policy(key)
 }

@@ -56,7 +56,7 @@ pub(crate) async fn accept<O: Operation>(
 ) -> Result<Accepted<O>, ApiError> {
     context.mark_billable(&request);
     // The key comes first: a stranger makes us read nothing.
-    let caller = authenticate(services, context, &request, O::endpoint(&route))?;
+    let caller = authenticate(&services.edge, context, &request, O::endpoint(&route))?;
     // A place in flight is taken before the body's first byte: what is in memory is what is bounded.
     let Received {
         headers,
@@ -145,7 +145,7 @@ pub(crate) async fn admit<P: PricedOperation>(
     execution.check_route(services)?;
     context.step(Step::Route);
     let caller = &execution.call().caller;
-    rate_limit::check(services, context, caller, execution.load()).await?;
+    rate_limit::check(&services.edge, context, caller, execution.load()).await?;
     context.step(Step::RateLimits);
     Ok(())
 }

@@ -10,11 +10,11 @@ use trunkline_store::limits::{Rates, Scope};
 use trunkline_types::Defect;
 
 use crate::caller::Caller;
+use crate::edge_state::EdgeState;
 use crate::error::{ApiError, ErrorCode};
 use crate::limit_headers::{RateLimitHeaders, seconds};
 use crate::limit_rules::positive;
 use crate::request_context::RequestContext;
-use crate::services::Services;
 
 /// Whose counters a request's are.
 const ACCOUNT: &str = "account";
@@ -38,17 +38,14 @@ pub(crate) enum Cost<'a> {
 /// Takes a request's part of every limit that it is under. It holds its place among calls at once as
 /// long as its context lives.
 pub(crate) async fn check(
-    services: &Services,
+    edge: &EdgeState,
     context: &RequestContext,
     caller: &Caller,
     load: Cost<'_>,
 ) -> Result<(), ApiError> {
     let tag = CounterGroup::new(ACCOUNT, caller.account.id.number());
-    match services
-        .limits
-        .take(tag, limit_costs(services, caller, load))
-        .await
-    {
+    let costs = limit_costs(edge, caller, load);
+    match edge.limits.take(tag, costs).await {
         Ok(grant) => {
             context.limited(RateLimitHeaders::of(grant.states()), Some(grant));
             Ok(())
@@ -61,10 +58,10 @@ pub(crate) async fn check(
     }
 }
 
-fn limit_costs(services: &Services, caller: &Caller, load: Cost<'_>) -> Vec<CounterCost> {
+fn limit_costs(edge: &EdgeState, caller: &Caller, load: Cost<'_>) -> Vec<CounterCost> {
     let mut wants = Wants(Vec::with_capacity(8));
-    let defaults = &services.settings.limits;
-    let above = services.key_table.above(&caller.key);
+    let defaults = &edge.settings.limits;
+    let above = edge.key_table.above(&caller.key);
     // A key takes of its own limits and of those of every key above it, so that making keys makes
     // no limits.
     let own = (caller.key.id, Arc::clone(&caller.key.policy));
@@ -115,7 +112,7 @@ fn limit_costs(services: &Services, caller: &Caller, load: Cost<'_>) -> Vec<Coun
         &rates,
         load.tokens(),
     );
-    if let Some((name, rates)) = services.limit_rules.load_full().of(account, scope, name) {
+    if let Some((name, rates)) = edge.limit_rules.load_full().of(account, scope, name) {
         let which = ScopeId::Text(name);
         wants.add_all((scope.word(), &which), &Limits::of(&rates), load.tokens());
     }

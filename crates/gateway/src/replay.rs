@@ -12,12 +12,13 @@ use trunkline_ledger::usage;
 use trunkline_types::{AccountId, Money, RequestId};
 
 use crate::duplicate::Duplicate;
+use crate::edge_state::CompletedCall;
 use crate::error::{ApiError, ErrorCode};
 use crate::idempotency::stored_response;
 use crate::in_flight::InFlightPermit;
 use crate::operations::video::views;
-use crate::response::{Response, ResponseBody};
-use crate::services::{CompletedCall, Services};
+use crate::response::{OriginalRequest, Response, ResponseBody};
+use crate::services::Services;
 
 /// Between two looks at a row: first, and at most.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
@@ -25,10 +26,6 @@ const LONGEST_LOOK: Duration = Duration::from_millis(500);
 /// A task whose answer was lost with its node is shown as it is after this long.
 const TASK_WAIT: Duration = Duration::from_secs(10);
 const KEY: &str = "idempotency-key";
-
-/// The call that an answer belongs to; an extension of the answer, which is sent under that call's id.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OriginalRequest(pub(crate) RequestId);
 
 /// The bytes of a replay, counted as memory of their account until the connection has taken them.
 struct ReplayedBody {
@@ -66,9 +63,7 @@ pub(crate) async fn or_replay(
 /// Waits for the first call and gives its answer.
 async fn replay(services: &Services, same: Duplicate) -> Result<Response, ApiError> {
     // A waiting duplicate is a call in flight like others.
-    let permit = services
-        .in_flight
-        .acquire(&services.settings, same.account, 0)?;
+    let permit = services.edge.acquire(same.account, 0)?;
     let mut ended = services.completed_calls();
     let began = Instant::now();
     let wait = services.settings.idempotency.wait;
@@ -136,9 +131,7 @@ async fn stored_answer(
         return no_stored_response(services, of, &why).await;
     };
     // A client that does not read its replay holds these bytes in memory.
-    let permit = services
-        .in_flight
-        .acquire(&services.settings, of.1, body.len())?;
+    let permit = services.edge.acquire(of.1, body.len())?;
     let body = (!body.is_empty()).then(|| {
         Bytes::from_owner(ReplayedBody {
             body,

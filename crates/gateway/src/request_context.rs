@@ -18,11 +18,10 @@ use trunkline_wire::Format;
 
 use crate::attempt::Attempt;
 use crate::caller::Caller;
-use crate::channel_permit::ChannelPermit;
+use crate::edge_state::{CompletedCall, EdgeState};
 use crate::error::ApiError;
 use crate::limit_headers::RateLimitHeaders;
 use crate::response::{LedgerLatency, Responder, Response, micros};
-use crate::services::{CompletedCall, Services};
 use crate::socket::PeerWatch;
 use crate::step::Step;
 use crate::telemetry::{AttemptSpan, CallSpan, TraceParent};
@@ -33,7 +32,7 @@ const MAX_PATH_CHARACTERS: usize = 200;
 const KEY_MARK: &str = "sk-";
 
 pub(crate) struct RequestContext {
-    services: Arc<Services>,
+    edge: Arc<EdgeState>,
     pub(crate) id: RequestId,
     pub(crate) address: IpAddr,
     /// A look at the connection that the answer goes to.
@@ -79,32 +78,32 @@ struct RequestFacts {
     granted: Option<Grant>,
     limits: Option<RateLimitHeaders>,
     /// Its place at the channel that was asked last.
-    seat: Option<ChannelPermit>,
+    seat: Option<Grant>,
 }
 
 impl RequestContext {
     pub(crate) fn begin(
-        services: &Arc<Services>,
+        edge: &Arc<EdgeState>,
         request: &Request<Incoming>,
         (address, watch): (IpAddr, PeerWatch),
     ) -> Arc<Self> {
         Arc::new(Self {
-            id: services.request_id(),
+            id: edge.request_id(),
             address,
             watch,
             method: request.method().clone(),
             uri: request.uri().clone(),
             began: Instant::now(),
-            began_at: services.now(),
+            began_at: edge.now(),
             out_bytes: AtomicU64::new(0),
             facts: Mutex::default(),
-            services: Arc::clone(services),
+            edge: Arc::clone(edge),
         })
     }
 
     /// It is a call, and not a question about one.
     pub(crate) fn mark_billable(&self, request: &Request<Incoming>) {
-        let telemetry = self.services.telemetry.as_ref();
+        let telemetry = self.edge.telemetry.as_ref();
         let traced = telemetry.and_then(|open| open.begin(self.id, request.headers()));
         let mut facts = self.facts();
         facts.is_call = true;
@@ -112,7 +111,7 @@ impl RequestContext {
     }
 
     pub(crate) fn error_pages(&self) -> &str {
-        &self.services.settings.error_pages
+        &self.edge.settings.error_pages
     }
 
     /// One page of a request for many: a call of its own, with its own id and its own line.
@@ -124,14 +123,14 @@ impl RequestContext {
             ..RequestFacts::default()
         };
         Self {
-            services: Arc::clone(&self.services),
+            edge: Arc::clone(&self.edge),
             id,
             address: self.address,
             watch: self.watch.clone(),
             method: self.method.clone(),
             uri: self.uri.clone(),
             began: Instant::now(),
-            began_at: self.services.now(),
+            began_at: self.edge.now(),
             out_bytes: AtomicU64::new(0),
             facts: Mutex::new(facts),
         }
@@ -144,6 +143,12 @@ impl RequestContext {
 
     pub(crate) fn is_traced(&self) -> bool {
         self.facts().traced.is_some()
+    }
+
+    /// The public name of the model, if the call is traced.
+    pub(crate) fn traced_model(&self) -> Option<String> {
+        let facts = self.facts();
+        facts.traced.and(facts.model.clone())
     }
 
     pub(crate) fn authenticated(&self, caller: &Caller) {
@@ -175,8 +180,8 @@ impl RequestContext {
     }
 
     /// It has a place at a channel. The one it had at another is free.
-    pub(crate) fn hold_permit(&self, seat: ChannelPermit) {
-        self.facts().seat = Some(seat);
+    pub(crate) fn hold_permit(&self, seat: Option<Grant>) {
+        self.facts().seat = seat;
     }
 
     /// Releases its permits: the work is done, and what is left is to deliver it. The next request of a
@@ -189,7 +194,7 @@ impl RequestContext {
     pub(crate) fn show_limits(&self, answer: &mut Response, format: Format) {
         let limits = self.facts().limits;
         if let Some(limits) = limits {
-            limits.write(answer.headers_mut(), format, self.services.now());
+            limits.write(answer.headers_mut(), format, self.edge.now());
         }
     }
 
@@ -231,7 +236,7 @@ impl RequestContext {
         facts.leave();
         let model = facts.model.clone().unwrap_or_default();
         drop(facts);
-        self.services.record_call(CompletedCall {
+        self.edge.record_call(CompletedCall {
             request: self.id,
             model,
             outcome,
@@ -323,10 +328,11 @@ impl Drop for RequestContext {
 /// What becomes of it in the end.
 impl RequestContext {
     fn count(&self, facts: &RequestFacts, took: Duration) {
-        let numbers = &self.services.metrics;
+        let numbers = &self.edge.metrics;
         numbers.answered.fetch_add(1, Ordering::Relaxed);
         for attempt in &facts.attempts {
-            attempt.channel.tried(attempt.word(), attempt.head_took());
+            let metrics = &attempt.channel.metrics;
+            metrics.count(attempt.word(), attempt.head_took());
         }
         if !facts.is_call {
             return;
@@ -347,10 +353,7 @@ impl RequestContext {
     /// The one line of this request. Nothing of it is made when its log level is off.
     fn write_line(&self, facts: &RequestFacts, took: Duration) {
         let caller = facts.caller.as_ref();
-        let channel = facts
-            .attempts
-            .last()
-            .map(|one| one.channel.row.name.as_str());
+        let channel = facts.attempts.last().map(|one| one.channel.name.as_str());
         let (input, output) = facts.tokens.unzip();
         tracing::info!(
             target: "trunkline::access",
@@ -395,11 +398,10 @@ impl RequestContext {
     }
 
     fn trace(&self, facts: &RequestFacts, took: Duration) {
-        let (Some(telemetry), Some(parent)) = (&self.services.telemetry, facts.traced) else {
+        let (Some(telemetry), Some(parent)) = (&self.edge.telemetry, facts.traced) else {
             return;
         };
         let model = &facts.response_model;
-        let public = facts.model.as_deref().unwrap_or_default();
         let failed = facts.outcome.filter(|outcome| is_failure(*outcome));
         telemetry.tell(&CallSpan {
             id: self.id,
@@ -416,20 +418,16 @@ impl RequestContext {
             status: facts.status,
             stream: facts.stream,
             ttft: facts.first_byte.filter(|_| facts.stream),
-            tried: facts
-                .attempts
-                .iter()
-                .map(|attempt| span_of(attempt, public))
-                .collect(),
+            tried: facts.attempts.iter().map(span_of).collect(),
         });
     }
 }
 
-fn span_of<'a>(attempt: &'a Attempt, public: &'a str) -> AttemptSpan<'a> {
+fn span_of(attempt: &Attempt) -> AttemptSpan<'_> {
     AttemptSpan {
-        channel: &attempt.channel.row.name,
-        provider: &attempt.channel.row.provider,
-        model: attempt.channel.upstream_model(public),
+        channel: &attempt.channel.name,
+        provider: &attempt.channel.provider,
+        model: attempt.upstream_model.as_deref().unwrap_or_default(),
         status: attempt.status,
         error: attempt.error_code(),
         began: attempt.began,

@@ -88,12 +88,12 @@ impl Reservation {
         if let Err(not_held) = held_or_not(answer, duplicate)? {
             return Ok(Err(not_held));
         }
-        let holds = &services.metrics.holds;
+        let holds = &services.edge.metrics.holds;
         holds.fetch_add(1, Ordering::Relaxed);
         Ok(Ok(Self {
             ledger: services.ledger.clone(),
             tasks: services.tasks.clone(),
-            metrics: Arc::clone(&services.metrics),
+            metrics: Arc::clone(&services.edge.metrics),
             request,
             account,
             wallets,

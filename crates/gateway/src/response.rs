@@ -14,7 +14,6 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::Entry;
-use trunkline_generation::video::views::legacy_error;
 use trunkline_types::{Defect, Money, RequestId};
 use trunkline_wire::{Format, error_body};
 
@@ -61,6 +60,10 @@ pub struct AckedBody {
     /// Bytes that are to come, where that is known.
     left: Option<u64>,
 }
+
+/// The call that an answer belongs to; an extension of the answer, which is sent under that call's id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OriginalRequest(pub(crate) RequestId);
 
 // === impl AckedBody ===
 
@@ -194,12 +197,8 @@ pub(crate) fn error_response(
     with_error_headers(error, &error_body(format, &facts))
 }
 
-/// The same for clients that poll a video by the older path.
-pub(crate) fn legacy_error_response(error: &ApiError) -> Response {
-    with_error_headers(error, &legacy_error(error.kind.code(), &error.message))
-}
-
-fn with_error_headers(error: &ApiError, body: &Value) -> Response {
+/// An error whose body is already written.
+pub(crate) fn with_error_headers(error: &ApiError, body: &Value) -> Response {
     let mut answer = json(error.kind.status(), body);
     if let Some(seconds) = error.retry_after {
         let headers = answer.headers_mut();

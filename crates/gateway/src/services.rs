@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -13,21 +13,19 @@ use trunkline_catalog::Routes;
 use trunkline_db::bus::Bus;
 use trunkline_db::{Database, DbError, Session, revision};
 use trunkline_keyring::{Keyring, RandomSource};
-use trunkline_ledger::{Ledger, Outcome};
+use trunkline_ledger::Ledger;
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
-use trunkline_store::{catalog, channels, limits};
-use trunkline_types::{Clock, Money, RANDOM_BYTES, RequestId, Timestamp};
+use trunkline_store::{catalog, channels};
+use trunkline_types::{Clock, RequestId, Timestamp};
 use trunkline_upstream::safe_fetch::SafeFetcher;
 use trunkline_upstream::{Client, Providers};
 
 use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 use crate::channels::ChannelRegistry;
+use crate::edge_state::{CompletedCall, EdgeConfig, EdgeState};
 use crate::event_hub::Hub;
-use crate::in_flight::InFlight;
-use crate::key_table::{KeyTable, KeyTableStats, Reconcile};
-use crate::limit_rules::Rules;
-use crate::metrics::Metrics;
+use crate::key_table::{KeyTableStats, Reconcile};
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
 use crate::state::{
@@ -36,9 +34,6 @@ use crate::state::{
 };
 use crate::telemetry::Telemetry;
 use crate::uploads::UploadDiskUsage;
-
-/// Finished calls that a slow watcher may be behind.
-const WATCHED_CALLS: usize = 256;
 
 /// What [`Services`] are made of.
 pub struct ServicesConfig {
@@ -67,20 +62,18 @@ pub struct ServicesConfig {
 /// What the requests and jobs of one node share.
 pub struct Services {
     pub(crate) settings: Settings,
+    /// What requests share before they are understood.
+    pub(crate) edge: Arc<EdgeState>,
     pub(crate) ledger: Ledger,
     pub(crate) data: Database,
-    pub(crate) key_table: KeyTable,
     pub(crate) catalog: ArcSwap<CatalogSnapshot>,
     /// The number of a catalog that could not be used; 0 if there is none.
     pub(crate) rejected_catalog: AtomicI64,
-    pub(crate) route_health: RouteHealthTable,
+    pub(crate) route_health: Arc<RouteHealthTable>,
     pub(crate) channels: ArcSwap<ChannelRegistry>,
     pub(crate) client: Client,
     pub(crate) fetcher: SafeFetcher,
     pub(crate) media: Media,
-    pub(crate) limits: Limits,
-    /// Limits of accounts with single models and platforms.
-    pub(crate) limit_rules: ArcSwap<Rules>,
     pub(crate) bus: Bus,
     pub(crate) event_hub: Arc<Hub>,
     /// How often video vendors are asked.
@@ -92,27 +85,8 @@ pub struct Services {
     /// Calls at once to each social platform.
     pub(crate) platform_concurrency: PlatformConcurrency,
     pub(crate) tasks: TaskTracker,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) telemetry: Option<Telemetry>,
     providers: Providers,
     pub(crate) keyring: Keyring,
-    clock: Arc<dyn Clock>,
-    random: Arc<dyn RandomSource>,
-    pub(crate) in_flight: Arc<InFlight>,
-    leaving: AtomicBool,
-    completed_calls: broadcast::Sender<CompletedCall>,
-}
-
-#[derive(Debug, Clone)]
-pub struct CompletedCall {
-    pub request: RequestId,
-    /// The public name of the model.
-    pub model: String,
-    pub outcome: Outcome,
-    /// What was charged; none if nothing was.
-    pub charged: Option<Money>,
-    /// Input and output tokens that were billed.
-    pub tokens: (u64, u64),
 }
 
 // === impl Services ===
@@ -121,20 +95,30 @@ impl Services {
     /// Puts the parts together. Nothing is read yet: see [`Services::refresh`].
     #[must_use]
     pub fn new(parts: ServicesConfig) -> Arc<Self> {
+        let route_health = Arc::new(RouteHealthTable::new());
+        let counted = Arc::clone(&route_health);
+        let edge = EdgeState::new(EdgeConfig {
+            settings: parts.settings.accept.clone(),
+            limits: parts.limits,
+            clock: parts.clock,
+            random: parts.random,
+            telemetry: parts.telemetry,
+            on_completed: Box::new(move |call: &CompletedCall| {
+                counted.count(&call.model, call.outcome, call.tokens.1);
+            }),
+        });
         Arc::new(Self {
+            edge,
             ledger: parts.ledger,
             data: parts.data,
-            key_table: KeyTable::new(),
             catalog: ArcSwap::from_pointee(CatalogSnapshot::empty()),
             rejected_catalog: AtomicI64::new(0),
-            route_health: RouteHealthTable::new(),
+            route_health,
             channels: ArcSwap::from_pointee(ChannelRegistry::default()),
             client: parts.client,
             webhooks: WebhookSender::new(&parts.settings.webhooks, &parts.fetcher),
             fetcher: parts.fetcher,
             media: parts.media,
-            limits: parts.limits,
-            limit_rules: ArcSwap::from_pointee(Rules::default()),
             bus: parts.bus,
             event_hub: Hub::new(),
             poll_budget: PollBudget::default(),
@@ -143,22 +127,15 @@ impl Services {
             social_catalog: ArcSwap::from_pointee(SocialCatalog::new(parts.cells)),
             platform_concurrency: PlatformConcurrency::default(),
             tasks: TaskTracker::new(),
-            metrics: Arc::default(),
-            telemetry: parts.telemetry,
             providers: parts.providers,
             keyring: parts.keyring,
-            clock: parts.clock,
-            random: parts.random,
-            in_flight: Arc::default(),
-            leaving: AtomicBool::new(false),
-            completed_calls: broadcast::channel(WATCHED_CALLS).0,
             settings: parts.settings,
         })
     }
 
     /// Takes over what has changed in the database: keys, accounts, channels, the catalog.
     pub async fn refresh(&self) -> Result<(), DbError> {
-        self.key_table.follow(&self.data).await?;
+        self.edge.key_table.follow(&self.data).await?;
         let mut session = self.data.session().await?;
         let newest = revision::current(&mut session, channels::TOPIC).await?;
         let before = self.channels.load_full();
@@ -168,7 +145,7 @@ impl Services {
             let channels = ChannelRegistry::build(rows, newest, providers, &self.keyring, &before);
             self.channels.store(Arc::new(channels));
         }
-        self.follow_limits(&mut session).await?;
+        self.edge.follow_limits(&mut session).await?;
         follow_pauses(&self.social_catalog, &mut session).await?;
         self.follow_catalog(&mut session).await?;
         drop(session);
@@ -178,18 +155,18 @@ impl Services {
 
     /// Takes over what has changed of keys and accounts alone: cheap, after a notification.
     pub(crate) async fn refresh_keys(&self) -> Result<(), DbError> {
-        self.key_table.follow(&self.data).await
+        self.edge.key_table.follow(&self.data).await
     }
 
     /// Compares keys and accounts in memory with the tables; where they differ, reads all anew.
     pub async fn reconcile_keys(&self) -> Result<Reconcile, DbError> {
-        self.key_table.recount(&self.data).await
+        self.edge.key_table.recount(&self.data).await
     }
 
     /// Entries and memory of the key table.
     #[must_use]
     pub fn key_table_stats(&self) -> KeyTableStats {
-        self.key_table.sizes()
+        self.edge.key_table.sizes()
     }
 
     /// Takes over changed files of social platforms.
@@ -197,15 +174,6 @@ impl Services {
         if let Some(folder) = &self.settings.social.cells {
             follow_files(&self.social_catalog, folder.clone()).await;
         }
-    }
-
-    async fn follow_limits(&self, session: &mut Session) -> Result<(), DbError> {
-        let newest = revision::current(session, limits::TOPIC).await?;
-        if newest != self.limit_rules.load_full().revision {
-            let rows = limits::list(session).await?;
-            self.limit_rules.store(Arc::new(Rules::new(rows, newest)));
-        }
-        Ok(())
     }
 
     /// A catalog that cannot be used is told once and left; the last good one stays.
@@ -284,7 +252,7 @@ impl Services {
             if let Err(error) = self.exchange_health().await {
                 tracing::warn!(%error, "route health exchange failed");
             }
-            if let Err(error) = self.key_table.recount_in_time(&self.data).await {
+            if let Err(error) = self.edge.key_table.recount_in_time(&self.data).await {
                 tracing::warn!(%error, "key table check: counting keys and accounts failed");
             }
             if stopped {
@@ -293,25 +261,24 @@ impl Services {
         }
     }
 
-    /// Whether calls can be served.
+    /// What requests share before they are understood.
     #[must_use]
-    pub fn is_ready(&self) -> bool {
-        let leaving = self.leaving.load(Ordering::Relaxed);
-        self.key_table.is_read() && !leaving && !self.is_draining()
+    pub fn edge(&self) -> &Arc<EdgeState> {
+        &self.edge
     }
 
     /// Not ready from now on, so that balancers send their calls elsewhere. Calls that still come are served.
     pub fn begin_drain(&self) {
-        self.leaving.store(true, Ordering::Relaxed);
+        self.edge.begin_drain();
     }
 
     /// Takes no more calls.
     pub fn drain(&self) {
-        self.in_flight.close();
+        self.edge.drain();
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.in_flight.is_closed()
+        self.edge.is_draining()
     }
 
     /// Waits for the calls under way, but no longer than so.
@@ -333,52 +300,24 @@ impl Services {
     /// Every call that ends from now on. A receiver that falls behind misses some.
     #[must_use]
     pub fn completed_calls(&self) -> broadcast::Receiver<CompletedCall> {
-        self.completed_calls.subscribe()
+        self.edge.completed_calls()
     }
 
     #[must_use]
     pub fn calls_in_flight(&self) -> usize {
-        self.in_flight.calls.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of bodies that are in memory, or promised.
-    pub(crate) fn buffered_bytes(&self) -> usize {
-        self.in_flight.bytes.load(Ordering::Relaxed)
+        self.edge.calls_in_flight()
     }
 
     pub fn request_id(&self) -> RequestId {
-        let mut random = [0; RANDOM_BYTES];
-        if self.random.fill(&mut random).is_err() {
-            tracing::error!("random bytes: the operating system returned none");
-        }
-        RequestId::new(self.now(), random)
+        self.edge.request_id()
     }
 
     /// Random bytes; none if the system has none.
     pub(crate) fn fill_random(&self, bytes: &mut [u8]) -> Option<()> {
-        self.random.fill(bytes).ok()
-    }
-
-    /// Counts a call that ended, and sends it to watchers.
-    pub(crate) fn record_call(&self, call: CompletedCall) {
-        let metrics = &self.metrics;
-        self.route_health
-            .count(&call.model, call.outcome, call.tokens.1);
-        match call.charged {
-            Some(charged) => {
-                metrics.charged.fetch_add(1, Ordering::Relaxed);
-                let nanos = charged.nanos();
-                metrics.charged_nanos.fetch_add(nanos, Ordering::Relaxed);
-            }
-            None => {
-                metrics.voided.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        // There may be no watcher.
-        drop(self.completed_calls.send(call));
+        self.edge.fill_random(bytes)
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.clock.now()
+        self.edge.now()
     }
 }

@@ -23,7 +23,9 @@ use tokio::sync::oneshot;
 use trunkline_blobs::{MediaSettings, Place};
 use trunkline_console::{ConsoleSettings, Mode};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{CompletedCall, EdgeSettings, Services, Settings, VideoSettings};
+use trunkline_gateway::{
+    AcceptSettings, CompletedCall, EdgeSettings, Services, Settings, VideoSettings,
+};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_social::Cells;
@@ -230,7 +232,10 @@ fn settings(config: &Config) -> Settings {
         generation: config.studio.clone(),
         events: config.events.settings.clone(),
         webhooks: config.webhooks.clone(),
-        limits: config.limits.clone(),
+        accept: AcceptSettings {
+            limits: config.limits.clone(),
+            ..AcceptSettings::default()
+        },
         ..Settings::default()
     }
 }

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use trunkline_console::ConsoleSettings;
 use trunkline_db::bus::NatsSettings;
 use trunkline_db::{Database, Role as DbRole};
-use trunkline_gateway::{EdgeSettings, Settings, TelemetrySettings};
+use trunkline_gateway::{AcceptSettings, EdgeSettings, Settings, TelemetrySettings};
 use trunkline_limits::RedisSettings;
 
 use super::{channel, database, keyring};
@@ -77,7 +77,10 @@ fn plan(
             generation: config.studio.clone(),
             events: config.events.settings.clone(),
             webhooks: config.webhooks.clone(),
-            limits: config.limits.clone(),
+            accept: AcceptSettings {
+                limits: config.limits.clone(),
+                ..AcceptSettings::default()
+            },
             ..Settings::default()
         },
         edge: config.edge.listen,

@@ -14,7 +14,7 @@ use trunkline_console::{
 };
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{
-    Admin, BoundListener, EdgeSettings, KeyOwner, MountedService, Services, caller_address,
+    BoundListener, EdgeSettings, KeyOwner, MountedService, Router, Services, admin, caller_address,
 };
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_store::Network;
@@ -95,9 +95,12 @@ impl Listeners {
             }
         };
         if let Some(door) = door {
-            tasks.spawn(door.open(gateway.clone()).serve(stop.clone()));
+            tasks.spawn(
+                door.open(Router::boxed(gateway.clone()))
+                    .serve(stop.clone()),
+            );
         }
-        tasks.spawn(Admin::new(gateway.clone(), self.admin).serve(stop.clone()));
+        tasks.spawn(admin(gateway.clone(), self.admin).serve(stop.clone()));
     }
 }
 
@@ -162,7 +165,7 @@ impl GatewayPort for ConsoleGateway {
     }
 
     fn viewer(&self, headers: &http::HeaderMap) -> Viewer {
-        match trunkline_gateway::key_owner(&self.0, headers) {
+        match trunkline_gateway::key_owner(self.0.edge(), headers) {
             KeyOwner::Nobody => Viewer::Stranger,
             KeyOwner::Stranger => Viewer::Unknown,
             KeyOwner::Known { group, models } => Viewer::Customer { group, models },

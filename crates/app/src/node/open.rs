@@ -102,6 +102,6 @@ pub(super) fn with_ports(
         settings.dash_url = format!("http://{is}");
     }
     settings.base_url = format!("{}/v1", edge.public_url);
-    edge.error_pages = settings.error_pages();
+    edge.accept.error_pages = settings.error_pages();
     settings
 }

@@ -20,7 +20,7 @@ pub(super) async fn handle(
     visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
-    services.in_flight.check_open()?;
+    services.edge.in_flight.check_open()?;
     let params = EventQuery::read(visit.headers, visit.query)?;
     if visit.method == Method::HEAD {
         let mut answered = response::events(mpsc::channel(1).1);

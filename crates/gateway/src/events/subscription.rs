@@ -224,10 +224,8 @@ async fn refresh_when_revoked(services: &Services, mut stop: watch::Receiver<boo
 }
 
 fn check_readers(services: &Services) {
-    let now = services.now();
     let is_over = |key: &KeyHash| {
-        let stale_after = services.settings.stale_after;
-        match services.key_table.find_hash(key, stale_after, now) {
+        match services.edge.find_key(key) {
             Found::Known(_, standing, account) => {
                 standing != KeyStatus::Live || account.closed_at.is_some()
             }

@@ -103,7 +103,7 @@ async fn duplicate<T>(
     key: IdempotencyKey,
     is_task: bool,
 ) -> Result<T, ApiError> {
-    rate_limit::check(services, context, caller, Cost::Read).await?;
+    rate_limit::check(&services.edge, context, caller, Cost::Read).await?;
     let duplicate = key.duplicate(caller.account.id, is_task);
     Err(ApiError::duplicate(duplicate))
 }

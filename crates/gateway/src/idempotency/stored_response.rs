@@ -62,7 +62,7 @@ impl StoredResponse {
             },
             body: Vec::new(),
             most: services.settings.idempotency.most_bytes,
-            copied: BufferPermit::none(Arc::clone(&services.in_flight), account),
+            copied: BufferPermit::none(Arc::clone(&services.edge.in_flight), account),
         }
     }
 

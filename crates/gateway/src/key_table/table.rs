@@ -313,7 +313,7 @@ fn mark(hash: &KeyHash) -> u64 {
 }
 
 fn mark_of_id(id: i64) -> u64 {
-    crate::channels::mix(&mut id.cast_unsigned())
+    crate::splitmix::mix(&mut id.cast_unsigned())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use trunkline_types::{RequestId, Timestamp};
 
 use super::TraceParent;
 use super::names;
-use crate::channels::mix;
+use crate::splitmix::mix;
 
 /// What is told of a call. Times count from its beginning.
 #[derive(Debug)]

@@ -200,7 +200,7 @@ pub(crate) async fn send_test(services: &Services, to: Receiver<'_>, name: &str)
 }
 
 pub(super) fn count(services: &Services, word: &'static str) {
-    services.metrics.webhooks.add(word);
+    services.edge.metrics.webhooks.add(word);
 }
 
 /// Reads what comes behind the head, so that an honest receiver sees an orderly end. Whatever it is, and

@@ -84,7 +84,7 @@ pub async fn claim_webhooks(services: &Arc<Services>) -> Result<usize, DbError> 
         };
         let sealed_for = InDelivery::new(Arc::clone(services), one, permit);
         let late = u64::try_from(claimed.late_millis).unwrap_or(0);
-        let lag = &services.metrics.webhook_lag;
+        let lag = &services.edge.metrics.webhook_lag;
         lag.took(Duration::from_millis(late));
         services.tasks.spawn(async move {
             deliver(&sealed_for.services, &claimed, began).await;
@@ -197,7 +197,7 @@ async fn write_outcome(
 /// Neither the address nor the host is logged: they are the customer's.
 fn count_failure(services: &Services, claimed: &Claimed, outcome: Outcome, after: AfterFailure) {
     let why = outcome.error.map_or("", DeliveryError::word);
-    services.metrics.webhook_errors.add(why);
+    services.edge.metrics.webhook_errors.add(why);
     delivery::count(
         services,
         if after.given_up {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use trunkline_gateway::{EdgeSettings, Settings};
+use trunkline_gateway::{AcceptSettings, EdgeSettings, Settings};
 use trunkline_store::{Network, PolicyFields};
 
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, ask};
@@ -163,9 +163,12 @@ async fn until_buffered(harness: &TestGateway, bytes: u64) {
 #[tokio::test]
 async fn one_account_cannot_use_up_the_body_budget_by_content_length() {
     let settings = Settings {
-        max_body_bytes: 100_000,
-        max_buffered_bytes: 1_000_000,
-        account_share: 4,
+        accept: AcceptSettings {
+            max_body_bytes: 100_000,
+            max_buffered_bytes: 1_000_000,
+            account_share: 4,
+            ..AcceptSettings::default()
+        },
         ..Settings::default()
     };
     let harness = TestGateway::with(settings, 10_000_000_000, 0).await;

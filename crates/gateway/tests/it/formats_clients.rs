@@ -8,7 +8,7 @@ use http::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
-use trunkline_gateway::Settings;
+use trunkline_gateway::{AcceptSettings, Settings};
 use trunkline_store::keys;
 use trunkline_testkit::all_at_once;
 use trunkline_types::KeyId;
@@ -175,7 +175,10 @@ async fn pipelined_requests_of_all_formats_are_answered_in_order() {
 #[tokio::test]
 async fn invalid_requests_are_refused_in_every_format_before_any_hold() {
     let settings = Settings {
-        max_body_bytes: 100_000,
+        accept: AcceptSettings {
+            max_body_bytes: 100_000,
+            ..AcceptSettings::default()
+        },
         ..Settings::default()
     };
     let harness = harness(TestOptions {

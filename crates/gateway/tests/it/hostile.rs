@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use trunkline_gateway::Settings;
+use trunkline_gateway::{AcceptSettings, Settings};
 use trunkline_testkit::all_at_once;
 
 use crate::test_gateway::{TestGateway, ask, ask_streaming};
@@ -13,8 +13,11 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 fn impatient() -> Settings {
     Settings {
-        head_wait: Duration::from_millis(400),
-        body_wait: Duration::from_millis(400),
+        accept: AcceptSettings {
+            head_wait: Duration::from_millis(400),
+            body_wait: Duration::from_millis(400),
+            ..AcceptSettings::default()
+        },
         ..Settings::default()
     }
 }
@@ -73,10 +76,13 @@ async fn a_body_that_never_ends_is_not_waited_for() {
 #[tokio::test]
 async fn announced_bodies_reserve_their_bytes_before_they_arrive() {
     let settings = Settings {
-        max_body_bytes: 1_000,
-        max_buffered_bytes: 10_000,
-        account_share: 1,
-        body_wait: Duration::from_secs(5),
+        accept: AcceptSettings {
+            max_body_bytes: 1_000,
+            max_buffered_bytes: 10_000,
+            account_share: 1,
+            body_wait: Duration::from_secs(5),
+            ..AcceptSettings::default()
+        },
         ..Settings::default()
     };
     let harness = TestGateway::with(settings, 10_000_000_000, 0).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use trunkline_gateway::{LimitSettings, Settings};
+use trunkline_gateway::{AcceptSettings, LimitSettings, Settings};
 use trunkline_ledger::recovery;
 use trunkline_types::{Money, NodeId};
 
@@ -145,10 +145,13 @@ async fn the_copy_that_is_kept_counts_as_memory_of_its_call() {
 #[tokio::test]
 async fn a_replay_takes_the_read_limit_and_not_that_of_calls() {
     let settings = Settings {
-        limits: LimitSettings {
-            requests_per_minute: 1,
-            reads_per_minute: 2,
-            ..LimitSettings::default()
+        accept: AcceptSettings {
+            limits: LimitSettings {
+                requests_per_minute: 1,
+                reads_per_minute: 2,
+                ..LimitSettings::default()
+            },
+            ..AcceptSettings::default()
         },
         ..Settings::default()
     };
@@ -177,9 +180,12 @@ async fn a_replay_takes_the_read_limit_and_not_that_of_calls() {
 #[tokio::test]
 async fn unread_replays_count_as_memory_of_their_account_and_end_at_its_share() {
     let settings = Settings {
-        max_body_bytes: 100_000,
-        max_buffered_bytes: 40_000_000,
-        account_share: 4,
+        accept: AcceptSettings {
+            max_body_bytes: 100_000,
+            max_buffered_bytes: 40_000_000,
+            account_share: 4,
+            ..AcceptSettings::default()
+        },
         ..Settings::default()
     };
     let harness = TestGateway::with(settings, ALL, 0).await;

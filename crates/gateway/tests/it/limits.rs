@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use trunkline_gateway::{LimitSettings, Settings};
+use trunkline_gateway::{AcceptSettings, LimitSettings, Settings};
 use trunkline_ledger::accounts as ledger_accounts;
 use trunkline_store::accounts;
 use trunkline_store::channels::{self, ChannelId, ChannelState};
@@ -144,10 +144,13 @@ async fn the_65th_concurrent_call_is_refused_until_a_caller_leaves() {
 #[tokio::test]
 async fn the_operator_sets_what_keys_may_do() {
     let settings = Settings {
-        limits: LimitSettings {
-            requests_per_minute: 3,
-            concurrent_calls: 1,
-            ..LimitSettings::default()
+        accept: AcceptSettings {
+            limits: LimitSettings {
+                requests_per_minute: 3,
+                concurrent_calls: 1,
+                ..LimitSettings::default()
+            },
+            ..AcceptSettings::default()
         },
         ..Settings::default()
     };
@@ -271,11 +274,14 @@ async fn tokens_are_counted_by_the_minute_and_by_what_was_really_used() {
 #[tokio::test]
 async fn questions_about_tasks_and_calls_do_not_starve_each_other() {
     let settings = Settings {
-        limits: LimitSettings {
-            requests_per_minute: 2,
-            polls_per_minute: 4,
-            reads_per_minute: 3,
-            ..LimitSettings::default()
+        accept: AcceptSettings {
+            limits: LimitSettings {
+                requests_per_minute: 2,
+                polls_per_minute: 4,
+                reads_per_minute: 3,
+                ..LimitSettings::default()
+            },
+            ..AcceptSettings::default()
         },
         ..Settings::default()
     };

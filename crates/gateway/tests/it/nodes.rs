@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use trunkline_db::Role;
 use trunkline_db::bus::Bus;
-use trunkline_gateway::{BoundListener, EdgeSettings, Services, ServicesConfig, Settings};
+use trunkline_gateway::{BoundListener, EdgeSettings, Router, Services, ServicesConfig, Settings};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, partitions};
 use trunkline_limits::Limits;
@@ -128,7 +128,7 @@ impl TestGateway {
             .await
             .unwrap();
         let address = bound.address().unwrap();
-        let edge = bound.open(gateway.clone());
+        let edge = bound.open(Router::boxed(gateway.clone()));
         let (stop, stopped) = watch::channel(false);
         let events = trunkline_gateway::run_event_hub(gateway.clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]

@@ -73,7 +73,7 @@ impl TestOptions {
     pub(crate) fn settings_at(&self, address: SocketAddr) -> Settings {
         let mut settings = self.settings.clone();
         if !self.has_usual_limits {
-            settings.limits = WIDE;
+            settings.accept.limits = WIDE;
         }
         if self.own_links {
             settings.public_url = format!("http://{address}");

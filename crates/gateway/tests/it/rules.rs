@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use trunkline_gateway::Settings;
+use trunkline_gateway::{AcceptSettings, Settings};
 use trunkline_ledger::accounts::{self, Period};
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::{PolicyFields, keys};
@@ -131,8 +131,11 @@ async fn strict_mode_refuses_what_would_be_ignored_and_without_it_that_is_named(
 #[tokio::test]
 async fn too_many_calls_are_refused_and_one_account_cannot_block_others() {
     let settings = Settings {
-        max_in_flight: 10,
-        account_share: 5,
+        accept: AcceptSettings {
+            max_in_flight: 10,
+            account_share: 5,
+            ..AcceptSettings::default()
+        },
         ..Settings::default()
     };
     let harness = TestGateway::with(settings, 10_000_000_000, 0).await;

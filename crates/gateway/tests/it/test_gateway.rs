@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use trunkline_catalog::Document as Catalog;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_gateway::{
-    Admin, BoundListener, Change, ChangeAuthor, Services, ServicesConfig, Settings, publish,
+    BoundListener, Change, ChangeAuthor, Router, Services, ServicesConfig, Settings, admin, publish,
 };
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::accounts::{
@@ -134,11 +134,11 @@ impl TestGateway {
             random: Arc::new(SystemRandom),
             telemetry,
         });
-        let edge = bound.open(gateway.clone());
+        let edge = bound.open(Router::boxed(gateway.clone()));
         let (stop, stopped) = watch::channel(false);
         let listener = TcpListener::bind(any).await.unwrap();
         let admin = listener.local_addr().unwrap();
-        let admin_api = Admin::new(gateway.clone(), listener).serve(stopped.clone());
+        let admin_api = admin(gateway.clone(), listener).serve(stopped.clone());
         let events = trunkline_gateway::run_event_hub(gateway.clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(async { tokio::join!(edge.serve(stopped), admin_api, events) });

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
-use trunkline_gateway::{BoundListener, EdgeError, EdgeSettings, TlsFiles};
+use trunkline_gateway::{BoundListener, EdgeError, EdgeSettings, Router, TlsFiles};
 
 use crate::test_gateway::TestGateway;
 
@@ -86,7 +86,7 @@ async fn tls_is_served_from_files_and_reloads_a_renewed_certificate() {
     let any = "127.0.0.1:0".parse().unwrap();
     let bound = BoundListener::bind(any, settings).await.unwrap();
     let address = bound.address().unwrap();
-    let edge = bound.open(harness.gateway.clone());
+    let edge = bound.open(Router::boxed(harness.gateway.clone()));
     let (stop, stopped) = watch::channel(false);
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
     tokio::spawn(edge.serve(stopped));

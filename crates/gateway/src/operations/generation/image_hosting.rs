@@ -74,7 +74,7 @@ async fn fetch_image(services: &Services, link: &str) -> Result<Bytes, String> {
     let ask = FetchRequest {
         range: None,
         max_bytes: services.settings.generation.max_picture_bytes,
-        within: services.settings.body_wait,
+        within: services.settings.accept.body_wait,
     };
     let mut why = String::new();
     for _ in 0..TRIES {

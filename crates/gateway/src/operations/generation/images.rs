@@ -327,7 +327,9 @@ impl ImagesExecution {
         // A slow vendor leaves its images the time of a body; together they never outlive the hold.
         let left = settings.whole_wait.saturating_sub(context.elapsed());
         let now = Instant::now();
-        let ends = now.checked_add(left.max(settings.body_wait)).unwrap_or(now);
+        let ends = now
+            .checked_add(left.max(settings.accept.body_wait))
+            .unwrap_or(now);
         let requested = self.ask.count;
         let caller = &self.priced.call.caller;
         let mut images = drawn.pictures;

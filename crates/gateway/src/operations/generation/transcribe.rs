@@ -378,7 +378,7 @@ async fn fetch_text(services: &Services, link: &str) -> Result<Bytes, SpeechErro
     let ask = FetchRequest {
         range: None,
         max_bytes: u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX),
-        within: services.settings.body_wait,
+        within: services.settings.accept.body_wait,
     };
     let broken = |text: String| SpeechError::Unsent(SendError::Broken(text));
     let mut answer = services

@@ -112,9 +112,7 @@ impl Operation for Transcription {
             return Err(error);
         }
         // Of an upload nothing is in memory but a few pieces.
-        let permit = services
-            .in_flight
-            .acquire(&services.settings, caller.account.id, 0)?;
+        let permit = services.edge.acquire(caller.account.id, 0)?;
         let (head, incoming) = request.into_parts();
         let hashes = has_key(&head.headers);
         let body = receive_form(services, &boundary, incoming, hashes).await?;

@@ -85,7 +85,7 @@ pub(crate) async fn pages(
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
     // Many pages are many calls, each with a context of its own.
-    let caller = authenticate(services, context, &request, Social::endpoint(&route))?;
+    let caller = authenticate(&services.edge, context, &request, Social::endpoint(&route))?;
     let received = Social::receive(services, &caller, &route, request).await?;
     let (bounds, query) = Bounds::of(&received.body, &received.headers)?;
     let operation = Social::parse(route, query)?;

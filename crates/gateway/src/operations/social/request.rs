@@ -81,9 +81,7 @@ impl Operation for Social {
         _route: &SocialRoute,
         request: Request<Incoming>,
     ) -> Result<Received<String>, ApiError> {
-        let permit = services
-            .in_flight
-            .acquire(&services.settings, caller.account.id, 0)?;
+        let permit = services.edge.acquire(caller.account.id, 0)?;
         let (head, _) = request.into_parts();
         Ok(Received {
             body: head.uri.query().unwrap_or_default().to_owned(),
@@ -185,12 +183,8 @@ pub(super) fn check_continuation(
     services: &Services,
     execution: &SocialExecution,
 ) -> Result<(), ApiError> {
-    services.in_flight.check_open()?;
-    let caller =
-        execution
-            .call
-            .caller
-            .refresh(&services.key_table, &services.settings, services.now())?;
+    services.edge.in_flight.check_open()?;
+    let caller = execution.call.caller.refresh(&services.edge)?;
     let cell = &execution.query.cell;
     let cell = known_cell(
         services,

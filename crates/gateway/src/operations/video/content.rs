@@ -76,7 +76,7 @@ pub(super) fn signed_link(services: &Services, task: &Task) -> Result<(String, i
 
 /// The shard of an account; none while accounts are not read.
 pub(super) fn shard_of(services: &Services, account: AccountId) -> Option<Shard> {
-    Some(services.key_table.account(account)?.shard)
+    Some(services.edge.key_table.account(account)?.shard)
 }
 
 /// `GET /media/…`: no key; the link names the account and the expiry.

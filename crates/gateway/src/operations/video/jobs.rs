@@ -43,7 +43,11 @@ pub async fn claim_video_jobs(services: &Arc<Services>, job: VideoJob) -> Result
             break;
         };
         let late = u64::try_from(due.late_millis).unwrap_or(0);
-        services.metrics.job_lag.took(Duration::from_millis(late));
+        services
+            .edge
+            .metrics
+            .job_lag
+            .took(Duration::from_millis(late));
         let owned = Arc::clone(services);
         services.tasks.spawn(async move {
             run_job(&owned, job, due).await;

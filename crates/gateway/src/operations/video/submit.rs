@@ -18,7 +18,8 @@ use super::accept::Accepted;
 use super::encryption;
 use super::inline_media;
 use super::transitions::{self, Ending, StepError};
-use crate::channels::{Channel, allows_region};
+use crate::caller::allows_region;
+use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{
     self, AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,

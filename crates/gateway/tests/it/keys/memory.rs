@@ -153,7 +153,7 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     for _ in 0..ROUNDS {
         for headers in &requests {
             assert!(matches!(
-                trunkline_gateway::key_owner(&harness.gateway, headers),
+                trunkline_gateway::key_owner(harness.gateway.edge(), headers),
                 KeyOwner::Known { .. }
             ));
         }

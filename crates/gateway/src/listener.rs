@@ -1,13 +1,12 @@
-//! The listener: connections in, requests bounded in size and time, every answer with its id. Which
-//! path is which step stands in one table.
+//! The listener: connections in, requests bounded in size and time, every answer with its id. What
+//! answers a path is given at start.
 
-mod account_routes;
 mod forwarded;
 mod mounted_service;
-mod routes;
 mod tls;
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,12 +21,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_store::Network;
 use trunkline_types::RequestId;
+use trunkline_wire::Format;
 
 use self::tls::Tls;
-use crate::replay::{self, OriginalRequest};
+use crate::edge_state::EdgeState;
 use crate::request_context::RequestContext;
-use crate::response::{self, Response};
-use crate::services::Services;
+use crate::response::{OriginalRequest, Response, ResponseBody};
 use crate::socket::{PeerWatch, WatchedStream};
 
 pub use self::forwarded::caller_address;
@@ -91,8 +90,24 @@ pub struct Edge {
     connections: TaskTracker,
 }
 
+/// What answers the requests of a listener. A response is made in a box: an idle connection keeps no
+/// space for it.
+pub trait RequestHandler: Send + Sync {
+    fn edge(&self) -> &Arc<EdgeState>;
+
+    /// The format of what is reported under a path.
+    fn format_of(&self, path: &str) -> Format;
+
+    /// Answers a request; errors are responses too.
+    fn handle<'a>(
+        &'a self,
+        context: &'a Arc<RequestContext>,
+        request: Request<Incoming>,
+    ) -> Pin<Box<dyn Future<Output = Response> + Send + 'a>>;
+}
+
 struct Shared {
-    services: Arc<Services>,
+    handler: Box<dyn RequestHandler>,
     settings: EdgeSettings,
     builder: auto::Builder<TokioExecutor>,
     tls: Option<Tls>,
@@ -135,14 +150,14 @@ impl BoundListener {
         self.listener.local_addr()
     }
 
-    /// The gateway behind it. Nothing is accepted before [`Edge::serve`].
+    /// What answers its requests. Nothing is accepted before [`Edge::serve`].
     #[must_use]
-    pub fn open(self, services: Arc<Services>) -> Edge {
+    pub fn open(self, handler: Box<dyn RequestHandler>) -> Edge {
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(services.settings.head_wait)
+            .header_read_timeout(handler.edge().settings.head_wait)
             .max_buf_size(MAX_HEAD_BYTES)
             .max_headers(MAX_HEADERS)
             .half_close(true);
@@ -156,7 +171,7 @@ impl BoundListener {
         Edge {
             listener: self.listener,
             shared: Arc::new(Shared {
-                services,
+                handler,
                 settings: self.settings,
                 builder,
                 tls: self.tls,
@@ -224,7 +239,8 @@ impl Shared {
             return self.connection(line, from, stop).await;
         };
         let handshake = tls.acceptor().accept(line);
-        match tokio::time::timeout(self.services.settings.head_wait, handshake).await {
+        let head_wait = self.handler.edge().settings.head_wait;
+        match tokio::time::timeout(head_wait, handshake).await {
             Ok(Ok(stream)) => self.connection(stream, from, stop).await,
             Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
             Err(_) => tracing::debug!("TLS handshake timed out"),
@@ -270,24 +286,14 @@ impl Shared {
         }
         let proxies = &self.settings.trusted_proxies;
         let address = caller_address(request.headers(), peer.ip(), proxies);
-        let context = RequestContext::begin(&self.services, &request, (address, watch));
-        let format = routes::format_of(request.uri().path());
-        let is_legacy = routes::is_legacy_poll(request.method(), request.uri().path());
+        let handler = &self.handler;
+        let context = RequestContext::begin(handler.edge(), &request, (address, watch));
+        let format = handler.format_of(request.uri().path());
         let is_cross_origin = request.headers().contains_key(http::header::ORIGIN);
         let answered = if request.method() == Method::OPTIONS {
             preflight()
         } else {
-            let answered = routes::answer(&self.services, &context, request).await;
-            // A call that is known already has the first one's answer.
-            let answered = replay::or_replay(&self.services, answered).await;
-            answered.unwrap_or_else(|error| {
-                context.failed(&error);
-                if is_legacy {
-                    response::legacy_error_response(&error)
-                } else {
-                    response::error_response(&error, context.id, context.error_pages(), format)
-                }
-            })
+            handler.handle(&context, request).await
         };
         let mut answered = with_ids(answered, context.id);
         if is_cross_origin {
@@ -322,7 +328,7 @@ fn share(headers: &mut http::HeaderMap) {
 }
 
 fn preflight() -> Response {
-    let mut answered = Response::new(response::ResponseBody::Whole(None));
+    let mut answered = Response::new(ResponseBody::Whole(None));
     *answered.status_mut() = http::StatusCode::NO_CONTENT;
     let headers = answered.headers_mut();
     let any = HeaderValue::from_static("*");

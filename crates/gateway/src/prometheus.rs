@@ -8,46 +8,46 @@ const PREFIX: &str = "trunkline_";
 
 /// A page that is being written.
 #[derive(Default)]
-pub(super) struct Page(String);
+pub(crate) struct Page(String);
 
 /// The samples of one family.
-pub(super) struct Family<'a> {
+pub(crate) struct Family<'a> {
     page: &'a mut String,
     name: &'static str,
 }
 
-pub(super) type Label<'a> = (&'a str, &'a str);
+pub(crate) type Label<'a> = (&'a str, &'a str);
 
 // === impl Page ===
 
 impl Page {
-    pub(super) fn counter(&mut self, name: &'static str, help: &str, value: impl Display) {
+    pub(crate) fn counter(&mut self, name: &'static str, help: &str, value: impl Display) {
         self.counters(name, help).sample(&[], value);
     }
 
-    pub(super) fn gauge(&mut self, name: &'static str, help: &str, value: impl Display) {
+    pub(crate) fn gauge(&mut self, name: &'static str, help: &str, value: impl Display) {
         self.gauges(name, help).sample(&[], value);
     }
 
-    pub(super) fn counters(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub(crate) fn counters(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "counter", help)
     }
 
-    pub(super) fn gauges(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub(crate) fn gauges(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "gauge", help)
     }
 
-    pub(super) fn histograms(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub(crate) fn histograms(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "histogram", help)
     }
 
-    pub(super) fn by_stream(&mut self, name: &'static str, help: &str, both: &ByStream) {
+    pub(crate) fn by_stream(&mut self, name: &'static str, help: &str, both: &ByStream) {
         let mut family = self.histograms(name, help);
         family.histogram(("stream", "false"), &both.whole);
         family.histogram(("stream", "true"), &both.stream);
     }
 
-    pub(super) fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         self.0
     }
 
@@ -62,11 +62,11 @@ impl Page {
 // === impl Family ===
 
 impl Family<'_> {
-    pub(super) fn sample(&mut self, labels: &[Label<'_>], value: impl Display) {
+    pub(crate) fn sample(&mut self, labels: &[Label<'_>], value: impl Display) {
         self.part("", labels, value);
     }
 
-    pub(super) fn histogram(&mut self, label: Label<'_>, histogram: &Histogram) {
+    pub(crate) fn histogram(&mut self, label: Label<'_>, histogram: &Histogram) {
         // Read before the count: an observation in between must not make a bucket larger than it.
         let buckets: Vec<(&str, u64)> = histogram.buckets().collect();
         let count = histogram.count();

@@ -1,17 +1,25 @@
 //! All metrics of a node. Labels are bounded, and never an account or a key.
 
-mod page;
-
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio::net::TcpListener;
 use trunkline_db::bus::Health;
 use trunkline_limits::Mode;
 
-use self::page::Page;
+use crate::admin::Admin;
 use crate::channels::Channel;
+use crate::prometheus::Page;
 use crate::services::Services;
 
-pub(super) fn metrics(services: &Services) -> String {
+/// The admin listener of a gateway.
+#[must_use]
+pub fn admin(services: Arc<Services>, listener: TcpListener) -> Admin {
+    let edge = Arc::clone(&services.edge);
+    Admin::new(edge, Arc::new(move || metrics(&services)), listener)
+}
+
+fn metrics(services: &Services) -> String {
     let mut page = Page::default();
     node(&mut page, services);
     calls(&mut page, services);
@@ -31,16 +39,16 @@ pub(super) fn metrics(services: &Services) -> String {
 fn node(page: &mut Page, services: &Services) {
     page.gauges("build_info", "Version of this executable.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-    let ready = u8::from(services.is_ready());
+    let ready = u8::from(services.edge.is_ready());
     page.gauge("ready", "1 while calls are served.", ready);
-    let (age, keys) = services.key_table.age();
+    let (age, keys) = services.edge.key_table.age();
     page.gauge("keys", "API keys in memory.", keys);
-    let sizes = services.key_table.sizes();
+    let sizes = services.edge.key_table.sizes();
     let help = "Bytes of the key table, without policies.";
     page.gauge("keys_bytes", help, sizes.bytes);
     let help = "Policies shared by the keys.";
     page.gauge("keys_policies", help, sizes.policies);
-    let (recounts, mended) = services.key_table.recounts();
+    let (recounts, mended) = services.edge.key_table.recounts();
     let help = "Checks of the key table against the database.";
     page.counter("keys_reconcile_total", help, recounts);
     let help = "Checks that found a difference and reloaded the key table.";
@@ -52,7 +60,7 @@ fn node(page: &mut Page, services: &Services) {
 }
 
 fn calls(page: &mut Page, services: &Services) {
-    let numbers = &services.metrics;
+    let numbers = &services.edge.metrics;
     let answered = read(&numbers.answered);
     page.counter("requests_answered_total", "Finished requests.", answered);
     let charged = read(&numbers.charged);
@@ -65,14 +73,14 @@ fn calls(page: &mut Page, services: &Services) {
     let in_flight = services.calls_in_flight();
     page.gauge("calls_in_flight", "Calls in flight.", in_flight);
     let help = "Bytes of bodies buffered or reserved.";
-    page.gauge("buffered_bytes", help, services.buffered_bytes());
+    page.gauge("buffered_bytes", help, services.edge.buffered_bytes());
     let help = "Calls in flight with a hold.";
     let holds = numbers.holds.load(Ordering::Relaxed);
     page.gauge("holds_open", help, holds);
 }
 
 fn calls_by_model(page: &mut Page, services: &Services) {
-    let numbers = &services.metrics;
+    let numbers = &services.edge.metrics;
     let models = numbers.models();
     let help = "Calls with a hold by model and outcome.";
     let mut family = page.counters("calls_total", help);
@@ -96,7 +104,7 @@ fn calls_by_model(page: &mut Page, services: &Services) {
 }
 
 fn durations(page: &mut Page, services: &Services) {
-    let numbers = &services.metrics;
+    let numbers = &services.edge.metrics;
     let help = "Time to the first byte of the response.";
     page.by_stream("first_byte_seconds", help, &numbers.first_byte);
     page.by_stream("call_seconds", "Duration of a call.", &numbers.duration);
@@ -112,14 +120,15 @@ fn channels(page: &mut Page, services: &Services) {
     let help = "Upstream attempts by channel and result.";
     let mut family = page.counters("attempts_total", help);
     for channel in &channels {
-        for (code, count) in channel.tries().0.all() {
+        for (code, count) in channel.attempted.metrics.results.all() {
             family.sample(&[("channel", &channel.row.name), ("result", code)], count);
         }
     }
     let help = "Time to the upstream's response headers by channel.";
     let mut family = page.histograms("upstream_head_seconds", help);
     for channel in &channels {
-        family.histogram(("channel", &channel.row.name), channel.tries().1);
+        let took = &channel.attempted.metrics.first_byte;
+        family.histogram(("channel", &channel.row.name), took);
     }
     let help = "1 while the circuit breaker of a channel is open.";
     let mut family = page.gauges("channel_left_alone", help);
@@ -174,7 +183,7 @@ fn engines(page: &mut Page, services: &Services) {
 }
 
 fn limits(page: &mut Page, services: &Services) {
-    let limits = &services.limits;
+    let limits = &services.edge.limits;
     let (mode, counts) = (limits.mode(), limits.counts());
     let help = "How limits are counted: local, redis, or fallback while Redis is unavailable.";
     let mut family = page.gauges("limits_mode", help);
@@ -197,7 +206,7 @@ fn limits(page: &mut Page, services: &Services) {
 }
 
 fn traces(page: &mut Page, services: &Services) {
-    let Some(telemetry) = &services.telemetry else {
+    let Some(telemetry) = &services.edge.telemetry else {
         return;
     };
     let counts = telemetry.counts();
@@ -254,7 +263,7 @@ fn events(page: &mut Page, services: &Services) {
 }
 
 fn webhooks(page: &mut Page, services: &Services) {
-    let numbers = &services.metrics;
+    let numbers = &services.edge.metrics;
     let help = "Webhook deliveries by result.";
     let mut family = page.counters("webhook_messages_total", help);
     for (code, count) in numbers.webhooks.all() {

@@ -1,5 +1,8 @@
 //! Route table of the data plane.
 
+mod account_routes;
+mod router;
+
 use std::sync::Arc;
 
 use http::header::ALLOW;
@@ -12,10 +15,9 @@ use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, PathParams};
 
-use super::account_routes::{self, AccountRoute};
-use crate::authenticate;
+use self::account_routes::AccountRoute;
+use crate::authenticate::identify;
 use crate::body;
-use crate::caller::Caller;
 use crate::count_tokens;
 use crate::endpoint::{
     CHAT, COMPLETIONS, EMBEDDINGS, Endpoint, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
@@ -37,6 +39,8 @@ use crate::response::{self, Response};
 use crate::self_info;
 use crate::services::Services;
 use crate::stored_responses;
+
+pub use self::router::Router;
 
 enum Route<'a> {
     Root,
@@ -96,7 +100,7 @@ enum Read<'a> {
     VideoContent(&'a str),
 }
 
-pub(super) async fn answer(
+async fn answer(
     services: &Arc<Services>,
     context: &Arc<RequestContext>,
     request: Request<Incoming>,
@@ -137,8 +141,8 @@ pub(super) async fn answer(
             Box::pin(content::serve_link(services, whole, request.headers())).await
         }
         Route::Account(account_route) => {
-            let caller = known(services, context, &request)?;
-            rate_limit::check(services, context, &caller, Cost::Read).await?;
+            let caller = identify(&services.edge, context, &request)?;
+            rate_limit::check(&services.edge, context, &caller, Cost::Read).await?;
             Box::pin(account_routes::answer(
                 services,
                 caller,
@@ -198,17 +202,6 @@ fn social_route(platform: &str, capability: &str) -> SocialRoute {
     }
 }
 
-fn known(
-    services: &Services,
-    context: &RequestContext,
-    request: &Request<Incoming>,
-) -> Result<Caller, ApiError> {
-    let sent = (request.headers(), request.uri().query());
-    let caller = authenticate::identify(services, sent, context.address)?;
-    context.authenticated(&caller);
-    Ok(caller)
-}
-
 /// What has a body and costs nothing. The key comes before it: a stranger makes us read nothing.
 async fn free_body(
     services: &Services,
@@ -216,8 +209,8 @@ async fn free_body(
     what: FreeBody<'_>,
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
-    let caller = known(services, context, &request)?;
-    rate_limit::check(services, context, &caller, Cost::Read).await?;
+    let caller = identify(&services.edge, context, &request)?;
+    rate_limit::check(&services.edge, context, &caller, Cost::Read).await?;
     let Received {
         headers,
         body,
@@ -243,10 +236,10 @@ async fn read(
     what: Read<'_>,
     request: &Request<Incoming>,
 ) -> Result<Response, ApiError> {
-    let caller = known(services, context, request)?;
+    let caller = identify(&services.edge, context, request)?;
     let of_tasks = matches!(what, Read::Videos | Read::Video(..) | Read::VideoContent(_));
     let load = Cost::question(of_tasks && request.method() != Method::DELETE);
-    rate_limit::check(services, context, &caller, load).await?;
+    rate_limit::check(&services.edge, context, &caller, load).await?;
     let (headers, query) = (request.headers(), request.uri().query());
     match what {
         Read::Stored(task, id) => {
@@ -382,7 +375,7 @@ fn verb(rest: &str) -> Option<Route<'_>> {
 }
 
 /// The shape that errors have under a path.
-pub(super) fn format_of(path: &str) -> Format {
+fn format_of(path: &str) -> Format {
     match match_route(path) {
         Route::Paid(Paid::Chat(endpoint, _))
         | Route::FreeBody(FreeBody::CountTokens(endpoint, _)) => endpoint.format,
@@ -402,7 +395,7 @@ pub(super) fn format_of(path: &str) -> Format {
 }
 
 /// Whether a task is asked for by the older path, whose errors have a shape of their own.
-pub(super) fn is_legacy_poll(method: &Method, path: &str) -> bool {
+fn is_legacy_poll(method: &Method, path: &str) -> bool {
     let reads = matches!(*method, Method::GET | Method::HEAD);
     let legacy = Shape::Legacy;
     reads && matches!(match_route(path), Route::Read(Read::Video(_, shape)) if shape == legacy)
@@ -456,7 +449,7 @@ fn wrong_method(context: &RequestContext, allowed: &[Method], format: Format) ->
 }
 
 fn ready(services: &Services) -> Response {
-    if services.is_ready() {
+    if services.edge.is_ready() {
         return response::json(StatusCode::OK, &json!({ "status": "ready" }));
     }
     let body = json!({ "status": "not ready" });

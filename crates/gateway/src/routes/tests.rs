@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::*;
 
-const DOCUMENT: &str = include_str!("../../../../../docs/openapi/gateway.json");
+const DOCUMENT: &str = include_str!("../../../../docs/openapi/gateway.json");
 
 fn document() -> Value {
     serde_json::from_str(DOCUMENT).unwrap()
@@ -54,7 +54,7 @@ fn every_path_that_is_answered_is_in_the_document() {
         "/// The shape that errors",
     );
     let account_routes = between(
-        include_str!("../account_routes.rs"),
+        include_str!("account_routes.rs"),
         "pub(super) fn of(",
         "/// Answers an account-API",
     );

@@ -103,7 +103,7 @@ pub(super) async fn answer(
 
 async fn read(services: &Services, body: Incoming) -> Result<Bytes, ApiError> {
     let whole = Limited::new(body, MAX_BYTES).collect();
-    match tokio::time::timeout(services.settings.body_wait, whole).await {
+    match tokio::time::timeout(services.edge.settings.body_wait, whole).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(_)) => {
             let text = format!("the request body may have {MAX_BYTES} bytes at most");
