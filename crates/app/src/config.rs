@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use trunkline_blobs::MediaSettings;
+use trunkline_edge::settings::LimitSettings;
 use trunkline_gateway::{
-    EventSettings, GenerationSettings, LimitSettings, SocialSettings, VideoSettings,
-    WebhookSettings,
+    EventSettings, GenerationSettings, SocialSettings, VideoSettings, WebhookSettings,
 };
 use trunkline_mail::MailSettings;
 use trunkline_types::{NodeId, Secret};
@@ -96,7 +96,7 @@ pub(crate) struct Edge {
     pub(crate) listen: SocketAddr,
     pub(crate) public_url: String,
     pub(crate) trusted_proxies: Vec<trunkline_store::Network>,
-    pub(crate) tls: Option<trunkline_gateway::TlsFiles>,
+    pub(crate) tls: Option<trunkline_edge::listener::TlsFiles>,
 }
 
 /// Times of a node's graceful shutdown.

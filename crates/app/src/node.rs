@@ -15,9 +15,9 @@ use trunkline_blobs::MediaSettings;
 use trunkline_console::ConsoleSettings;
 use trunkline_db::bus::NatsSettings;
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{
-    EdgeSettings, Services, ServicesConfig, Settings, TelemetrySettings, VideoJob,
-};
+use trunkline_edge::listener::EdgeSettings;
+use trunkline_edge::telemetry::TelemetrySettings;
+use trunkline_gateway::{Services, ServicesConfig, Settings, VideoJob};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{LedgerTasks, NodeEpoch, partitions, recovery};
 use trunkline_limits::{RedisSettings, SyncTask};

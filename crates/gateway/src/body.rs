@@ -8,8 +8,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
+use trunkline_edge::settings::AcceptSettings;
 
-use crate::accept_settings::AcceptSettings;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::form::Form;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::net::TcpListener;
 use trunkline_db::bus::Health;
+use trunkline_edge::admin::Admin;
+use trunkline_edge::prometheus::Page;
 use trunkline_limits::Mode;
 
-use crate::admin::Admin;
 use crate::channels::Channel;
-use crate::prometheus::Page;
 use crate::services::Services;
 
 /// The admin listener of a gateway.

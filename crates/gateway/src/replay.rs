@@ -7,12 +7,12 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::broadcast::Receiver;
 use tokio::time::{Instant, timeout};
+use trunkline_edge::state::CompletedCall;
 use trunkline_ledger::stored_responses::{self, Include};
 use trunkline_ledger::usage;
 use trunkline_types::{AccountId, Money, RequestId};
 
 use crate::duplicate::Duplicate;
-use crate::edge_state::CompletedCall;
 use crate::error::{ApiError, ErrorCode};
 use crate::idempotency::stored_response;
 use crate::in_flight::InFlightPermit;

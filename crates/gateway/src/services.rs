@@ -12,6 +12,9 @@ use trunkline_blobs::Media;
 use trunkline_catalog::Routes;
 use trunkline_db::bus::Bus;
 use trunkline_db::{Database, DbError, Session, revision};
+use trunkline_edge::key_table::{KeyTableStats, Reconcile};
+use trunkline_edge::state::{CompletedCall, EdgeConfig, EdgeState};
+use trunkline_edge::telemetry::Telemetry;
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::Ledger;
 use trunkline_limits::Limits;
@@ -23,16 +26,13 @@ use trunkline_upstream::{Client, Providers};
 
 use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 use crate::channels::ChannelRegistry;
-use crate::edge_state::{CompletedCall, EdgeConfig, EdgeState};
 use crate::event_hub::Hub;
-use crate::key_table::{KeyTableStats, Reconcile};
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
 use crate::state::{
     JobSlots, PlatformConcurrency, PollBudget, SocialCatalog, WebhookSender, follow_files,
     follow_pauses,
 };
-use crate::telemetry::Telemetry;
 use crate::uploads::UploadDiskUsage;
 
 /// What [`Services`] are made of.

@@ -9,7 +9,7 @@ mod webhooks;
 
 use std::time::Duration;
 
-use crate::accept_settings::AcceptSettings;
+use trunkline_edge::settings::AcceptSettings;
 
 pub use events::EventSettings;
 pub use generation::GenerationSettings;

@@ -23,9 +23,10 @@ use tokio::sync::oneshot;
 use trunkline_blobs::{MediaSettings, Place};
 use trunkline_console::{ConsoleSettings, Mode};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
-use trunkline_gateway::{
-    AcceptSettings, CompletedCall, EdgeSettings, Services, Settings, VideoSettings,
-};
+use trunkline_edge::listener::EdgeSettings;
+use trunkline_edge::settings::AcceptSettings;
+use trunkline_edge::state::CompletedCall;
+use trunkline_gateway::{Services, Settings, VideoSettings};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_social::Cells;

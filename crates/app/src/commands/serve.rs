@@ -8,7 +8,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use trunkline_console::ConsoleSettings;
 use trunkline_db::bus::NatsSettings;
 use trunkline_db::{Database, Role as DbRole};
-use trunkline_gateway::{AcceptSettings, EdgeSettings, Settings, TelemetrySettings};
+use trunkline_edge::listener::EdgeSettings;
+use trunkline_edge::settings::AcceptSettings;
+use trunkline_edge::telemetry::TelemetrySettings;
+use trunkline_gateway::Settings;
 use trunkline_limits::RedisSettings;
 
 use super::{channel, database, keyring};

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trunkline_gateway::{ALL_PER_THOUSAND, TlsFiles};
+use trunkline_edge::listener::TlsFiles;
+use trunkline_edge::telemetry::ALL_PER_THOUSAND;
 use trunkline_store::Network;
 use trunkline_types::{NodeId, Secret};
 use trunkline_upstream::Roots;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trunkline_gateway::LimitSettings;
+use trunkline_edge::settings::LimitSettings;
 use trunkline_store::validation::LIMIT_MAX;
 use trunkline_types::Secret;
 

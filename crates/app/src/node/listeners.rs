@@ -13,9 +13,9 @@ use trunkline_console::{
     Viewer,
 };
 use trunkline_db::{Database, SystemClock};
-use trunkline_gateway::{
-    BoundListener, EdgeSettings, KeyOwner, MountedService, Router, Services, admin, caller_address,
-};
+use trunkline_edge::authenticate::KeyOwner;
+use trunkline_edge::listener::{BoundListener, EdgeSettings, MountedService, caller_address};
+use trunkline_gateway::{Router, Services, admin};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_store::Network;
 use trunkline_store::tasks::Task;
@@ -165,7 +165,7 @@ impl GatewayPort for ConsoleGateway {
     }
 
     fn viewer(&self, headers: &http::HeaderMap) -> Viewer {
-        match trunkline_gateway::key_owner(self.0.edge(), headers) {
+        match trunkline_edge::authenticate::key_owner(self.0.edge(), headers) {
             KeyOwner::Nobody => Viewer::Stranger,
             KeyOwner::Stranger => Viewer::Unknown,
             KeyOwner::Known { group, models } => Viewer::Customer { group, models },

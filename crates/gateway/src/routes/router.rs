@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use http::Request;
 use hyper::body::Incoming;
+use trunkline_edge::listener::RequestHandler;
+use trunkline_edge::state::EdgeState;
 use trunkline_generation::video::views::legacy_error;
 use trunkline_wire::Format;
 
 use super::{answer, format_of, is_legacy_poll};
-use crate::edge_state::EdgeState;
-use crate::listener::RequestHandler;
 use crate::replay;
 use crate::request_context::RequestContext;
 use crate::response::{self, Response};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use trunkline_gateway::EdgeSettings;
+use trunkline_edge::listener::EdgeSettings;
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::Network;
 

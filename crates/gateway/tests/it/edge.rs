@@ -7,7 +7,9 @@ use bytes::Bytes;
 use http::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use trunkline_gateway::{AcceptSettings, EdgeSettings, Settings};
+use trunkline_edge::listener::EdgeSettings;
+use trunkline_edge::settings::AcceptSettings;
+use trunkline_gateway::Settings;
 use trunkline_store::{Network, PolicyFields};
 
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, ask};

@@ -5,7 +5,7 @@ use std::path::Path;
 use tokio::sync::watch;
 use trunkline_blobs::{Media, MediaSettings, Place};
 use trunkline_db::bus::{Bus, Health, NatsSettings, Servers};
-use trunkline_gateway::{Telemetry, TelemetrySettings};
+use trunkline_edge::telemetry::{Telemetry, TelemetrySettings};
 use trunkline_limits::{Limits, Mode, RedisSettings};
 use trunkline_testkit::{Shared, count};
 use trunkline_types::Secret;

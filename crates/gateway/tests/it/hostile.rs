@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use trunkline_gateway::{AcceptSettings, Settings};
+use trunkline_edge::settings::AcceptSettings;
+use trunkline_gateway::Settings;
 use trunkline_testkit::all_at_once;
 
 use crate::test_gateway::{TestGateway, ask, ask_streaming};

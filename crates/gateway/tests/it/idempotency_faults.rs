@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use trunkline_gateway::{AcceptSettings, LimitSettings, Settings};
+use trunkline_edge::settings::{AcceptSettings, LimitSettings};
+use trunkline_gateway::Settings;
 use trunkline_ledger::recovery;
 use trunkline_types::{Money, NodeId};
 

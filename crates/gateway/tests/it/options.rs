@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use trunkline_db::SystemClock;
 use trunkline_db::bus::Bus;
-use trunkline_gateway::{EdgeSettings, LimitSettings, Settings};
+use trunkline_edge::listener::EdgeSettings;
+use trunkline_edge::settings::LimitSettings;
+use trunkline_gateway::Settings;
 use trunkline_limits::Limits;
 use trunkline_types::Clock;
 use trunkline_upstream::safe_fetch::SafeFetcher;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline_gateway::Step;
+use trunkline_edge::step::Step;
 
 use crate::generation::form::{Form, wav};
 use crate::log::Log;

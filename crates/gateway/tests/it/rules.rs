@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use trunkline_gateway::{AcceptSettings, Settings};
+use trunkline_edge::settings::AcceptSettings;
+use trunkline_gateway::Settings;
 use trunkline_ledger::accounts::{self, Period};
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::{PolicyFields, keys};

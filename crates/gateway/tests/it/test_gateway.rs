@@ -13,8 +13,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use trunkline_catalog::Document as Catalog;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
+use trunkline_edge::listener::BoundListener;
 use trunkline_gateway::{
-    BoundListener, Change, ChangeAuthor, Router, Services, ServicesConfig, Settings, admin, publish,
+    Change, ChangeAuthor, Router, Services, ServicesConfig, Settings, admin, publish,
 };
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::accounts::{

@@ -11,7 +11,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
-use trunkline_gateway::{BoundListener, EdgeError, EdgeSettings, Router, TlsFiles};
+use trunkline_edge::listener::{BoundListener, EdgeError, EdgeSettings, TlsFiles};
+use trunkline_gateway::Router;
 
 use crate::test_gateway::TestGateway;
 

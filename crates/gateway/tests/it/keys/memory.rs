@@ -8,7 +8,8 @@ use http::{HeaderMap, HeaderValue, Method};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 use trunkline_db::SystemClock;
-use trunkline_gateway::{KeyOwner, Reconcile};
+use trunkline_edge::authenticate::KeyOwner;
+use trunkline_edge::key_table::Reconcile;
 use trunkline_store::PolicyFields;
 use trunkline_types::{ApiKey, Shard};
 
@@ -153,7 +154,7 @@ async fn measured(keys: u64, policies: u64) -> (u64, u64, Duration, u128) {
     for _ in 0..ROUNDS {
         for headers in &requests {
             assert!(matches!(
-                trunkline_gateway::key_owner(harness.gateway.edge(), headers),
+                trunkline_edge::authenticate::key_owner(harness.gateway.edge(), headers),
                 KeyOwner::Known { .. }
             ));
         }

@@ -14,12 +14,12 @@ use trunkline_store::keys::KeyHash;
 use trunkline_store::limits;
 use trunkline_types::{AccountId, Clock, Money, RANDOM_BYTES, RequestId, Timestamp};
 
-use crate::accept_settings::AcceptSettings;
 use crate::error::ApiError;
 use crate::in_flight::{InFlight, InFlightPermit};
 use crate::key_table::{Found, KeyTable};
 use crate::limit_rules::Rules;
 use crate::metrics::Metrics;
+use crate::settings::AcceptSettings;
 use crate::telemetry::Telemetry;
 
 /// Finished calls that a slow watcher may be behind.
@@ -43,14 +43,14 @@ pub type OnCompleted = Box<dyn Fn(&CompletedCall) + Send + Sync>;
 
 /// State of the edge, shared by the requests of one node.
 pub struct EdgeState {
-    pub(crate) settings: AcceptSettings,
-    pub(crate) key_table: KeyTable,
-    pub(crate) in_flight: Arc<InFlight>,
-    pub(crate) limits: Limits,
+    pub settings: AcceptSettings,
+    pub key_table: KeyTable,
+    pub in_flight: Arc<InFlight>,
+    pub limits: Limits,
     /// Limits of accounts with single models and platforms.
     pub(crate) limit_rules: ArcSwap<Rules>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) telemetry: Option<Telemetry>,
+    pub metrics: Arc<Metrics>,
+    pub telemetry: Option<Telemetry>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn RandomSource>,
     leaving: AtomicBool,
@@ -91,13 +91,13 @@ impl EdgeState {
     }
 
     /// What the key table says now of a key.
-    pub(crate) fn find_key(&self, hash: &KeyHash) -> Found {
+    pub fn find_key(&self, hash: &KeyHash) -> Found {
         let stale_after = self.settings.stale_after;
         self.key_table.find_hash(hash, stale_after, self.now())
     }
 
     /// Takes over changed limits of accounts with single models and platforms.
-    pub(crate) async fn follow_limits(&self, session: &mut Session) -> Result<(), DbError> {
+    pub async fn follow_limits(&self, session: &mut Session) -> Result<(), DbError> {
         let newest = revision::current(session, limits::TOPIC).await?;
         if newest != self.limit_rules.load_full().revision {
             let rows = limits::list(session).await?;
@@ -107,11 +107,7 @@ impl EdgeState {
     }
 
     /// A permit for a body of at most so many bytes.
-    pub(crate) fn acquire(
-        &self,
-        account: AccountId,
-        bytes: usize,
-    ) -> Result<InFlightPermit, ApiError> {
+    pub fn acquire(&self, account: AccountId, bytes: usize) -> Result<InFlightPermit, ApiError> {
         self.in_flight.acquire(&self.settings, account, bytes)
     }
 
@@ -132,7 +128,7 @@ impl EdgeState {
         self.in_flight.close();
     }
 
-    pub(crate) fn is_draining(&self) -> bool {
+    pub fn is_draining(&self) -> bool {
         self.in_flight.is_closed()
     }
 
@@ -166,7 +162,7 @@ impl EdgeState {
     }
 
     /// Bytes of bodies that are in memory, or promised.
-    pub(crate) fn buffered_bytes(&self) -> usize {
+    pub fn buffered_bytes(&self) -> usize {
         self.in_flight.bytes.load(Ordering::Relaxed)
     }
 
@@ -179,11 +175,11 @@ impl EdgeState {
     }
 
     /// Random bytes; none if the system has none.
-    pub(crate) fn fill_random(&self, bytes: &mut [u8]) -> Option<()> {
+    pub fn fill_random(&self, bytes: &mut [u8]) -> Option<()> {
         self.random.fill(bytes).ok()
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 }

@@ -364,7 +364,7 @@ impl ApiError {
     }
 
     /// The same call is known already.
-    pub(crate) fn duplicate(same: Duplicate) -> Self {
+    pub fn duplicate(same: Duplicate) -> Self {
         let text = "a call with this idempotency key is in progress; retry later";
         Self::new(ErrorCode::SameCall(Box::new(same)), text).at("idempotency-key")
     }
@@ -397,7 +397,7 @@ impl ApiError {
 }
 
 /// A validation error of a crate that reads requests, as an API error.
-pub(crate) fn refused(refusal: trunkline_catalog::RequestError) -> ApiError {
+pub fn refused(refusal: trunkline_catalog::RequestError) -> ApiError {
     let text = if refusal.fix.is_empty() {
         refusal.message
     } else {

@@ -125,7 +125,7 @@ fn duration(time: Duration) -> String {
 }
 
 /// Whole seconds after which it can succeed.
-pub(crate) fn seconds(wait: Duration) -> u64 {
+pub fn seconds(wait: Duration) -> u64 {
     let more = u64::from(wait.subsec_nanos() > 0);
     wait.as_secs().saturating_add(more).max(1)
 }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trunkline_types::AccountId;
 
-use crate::accept_settings::AcceptSettings;
 use crate::error::{ApiError, ErrorCode};
+use crate::settings::AcceptSettings;
 
 /// Calls and bytes in flight, over all and for each account.
 #[derive(Default)]
-pub(crate) struct InFlight {
+pub struct InFlight {
     pub(crate) calls: AtomicUsize,
     pub(crate) bytes: AtomicUsize,
     of_accounts: Mutex<HashMap<AccountId, (usize, usize)>>,
@@ -19,7 +19,7 @@ pub(crate) struct InFlight {
 }
 
 /// A place among the calls in flight; given back when dropped.
-pub(crate) struct InFlightPermit {
+pub struct InFlightPermit {
     in_flight: Arc<InFlight>,
     account: AccountId,
     bytes: usize,
@@ -36,7 +36,7 @@ impl InFlight {
     }
 
     /// A node that is stopping begins nothing.
-    pub(crate) fn check_open(&self) -> Result<(), ApiError> {
+    pub fn check_open(&self) -> Result<(), ApiError> {
         if !self.is_closed() {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl InFlightPermit {
     }
 
     /// The body has come, and is smaller than it might have been.
-    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+    pub fn shrink_to(&mut self, bytes: usize) {
         let less = self.bytes.saturating_sub(bytes);
         self.bytes = self.bytes.saturating_sub(less);
         let flight = &self.in_flight;
@@ -137,14 +137,14 @@ impl Drop for InFlightPermit {
 
 /// Bytes of an answer that are kept while its call runs: they count as a body does. They are never
 /// refused: each is bounded, and the next request finds less capacity.
-pub(crate) struct BufferPermit {
+pub struct BufferPermit {
     in_flight: Arc<InFlight>,
     account: AccountId,
     bytes: usize,
 }
 
 impl BufferPermit {
-    pub(crate) const fn none(in_flight: Arc<InFlight>, account: AccountId) -> Self {
+    pub const fn none(in_flight: Arc<InFlight>, account: AccountId) -> Self {
         Self {
             in_flight,
             account,
@@ -153,7 +153,7 @@ impl BufferPermit {
     }
 
     /// There are so many now.
-    pub(crate) fn count(&mut self, bytes: usize) {
+    pub fn count(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         let flight = &self.in_flight;
         flight.bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -60,7 +60,7 @@ impl Rules {
     }
 }
 
-pub(crate) fn positive(limit: i64) -> Option<u64> {
+pub fn positive(limit: i64) -> Option<u64> {
     u64::try_from(limit).ok().filter(|limit| *limit > 0)
 }
 

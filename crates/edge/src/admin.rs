@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::edge_state::EdgeState;
 use crate::response::{self, Response};
+use crate::state::EdgeState;
 
 /// Writes the metrics of a node.
 pub type MetricsPage = Arc<dyn Fn() -> String + Send + Sync>;

@@ -27,7 +27,7 @@ pub(crate) struct WatchedStream {
 
 /// A look at a socket. It keeps nothing open.
 #[derive(Debug, Clone)]
-pub(crate) struct PeerWatch(Weak<OwnedWriteHalf>);
+pub struct PeerWatch(Weak<OwnedWriteHalf>);
 
 /// The other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,13 +115,13 @@ impl AsyncWrite for WatchedStream {
 
 impl PeerWatch {
     /// Whether the peer has disconnected, as far as is known now.
-    pub(crate) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         self.peer() == Peer::Gone
     }
 
     /// Waits until a reset shows that the peer has disconnected. The server does not check a connection
     /// while it waits for its answer, since a peer that has closed its half is still served.
-    pub(crate) async fn gone(&self) {
+    pub async fn gone(&self) {
         // Not at once: most answers are there before the first look.
         loop {
             tokio::time::sleep(GONE_LOOK).await;
@@ -133,7 +133,7 @@ impl PeerWatch {
 
     /// Whether the peer has disconnected. A half-closed peer is told apart from one that has left by what
     /// comes back when something was sent: the head of the answer must be on its way.
-    pub(crate) async fn has_left(&self) -> bool {
+    pub async fn has_left(&self) -> bool {
         let waited = tokio::time::timeout(HALF_WAIT, async {
             loop {
                 match self.peer() {

@@ -24,10 +24,10 @@ use trunkline_types::RequestId;
 use trunkline_wire::Format;
 
 use self::tls::Tls;
-use crate::edge_state::EdgeState;
 use crate::request_context::RequestContext;
 use crate::response::{OriginalRequest, Response, ResponseBody};
 use crate::socket::{PeerWatch, WatchedStream};
+use crate::state::EdgeState;
 
 pub use self::forwarded::caller_address;
 pub use self::mounted_service::MountedService;

@@ -29,39 +29,39 @@ const MAX_MODELS: usize = 10_000;
 
 /// All sums of a gateway.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics {
-    pub(crate) answered: AtomicU64,
-    pub(crate) charged: AtomicU64,
-    pub(crate) charged_nanos: AtomicI64,
-    pub(crate) voided: AtomicU64,
+pub struct Metrics {
+    pub answered: AtomicU64,
+    pub charged: AtomicU64,
+    pub charged_nanos: AtomicI64,
+    pub voided: AtomicU64,
     /// Holds of calls under way.
-    pub(crate) holds: AtomicUsize,
+    pub holds: AtomicUsize,
     /// From the request to the first byte of its answer, of calls that an upstream answered.
-    pub(crate) first_byte: ByStream,
+    pub first_byte: ByStream,
     /// From the request to the end.
-    pub(crate) duration: ByStream,
+    pub duration: ByStream,
     /// How late jobs of video tasks are taken.
-    pub(crate) job_lag: Histogram,
+    pub job_lag: Histogram,
     /// Messages to webhooks, by what came of them.
-    pub(crate) webhooks: LabelledCounter,
+    pub webhooks: LabelledCounter,
     /// Tries that did not succeed, by error code.
-    pub(crate) webhook_errors: LabelledCounter,
+    pub webhook_errors: LabelledCounter,
     /// How late messages to webhooks are taken.
-    pub(crate) webhook_lag: Histogram,
+    pub webhook_lag: Histogram,
     /// Calls that were refused or failed, by error code.
-    pub(crate) errors: LabelledCounter,
+    pub errors: LabelledCounter,
     models: Mutex<HashMap<String, ModelNumbers>>,
 }
 
 /// Whole and streamed answers are different things and are not summed up.
 #[derive(Debug, Default)]
-pub(crate) struct ByStream {
+pub struct ByStream {
     pub(crate) whole: Histogram,
     pub(crate) stream: Histogram,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Histogram {
+pub struct Histogram {
     buckets: [AtomicU64; BOUNDS.len()],
     count: AtomicU64,
     sum_micros: AtomicU64,
@@ -69,22 +69,22 @@ pub(crate) struct Histogram {
 
 /// Attempts at one channel.
 #[derive(Debug, Default)]
-pub(crate) struct AttemptMetrics {
+pub struct AttemptMetrics {
     /// What they came to.
-    pub(crate) results: LabelledCounter,
+    pub results: LabelledCounter,
     /// How long the heads of their answers took.
-    pub(crate) first_byte: Histogram,
+    pub first_byte: Histogram,
 }
 
 /// Counts by codes of a closed list.
 #[derive(Debug, Default)]
-pub(crate) struct LabelledCounter(Mutex<BTreeMap<&'static str, u64>>);
+pub struct LabelledCounter(Mutex<BTreeMap<&'static str, u64>>);
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ModelNumbers {
-    pub(crate) outcomes: BTreeMap<&'static str, u64>,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
+pub struct ModelNumbers {
+    pub outcomes: BTreeMap<&'static str, u64>,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
 }
 
 // === impl Metrics ===
@@ -108,7 +108,7 @@ impl Metrics {
     }
 
     /// Every model with its sums, by name.
-    pub(crate) fn models(&self) -> BTreeMap<String, ModelNumbers> {
+    pub fn models(&self) -> BTreeMap<String, ModelNumbers> {
         let models = lock(&self.models);
         let copies = models.iter();
         copies
@@ -139,7 +139,7 @@ impl AttemptMetrics {
 // === impl Histogram ===
 
 impl Histogram {
-    pub(crate) fn took(&self, duration: Duration) {
+    pub fn took(&self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let bounds = BOUNDS.iter().zip(&self.buckets);
         for (_, bucket) in bounds.filter(|((bound, _), _)| micros <= *bound) {
@@ -173,13 +173,13 @@ impl Histogram {
 // === impl LabelledCounter ===
 
 impl LabelledCounter {
-    pub(crate) fn add(&self, code: &'static str) {
+    pub fn add(&self, code: &'static str) {
         let mut counts = lock(&self.0);
         let count = counts.entry(code).or_default();
         *count = count.saturating_add(1);
     }
 
-    pub(crate) fn all(&self) -> BTreeMap<&'static str, u64> {
+    pub fn all(&self) -> BTreeMap<&'static str, u64> {
         lock(&self.0).clone()
     }
 }

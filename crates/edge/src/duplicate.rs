@@ -6,17 +6,17 @@ use trunkline_types::AccountId;
 /// A duplicate request: whose it is, and its idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duplicate {
-    pub(crate) account: AccountId,
-    pub(crate) key: String,
+    pub account: AccountId,
+    pub key: String,
     /// What this call sends; the first one must have sent the same.
-    pub(crate) body_hash: [u8; 32],
+    pub body_hash: [u8; 32],
     /// It is a task, whose answer may come before its charge.
-    pub(crate) task: bool,
+    pub task: bool,
 }
 
 impl Duplicate {
     /// Of a call that is no task.
-    pub(crate) fn of(account: AccountId, name: Idempotency) -> Self {
+    pub fn of(account: AccountId, name: Idempotency) -> Self {
         Self {
             account,
             key: name.key,

@@ -20,7 +20,7 @@ use trunkline_types::{AccountId, KeyId, Timestamp};
 use self::table::Table;
 
 pub use self::table::KeyTableStats;
-pub(crate) use self::table::{KeyEntry, KeyStatus};
+pub use self::table::{KeyEntry, KeyStatus};
 
 /// How often memory is compared with the tables.
 const RECOUNT_EVERY: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ const RECOUNT_TRIES: usize = 5;
 
 /// The key table of one node.
 #[derive(Debug)]
-pub(crate) struct KeyTable {
+pub struct KeyTable {
     inner: RwLock<Inner>,
     /// Held by the task that follows changes, so that what is seen is always whole.
     following: Mutex<Recounted>,
@@ -49,7 +49,7 @@ struct Recounted(Option<Instant>);
 
 /// What the table says of a key.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub enum Found {
     /// The key, how it stands, and whose it is.
     Known(KeyEntry, KeyStatus, Arc<Account>),
     /// There is no such key.
@@ -102,12 +102,12 @@ impl KeyTable {
         }
     }
 
-    pub(crate) fn account(&self, account: AccountId) -> Option<Arc<Account>> {
+    pub fn account(&self, account: AccountId) -> Option<Arc<Account>> {
         self.read(|inner| inner.table.accounts.get(&account).map(Arc::clone))
     }
 
     /// What a key may be used for, whatever its state.
-    pub(crate) fn policy(&self, key: KeyId) -> Option<Arc<Policy>> {
+    pub fn policy(&self, key: KeyId) -> Option<Arc<Policy>> {
         self.read(|inner| inner.table.policy(key))
     }
 
@@ -117,25 +117,25 @@ impl KeyTable {
     }
 
     /// How long ago it was last compared with the database, and how many keys it holds.
-    pub(crate) fn age(&self) -> (Option<Duration>, usize) {
+    pub fn age(&self) -> (Option<Duration>, usize) {
         self.read(|inner| {
             let age = inner.compared.map(|at| at.elapsed());
             (age, inner.table.len())
         })
     }
 
-    pub(crate) fn sizes(&self) -> KeyTableStats {
+    pub fn sizes(&self) -> KeyTableStats {
         self.read(|inner| inner.table.sizes())
     }
 
     /// How often it was compared with the tables, and how often it had to be read anew.
-    pub(crate) fn recounts(&self) -> (u64, u64) {
+    pub fn recounts(&self) -> (u64, u64) {
         let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
         (count(&self.recounts), count(&self.mended))
     }
 
     /// Takes over what has changed.
-    pub(crate) async fn follow(&self, database: &Database) -> Result<(), DbError> {
+    pub async fn follow(&self, database: &Database) -> Result<(), DbError> {
         let turn = self.following.lock().await;
         let mut session = database.session().await?;
         self.follow_in(&mut session).await?;
@@ -144,12 +144,12 @@ impl KeyTable {
     }
 
     /// Nothing was written between the last comparison and this moment.
-    pub(crate) fn are_as_compared(&self, at: Instant) {
+    pub fn are_as_compared(&self, at: Instant) {
         self.write(|inner| inner.compared = inner.compared.max(Some(at)));
     }
 
     /// Compares memory with the tables, if that was not done for a while.
-    pub(crate) async fn recount_in_time(&self, database: &Database) -> Result<(), DbError> {
+    pub async fn recount_in_time(&self, database: &Database) -> Result<(), DbError> {
         let last = self.following.lock().await.0;
         if last.is_some_and(|at| at.elapsed() < RECOUNT_EVERY) {
             return Ok(());
@@ -158,7 +158,7 @@ impl KeyTable {
     }
 
     /// Compares memory with the tables by count and sum; where they differ, reads everything anew.
-    pub(crate) async fn recount(&self, database: &Database) -> Result<Reconcile, DbError> {
+    pub async fn recount(&self, database: &Database) -> Result<Reconcile, DbError> {
         let mut turn = self.following.lock().await;
         let mut session = database.session().await?;
         for _ in 0..RECOUNT_TRIES {

@@ -44,10 +44,10 @@ pub struct Telemetry {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct SpanCounts {
-    pub(crate) exported: AtomicU64,
-    pub(crate) dropped_full: AtomicU64,
-    pub(crate) dropped_refused: AtomicU64,
+pub struct SpanCounts {
+    pub exported: AtomicU64,
+    pub dropped_full: AtomicU64,
+    pub dropped_refused: AtomicU64,
 }
 
 impl Telemetry {
@@ -90,7 +90,7 @@ impl Telemetry {
         self.counts.dropped_full.fetch_add(spans, Ordering::Relaxed);
     }
 
-    pub(crate) fn counts(&self) -> &SpanCounts {
+    pub fn counts(&self) -> &SpanCounts {
         &self.counts
     }
 }

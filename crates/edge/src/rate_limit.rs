@@ -10,11 +10,11 @@ use trunkline_store::limits::{Rates, Scope};
 use trunkline_types::Defect;
 
 use crate::caller::Caller;
-use crate::edge_state::EdgeState;
 use crate::error::{ApiError, ErrorCode};
 use crate::limit_headers::{RateLimitHeaders, seconds};
 use crate::limit_rules::positive;
 use crate::request_context::RequestContext;
+use crate::state::EdgeState;
 
 /// Whose counters a request's are.
 const ACCOUNT: &str = "account";
@@ -24,7 +24,7 @@ const READS: &str = "reads";
 
 /// What a request asks for, for its limits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Cost<'a> {
+pub enum Cost<'a> {
     /// A call to a model: how many tokens it brings, where it is billed by them.
     Model(&'a str, Option<u64>),
     /// A page of social data from a platform.
@@ -37,7 +37,7 @@ pub(crate) enum Cost<'a> {
 
 /// Takes a request's part of every limit that it is under. It holds its place among calls at once as
 /// long as its context lives.
-pub(crate) async fn check(
+pub async fn check(
     edge: &EdgeState,
     context: &RequestContext,
     caller: &Caller,
@@ -124,7 +124,7 @@ fn limit_costs(edge: &EdgeState, caller: &Caller, load: Cost<'_>) -> Vec<Counter
 impl Cost<'_> {
     /// A request that costs nothing. A client that waits for a task polls often, and has a limit of its own
     /// for that.
-    pub(crate) const fn question(of_tasks: bool) -> Self {
+    pub const fn question(of_tasks: bool) -> Self {
         if of_tasks { Self::Poll } else { Self::Read }
     }
 

@@ -47,10 +47,10 @@ pub struct BrokenOff;
 
 /// A piece that is charged for: its sender wants to know whether the connection took it.
 #[derive(Debug)]
-pub(crate) struct AckedChunk {
-    pub(crate) bytes: Bytes,
+pub struct AckedChunk {
+    pub bytes: Bytes,
     /// Told when the connection takes the bytes; dropped if it never does.
-    pub(crate) taken: oneshot::Sender<()>,
+    pub taken: oneshot::Sender<()>,
 }
 
 /// A body of such pieces.
@@ -63,13 +63,13 @@ pub struct AckedBody {
 
 /// The call that an answer belongs to; an extension of the answer, which is sent under that call's id.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OriginalRequest(pub(crate) RequestId);
+pub struct OriginalRequest(pub RequestId);
 
 // === impl AckedBody ===
 
 impl AckedBody {
     /// A body of one piece of so many bytes.
-    pub(crate) fn whole(pieces: mpsc::Receiver<AckedChunk>, bytes: u64) -> Self {
+    pub fn whole(pieces: mpsc::Receiver<AckedChunk>, bytes: u64) -> Self {
         Self {
             pieces,
             left: Some(bytes),
@@ -77,7 +77,7 @@ impl AckedBody {
     }
 
     /// A body of an unknown number of pieces.
-    pub(crate) fn open(pieces: mpsc::Receiver<AckedChunk>) -> Self {
+    pub fn open(pieces: mpsc::Receiver<AckedChunk>) -> Self {
         Self { pieces, left: None }
     }
 
@@ -97,14 +97,14 @@ impl AckedBody {
 pub type Response = http::Response<ResponseBody>;
 
 /// Where the response of a request goes.
-pub(crate) type Responder = oneshot::Sender<Result<Response, ApiError>>;
+pub type Responder = oneshot::Sender<Result<Response, ApiError>>;
 
 /// How long a call waited for the ledger before its answer; an extension of the answer, for the log.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LedgerLatency(pub(crate) Duration);
+pub struct LedgerLatency(pub Duration);
 
 /// A time for a log line.
-pub(crate) fn micros(time: Duration) -> u64 {
+pub fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
@@ -158,12 +158,12 @@ impl Body for ResponseBody {
     }
 }
 
-pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
+pub fn json(status: StatusCode, value: &Value) -> Response {
     let bytes = Bytes::from(value.to_string());
     bytes_of(status, bytes, "application/json")
 }
 
-pub(crate) fn bytes_of(status: StatusCode, bytes: Bytes, content_type: &'static str) -> Response {
+pub fn bytes_of(status: StatusCode, bytes: Bytes, content_type: &'static str) -> Response {
     let mut answer = Response::new(ResponseBody::Whole((!bytes.is_empty()).then_some(bytes)));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -171,12 +171,12 @@ pub(crate) fn bytes_of(status: StatusCode, bytes: Bytes, content_type: &'static 
     answer
 }
 
-pub(crate) fn events(pieces: mpsc::Receiver<Bytes>) -> Response {
+pub fn events(pieces: mpsc::Receiver<Bytes>) -> Response {
     self::pieces(pieces, "text/event-stream; charset=utf-8")
 }
 
 /// A body that comes in pieces.
-pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) -> Response {
+pub fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) -> Response {
     let mut answer = Response::new(ResponseBody::Pieces(pieces));
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -187,18 +187,13 @@ pub(crate) fn pieces(pieces: mpsc::Receiver<Bytes>, content_type: &'static str) 
 }
 
 /// An error in the format of the endpoint that was called.
-pub(crate) fn error_response(
-    error: &ApiError,
-    id: RequestId,
-    pages: &str,
-    format: Format,
-) -> Response {
+pub fn error_response(error: &ApiError, id: RequestId, pages: &str, format: Format) -> Response {
     let facts = error.error_body(id, pages);
     with_error_headers(error, &error_body(format, &facts))
 }
 
 /// An error whose body is already written.
-pub(crate) fn with_error_headers(error: &ApiError, body: &Value) -> Response {
+pub fn with_error_headers(error: &ApiError, body: &Value) -> Response {
     let mut answer = json(error.kind.status(), body);
     if let Some(seconds) = error.retry_after {
         let headers = answer.headers_mut();
@@ -221,7 +216,7 @@ pub(crate) fn with_error_headers(error: &ApiError, body: &Value) -> Response {
 }
 
 /// What it cost, where that is known before the first byte.
-pub(crate) fn set_cost(headers: &mut HeaderMap, cost: Money) {
+pub fn set_cost(headers: &mut HeaderMap, cost: Money) {
     let cost = if Defect::WrongHeader.is_on() {
         Money::ZERO
     } else {
@@ -233,7 +228,7 @@ pub(crate) fn set_cost(headers: &mut HeaderMap, cost: Money) {
 }
 
 /// What the caller should know.
-pub(crate) fn set_warnings(headers: &mut HeaderMap, warnings: &[Cow<'static, str>]) {
+pub fn set_warnings(headers: &mut HeaderMap, warnings: &[Cow<'static, str>]) {
     if warnings.is_empty() || Defect::LostWarning.is_on() {
         return;
     }
@@ -244,7 +239,7 @@ pub(crate) fn set_warnings(headers: &mut HeaderMap, warnings: &[Cow<'static, str
 }
 
 /// When a model goes away, if it does: RFC 9745 and RFC 8594.
-pub(crate) fn set_ending(headers: &mut HeaderMap, entry: &Entry) {
+pub fn set_ending(headers: &mut HeaderMap, entry: &Entry) {
     let midnight = |day: &Option<String>| {
         let day: Date = day.as_ref()?.parse().ok()?;
         day.to_zoned(TimeZone::UTC).ok()

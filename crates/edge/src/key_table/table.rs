@@ -37,18 +37,18 @@ struct Entry {
 
 /// A key as a caller carries it.
 #[derive(Debug, Clone)]
-pub(crate) struct KeyEntry {
-    pub(crate) id: KeyId,
-    pub(crate) parent: Option<KeyId>,
+pub struct KeyEntry {
+    pub id: KeyId,
+    pub parent: Option<KeyId>,
     /// Of the secret that was sent.
-    pub(crate) hash: KeyHash,
+    pub hash: KeyHash,
     /// Without its end: that is told by the standing.
-    pub(crate) policy: Arc<Policy>,
+    pub policy: Arc<Policy>,
 }
 
 /// Whether a key is valid now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyStatus {
+pub enum KeyStatus {
     Live,
     Disabled,
     Expired,

@@ -9,20 +9,20 @@ use crate::metrics::AttemptMetrics;
 
 /// The channel of attempts, as logs, traces and metrics name it.
 #[derive(Debug)]
-pub(crate) struct AttemptChannel {
-    pub(crate) id: i64,
-    pub(crate) name: String,
-    pub(crate) provider: String,
-    pub(crate) metrics: Arc<AttemptMetrics>,
+pub struct AttemptChannel {
+    pub id: i64,
+    pub name: String,
+    pub provider: String,
+    pub metrics: Arc<AttemptMetrics>,
 }
 
 /// One attempt. The usage row gets what is not skipped; times count from the call's beginning.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Attempt {
+pub struct Attempt {
     #[serde(rename = "channel")]
     channel_id: i64,
     pub(crate) status: Option<u16>,
-    pub(crate) error: Option<&'static str>,
+    pub error: Option<&'static str>,
     ms: u64,
     #[serde(skip)]
     pub(crate) channel: Arc<AttemptChannel>,
@@ -40,7 +40,7 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// Until something is known of it, it is one that its caller left.
-    pub(crate) fn begin(
+    pub fn begin(
         channel: Arc<AttemptChannel>,
         upstream_model: Option<String>,
         began: Duration,
@@ -57,12 +57,7 @@ impl Attempt {
         }
     }
 
-    pub(crate) fn answered(
-        &mut self,
-        status: Option<u16>,
-        error: Option<&'static str>,
-        now: Duration,
-    ) {
+    pub fn answered(&mut self, status: Option<u16>, error: Option<&'static str>, now: Duration) {
         let took = now.saturating_sub(self.began);
         (self.status, self.error) = (status, error);
         self.ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);

@@ -8,46 +8,46 @@ const PREFIX: &str = "trunkline_";
 
 /// A page that is being written.
 #[derive(Default)]
-pub(crate) struct Page(String);
+pub struct Page(String);
 
 /// The samples of one family.
-pub(crate) struct Family<'a> {
+pub struct Family<'a> {
     page: &'a mut String,
     name: &'static str,
 }
 
-pub(crate) type Label<'a> = (&'a str, &'a str);
+pub type Label<'a> = (&'a str, &'a str);
 
 // === impl Page ===
 
 impl Page {
-    pub(crate) fn counter(&mut self, name: &'static str, help: &str, value: impl Display) {
+    pub fn counter(&mut self, name: &'static str, help: &str, value: impl Display) {
         self.counters(name, help).sample(&[], value);
     }
 
-    pub(crate) fn gauge(&mut self, name: &'static str, help: &str, value: impl Display) {
+    pub fn gauge(&mut self, name: &'static str, help: &str, value: impl Display) {
         self.gauges(name, help).sample(&[], value);
     }
 
-    pub(crate) fn counters(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub fn counters(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "counter", help)
     }
 
-    pub(crate) fn gauges(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub fn gauges(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "gauge", help)
     }
 
-    pub(crate) fn histograms(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub fn histograms(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, "histogram", help)
     }
 
-    pub(crate) fn by_stream(&mut self, name: &'static str, help: &str, both: &ByStream) {
+    pub fn by_stream(&mut self, name: &'static str, help: &str, both: &ByStream) {
         let mut family = self.histograms(name, help);
         family.histogram(("stream", "false"), &both.whole);
         family.histogram(("stream", "true"), &both.stream);
     }
 
-    pub(crate) fn text(self) -> String {
+    pub fn text(self) -> String {
         self.0
     }
 
@@ -62,11 +62,11 @@ impl Page {
 // === impl Family ===
 
 impl Family<'_> {
-    pub(crate) fn sample(&mut self, labels: &[Label<'_>], value: impl Display) {
+    pub fn sample(&mut self, labels: &[Label<'_>], value: impl Display) {
         self.part("", labels, value);
     }
 
-    pub(crate) fn histogram(&mut self, label: Label<'_>, histogram: &Histogram) {
+    pub fn histogram(&mut self, label: Label<'_>, histogram: &Histogram) {
         // Read before the count: an observation in between must not make a bucket larger than it.
         let buckets: Vec<(&str, u64)> = histogram.buckets().collect();
         let count = histogram.count();

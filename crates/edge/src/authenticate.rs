@@ -7,14 +7,14 @@ use trunkline_store::keys::KeyHash;
 use trunkline_types::ApiKey;
 
 use crate::caller::{Caller, key_text};
-use crate::edge_state::EdgeState;
 use crate::error::ApiError;
 use crate::key_table::{Found, KeyStatus};
 use crate::request_context::RequestContext;
+use crate::state::EdgeState;
 use crate::step::Step;
 
 /// The caller by its key.
-pub(crate) fn identify(
+pub fn identify(
     edge: &EdgeState,
     context: &RequestContext,
     request: &Request<Incoming>,
@@ -26,7 +26,7 @@ pub(crate) fn identify(
 }
 
 /// The caller, if the key may use the endpoint.
-pub(crate) fn authenticate(
+pub fn authenticate(
     edge: &EdgeState,
     context: &RequestContext,
     request: &Request<Incoming>,

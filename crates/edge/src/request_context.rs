@@ -18,11 +18,11 @@ use trunkline_wire::Format;
 
 use crate::attempt::Attempt;
 use crate::caller::Caller;
-use crate::edge_state::{CompletedCall, EdgeState};
 use crate::error::ApiError;
 use crate::limit_headers::RateLimitHeaders;
 use crate::response::{LedgerLatency, Responder, Response, micros};
 use crate::socket::PeerWatch;
+use crate::state::{CompletedCall, EdgeState};
 use crate::step::Step;
 use crate::telemetry::{AttemptSpan, CallSpan, TraceParent};
 
@@ -31,12 +31,12 @@ const MAX_PATH_CHARACTERS: usize = 200;
 /// What a key begins with; a path that holds one is not written down.
 const KEY_MARK: &str = "sk-";
 
-pub(crate) struct RequestContext {
+pub struct RequestContext {
     edge: Arc<EdgeState>,
-    pub(crate) id: RequestId,
-    pub(crate) address: IpAddr,
+    pub id: RequestId,
+    pub address: IpAddr,
     /// A look at the connection that the answer goes to.
-    pub(crate) watch: PeerWatch,
+    pub watch: PeerWatch,
     method: Method,
     uri: Uri,
     began: Instant,
@@ -47,9 +47,9 @@ pub(crate) struct RequestContext {
 
 /// Tokens in and out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Tokens {
-    pub(crate) input: u64,
-    pub(crate) output: u64,
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
 }
 
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl RequestContext {
     }
 
     /// It is a call, and not a question about one.
-    pub(crate) fn mark_billable(&self, request: &Request<Incoming>) {
+    pub fn mark_billable(&self, request: &Request<Incoming>) {
         let telemetry = self.edge.telemetry.as_ref();
         let traced = telemetry.and_then(|open| open.begin(self.id, request.headers()));
         let mut facts = self.facts();
@@ -110,12 +110,12 @@ impl RequestContext {
         facts.traced = traced;
     }
 
-    pub(crate) fn error_pages(&self) -> &str {
+    pub fn error_pages(&self) -> &str {
         &self.edge.settings.error_pages
     }
 
     /// One page of a request for many: a call of its own, with its own id and its own line.
-    pub(crate) fn page(&self, id: RequestId, model: &str) -> Self {
+    pub fn page(&self, id: RequestId, model: &str) -> Self {
         let facts = RequestFacts {
             is_call: true,
             caller: self.facts().caller.clone(),
@@ -137,16 +137,16 @@ impl RequestContext {
     }
 
     /// The path that was called.
-    pub(crate) fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         self.uri.path()
     }
 
-    pub(crate) fn is_traced(&self) -> bool {
+    pub fn is_traced(&self) -> bool {
         self.facts().traced.is_some()
     }
 
     /// The public name of the model, if the call is traced.
-    pub(crate) fn traced_model(&self) -> Option<String> {
+    pub fn traced_model(&self) -> Option<String> {
         let facts = self.facts();
         facts.traced.and(facts.model.clone())
     }
@@ -155,12 +155,12 @@ impl RequestContext {
         self.facts().caller = Some(caller.clone());
     }
 
-    pub(crate) fn body_read(&self, bytes: usize) {
+    pub fn body_read(&self, bytes: usize) {
         self.facts().in_bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
     }
 
     /// What it asks for has a price, so the name of the model is one of ours.
-    pub(crate) fn set_model(&self, model: &str, stream: bool) {
+    pub fn set_model(&self, model: &str, stream: bool) {
         let mut facts = self.facts();
         facts.model = Some(model.to_owned());
         facts.stream = stream;
@@ -174,19 +174,19 @@ impl RequestContext {
     }
 
     /// What is told of the limits of a page is told of the whole request.
-    pub(crate) fn limits_of(&self, whole: &Self) {
+    pub fn limits_of(&self, whole: &Self) {
         let limits = self.facts().limits;
         whole.facts().limits = limits;
     }
 
     /// It has a place at a channel. The one it had at another is free.
-    pub(crate) fn hold_permit(&self, seat: Option<Grant>) {
+    pub fn hold_permit(&self, seat: Option<Grant>) {
         self.facts().seat = seat;
     }
 
     /// Releases its permits: the work is done, and what is left is to deliver it. The next request of a
     /// caller that has its answer must not wait for its own last call.
-    pub(crate) fn release_permits(&self) {
+    pub fn release_permits(&self) {
         self.facts().leave();
     }
 
@@ -199,32 +199,32 @@ impl RequestContext {
     }
 
     /// An attempt begins. Until it ends, it counts as one that was left.
-    pub(crate) fn attempt_started(&self, attempt: Attempt) {
+    pub fn attempt_started(&self, attempt: Attempt) {
         self.facts().attempts.push(attempt);
     }
 
     /// The attempt that began last is over, or its answer has begun.
-    pub(crate) fn attempt_finished(&self, change: impl FnOnce(&mut Attempt)) {
+    pub fn attempt_finished(&self, change: impl FnOnce(&mut Attempt)) {
         if let Some(attempt) = self.facts().attempts.last_mut() {
             change(attempt);
         }
     }
 
     /// The upstream has sent its last byte, or all that is needed of it.
-    pub(crate) fn upstream_ended(&self) {
+    pub fn upstream_ended(&self) {
         let elapsed = self.elapsed();
         self.facts().upstream_ended = Some(elapsed);
     }
 
     /// What the answer says about itself, without secrets.
-    pub(crate) fn set_response_facts(&self, model: String, finishes: Vec<&'static str>) {
+    pub fn set_response_facts(&self, model: String, finishes: Vec<&'static str>) {
         let mut facts = self.facts();
         facts.response_model = model;
         facts.finishes = finishes;
     }
 
     /// How the call ended and what it cost. Watchers are notified at once.
-    pub(crate) fn complete(&self, outcome: Outcome, charged: Option<Money>, tokens: Tokens) {
+    pub fn complete(&self, outcome: Outcome, charged: Option<Money>, tokens: Tokens) {
         let tokens = (tokens.input, tokens.output);
         let mut facts = self.facts();
         facts.outcome = Some(outcome);
@@ -245,7 +245,7 @@ impl RequestContext {
         });
     }
 
-    pub(crate) fn failed(&self, error: &ApiError) {
+    pub fn failed(&self, error: &ApiError) {
         let mut facts = self.facts();
         facts.error_code = Some(error.kind.word());
         facts.leave();
@@ -266,22 +266,22 @@ impl RequestContext {
     }
 
     /// So many bytes of the answer went to the connection.
-    pub(crate) fn sent(&self, bytes: u64) {
+    pub fn sent(&self, bytes: u64) {
         self.out_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// All attempts so far, for the usage row.
-    pub(crate) fn attempts_json(&self) -> Value {
+    pub fn attempts_json(&self) -> Value {
         let attempts = serde_json::to_value(&self.facts().attempts);
         attempts.unwrap_or_else(|_| Value::Array(Vec::new()))
     }
 
-    pub(crate) fn elapsed(&self) -> Duration {
+    pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
     /// Waits until the client has gone: its handler is dropped, or its connection was reset.
-    pub(crate) async fn client_gone(&self, responder: &mut Responder) {
+    pub async fn client_gone(&self, responder: &mut Responder) {
         tokio::select! {
             () = responder.closed() => {}
             () = self.watch.gone() => {}
@@ -289,7 +289,7 @@ impl RequestContext {
     }
 
     /// A step of the pipeline is done.
-    pub(crate) fn step(&self, step: Step) {
+    pub fn step(&self, step: Step) {
         self.facts().steps.push(step);
     }
 

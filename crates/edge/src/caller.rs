@@ -11,15 +11,15 @@ use trunkline_store::keys::KeyHash;
 use trunkline_store::{KeyGroup, Network, Policy};
 use trunkline_types::ApiKey;
 
-use crate::edge_state::EdgeState;
 use crate::error::{ApiError, ErrorCode};
 use crate::key_table::{Found, KeyEntry, KeyStatus};
+use crate::state::EdgeState;
 
 /// A caller whose key is valid.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) key: KeyEntry,
-    pub(crate) account: Arc<Account>,
+pub struct Caller {
+    pub key: KeyEntry,
+    pub account: Arc<Account>,
 }
 
 impl Caller {
@@ -42,7 +42,7 @@ impl Caller {
     }
 
     /// The same caller as it is known now, if its key is still valid; for long answers.
-    pub(crate) fn refresh(&self, edge: &EdgeState) -> Result<Self, ApiError> {
+    pub fn refresh(&self, edge: &EdgeState) -> Result<Self, ApiError> {
         Self::live(edge.find_key(&self.key.hash))
     }
 
@@ -101,7 +101,7 @@ impl Caller {
     }
 
     /// Whether the key may use an endpoint.
-    pub(crate) fn check_endpoint(&self, endpoint: &str) -> Result<(), ApiError> {
+    pub fn check_endpoint(&self, endpoint: &str) -> Result<(), ApiError> {
         match &self.key.policy.fields().endpoints {
             Some(allowed) if !allowed.iter().any(|word| word == endpoint) => Err(ApiError::new(
                 ErrorCode::EndpointNotAllowed,
@@ -112,7 +112,7 @@ impl Caller {
     }
 
     /// Whether the key may use a model.
-    pub(crate) fn may_use(&self, model: &str) -> bool {
+    pub fn may_use(&self, model: &str) -> bool {
         let models = &self.key.policy.fields().models;
         models
             .as_ref()
@@ -120,7 +120,7 @@ impl Caller {
     }
 
     /// A model at this caller's price.
-    pub(crate) fn sale(&self, book: &Book, model: &str) -> Result<Sale, ApiError> {
+    pub fn sale(&self, book: &Book, model: &str) -> Result<Sale, ApiError> {
         let refused =
             |text: String| Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"));
         let sale = match book.sale(model, self.group()) {
@@ -137,7 +137,7 @@ impl Caller {
     }
 
     /// Whether the key's list has a model. Asked of the model itself, not of an alias.
-    pub(crate) fn check_model(&self, model: &str) -> Result<(), ApiError> {
+    pub fn check_model(&self, model: &str) -> Result<(), ApiError> {
         if self.may_use(model) {
             return Ok(());
         }
@@ -146,25 +146,25 @@ impl Caller {
     }
 
     /// Whether an upstream of a region may serve the key. One that says no region is in none.
-    pub(crate) fn may_be_served_in(&self, region: Option<&str>) -> bool {
+    pub fn may_be_served_in(&self, region: Option<&str>) -> bool {
         allows_region(&self.key.policy, region)
     }
 
     /// The model that one of the account's own names stands for. A model of that name goes first.
-    pub(crate) fn meant(&self, book: &Book, name: &str) -> Option<String> {
+    pub fn meant(&self, book: &Book, name: &str) -> Option<String> {
         let alias = || self.account.aliases.get(name).cloned();
         book.model(name).is_none().then(alias).flatten()
     }
 
     /// What is said of a model that is not there.
-    pub(crate) fn unknown_model(model: &str) -> ApiError {
+    pub fn unknown_model(model: &str) -> ApiError {
         let model: String = model.chars().take(64).collect();
         let text = format!("unknown model {model:?}; GET /v1/models lists the models of this key");
         ApiError::new(ErrorCode::ModelNotFound, text).at("model")
     }
 
     /// The group whose prices apply.
-    pub(crate) fn group(&self) -> GroupChoice<'_> {
+    pub fn group(&self) -> GroupChoice<'_> {
         match &self.key.policy.fields().group {
             KeyGroup::OfAccount => GroupChoice::Named(&self.account.group),
             KeyGroup::Named(group) => GroupChoice::Named(group),
@@ -178,7 +178,7 @@ fn unknown_key() -> ApiError {
 }
 
 /// Whether a policy lets upstreams of a region serve.
-pub(crate) fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
+pub fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
     let regions = &policy.fields().regions;
     regions.as_ref().is_none_or(|allowed| {
         region.is_some_and(|region| allowed.iter().any(|word| word == region))
