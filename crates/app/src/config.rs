@@ -21,11 +21,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trunkline_account_api::{EventSettings, WebhookSettings};
 use trunkline_blobs::MediaSettings;
 use trunkline_edge::settings::LimitSettings;
-use trunkline_gateway::{
-    EventSettings, GenerationSettings, SocialSettings, VideoSettings, WebhookSettings,
-};
+use trunkline_gateway::{GenerationSettings, SocialSettings, VideoSettings};
 use trunkline_mail::MailSettings;
 use trunkline_types::{NodeId, Secret};
 use trunkline_upstream::Roots;

@@ -231,8 +231,8 @@ fn start_keeping(
     tasks.spawn(data.clone().listen(stop.clone()));
     tasks.spawn(run_maintenance(data.clone(), author, stop.clone()));
     tasks.spawn(gateway.clone().run_health_exchange(stop.clone()));
-    tasks.spawn(trunkline_gateway::run_event_hub(
-        gateway.clone(),
+    tasks.spawn(trunkline_account_api::run_event_hub(
+        gateway.account_api().clone(),
         stop.clone(),
     ));
     if let Some(keeper) = keeper {
@@ -264,7 +264,8 @@ fn start_jobs(
     tasks.spawn(trial_expiry::run(data.clone(), stop.clone()));
     tasks.spawn(mail::run(mail_worker, stop.clone()));
     let notifications = || data.notifications().clone();
-    tasks.spawn(events::run(gateway.clone(), notifications(), stop.clone()));
+    let account_api = || Arc::clone(gateway.account_api());
+    tasks.spawn(events::run(account_api(), notifications(), stop.clone()));
     for job in VideoJob::ALL {
         tasks.spawn(video::run(
             gateway.clone(),
@@ -274,16 +275,8 @@ fn start_jobs(
         ));
     }
     tasks.spawn(retention::run(gateway.clone(), stop.clone()));
-    tasks.spawn(webhooks::run(
-        gateway.clone(),
-        notifications(),
-        stop.clone(),
-    ));
-    tasks.spawn(webhooks::keep(
-        gateway.clone(),
-        notifications(),
-        stop.clone(),
-    ));
+    tasks.spawn(webhooks::run(account_api(), notifications(), stop.clone()));
+    tasks.spawn(webhooks::keep(account_api(), notifications(), stop.clone()));
 }
 
 /// Maintenance on every node: recovery of holds, partitions, route health cleanup.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use trunkline_account_api::events::{CatalogNews, catalog_events};
 use trunkline_catalog::{Book, BookError, CatalogHeader, Document, Entry};
 use trunkline_db::{DbError, Tx, events};
 use trunkline_store::catalog::{self, Changes, NewChange};
 
 use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
-use crate::events::{CatalogNews, catalog_events};
 
 /// What is to be other.
 #[derive(Debug, Clone, Default)]

@@ -11,7 +11,6 @@
     )
 )]
 
-mod account_api;
 mod body;
 mod catalog_publish;
 mod catalog_snapshot;
@@ -21,8 +20,6 @@ mod count_tokens;
 mod delivery;
 mod detach;
 mod endpoint;
-mod event_hub;
-mod events;
 mod failover;
 mod field_report;
 mod form;
@@ -46,30 +43,23 @@ mod response_id;
 mod route_health;
 mod routes;
 mod scrub;
-mod self_info;
 mod sending;
 mod services;
 mod settings;
 mod settlement;
 mod state;
 mod stored_responses;
-mod task_id;
 mod uploads;
 mod vendors;
-mod webhooks;
 
+use trunkline_account_api::task_id;
 use trunkline_edge::{
     attempt, authenticate, caller, duplicate, error, in_flight, limit_headers, limit_rules,
-    metrics, rate_limit, request_context, response, socket, splitmix, step,
+    metrics, percent, rate_limit, request_context, response, socket, splitmix, step,
 };
 
-pub use account_api::refresh_keys;
 pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish};
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
-pub use events::{
-    RelayError, event_readers, events_sent, measure_outbox, purge_events, relay_events,
-    run_event_hub,
-};
 pub use freshness::run_refresh;
 pub use idempotency::purge_stored_responses;
 pub use metrics_page::admin;
@@ -81,8 +71,6 @@ pub use operations::video::{
 pub use routes::Router;
 pub use services::{Services, ServicesConfig};
 pub use settings::{
-    EventSettings, GenerationSettings, IdempotencySettings, Settings, SocialSettings,
-    VideoSettings, WebhookSettings,
+    GenerationSettings, IdempotencySettings, Settings, SocialSettings, VideoSettings,
 };
 pub use state::{FolderError, VideoJob, cells_with_folder};
-pub use webhooks::{claim_webhooks, maintain_webhooks, next_webhook};

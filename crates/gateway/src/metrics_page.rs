@@ -233,14 +233,14 @@ fn catalog(page: &mut Page, services: &Services) {
 }
 
 fn events(page: &mut Page, services: &Services) {
-    let hub = &services.event_hub;
+    let hub = &services.account_api.event_hub;
     let counts = &hub.counts;
     let (readers, accounts) = hub.size();
     let help = "Open event streams.";
     page.gauge("event_readers", help, readers);
     let help = "Accounts with at least one event subscriber, including the system account.";
     page.gauge("event_accounts", help, accounts);
-    let is_up = u8::from(services.bus.health() != Health::Down);
+    let is_up = u8::from(services.account_api.bus.health() != Health::Down);
     let help = "1 while event copies arrive or none are expected; 0 while NATS is unavailable.";
     page.gauge("bus_up", help, is_up);
     let help = "Frames sent to event streams.";

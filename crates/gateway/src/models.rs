@@ -10,6 +10,7 @@ use trunkline_types::EndpointType;
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::model_alias;
+use crate::percent::plain;
 use crate::response::{Response, json as answer};
 use crate::services::Services;
 
@@ -268,10 +269,4 @@ fn form(query: &str) -> impl Iterator<Item = (String, String)> {
             plain(&value.replace('+', " ")),
         )
     })
-}
-
-/// Without percent signs; what is not text is left as it is.
-pub(crate) fn plain(text: &str) -> String {
-    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
-    decoded.map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }

@@ -9,6 +9,7 @@ use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
+use trunkline_account_api::self_info;
 use trunkline_generation::images::ImageEndpoint as Drawing;
 use trunkline_generation::transcription::TranscriptionEndpoint as Listening;
 use trunkline_upstream::Task;
@@ -23,7 +24,7 @@ use crate::endpoint::{
     CHAT, COMPLETIONS, EMBEDDINGS, Endpoint, GEMINI, MESSAGES, MODERATIONS, RERANK, RESPONSES,
 };
 use crate::error::{ApiError, ErrorCode};
-use crate::models::{self, Shape as ModelShape, plain};
+use crate::models::{self, Shape as ModelShape};
 use crate::operation::Received;
 use crate::operations::chat::{Chat, ChatRoute};
 use crate::operations::generation::images::Images;
@@ -31,12 +32,12 @@ use crate::operations::generation::speech::Speech;
 use crate::operations::generation::transcription::Transcription;
 use crate::operations::social::{Social, SocialRoute, pages};
 use crate::operations::video::{Shape, cancel, content, views};
+use crate::percent::plain;
 use crate::pipeline::handle;
 use crate::quote_endpoint;
 use crate::rate_limit::{self, Cost};
 use crate::request_context::RequestContext;
 use crate::response::{self, Response};
-use crate::self_info;
 use crate::services::Services;
 use crate::stored_responses;
 
@@ -255,9 +256,11 @@ async fn read(
             &plain(name),
         ),
         // What asks the database is large and rare; in a box it costs other requests nothing.
-        Read::Usage(request) => Box::pin(self_info::usage(services, &caller, request)).await,
-        Read::Balance => Box::pin(self_info::balance(services, &caller)).await,
-        Read::Key => Box::pin(self_info::key(services, &caller)).await,
+        Read::Usage(request) => {
+            Box::pin(self_info::usage(&services.account_api, &caller, request)).await
+        }
+        Read::Balance => Box::pin(self_info::balance(&services.account_api, &caller)).await,
+        Read::Key => Box::pin(self_info::key(&services.account_api, &caller)).await,
         Read::Videos => Box::pin(views::list_videos(services, &caller, query)).await,
         Read::Video(name, _) if request.method() == Method::DELETE => {
             Box::pin(cancel::cancel_video(services, &caller, name)).await

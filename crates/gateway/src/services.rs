@@ -8,6 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::sync::{broadcast, watch};
 use tokio_util::task::TaskTracker;
+use trunkline_account_api::{AccountApi, AccountConfig, AccountSettings};
 use trunkline_blobs::Media;
 use trunkline_catalog::Routes;
 use trunkline_db::bus::Bus;
@@ -26,12 +27,10 @@ use trunkline_upstream::{Client, Providers};
 
 use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 use crate::channels::ChannelRegistry;
-use crate::event_hub::Hub;
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
 use crate::state::{
-    JobSlots, PlatformConcurrency, PollBudget, SocialCatalog, WebhookSender, follow_files,
-    follow_pauses,
+    JobSlots, PlatformConcurrency, PollBudget, SocialCatalog, follow_files, follow_pauses,
 };
 use crate::uploads::UploadDiskUsage;
 
@@ -64,6 +63,8 @@ pub struct Services {
     pub(crate) settings: Settings,
     /// What requests share before they are understood.
     pub(crate) edge: Arc<EdgeState>,
+    /// What a key can ask about itself; events and webhooks.
+    pub(crate) account_api: Arc<AccountApi>,
     pub(crate) ledger: Ledger,
     pub(crate) data: Database,
     pub(crate) catalog: ArcSwap<CatalogSnapshot>,
@@ -74,13 +75,10 @@ pub struct Services {
     pub(crate) client: Client,
     pub(crate) fetcher: SafeFetcher,
     pub(crate) media: Media,
-    pub(crate) bus: Bus,
-    pub(crate) event_hub: Arc<Hub>,
     /// How often video vendors are asked.
     pub(crate) poll_budget: PollBudget,
     pub(crate) job_slots: JobSlots,
     pub(crate) upload_disk: UploadDiskUsage,
-    pub(crate) webhooks: WebhookSender,
     pub(crate) social_catalog: ArcSwap<SocialCatalog>,
     /// Calls at once to each social platform.
     pub(crate) platform_concurrency: PlatformConcurrency,
@@ -107,8 +105,23 @@ impl Services {
                 counted.count(&call.model, call.outcome, call.tokens.1);
             }),
         });
+        let tasks = TaskTracker::new();
+        let account_api = AccountApi::new(AccountConfig {
+            settings: AccountSettings {
+                reader_wait: parts.settings.reader_wait,
+                events: parts.settings.events.clone(),
+                webhooks: parts.settings.webhooks.clone(),
+            },
+            edge: Arc::clone(&edge),
+            data: parts.data.clone(),
+            keyring: parts.keyring.clone(),
+            fetcher: parts.fetcher.clone(),
+            bus: parts.bus,
+            tasks: tasks.clone(),
+        });
         Arc::new(Self {
             edge,
+            account_api,
             ledger: parts.ledger,
             data: parts.data,
             catalog: ArcSwap::from_pointee(CatalogSnapshot::empty()),
@@ -116,17 +129,14 @@ impl Services {
             route_health,
             channels: ArcSwap::from_pointee(ChannelRegistry::default()),
             client: parts.client,
-            webhooks: WebhookSender::new(&parts.settings.webhooks, &parts.fetcher),
             fetcher: parts.fetcher,
             media: parts.media,
-            bus: parts.bus,
-            event_hub: Hub::new(),
             poll_budget: PollBudget::default(),
             job_slots: JobSlots::new(parts.settings.video.at_once),
             upload_disk: UploadDiskUsage::default(),
             social_catalog: ArcSwap::from_pointee(SocialCatalog::new(parts.cells)),
             platform_concurrency: PlatformConcurrency::default(),
-            tasks: TaskTracker::new(),
+            tasks,
             providers: parts.providers,
             keyring: parts.keyring,
             settings: parts.settings,
@@ -265,6 +275,12 @@ impl Services {
     #[must_use]
     pub fn edge(&self) -> &Arc<EdgeState> {
         &self.edge
+    }
+
+    /// What a key can ask about itself; events and webhooks.
+    #[must_use]
+    pub fn account_api(&self) -> &Arc<AccountApi> {
+        &self.account_api
     }
 
     /// Not ready from now on, so that balancers send their calls elsewhere. Calls that still come are served.

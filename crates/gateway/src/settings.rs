@@ -1,22 +1,19 @@
 //! Limits and waits of the gateway. Every one can be set; the defaults are the decided ones.
 
-mod events;
 mod generation;
 mod idempotency;
 mod social;
 mod video;
-mod webhooks;
 
 use std::time::Duration;
 
+use trunkline_account_api::{EventSettings, WebhookSettings};
 use trunkline_edge::settings::AcceptSettings;
 
-pub use events::EventSettings;
 pub use generation::GenerationSettings;
 pub use idempotency::IdempotencySettings;
 pub use social::SocialSettings;
 pub use video::VideoSettings;
-pub use webhooks::WebhookSettings;
 
 #[derive(Debug, Clone)]
 pub struct Settings {

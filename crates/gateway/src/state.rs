@@ -5,7 +5,6 @@ mod platform_concurrency;
 mod platform_files;
 mod poll_budget;
 mod social_catalog;
-mod webhook_sender;
 
 pub(crate) use job_slots::JobSlots;
 pub use job_slots::VideoJob;
@@ -14,4 +13,3 @@ pub(crate) use platform_files::follow_files;
 pub use platform_files::{FolderError, cells_with_folder};
 pub(crate) use poll_budget::PollBudget;
 pub(crate) use social_catalog::{SOCIAL, SocialCatalog, follow_pauses, model_name};
-pub(crate) use webhook_sender::WebhookSender;

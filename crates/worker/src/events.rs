@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use trunkline_account_api::AccountApi;
 use trunkline_db::{Notifications, Signal};
-use trunkline_gateway::Services;
 
 use crate::waiting::{AT_ONCE, AWAY, until};
 
@@ -17,14 +17,14 @@ const COUNT: Duration = Duration::from_secs(5);
 
 /// Relays event copies until it is stopped.
 pub async fn run(
-    gateway: Arc<Services>,
+    api: Arc<AccountApi>,
     notifications: Notifications,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut subscription = notifications.subscribe(Signal::Outbox);
     let mut counted: Option<Instant> = None;
     loop {
-        let interval = match trunkline_gateway::relay_events(&gateway).await {
+        let interval = match trunkline_account_api::relay_events(&api).await {
             Ok(0) => until(LOOK, Ok(None)),
             Ok(_) => AT_ONCE,
             Err(error) => {
@@ -34,7 +34,7 @@ pub async fn run(
         };
         if counted.is_none_or(|at| at.elapsed() >= COUNT) {
             counted = Some(Instant::now());
-            if let Err(error) = trunkline_gateway::measure_outbox(&gateway).await {
+            if let Err(error) = trunkline_account_api::measure_outbox(&api).await {
                 tracing::warn!(%error, "measuring the event outbox failed");
             }
         }

@@ -33,7 +33,7 @@ async fn purge(gateway: &Services) {
         Ok(tasks) => tracing::info!(tasks_count = tasks, "deleted prompts of old tasks"),
         Err(error) => tracing::warn!(%error, "deleting old prompts failed"),
     }
-    match trunkline_gateway::purge_events(gateway).await {
+    match trunkline_account_api::purge_events(gateway.account_api()).await {
         Ok((0, 0)) => {}
         Ok((days, copies)) => tracing::info!(
             days_count = days,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use trunkline_account_api::AccountApi;
 use trunkline_db::{Notifications, PollInterval, Signal};
-use trunkline_gateway::Services;
 
 use crate::waiting::{AT_ONCE, AWAY, until};
 
@@ -20,14 +20,14 @@ const KEEP: PollInterval = PollInterval {
 
 /// Delivers due messages until it is stopped.
 pub async fn run(
-    gateway: Arc<Services>,
+    api: Arc<AccountApi>,
     notifications: Notifications,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut subscription = notifications.subscribe(Signal::Webhooks);
     loop {
-        let interval = match trunkline_gateway::claim_webhooks(&gateway).await {
-            Ok(0) => until(LOOK, trunkline_gateway::next_webhook(&gateway).await),
+        let interval = match trunkline_account_api::claim_webhooks(&api).await {
+            Ok(0) => until(LOOK, trunkline_account_api::next_webhook(&api).await),
             Ok(_) => AT_ONCE,
             Err(error) => {
                 tracing::warn!(%error, "claiming webhook deliveries failed; retrying");
@@ -43,13 +43,13 @@ pub async fn run(
 
 /// Runs maintenance until it is stopped.
 pub async fn keep(
-    gateway: Arc<Services>,
+    api: Arc<AccountApi>,
     notifications: Notifications,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut subscription = notifications.subscribe(Signal::Webhooks);
     loop {
-        let interval = match trunkline_gateway::maintain_webhooks(&gateway).await {
+        let interval = match trunkline_account_api::maintain_webhooks(&api).await {
             Ok(true) => AT_ONCE,
             Ok(false) => KEEP,
             Err(error) => {

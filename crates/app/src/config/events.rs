@@ -1,7 +1,7 @@
 //! Events and their way between nodes: from texts to values.
 
+use trunkline_account_api::EventSettings;
 use trunkline_db::bus::Servers;
-use trunkline_gateway::EventSettings;
 
 use super::check::{Check, in_range};
 use super::raw::{RawEvents, RawNats};

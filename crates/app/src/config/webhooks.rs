@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trunkline_gateway::WebhookSettings;
+use trunkline_account_api::WebhookSettings;
 
 use super::check::{Check, in_range};
 use super::raw::RawWebhooks;

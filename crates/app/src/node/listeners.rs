@@ -173,7 +173,7 @@ impl GatewayPort for ConsoleGateway {
     }
 
     fn refresh_keys(&self) -> BoxFuture<'_, ()> {
-        Box::pin(trunkline_gateway::refresh_keys(&self.0))
+        Box::pin(trunkline_account_api::refresh_keys(self.0.account_api()))
     }
 
     fn inspect_task<'a>(

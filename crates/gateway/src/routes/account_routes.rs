@@ -1,5 +1,5 @@
 //! Routes of the account API: keys, model aliases, events, webhooks, usage. Paths and methods are here;
-//! the handlers are in `account_api`.
+//! the handlers are in the crate `account-api`.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
+use trunkline_account_api::resources::{ApiRequest, Resource, dispatch};
 
-use crate::account_api::{self, ApiRequest, Resource};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::Response;
@@ -86,6 +86,7 @@ pub(super) async fn answer(
         Method::POST | Method::PATCH | Method::PUT => read(services, body).await?,
         _ => Bytes::new(),
     };
+    let catalog = services.catalog();
     let visit = ApiRequest {
         caller,
         method: head.method,
@@ -96,9 +97,10 @@ pub(super) async fn answer(
             .collect(),
         query: head.uri.query(),
         headers: &head.headers,
+        book: &catalog.book,
         body,
     };
-    account_api::dispatch(services, route.resource, visit).await
+    dispatch(&services.account_api, route.resource, visit).await
 }
 
 async fn read(services: &Services, body: Incoming) -> Result<Bytes, ApiError> {

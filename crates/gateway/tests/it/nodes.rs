@@ -131,7 +131,8 @@ impl TestGateway {
         let address = bound.address().unwrap();
         let edge = bound.open(Router::boxed(gateway.clone()));
         let (stop, stopped) = watch::channel(false);
-        let events = trunkline_gateway::run_event_hub(gateway.clone(), stopped.clone());
+        let events =
+            trunkline_account_api::run_event_hub(gateway.account_api().clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(async { tokio::join!(edge.serve(stopped), events) });
         Node {

@@ -140,7 +140,8 @@ impl TestGateway {
         let listener = TcpListener::bind(any).await.unwrap();
         let admin = listener.local_addr().unwrap();
         let admin_api = admin(gateway.clone(), listener).serve(stopped.clone());
-        let events = trunkline_gateway::run_event_hub(gateway.clone(), stopped.clone());
+        let events =
+            trunkline_account_api::run_event_hub(gateway.account_api().clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(async { tokio::join!(edge.serve(stopped), admin_api, events) });
         let account = account(&console, options.paid, options.trial).await;

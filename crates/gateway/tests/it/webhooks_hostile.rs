@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use trunkline_gateway::{Settings, WebhookSettings};
+use trunkline_account_api::WebhookSettings;
+use trunkline_gateway::Settings;
 use trunkline_types::Topic;
 use trunkline_upstream::safe_fetch::{Resolve, Resolving, SafeFetchSettings, SafeFetcher};
 

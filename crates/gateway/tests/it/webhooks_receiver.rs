@@ -263,8 +263,12 @@ pub(crate) async fn append(harness: &TestGateway, event: NewEvent) {
 
 /// What a worker does, once.
 pub(crate) async fn work(gateway: &Arc<Services>) {
-    trunkline_gateway::maintain_webhooks(gateway).await.unwrap();
-    trunkline_gateway::claim_webhooks(gateway).await.unwrap();
+    trunkline_account_api::maintain_webhooks(gateway.account_api())
+        .await
+        .unwrap();
+    trunkline_account_api::claim_webhooks(gateway.account_api())
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 

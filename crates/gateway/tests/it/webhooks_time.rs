@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use trunkline_account_api::WebhookSettings;
 use trunkline_db::SystemClock;
-use trunkline_gateway::{Settings, WebhookSettings};
+use trunkline_gateway::Settings;
 use trunkline_types::Topic;
 
 use crate::test_gateway::{TestGateway, TestOptions};

@@ -1,4 +1,4 @@
-//! The error reference explains every code. The closed enums of codes are compared in `gateway` and `console`;
+//! The error reference explains every code. The closed enums of codes are compared in `edge` and `console`;
 //! this looks for codes that crates write as literals.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +16,11 @@ const MARKS: [&str; 7] = [
     "let code = ",
 ];
 /// Crates whose codes reach callers.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 9] = [
+    "account-api",
     "catalog",
     "console",
+    "edge",
     "gateway",
     "generation",
     "social",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use trunkline_account_api::webhooks::task_webhook::{seal_task_webhook, write_task_webhook};
 use trunkline_catalog::FieldTreatment;
 use trunkline_db::DbError;
 use trunkline_ledger::{Answer, BatchError, Op, Owner, Wallets, run_in};
@@ -19,7 +20,6 @@ use crate::error::ApiError;
 use crate::priced_call::Hold;
 use crate::reservation::{NotHeld, held_or_not, insufficient_funds};
 use crate::services::Services;
-use crate::webhooks::{task_webhook, write_task_webhook};
 
 /// A hold outlives its task's deadline, so that the worker that ends the task still finds it.
 const HOLD_SLACK: Duration = Duration::from_secs(7_200);
@@ -47,7 +47,7 @@ pub(super) async fn accept_video(
     let task_key = (new.account, new.id);
     let webhook = match &video.webhook_url {
         Some(url) => Some(
-            task_webhook::seal_task_webhook(services, task_key, url)
+            seal_task_webhook(&services.account_api, task_key, url)
                 .ok_or_else(ApiError::unavailable)?,
         ),
         None => None,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
+use trunkline_account_api::events::payloads;
 use trunkline_generation::video::upstreams::{
     File, JobRef, LookupResult, Polled, Protocol, ReportedUsage, UrlPath, VendorError,
     VendorRequest, protocol_of,
@@ -18,7 +19,6 @@ use super::encryption;
 use super::submit;
 use super::transitions::{self, Ending, StepError};
 use crate::channels::{Channel, ChannelCredential};
-use crate::events::payloads;
 use crate::scrub::without_secrets;
 use crate::services::Services;
 use crate::task_id::task_name;
@@ -104,7 +104,7 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
                 tasks::record_progress(&mut session, task.id, !queued, progress).await?;
                 drop(session);
                 payloads::publish_progress(
-                    services,
+                    &services.account_api,
                     task,
                     progress.unwrap_or(0).max(task.progress),
                 );

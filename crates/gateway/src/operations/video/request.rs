@@ -7,6 +7,7 @@ use http::Request;
 use hyper::body::Incoming;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use trunkline_account_api::webhooks::task_webhook::check_task_webhook;
 use trunkline_catalog::Quote;
 use trunkline_generation::video::{KnownMedia, Plan, PlanContext, VideoRequest, family_of};
 use trunkline_types::{EndpointType, Money};
@@ -26,7 +27,6 @@ use crate::operation::{Operation, PricedOperation, Received};
 use crate::priced_call::{Price, PricedCall, Pricing, Terms};
 use crate::request_context::RequestContext;
 use crate::services::Services;
-use crate::webhooks::task_webhook;
 
 /// Both paths make the same videos: a duplicate may come on either.
 const PATH: &str = "/v1/videos";
@@ -197,7 +197,7 @@ impl Operation for Video {
         if call.strict {
             check_strictly(&plan)?;
         }
-        task_webhook::check_task_webhook(services, ask.webhook_url()).await?;
+        check_task_webhook(&services.account_api, ask.webhook_url()).await?;
         let usage = plan.bill.usage();
         let price = call.price(&usage)?;
         let quote = call.quote(&price.units);

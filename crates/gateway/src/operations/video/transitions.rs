@@ -2,6 +2,7 @@
 //! refunded. Each is one transaction; the second one finds the state changed and moves nothing.
 
 use serde_json::Value;
+use trunkline_account_api::events::payloads;
 use trunkline_db::{DbError, Tx, events};
 use trunkline_generation::video::upstreams::ReportedUsage;
 use trunkline_ledger::{
@@ -14,7 +15,6 @@ use uuid::Uuid;
 
 use super::prices::Prices;
 use crate::channels::Channel;
-use crate::events::payloads;
 use crate::services::Services;
 use crate::task_id::task_name;
 
@@ -113,7 +113,7 @@ pub(super) async fn finish_task(
         run_in(&mut tx, services.ledger.node_epoch(), &[&refund]).await?;
     }
     let cost = task.amount.checked_sub(difference.unwrap_or(Money::ZERO));
-    let event = payloads::task_completed(services, task, cost.unwrap_or(task.amount));
+    let event = payloads::task_completed(&services.account_api, task, cost.unwrap_or(task.amount));
     events::append(&mut tx, &[event]).await?;
     let mut session = tx.commit_and_keep().await?;
     if let Err(error) = tasks::note_millis(&mut session, &task.model, took).await {
@@ -164,7 +164,7 @@ pub(super) async fn fail_in(
     });
     let operations: Vec<&Op> = std::iter::once(&back).chain(loss.as_ref()).collect();
     run_in(tx, services.ledger.node_epoch(), &operations).await?;
-    let event = payloads::task_failed(services, task, ending.code, ending.message);
+    let event = payloads::task_failed(&services.account_api, task, ending.code, ending.message);
     events::append(tx, &[event]).await?;
     Ok(true)
 }

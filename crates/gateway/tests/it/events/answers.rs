@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use trunkline_gateway::{EventSettings, Settings};
+use trunkline_account_api::EventSettings;
+use trunkline_gateway::Settings;
 use trunkline_store::PolicyFields;
 use trunkline_types::Topic;
 use uuid::Uuid;
@@ -160,7 +161,10 @@ async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
         head.header("content-type"),
         Some("text/event-stream; charset=utf-8")
     );
-    assert_eq!(trunkline_gateway::event_readers(&harness.gateway), 0);
+    assert_eq!(
+        trunkline_account_api::event_readers(harness.gateway.account_api()),
+        0
+    );
     let fields = PolicyFields {
         endpoints: Some(vec!["videos".to_owned()]),
         ..PolicyFields::default()
@@ -187,7 +191,7 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_numbers_go_on() {
     let harness = TestGateway::new().await;
     harness.happens(4).await;
     harness.db.shift_clock(DAYS).await;
-    let (days, _) = trunkline_gateway::purge_events(&harness.gateway)
+    let (days, _) = trunkline_account_api::purge_events(harness.gateway.account_api())
         .await
         .unwrap();
     assert!(days > 0, "the days of the events are gone");

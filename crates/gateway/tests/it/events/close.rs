@@ -39,7 +39,10 @@ async fn a_node_that_stops_ends_its_streams_politely_and_does_not_wait_for_them(
         let words = last_words(follower).await;
         assert_eq!(words, "this node is shutting down; reconnect");
     }
-    assert_eq!(trunkline_gateway::event_readers(&harness.gateway), 0);
+    assert_eq!(
+        trunkline_account_api::event_readers(harness.gateway.account_api()),
+        0
+    );
     let late = Follower::open(harness.address, &harness.key, "").await;
     assert_eq!((late.status, late.header("retry-after")), (503, Some("1")));
 }
@@ -90,19 +93,22 @@ async fn a_slow_reader_loses_nothing_and_slows_no_other_reader() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disconnected_reader_is_forgotten() {
     let settings = trunkline_gateway::Settings {
-        events: trunkline_gateway::EventSettings {
+        events: trunkline_account_api::EventSettings {
             heartbeat: Duration::from_millis(100),
-            ..trunkline_gateway::EventSettings::default()
+            ..trunkline_account_api::EventSettings::default()
         },
         ..trunkline_gateway::Settings::default()
     };
     let harness = TestGateway::with(settings, 0, 0).await;
     let gone = Follower::open(harness.address, &harness.key, "").await;
     let gone = gone.placed().await;
-    assert_eq!(trunkline_gateway::event_readers(&harness.gateway), 1);
+    assert_eq!(
+        trunkline_account_api::event_readers(harness.gateway.account_api()),
+        1
+    );
     drop(gone);
     for _ in 0..600 {
-        if trunkline_gateway::event_readers(&harness.gateway) == 0 {
+        if trunkline_account_api::event_readers(harness.gateway.account_api()) == 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

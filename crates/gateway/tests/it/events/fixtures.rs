@@ -72,7 +72,7 @@ pub(crate) fn relay(gateway: &Arc<trunkline_gateway::Services>) {
     tokio::spawn(async move {
         loop {
             // Copies wait while NATS or the database is away.
-            drop(trunkline_gateway::relay_events(&gateway).await);
+            drop(trunkline_account_api::relay_events(gateway.account_api()).await);
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     });

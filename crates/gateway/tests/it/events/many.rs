@@ -11,8 +11,9 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use trunkline_account_api::EventSettings;
 use trunkline_db::events::{NewEvent, SYSTEM_ACCOUNT};
-use trunkline_gateway::{EventSettings, Settings};
+use trunkline_gateway::Settings;
 use trunkline_ledger::accounts as ledger_accounts;
 use trunkline_store::keys::{self, NewKey};
 use trunkline_store::{Policy, PolicyFields};
@@ -233,7 +234,10 @@ async fn many_connections_hear_of_everything_in_little_memory() {
     let began = Instant::now();
     let mut process = ReaderProcess::gather(harness.address, keys.path().to_str().unwrap()).await;
     let opened = began.elapsed();
-    assert_eq!(trunkline_gateway::event_readers(&harness.gateway), readers);
+    assert_eq!(
+        trunkline_account_api::event_readers(harness.gateway.account_api()),
+        readers
+    );
     let each = resident().saturating_sub(before) / readers;
     println!(
         "{readers} connections over {} accounts in {opened:?}: {each} bytes each",
@@ -276,7 +280,7 @@ async fn many_connections_hear_of_everything_in_little_memory() {
         accounts.len()
     );
     assert_eq!(
-        trunkline_gateway::event_readers(&harness.gateway),
+        trunkline_account_api::event_readers(harness.gateway.account_api()),
         readers,
         "no reader was lost"
     );

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use trunkline_account_api::EventSettings;
 use trunkline_db::SystemClock;
-use trunkline_gateway::{EventSettings, Settings};
+use trunkline_gateway::Settings;
 use trunkline_testkit::Nats;
 use trunkline_types::Topic;
 
@@ -131,7 +132,7 @@ async fn nats_gone_for_twenty_seconds_and_ten_minutes_costs_no_event() {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert!(harness.metrics().await.contains("\ntrunkline_bus_up 0\n"));
-    trunkline_gateway::measure_outbox(&harness.gateway)
+    trunkline_account_api::measure_outbox(harness.gateway.account_api())
         .await
         .unwrap();
     let waiting = harness.metrics().await;
@@ -147,7 +148,7 @@ async fn nats_gone_for_twenty_seconds_and_ten_minutes_costs_no_event() {
     last += 10;
     // The copies arrive afterwards, each once.
     for _ in 0..1_200 {
-        trunkline_gateway::measure_outbox(&harness.gateway)
+        trunkline_account_api::measure_outbox(harness.gateway.account_api())
             .await
             .unwrap();
         if harness

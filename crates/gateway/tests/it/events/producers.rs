@@ -155,7 +155,7 @@ async fn a_task_reaches_its_end_with_polling_alone() {
         if view["status"] == "completed" {
             assert!(view["metadata"]["url"].is_string(), "{view}");
             assert_eq!(
-                trunkline_gateway::events_sent(&harness.gateway),
+                trunkline_account_api::events_sent(harness.gateway.account_api()),
                 0,
                 "no event was sent"
             );

@@ -35,7 +35,7 @@ async fn event_copies_of_a_failed_publisher_are_stored_once() {
         .ask("CREATE RULE dies AS ON DELETE TO app.outbox DO INSTEAD NOTHING")
         .await;
     assert_eq!(
-        trunkline_gateway::relay_events(&harness.gateway)
+        trunkline_account_api::relay_events(harness.gateway.account_api())
             .await
             .unwrap(),
         0
@@ -44,7 +44,7 @@ async fn event_copies_of_a_failed_publisher_are_stored_once() {
     assert_eq!(stored(&nats).await, u64::try_from(all).unwrap());
     harness.db.ask("DROP RULE dies ON app.outbox").await;
     while waiting(&harness).await > 0 {
-        trunkline_gateway::relay_events(&harness.gateway)
+        trunkline_account_api::relay_events(harness.gateway.account_api())
             .await
             .unwrap();
     }
@@ -62,14 +62,14 @@ async fn without_nats_the_outbox_is_only_emptied() {
     assert!(waiting(&harness).await >= 30);
     while waiting(&harness).await > 0 {
         assert!(
-            trunkline_gateway::relay_events(&harness.gateway)
+            trunkline_account_api::relay_events(harness.gateway.account_api())
                 .await
                 .unwrap()
                 > 0
         );
     }
     assert_eq!(
-        trunkline_gateway::relay_events(&harness.gateway)
+        trunkline_account_api::relay_events(harness.gateway.account_api())
             .await
             .unwrap(),
         0
@@ -92,14 +92,14 @@ async fn copies_wait_for_nats_and_not_for_ever() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    drop(trunkline_gateway::relay_events(&harness.gateway).await);
+    drop(trunkline_account_api::relay_events(harness.gateway.account_api()).await);
     assert!(waiting(&harness).await >= 30);
-    trunkline_gateway::purge_events(&harness.gateway)
+    trunkline_account_api::purge_events(harness.gateway.account_api())
         .await
         .unwrap();
     assert!(waiting(&harness).await >= 30, "a week has not passed");
     harness.db.shift_clock(8 * 86_400).await;
-    let (_, copies) = trunkline_gateway::purge_events(&harness.gateway)
+    let (_, copies) = trunkline_account_api::purge_events(harness.gateway.account_api())
         .await
         .unwrap();
     assert!(copies >= 30);

@@ -1,0 +1,92 @@
+//! Resources of the account API, one a file.
+
+mod aliases;
+mod events;
+mod keys;
+mod usage;
+mod webhooks;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use serde::de::DeserializeOwned;
+use trunkline_catalog::Book;
+use trunkline_edge::caller::Caller;
+use trunkline_edge::error::{ApiError, ErrorCode};
+use trunkline_edge::response::Response;
+use trunkline_wire::scan;
+
+use crate::state::AccountApi;
+
+pub(crate) use keys::key_view;
+pub use keys::refresh_keys;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// `/v1/keys`: keys of the account, and keys below the caller's own.
+    Keys,
+    /// `/v1/aliases`: the account's own names for models.
+    Aliases,
+    /// `/v1/events`: what happens, as it happens.
+    Events,
+    /// `/v1/webhooks`: the same, sent to an address.
+    Webhooks,
+    /// `/v1/usage`: sums of what was used.
+    Report,
+}
+
+/// An authenticated account-API request with an allowed method.
+#[derive(Debug)]
+pub struct ApiRequest<'a> {
+    pub caller: Caller,
+    pub method: Method,
+    /// The path segments after the resource's name.
+    pub rest: Vec<&'a str>,
+    pub query: Option<&'a str>,
+    pub headers: &'a HeaderMap,
+    /// The models of now.
+    pub book: &'a Book,
+    /// Empty where the method brings none.
+    pub body: Bytes,
+}
+
+/// Dispatches a request to its resource.
+pub async fn dispatch(
+    api: &Arc<AccountApi>,
+    resource: Resource,
+    visit: ApiRequest<'_>,
+) -> Result<Response, ApiError> {
+    visit.caller.check_endpoint(resource.word())?;
+    match resource {
+        Resource::Keys => keys::handle(api, visit).await,
+        Resource::Aliases => aliases::handle(api, visit).await,
+        Resource::Events => events::handle(api, visit).await,
+        Resource::Webhooks => webhooks::handle(api, visit).await,
+        Resource::Report => usage::handle(api, visit).await,
+    }
+}
+
+// === impl Resource ===
+
+impl Resource {
+    /// Its name in a key's list of endpoints.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Aliases => "aliases",
+            Self::Events => "events",
+            Self::Webhooks => "webhooks",
+            Self::Report => "usage",
+        }
+    }
+}
+
+/// A body of JSON, in which no field stands twice or is unknown.
+fn read_body<T: DeserializeOwned>(body: &Bytes) -> Result<T, ApiError> {
+    let wrong =
+        |text: String| ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("body");
+    scan(body).map_err(|error| wrong(format!("the body is not a JSON object: {error}")))?;
+    serde_json::from_slice(body)
+        .map_err(|error| wrong(format!("the body is not understood: {error}")))
+}
