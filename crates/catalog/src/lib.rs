@@ -52,7 +52,7 @@ pub use quote::{
     Limits, Line, Quote, QuoteError, Why, amount_at, audio_tokens_shown, bound, floor, quote,
 };
 pub use request_error::RequestError;
-pub use rules::{Breach, FieldText, MAX_RULES, ParameterPolicy, Rule, Test, first_breach};
+pub use rules::{Breach, FieldLookup, MAX_RULES, ParameterPolicy, Rule, Test, first_breach};
 pub use specs::{DEFAULT_MAX_OUTPUT, ModelKind, Specs};
 pub use stale::{DEFAULT_MAX_AGE_DAYS, StalePrice, stale};
 pub use starter::{StarterError, starter, starter_files};

@@ -65,27 +65,26 @@ pub struct Breach<'a> {
     pub param: String,
 }
 
-/// Where an engine finds the fields of a request: the JSON of a field at the top.
-pub type FieldText<'a> = &'a dyn Fn(&str) -> Option<&'a [u8]>;
+/// Where the fields of a request are found: a field at the top by its name.
+pub type FieldLookup<'a> = &'a dyn Fn(&str) -> Option<Value>;
 
 /// The first rule that a request breaks.
 #[must_use]
-pub fn first_breach<'a>(rules: &'a [Rule], field: FieldText<'_>) -> Option<Breach<'a>> {
+pub fn first_breach<'a>(rules: &'a [Rule], field: FieldLookup<'_>) -> Option<Breach<'a>> {
     rules.iter().find_map(|rule| rule.breach(field))
 }
 
 // === impl Rule ===
 
 impl Rule {
-    fn breach(&self, field: FieldText<'_>) -> Option<Breach<'_>> {
+    fn breach(&self, field: FieldLookup<'_>) -> Option<Breach<'_>> {
         let Some(list) = &self.each else {
-            let read = |name: &str| serde_json::from_slice(field(name)?).ok();
-            return self.is_broken(&read).then(|| Breach {
+            return self.is_broken(field).then(|| Breach {
                 rule: self,
                 param: self.must.field.clone(),
             });
         };
-        let members: Vec<Map<String, Value>> = serde_json::from_slice(field(list)?).ok()?;
+        let members: Vec<Map<String, Value>> = serde_json::from_value(field(list)?).ok()?;
         let broken = |member: &Map<String, Value>| {
             let read = |name: &str| member.get(name).cloned();
             self.is_broken(&read)
@@ -97,7 +96,7 @@ impl Rule {
         })
     }
 
-    fn is_broken(&self, field: &dyn Fn(&str) -> Option<Value>) -> bool {
+    fn is_broken(&self, field: FieldLookup<'_>) -> bool {
         self.when.iter().all(|test| test.holds(field)) && !self.must.holds(field)
     }
 
@@ -133,7 +132,7 @@ impl Rule {
 // === impl Test ===
 
 impl Test {
-    fn holds(&self, field: &dyn Fn(&str) -> Option<Value>) -> bool {
+    fn holds(&self, field: FieldLookup<'_>) -> bool {
         let value = field(&self.field).filter(|value| !value.is_null());
         let Some(value) = value else {
             return self.or_absent || self.present == Some(false);

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use trunkline_catalog::{
     Attributes, Entry, FieldNote, FieldReport, FieldTreatment, ParameterPolicy, Sale, Scalar,
-    UNKNOWN_FIELD, first_breach, nearest,
+    UNKNOWN_FIELD, nearest,
 };
 use trunkline_types::EndpointType;
 use trunkline_wire::openai_chat::{PREVIOUS_RESPONSE, SERVICE_TIER};
@@ -40,13 +40,8 @@ pub(crate) struct CheckedFields {
 }
 
 /// Reads the fields, or says which one cannot be.
-pub(crate) fn read(
-    sale: &Sale,
-    endpoint: Endpoint,
-    request: &Request,
-) -> Result<CheckedFields, ApiError> {
+pub(crate) fn read(sale: &Sale, request: &Request) -> Result<CheckedFields, ApiError> {
     let entry = sale.model.entry();
-    check_endpoint(entry, endpoint, request)?;
     let mut reading = CheckedFields::default();
     for name in request.fields() {
         if request.field(name) == Some(b"null") {
@@ -60,7 +55,6 @@ pub(crate) fn read(
     }
     reading.effort(entry, request)?;
     reading.cap(entry, request)?;
-    check_rules(entry, request)?;
     reading.tier(sale, request)?;
     Ok(reading)
 }
@@ -93,7 +87,12 @@ pub(crate) fn strict_violation(note: &FieldNote) -> ApiError {
     ApiError::new(ErrorCode::Rule(code.to_owned()), text).at(&note.field)
 }
 
-fn check_endpoint(entry: &Entry, endpoint: Endpoint, request: &Request) -> Result<(), ApiError> {
+/// Whether a model is sold at an endpoint for conversations or at a pass-through endpoint.
+pub(crate) fn check_endpoint(
+    entry: &Entry,
+    endpoint: Endpoint,
+    request: &Request,
+) -> Result<(), ApiError> {
     let task = endpoint.passthrough.and_then(PassthroughEndpoint::task);
     let does = |word: &str| entry.tasks.iter().any(|task| task == word);
     let mut tasks = PassthroughEndpoint::ALL
@@ -140,21 +139,6 @@ fn check_endpoint(entry: &Entry, endpoint: Endpoint, request: &Request) -> Resul
         ),
     };
     Err(ApiError::new(ErrorCode::EndpointNotSupported, text).at("model"))
-}
-
-fn check_rules(entry: &Entry, request: &Request) -> Result<(), ApiError> {
-    let field = |name: &str| request.field(name);
-    let Some(breach) = first_breach(&entry.rules, &field) else {
-        return Ok(());
-    };
-    let rule = breach.rule;
-    let code = rule.error_code.as_ref().unwrap_or(&rule.code);
-    let text = format!(
-        "{:?} does not take this: {}; nothing was charged",
-        request.model(),
-        rule.fix
-    );
-    Err(ApiError::new(ErrorCode::Rule(code.clone()), text).at(&breach.param))
 }
 
 fn invalid(field: &str, text: String) -> ApiError {

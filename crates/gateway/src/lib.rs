@@ -29,6 +29,7 @@ mod headers;
 mod idempotency;
 mod metrics_page;
 mod model_alias;
+mod model_rules;
 mod models;
 mod operation;
 mod operations;

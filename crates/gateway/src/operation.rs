@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
+use serde_json::Value;
+use trunkline_catalog::Sale;
 use trunkline_ledger::{CapacityClaim, Outcome, Owner, Wallets};
 use trunkline_types::{Money, Usage};
 
@@ -114,7 +116,13 @@ pub(crate) trait Operation: Sized + Send + 'static {
         )
     }
 
-    /// Prices it under an offer.
+    /// Refuses a model that is not sold for this operation.
+    fn check_endpoint(&self, sale: &Sale) -> Result<(), ApiError>;
+
+    /// A field of the request by its name, for the rules of the model's record.
+    fn field(&self, name: &str) -> Option<Value>;
+
+    /// Prices it under an offer. The model is sold for it, and none of its rules is broken.
     fn price(
         self,
         services: &Services,

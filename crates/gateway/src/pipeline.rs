@@ -24,7 +24,7 @@ use crate::response::{Responder, Response};
 use crate::services::Services;
 use crate::settlement::{Charge, fail, reserve, settle, void};
 use crate::step::Step;
-use crate::{delivery, model_alias, rate_limit};
+use crate::{delivery, model_alias, model_rules, rate_limit};
 
 /// Accepts a request and executes it.
 pub(crate) async fn handle<O>(
@@ -118,6 +118,7 @@ pub(crate) async fn price<O: Operation>(
     }
     context.step(Step::Alias);
     let offer = operation.offer(services, &caller, headers).await?;
+    model_rules::check(&operation, &offer.sale)?;
     context.step(Step::Offer);
     let pricing = Pricing {
         id: context.id,

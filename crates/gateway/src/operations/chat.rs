@@ -17,6 +17,8 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::Request as HttpRequest;
 use hyper::body::Incoming;
+use serde_json::Value;
+use trunkline_catalog::Sale;
 use trunkline_types::Money;
 use trunkline_wire::{PathParams, Request};
 
@@ -24,6 +26,7 @@ use crate::body;
 use crate::caller::Caller;
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, ErrorCode};
+use crate::field_report;
 use crate::headers::{MAX_COST_HEADER, forwarded};
 use crate::idempotency::Fingerprint;
 use crate::operation::{Operation, Received};
@@ -131,6 +134,14 @@ impl Operation for Chat {
         Cow::Borrowed(self.request.body())
     }
 
+    fn check_endpoint(&self, sale: &Sale) -> Result<(), ApiError> {
+        field_report::check_endpoint(sale.model.entry(), self.endpoint, &self.request)
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        serde_json::from_slice(self.request.field(name)?).ok()
+    }
+
     async fn price(self, services: &Services, pricing: Pricing<'_>) -> Result<Quoted, ApiError> {
         let previous = self.request.facts.previous.as_deref();
         let account = pricing.caller.account.id;
@@ -147,7 +158,7 @@ impl Operation for Chat {
         let mut quoted = Quoted::price(pricing, turn)?;
         quoted.forwarded = forwarded;
         if let Some(sealed_id) = &quoted.continues {
-            let theirs = serde_json::Value::String(sealed_id.upstream.clone()).to_string();
+            let theirs = Value::String(sealed_id.upstream.clone()).to_string();
             quoted.set_fields.push((PREVIOUS.to_owned(), theirs));
         }
         Ok(quoted)

@@ -3,7 +3,7 @@
 mod edits;
 mod faults;
 pub(crate) mod form;
-mod harness;
+pub(crate) mod harness;
 mod idempotency;
 mod images;
 mod quotes;

@@ -79,6 +79,8 @@ mod log;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
+mod model_rules;
+#[cfg(test)]
 mod money;
 #[cfg(test)]
 mod nodes;

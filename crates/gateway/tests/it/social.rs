@@ -7,7 +7,7 @@ mod endpoints;
 mod faults;
 mod folders;
 mod forms;
-mod harness;
+pub(crate) mod harness;
 mod limits;
 mod paged_cells;
 mod pages;

@@ -70,7 +70,7 @@ impl Quoted {
             attributes,
             without,
             with,
-        } = field_report::read(&pricing.offer.sale, endpoint, &request)?;
+        } = field_report::read(&pricing.offer.sale, &request)?;
         let terms = Terms {
             endpoint: endpoint.name,
             model: request.model().to_owned(),

@@ -10,6 +10,7 @@ use http::Request;
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
+use trunkline_catalog::Sale;
 use trunkline_generation::images::{
     GeneratedImages as Drawn, ImageEndpoint, ImageRequest, InputImage, Protocol, plan, protocol_of,
 };
@@ -49,6 +50,8 @@ const UNTYPED: &str = "application/octet-stream";
 
 pub(crate) struct Images {
     ask: ImageRequest,
+    /// As the caller sent them; a file is known by its type.
+    fields: Map<String, Value>,
     /// What a locked quote must have been made for.
     quoted_body: Bytes,
 }
@@ -109,15 +112,22 @@ impl Operation for Images {
 
     fn parse(route: ImageEndpoint, body: JsonOrForm) -> Result<Self, ApiError> {
         match body {
-            JsonOrForm::Json(bytes) => Ok(Self {
-                ask: ImageRequest::read(route, &fields_of(&bytes)?, Vec::new()).map_err(refused)?,
-                quoted_body: bytes,
-            }),
-            JsonOrForm::Form(form) => {
-                let quoted_body = form_as_json(&form);
-                let (fields, files) = read_form(form)?;
+            JsonOrForm::Json(bytes) => {
+                let fields = fields_of(&bytes)?;
                 Ok(Self {
-                    ask: ImageRequest::read(route, &fields, files).map_err(refused)?,
+                    ask: ImageRequest::read(route, &fields, Vec::new()).map_err(refused)?,
+                    fields: fields.values,
+                    quoted_body: bytes,
+                })
+            }
+            JsonOrForm::Form(form) => {
+                let (quoted_body, types) = (form_as_json(&form), types_of(&form));
+                let (mut fields, files) = read_form(form)?;
+                let ask = ImageRequest::read(route, &fields, files).map_err(refused)?;
+                fields.values.extend(types);
+                Ok(Self {
+                    ask,
+                    fields: fields.values,
                     quoted_body,
                 })
             }
@@ -136,6 +146,14 @@ impl Operation for Images {
         Cow::Borrowed(&self.quoted_body)
     }
 
+    fn check_endpoint(&self, sale: &Sale) -> Result<(), ApiError> {
+        check_endpoint(sale, &self.ask.model, EndpointType::ImageGeneration)
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        self.fields.get(name).cloned()
+    }
+
     async fn price(
         self,
         _services: &Services,
@@ -143,7 +161,6 @@ impl Operation for Images {
     ) -> Result<ImagesExecution, ApiError> {
         let endpoint = EndpointType::ImageGeneration;
         let sale = &pricing.offer.sale;
-        check_endpoint(sale, &self.ask.model, endpoint)?;
         let planned = plan(self.ask, sale.model.entry(), sale.model.list()).map_err(refused)?;
         let terms = Planned {
             name: IMAGES,
@@ -380,6 +397,18 @@ fn form_as_json(form: &Form) -> Bytes {
         }
     }
     Bytes::from(json!({ "fields": fields, "files": files }).to_string())
+}
+
+/// The files of a form as its model's rules see them: `image[]` is `image`.
+fn types_of(form: &Form) -> Map<String, Value> {
+    let files = form.parts.iter().filter_map(|part| match &part.content {
+        Content::Text(_) => None,
+        Content::File { content_type, .. } => {
+            let name = part.name.trim_end_matches("[]").to_owned();
+            Some((name, json!({ "type": content_type })))
+        }
+    });
+    files.collect()
 }
 
 /// The fields and the files of a form.

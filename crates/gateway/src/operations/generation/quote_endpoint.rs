@@ -114,7 +114,6 @@ pub(crate) async fn quote_generation(
             let (form, known_by, upload) = as_form(fields)?;
             let ask =
                 transcription::TranscriptionRequest::read(route, &form, upload).map_err(refused)?;
-            let known_by = Value::Object(known_by).to_string();
             let operation = Transcription::quoted(ask, known_by);
             let (mut quoted, locked) = quoting.lock(operation).await?;
             let losses = preview_losses(services, &quoted.priced, |channel| {

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use hyper::body::Incoming;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use trunkline_catalog::Attributes;
+use trunkline_catalog::{Attributes, Sale};
 use trunkline_generation::Encoded;
 use trunkline_generation::speech::{Protocol, SpeechRequest, StreamMode, plan, protocol_of};
 use trunkline_ledger::Outcome;
@@ -52,6 +53,8 @@ const TOKEN_NANOS: u64 = 60_000_000;
 /// A text to be spoken.
 pub(crate) struct Speech {
     ask: SpeechRequest,
+    /// As the caller sent them.
+    fields: Map<String, Value>,
     /// What a locked quote must have been made for.
     quoted_body: Bytes,
 }
@@ -125,8 +128,10 @@ impl Operation for Speech {
     }
 
     fn parse(_route: (), body: Bytes) -> Result<Self, ApiError> {
+        let fields = fields_of(&body)?;
         Ok(Self {
-            ask: SpeechRequest::read(&fields_of(&body)?).map_err(refused)?,
+            ask: SpeechRequest::read(&fields).map_err(refused)?,
+            fields: fields.values,
             quoted_body: body,
         })
     }
@@ -143,6 +148,14 @@ impl Operation for Speech {
         Cow::Borrowed(&self.quoted_body)
     }
 
+    fn check_endpoint(&self, sale: &Sale) -> Result<(), ApiError> {
+        check_endpoint(sale, &self.ask.model, EndpointType::AudioSpeech)
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        self.fields.get(name).cloned()
+    }
+
     async fn price(
         self,
         _services: &Services,
@@ -150,7 +163,6 @@ impl Operation for Speech {
     ) -> Result<SpeechExecution, ApiError> {
         let endpoint = EndpointType::AudioSpeech;
         let sale = &pricing.offer.sale;
-        check_endpoint(sale, &self.ask.model, endpoint)?;
         let planned = plan(self.ask, sale.model.entry()).map_err(refused)?;
         let terms = Planned {
             name: SPEECH,

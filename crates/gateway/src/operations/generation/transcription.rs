@@ -9,10 +9,10 @@ use http::Request;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use multer::Multipart;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
-use trunkline_catalog::Attributes;
+use trunkline_catalog::{Attributes, Sale};
 use trunkline_generation::Fields;
 use trunkline_generation::transcription::{
     TranscriptionEndpoint, TranscriptionRequest, Upload as Recording, plan,
@@ -56,7 +56,9 @@ pub(crate) struct Transcription {
     pub(super) ask: TranscriptionRequest,
     /// None in a quote.
     file: Option<UploadedFile>,
-    quoted_body: String,
+    /// As the caller sent them, with the length of the file. A quote was for these, whatever the bytes
+    /// of the file are.
+    fields: Map<String, Value>,
 }
 
 pub(super) struct UploadedFile {
@@ -75,11 +77,11 @@ pub(super) const fn name_of(endpoint: TranscriptionEndpoint) -> &'static str {
 
 impl Transcription {
     /// One that is only quoted.
-    pub(super) const fn quoted(ask: TranscriptionRequest, quoted_body: String) -> Self {
+    pub(super) const fn quoted(ask: TranscriptionRequest, fields: Map<String, Value>) -> Self {
         Self {
             ask,
             file: None,
-            quoted_body,
+            fields,
         }
     }
 }
@@ -149,9 +151,8 @@ impl Operation for Transcription {
             measurement: body.measurement,
         };
         let ask = TranscriptionRequest::read(route, &body.fields, recording).map_err(refused)?;
-        // A quote was for the fields and the length: those it names, whatever the bytes are.
-        let mut quoted = body.fields.values;
-        quoted.insert(FILE.to_owned(), json!({ "seconds": ask.seconds() }));
+        let mut fields = body.fields.values;
+        fields.insert(FILE.to_owned(), json!({ "seconds": ask.seconds() }));
         Ok(Self {
             ask,
             file: Some(UploadedFile {
@@ -159,7 +160,7 @@ impl Operation for Transcription {
                 name: body.name,
                 content_type: body.content_type,
             }),
-            quoted_body: serde_json::Value::Object(quoted).to_string(),
+            fields,
         })
     }
 
@@ -172,7 +173,15 @@ impl Operation for Transcription {
     }
 
     fn quoted_body(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(self.quoted_body.as_bytes())
+        Cow::Owned(Value::Object(self.fields.clone()).to_string().into_bytes())
+    }
+
+    fn check_endpoint(&self, sale: &Sale) -> Result<(), ApiError> {
+        check_endpoint(sale, &self.ask.model, EndpointType::AudioTranscription)
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        self.fields.get(name).cloned()
     }
 
     async fn price(
@@ -182,7 +191,6 @@ impl Operation for Transcription {
     ) -> Result<TranscriptionExecution, ApiError> {
         let endpoint = EndpointType::AudioTranscription;
         let sale = &pricing.offer.sale;
-        check_endpoint(sale, &self.ask.model, endpoint)?;
         let planned = plan(self.ask, sale.model.entry()).map_err(refused)?;
         let terms = Planned {
             name: name_of(planned.request.endpoint),

@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::{Attributes, FieldReport, PriceClass, Quote, Sale};
 use trunkline_ledger::accounts;
-use trunkline_social::{Cell, CheckedQuery, RequestError, check};
+use trunkline_social::{Cell, CheckedQuery, RequestError, check, pairs};
 use trunkline_types::{Bucket, Money, Usage};
 
 use super::paginate::PageSink;
@@ -135,6 +135,17 @@ impl Operation for Social {
             sale: find_sale(services, caller, &cell)?,
             at: services.now(),
         })
+    }
+
+    /// A cell is an endpoint and a model.
+    fn check_endpoint(&self, _sale: &Sale) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        let given = pairs(&self.query)?.into_iter();
+        let mut values = given.filter(|pair| pair.name == name);
+        values.next()?.value.map(Value::String)
     }
 
     /// The parameters are checked here; a locked quote is bound to them.

@@ -8,8 +8,8 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use trunkline_account_api::webhooks::task_webhook::check_task_webhook;
-use trunkline_catalog::Quote;
-use trunkline_generation::video::{KnownMedia, Plan, PlanContext, VideoRequest, family_of};
+use trunkline_catalog::{Entry, Quote, Sale};
+use trunkline_generation::video::{Family, KnownMedia, Plan, PlanContext, VideoRequest, family_of};
 use trunkline_types::{EndpointType, Money};
 use trunkline_wire::scan;
 
@@ -73,6 +73,20 @@ impl Video {
             ask: VideoRequest::read(&body).map_err(refused)?,
             alias: None,
             known_by: body,
+        })
+    }
+
+    /// The family of its model, if that is sold for videos.
+    fn family(
+        &self,
+        entry: &Entry,
+    ) -> Result<(&'static Family, &'static str), ApiError> {
+        let family = entry.specs.video_family.as_deref().and_then(family_of);
+        let serves = entry.serves(EndpointType::OpenaiVideo);
+        family.filter(|_| serves).ok_or_else(|| {
+            let model = self.ask.model();
+            let text = format!("{model:?} is not a video model; see GET /v1/models");
+            ApiError::new(ErrorCode::EndpointNotSupported, text).at("model")
         })
     }
 }
@@ -160,6 +174,14 @@ impl Operation for Video {
         Cow::Borrowed(&self.known_by)
     }
 
+    fn check_endpoint(&self, sale: &Sale) -> Result<(), ApiError> {
+        self.family(sale.model.entry()).map(drop)
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        self.ask.get(name).cloned()
+    }
+
     /// Plans the video by its family, measures what has to be measured, and prices the plan.
     async fn price(
         self,
@@ -169,12 +191,7 @@ impl Operation for Video {
         let ask = &self.ask;
         let entry = pricing.offer.sale.model.entry();
         let specs = &entry.specs;
-        let family = specs.video_family.as_deref().and_then(family_of);
-        let serves = entry.serves(EndpointType::OpenaiVideo);
-        let (family, variant) = family.filter(|_| serves).ok_or_else(|| {
-            let text = format!("{:?} is not a video model; see GET /v1/models", ask.model());
-            ApiError::new(ErrorCode::EndpointNotSupported, text).at("model")
-        })?;
+        let (family, variant) = self.family(entry)?;
         let nothing = KnownMedia::default();
         let context = |measured| PlanContext {
             variant,
