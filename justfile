@@ -226,7 +226,7 @@ vendor-check provider:
 bench *words:
     ./scripts/bench {{ words }}
 
-# Adding a family of video models touches what its page says: done in a copy of the tree (`just add-drill family long`: lint, all its tests, tidy).
+# Adding a family of video models, or a paid operation (`just add-drill operation`), touches what its page says: done in a copy of the tree (`just add-drill family long`: lint, more tests, tidy).
 add-drill what="family" form="short":
     ./scripts/add-drill {{ what }} {{ form }}
 

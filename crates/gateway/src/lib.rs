@@ -33,6 +33,7 @@ mod model_rules;
 mod models;
 mod operation;
 mod operations;
+mod paid_route;
 mod pipeline;
 mod priced_call;
 mod quote_endpoint;

@@ -10,8 +10,6 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 use trunkline_account_api::self_info;
-use trunkline_generation::images::ImageEndpoint as Drawing;
-use trunkline_generation::transcription::TranscriptionEndpoint as Listening;
 use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, PathParams};
@@ -27,11 +25,10 @@ use crate::error::{ApiError, ErrorCode};
 use crate::models::{self, Shape as ModelShape};
 use crate::operation::Received;
 use crate::operations::chat::{Chat, ChatRoute};
-use crate::operations::generation::images::Images;
-use crate::operations::generation::speech::Speech;
-use crate::operations::generation::transcription::Transcription;
+use crate::operations::ROUTES;
 use crate::operations::social::{Social, SocialRoute, pages};
 use crate::operations::video::{Shape, cancel, content, views};
+use crate::paid_route::{PaidRequest, Run};
 use crate::percent::plain;
 use crate::pipeline::handle;
 use crate::quote_endpoint;
@@ -66,13 +63,11 @@ enum Route<'a> {
 #[derive(Clone, Copy)]
 enum Paid<'a> {
     Chat(Endpoint, PathParams<'a>),
-    Images(Drawing),
-    Speech,
-    Transcription(Listening),
+    /// A row of the table of operations.
+    Operation(Run),
     /// A platform and a capability.
     Social(&'a str, &'a str),
     SocialPages(&'a str, &'a str),
-    Video,
 }
 
 #[derive(Clone, Copy)]
@@ -132,7 +127,12 @@ async fn answer(
         Route::Unknown => Err(account_routes::nothing_there()),
         Route::Paid(paid) => execute(services, context, paid, request).await,
         Route::Videos if request.method() == Method::POST => {
-            execute(services, context, Paid::Video, request).await
+            let paid = PaidRequest {
+                services,
+                context,
+                request,
+            };
+            Box::pin(views::create_video(paid)).await
         }
         Route::Videos => read(services, context, Read::Videos, &request).await,
         Route::Read(what) => read(services, context, what, &request).await,
@@ -174,14 +174,12 @@ async fn execute(
             };
             handle::<Chat>(services, context, route, request).await
         }
-        Paid::Images(endpoint) => {
-            Box::pin(handle::<Images>(services, context, endpoint, request)).await
-        }
-        Paid::Speech => Box::pin(handle::<Speech>(services, context, (), request)).await,
-        Paid::Transcription(endpoint) => {
-            Box::pin(handle::<Transcription>(
-                services, context, endpoint, request,
-            ))
+        Paid::Operation(run) => {
+            run(PaidRequest {
+                services,
+                context,
+                request,
+            })
             .await
         }
         Paid::Social(platform, capability) => {
@@ -192,7 +190,6 @@ async fn execute(
             let route = social_route(platform, capability);
             Box::pin(pages(services, context, route, request)).await
         }
-        Paid::Video => Box::pin(views::create_video(services, context, request)).await,
     }
 }
 
@@ -290,12 +287,6 @@ fn match_route(path: &str) -> Route<'_> {
         "/v1/moderations" => Route::Paid(Paid::Chat(MODERATIONS, PathParams::default())),
         "/v1/completions" => Route::Paid(Paid::Chat(COMPLETIONS, PathParams::default())),
         "/v1/videos" => Route::Videos,
-        "/v1/video/generations" => Route::Paid(Paid::Video),
-        "/v1/images/generations" => Route::Paid(Paid::Images(Drawing::Generations)),
-        "/v1/images/edits" => Route::Paid(Paid::Images(Drawing::Edits)),
-        "/v1/audio/speech" => Route::Paid(Paid::Speech),
-        "/v1/audio/transcriptions" => Route::Paid(Paid::Transcription(Listening::Transcriptions)),
-        "/v1/audio/translations" => Route::Paid(Paid::Transcription(Listening::Translations)),
         "/v1/quotes" => Route::FreeBody(FreeBody::Quotes),
         "/v1/models" => Route::Read(Read::Models { beta: false }),
         "/v1beta/models" => Route::Read(Read::Models { beta: true }),
@@ -307,7 +298,10 @@ fn match_route(path: &str) -> Route<'_> {
                     .strip_prefix(prefix)
                     .filter(|rest: &&str| !rest.is_empty())
             };
-            if let Some(rest) = below("/v1/v1/") {
+            let mut operations = ROUTES.iter();
+            if let Some(row) = operations.find(|row| row.path == other) {
+                Route::Paid(Paid::Operation(row.run))
+            } else if let Some(rest) = below("/v1/v1/") {
                 Route::Doubled(rest)
             } else if let Some(name) = below("/v1/models/") {
                 verb(name).unwrap_or(Route::Read(Read::Model { beta: false, name }))

@@ -3,13 +3,11 @@
 mod image_hosting;
 pub(crate) mod images;
 mod outbound;
-mod quote;
 mod quote_endpoint;
 pub(crate) mod speech;
 mod speech_stream;
 mod transcribe;
 pub(crate) mod transcription;
-mod whole;
 
 pub(crate) use quote_endpoint::{quote_generation, quoted_endpoint};
 

@@ -21,9 +21,7 @@ use trunkline_types::{Bucket, EndpointType, Money, Usage};
 use super::IMAGES;
 use super::image_hosting::{self, kind_of};
 use super::outbound::{self, Waits};
-use super::quote::{Planned, Priced, check_endpoint, classified};
 use super::quote_endpoint::fields_of;
-use super::whole::{Made, Whole};
 use crate::body::{self, JsonOrForm};
 use crate::caller::Caller;
 use crate::channels::Channel;
@@ -36,6 +34,8 @@ use crate::idempotency::{Fingerprint, IdempotencyPolicy, StoredResponse};
 use crate::operation::{
     Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Settled,
 };
+use crate::operations::exact_price::{Planned, Priced, check_endpoint, classified};
+use crate::operations::whole::{Made, Whole};
 use crate::priced_call::{PricedCall, Pricing};
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;

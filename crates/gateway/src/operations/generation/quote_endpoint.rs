@@ -11,7 +11,6 @@ use trunkline_probe::{Codec, Container, Length, Measurement};
 use trunkline_wire::scan;
 
 use super::images::{Images, ImagesExecution};
-use super::quote::Priced;
 use super::speech::{Speech, SpeechExecution};
 use super::transcription::{Transcription, name_of};
 use super::{IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS};
@@ -20,6 +19,7 @@ use crate::channels::Channel;
 use crate::error::{ApiError, refused};
 use crate::form::invalid;
 use crate::operation::Operation;
+use crate::operations::exact_price::Priced;
 use crate::quote_lock::QUOTE_SECONDS;
 use crate::quote_request::{Quoting, SealedQuote, lines_of};
 use crate::response::{Response, json as answer};

@@ -21,7 +21,6 @@ use trunkline_upstream::BodyError;
 
 use super::SPEECH;
 use super::outbound::{self, Waits};
-use super::quote::{Planned, Priced, check_endpoint, classified};
 use super::quote_endpoint::fields_of;
 use super::speech_stream::{SpeechError, SpeechStream};
 use crate::body;
@@ -36,6 +35,7 @@ use crate::idempotency::{Fingerprint, StoredResponse};
 use crate::operation::{
     Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Settled,
 };
+use crate::operations::exact_price::{Planned, Priced, check_endpoint, classified};
 use crate::priced_call::{PricedCall, Pricing};
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;

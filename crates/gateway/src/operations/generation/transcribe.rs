@@ -23,10 +23,8 @@ use trunkline_upstream::safe_fetch::FetchRequest;
 
 use super::image_hosting;
 use super::outbound::{self, Waits};
-use super::quote::{Priced, classified};
 use super::speech_stream::SpeechError;
 use super::transcription::UploadedFile;
-use super::whole::{Made, Whole};
 use crate::channels::Channel;
 use crate::error::ApiError;
 use crate::failover::{
@@ -34,6 +32,8 @@ use crate::failover::{
 };
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
+use crate::operations::exact_price::{Priced, classified};
+use crate::operations::whole::{Made, Whole};
 use crate::priced_call::PricedCall;
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;

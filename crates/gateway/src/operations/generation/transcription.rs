@@ -21,7 +21,6 @@ use trunkline_probe::{MeasureError, Measurement};
 use trunkline_types::{Bucket, EndpointType, Usage};
 
 use super::images::put;
-use super::quote::{Planned, Priced, check_endpoint};
 use super::transcribe::TranscriptionExecution;
 use super::{TRANSCRIPTIONS, TRANSLATIONS};
 use crate::body;
@@ -30,6 +29,7 @@ use crate::error::{ApiError, ErrorCode, refused};
 use crate::form::{MAX_FIELD_BYTES, MAX_PARTS, field_text, invalid, too_many_parts, unreadable};
 use crate::idempotency::{Fingerprint, has_key};
 use crate::operation::{Operation, Received};
+use crate::operations::exact_price::{Planned, Priced, check_endpoint};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
 use crate::services::Services;

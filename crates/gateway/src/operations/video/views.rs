@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, StatusCode};
-use hyper::body::Incoming;
+use http::StatusCode;
 use tokio::time::Instant;
 use trunkline_generation::video::views::{State, VideoView, legacy, openai, openai_list};
 use trunkline_ledger::Outcome;
@@ -22,6 +21,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::failover::AttemptLog;
 use crate::idempotency::{self, IdempotencyKey, StoredResponse, is_retry};
 use crate::model_alias;
+use crate::paid_route::PaidRequest;
 use crate::pipeline;
 use crate::request_context::{RequestContext, Tokens};
 use crate::response::{self, Response, ResponseBody, set_cost, set_warnings};
@@ -48,11 +48,12 @@ const MOST_PER_PAGE: i64 = 100;
 const USUAL_PER_PAGE: i64 = 20;
 
 /// `POST /v1/videos` and `POST /v1/video/generations`.
-pub(crate) async fn create_video(
-    services: &Arc<Services>,
-    context: &Arc<RequestContext>,
-    request: Request<Incoming>,
-) -> Result<Response, ApiError> {
+pub(crate) async fn create_video(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
+    let PaidRequest {
+        services,
+        context,
+        request,
+    } = paid;
     let retries = is_retry(request.headers());
     let accepted = pipeline::accept::<Video>(services, context, (), request).await?;
     let (video, permit) = pipeline::price_and_admit(services, context, accepted).await?;

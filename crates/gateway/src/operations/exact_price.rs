@@ -1,4 +1,4 @@
-//! A generation call with its price, and what it has in common with the others at a channel.
+//! A call whose price is known before anything is made, and what such calls have in common at a channel.
 
 use http::StatusCode;
 use trunkline_catalog::{Attributes, FieldReport, RequestError, Sale};
