@@ -17,7 +17,7 @@ mod subscription;
 pub(crate) use params::{Begin, EventQuery, wrong};
 pub use payloads::{Change as CatalogNews, catalog_events};
 pub(crate) use reader::{QUEUE, Reader};
-pub use relay::{RelayError, measure_outbox, purge_events, relay_events};
+pub use relay::{RelayError, measure_outbox, relay_events};
 pub use subscription::{event_readers, events_sent, run_event_hub};
 
 /// The endpoint's name in policies.

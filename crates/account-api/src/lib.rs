@@ -23,10 +23,10 @@ mod webhook_sender;
 pub mod webhooks;
 
 pub use events::{
-    RelayError, event_readers, events_sent, measure_outbox, purge_events, relay_events,
+    RelayError, event_readers, events_sent, measure_outbox, relay_events,
     run_event_hub,
 };
 pub use resources::refresh_keys;
 pub use settings::{AccountSettings, EventSettings, WebhookSettings};
 pub use state::{AccountApi, AccountConfig};
-pub use webhooks::{claim_webhooks, maintain_webhooks, next_webhook};
+pub use webhooks::{claim_webhooks, next_webhook};

@@ -14,5 +14,5 @@ pub mod task_webhook;
 
 pub(crate) use binding::SealedFor;
 pub(crate) use delivery::{DeliveryError, Message, Outcome, Receiver};
-pub use jobs::{claim_webhooks, maintain_webhooks, next_webhook};
+pub use jobs::{claim_webhooks, next_webhook};
 pub(crate) use message::Secret;

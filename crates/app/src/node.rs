@@ -3,7 +3,6 @@
 
 mod listeners;
 mod open;
-mod trial_expiry;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,17 +16,17 @@ use trunkline_db::bus::NatsSettings;
 use trunkline_db::{Database, SystemClock};
 use trunkline_edge::listener::EdgeSettings;
 use trunkline_edge::telemetry::TelemetrySettings;
-use trunkline_gateway::{Services, ServicesConfig, Settings, VideoJob};
+use trunkline_gateway::{Services, ServicesConfig, Settings};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{LedgerTasks, NodeEpoch, partitions, recovery};
 use trunkline_limits::{RedisSettings, SyncTask};
-use trunkline_mail::{MailSettings, MailWorker};
+use trunkline_mail::MailSettings;
 use trunkline_social::Cells;
 use trunkline_store::route_health;
 use trunkline_types::NodeId;
 use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
 use trunkline_upstream::{Client, Providers, Roots};
-use trunkline_worker::{events, mail, retention, video, webhooks};
+use trunkline_worker::{JobContext, Retention};
 
 use self::listeners::{Addresses, ConsoleDeps, Listeners};
 use crate::config::{DrainTimes, Roles};
@@ -53,6 +52,7 @@ pub(crate) struct NodeConfig {
     pub(crate) media: MediaSettings,
     pub(crate) fetch: SafeFetchSettings,
     pub(crate) settings: Settings,
+    pub(crate) retention: Retention,
     pub(crate) edge: SocketAddr,
     pub(crate) edge_settings: EdgeSettings,
     pub(crate) console: SocketAddr,
@@ -118,9 +118,10 @@ impl Node {
         let mut traces = JoinSet::new();
         let telemetry = open::trace(plan.telemetry, &client, (traces_stopped, &mut traces));
         let (limits, keeper) = open::limits(plan.redis)?;
+        let media = open::media(&plan.media).await?;
         let gateway = Services::new(ServicesConfig {
             fetcher: SafeFetcher::new(plan.fetch)?,
-            media: open::media(&plan.media).await?,
+            media: media.clone(),
             limits,
             bus: open::bus(plan.nats).await?,
             cells: plan.cells,
@@ -153,7 +154,14 @@ impl Node {
         let (stop_fresh, replaced) = keep_fresh(&mut tasks, &gateway);
         start_keeping(&mut tasks, &gateway, (keeper, author, &data), &jobs);
         if plan.roles.worker {
-            start_jobs(&mut tasks, &gateway, (&data, mail_worker), &jobs);
+            let context = JobContext {
+                gateway: gateway.clone(),
+                data: data.clone(),
+                mail: mail_worker,
+                media,
+                retention: plan.retention,
+            };
+            trunkline_worker::start(&mut tasks, context, &jobs);
         }
         Ok(Self {
             gateway,
@@ -253,30 +261,6 @@ fn keep_fresh(
         told.send_replace(true);
     });
     (stop_fresh, replaced)
-}
-
-fn start_jobs(
-    tasks: &mut JoinSet<()>,
-    gateway: &Arc<Services>,
-    (data, mail_worker): (&Database, MailWorker),
-    stop: &watch::Receiver<bool>,
-) {
-    tasks.spawn(trial_expiry::run(data.clone(), stop.clone()));
-    tasks.spawn(mail::run(mail_worker, stop.clone()));
-    let notifications = || data.notifications().clone();
-    let account_api = || Arc::clone(gateway.account_api());
-    tasks.spawn(events::run(account_api(), notifications(), stop.clone()));
-    for job in VideoJob::ALL {
-        tasks.spawn(video::run(
-            gateway.clone(),
-            notifications(),
-            job,
-            stop.clone(),
-        ));
-    }
-    tasks.spawn(retention::run(gateway.clone(), stop.clone()));
-    tasks.spawn(webhooks::run(account_api(), notifications(), stop.clone()));
-    tasks.spawn(webhooks::keep(account_api(), notifications(), stop.clone()));
 }
 
 /// Maintenance on every node: recovery of holds, partitions, route health cleanup.

@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use trunkline_types::{AccountId, Defect, Timestamp, Topic};
 use uuid::Uuid;
 
-use crate::{DbError, Tx, from_sql_time};
+use crate::{Database, DbError, Tx, from_sql_time, outbox};
 
 /// The system account, whose events go to all accounts.
 pub const SYSTEM_ACCOUNT: AccountId = AccountId::new(0);
@@ -198,6 +198,32 @@ pub async fn drop_old_partitions(tx: &mut Tx) -> Result<i32, DbError> {
     .fetch_one(&mut **tx)
     .await?;
     Ok(gone)
+}
+
+/// What [`purge`] deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Partitions of events, one for each day.
+    pub days: i32,
+    /// Copies that no node carried.
+    pub copies: u64,
+}
+
+/// Deletes events, and copies of them that no node carried, after [`KEPT_DAYS`].
+pub async fn purge(database: &Database) -> Result<Purged, DbError> {
+    let mut tx = database.begin().await?;
+    let days = drop_old_partitions(&mut tx).await;
+    let days = tx.finish(days).await?;
+    let mut session = database.session().await?;
+    let mut copies: u64 = 0;
+    loop {
+        let most = outbox::BATCH_MAX_ROWS;
+        let gone = outbox::expire(&mut session, KEPT_DAYS, most).await?;
+        copies = copies.saturating_add(gone);
+        if gone < u64::from(most) {
+            return Ok(Purged { days, copies });
+        }
+    }
 }
 
 // === impl Event ===

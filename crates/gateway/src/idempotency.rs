@@ -110,18 +110,3 @@ pub(crate) async fn store_response(
     let stored = tokio::time::timeout(KEEP_WAIT, tried).await;
     stored.unwrap_or_else(|_| Err(ApiError::unavailable()))
 }
-
-/// Forgets answers that are too old. Returns how many names were forgotten.
-pub async fn purge_stored_responses(services: &Services) -> Result<u64, DbError> {
-    /// Rounds of one visit; the next visit goes on.
-    const ROUNDS: usize = 20;
-    let mut forgotten: u64 = 0;
-    for _ in 0..ROUNDS {
-        let now = stored_responses::purge(&services.data).await?;
-        forgotten = forgotten.saturating_add(now);
-        if now == 0 {
-            break;
-        }
-    }
-    Ok(forgotten)
-}

@@ -62,13 +62,13 @@ use trunkline_edge::{
 
 pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish};
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
+
 pub use freshness::run_refresh;
-pub use idempotency::purge_stored_responses;
 pub use metrics_page::admin;
 pub use operations::social::social_cells;
 pub use operations::video::{
     FileLink, TaskDetail, cancel_task, claim_video_jobs, inspect_task, is_cancellable,
-    next_video_job, purge_prompts, sweep_media,
+    next_video_job,
 };
 pub use routes::Router;
 pub use services::{Services, ServicesConfig};
@@ -76,3 +76,4 @@ pub use settings::{
     GenerationSettings, IdempotencySettings, Settings, SocialSettings, VideoSettings,
 };
 pub use state::{FolderError, VideoJob, cells_with_folder};
+

@@ -39,8 +39,6 @@ pub struct Settings {
     pub health: Duration,
     /// What links are made of: scheme and host, without a slash at the end.
     pub public_url: String,
-    /// How long files are kept.
-    pub keep_media: Duration,
     /// Largest file of a finished task.
     pub max_file_bytes: u64,
     pub video: VideoSettings,
@@ -66,7 +64,6 @@ impl Default for Settings {
             refresh: Duration::from_secs(1),
             health: Duration::from_secs(30),
             public_url: "http://127.0.0.1:8080".to_owned(),
-            keep_media: Duration::from_secs(7 * 86_400),
             max_file_bytes: 4_000_000_000,
             video: VideoSettings::default(),
             generation: GenerationSettings::default(),

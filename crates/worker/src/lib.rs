@@ -1,11 +1,5 @@
 //! Background jobs. Every worker node runs all of them; each is idempotent, and a node that fails in the
-//! middle of a job is followed by another.
-//!
-//! - [`events`]: relays event copies to other nodes.
-//! - [`mail`]: delivers emails.
-//! - [`video`]: submits, polls and downloads video tasks.
-//! - [`webhooks`]: delivers webhook messages.
-//! - [`retention`]: deletes expired data.
+//! middle of a job is followed by another. [`jobs`] has the table.
 #![cfg_attr(
     not(test),
     deny(
@@ -17,9 +11,8 @@
     )
 )]
 
-pub mod events;
-pub mod mail;
-pub mod retention;
-pub mod video;
-mod waiting;
-pub mod webhooks;
+mod job;
+mod jobs;
+
+pub use job::{JobContext, Retention};
+pub use jobs::start;

@@ -85,24 +85,6 @@ pub async fn measure_outbox(api: &AccountApi) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Purges events, and copies that no node carried, after [`events::KEPT_DAYS`]. Returns how many days
-/// and copies went.
-pub async fn purge_events(api: &AccountApi) -> Result<(i32, u64), DbError> {
-    let mut tx = api.data.begin().await?;
-    let days = events::drop_old_partitions(&mut tx).await;
-    let days = tx.finish(days).await?;
-    let mut session = api.data.session().await?;
-    let mut copies: u64 = 0;
-    loop {
-        let most = outbox::BATCH_MAX_ROWS;
-        let gone = outbox::expire(&mut session, events::KEPT_DAYS, most).await?;
-        copies = copies.saturating_add(gone);
-        if gone < u64::from(most) {
-            return Ok((days, copies));
-        }
-    }
-}
-
 fn position(event: &Event) -> ((i64, i64), Uuid) {
     let account = event.account.unwrap_or(events::SYSTEM_ACCOUNT).number();
     ((account, event.seq), event.id)

@@ -1,4 +1,4 @@
-//! What workers do for webhooks: take what is due and send it, and keep the lists in order.
+//! What workers do for webhooks: take what is due and send it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,6 @@ use crate::state::AccountApi;
 
 /// Rows taken at once.
 const BATCH: usize = 64;
-/// Rows put in order at once, and webhooks that one event of the system account is expanded for.
-const PIECE: i64 = 1_000;
 /// Between two tries to write what came of a message.
 const WRITE_PAUSE: Duration = Duration::from_millis(200);
 
@@ -215,19 +213,4 @@ fn count_failure(api: &AccountApi, claimed: &Claimed, outcome: Outcome, after: A
             "webhook paused"
         );
     }
-}
-
-/// Maintains the tables: events of the system account, paused webhooks, what is too old. Returns whether
-/// there may be more to do at once.
-pub async fn maintain_webhooks(api: &AccountApi) -> Result<bool, DbError> {
-    if api.edge.is_draining() {
-        return Ok(false);
-    }
-    let mut tx = api.data.begin().await?;
-    let expanded = webhooks::expand_system_event(&mut tx, PIECE).await?;
-    tx.commit().await?;
-    let mended = webhooks::maintain(&api.data, PIECE).await?;
-    let full = u64::try_from(PIECE).unwrap_or(u64::MAX);
-    let counts = [mended.paused, mended.resumed, mended.purged];
-    Ok(expanded || counts.iter().any(|count| *count >= full))
 }

@@ -32,6 +32,7 @@ use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_social::Cells;
 use trunkline_types::{AccountId, Clock as _, NodeId, Secret};
 use trunkline_upstream::safe_fetch::SafeFetchSettings;
+use trunkline_worker::Retention;
 
 use self::greeting::Greeting;
 use self::postgres::OwnPostgres;
@@ -185,6 +186,7 @@ fn plan(
         media: media(folder),
         fetch: fetch(config)?,
         settings: settings(config),
+        retention: Retention::default(),
         edge: listen(config.edge.listen),
         edge_settings: EdgeSettings {
             trusted_proxies: config.edge.trusted_proxies.clone(),

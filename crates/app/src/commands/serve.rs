@@ -13,6 +13,7 @@ use trunkline_edge::settings::AcceptSettings;
 use trunkline_edge::telemetry::TelemetrySettings;
 use trunkline_gateway::Settings;
 use trunkline_limits::RedisSettings;
+use trunkline_worker::Retention;
 
 use super::{channel, database, keyring};
 use crate::config::{Config, Role, Roles};
@@ -74,7 +75,6 @@ fn plan(
         fetch: config.fetch.clone(),
         settings: Settings {
             public_url: config.edge.public_url.clone(),
-            keep_media: config.keep_media,
             video: config.video.clone(),
             social: config.social.clone(),
             generation: config.studio.clone(),
@@ -85,6 +85,10 @@ fn plan(
                 ..AcceptSettings::default()
             },
             ..Settings::default()
+        },
+        retention: Retention {
+            media: config.keep_media,
+            ..Retention::default()
         },
         edge: config.edge.listen,
         edge_settings: EdgeSettings {

@@ -27,7 +27,7 @@ pub(crate) mod views;
 pub use cancel::{cancel_task, is_cancellable};
 pub(crate) use content::LinkSigner;
 pub use inspect::{FileLink, TaskDetail, inspect_task};
-pub use jobs::{claim_video_jobs, next_video_job, purge_prompts, sweep_media};
+pub use jobs::{claim_video_jobs, next_video_job};
 pub(crate) use quote::quote_video;
 pub(crate) use views::Shape;
 

@@ -26,8 +26,6 @@ pub struct VideoSettings {
     pub at_once: usize,
     /// How long a link to a file works.
     pub link_life: Duration,
-    /// How long what was sent is kept after the verdict.
-    pub keep_sent: Duration,
 }
 
 impl Default for VideoSettings {
@@ -44,7 +42,6 @@ impl Default for VideoSettings {
             most_wait: Duration::from_secs(30),
             at_once: 256,
             link_life: Duration::from_secs(86_400),
-            keep_sent: Duration::from_secs(7 * 86_400),
         }
     }
 }

@@ -245,10 +245,7 @@ async fn an_answer_is_kept_for_a_day_and_then_its_key_is_free() {
     let key = [(KEY, "k")];
     let first = harness.chat_with(&body, &key).await;
     harness.db.shift_clock(86_390).await;
-    assert_eq!(
-        trunkline_gateway::purge_stored_responses(&harness.gateway).await,
-        Ok(0)
-    );
+    assert_eq!(stored_responses::purge(&harness.data).await, Ok(0));
     assert!(replayed(&harness.chat_with(&body, &key).await));
     harness.db.shift_clock(20).await;
     let next = harness.chat_with(&body, &key).await;
@@ -257,10 +254,7 @@ async fn an_answer_is_kept_for_a_day_and_then_its_key_is_free() {
     assert_ne!(next.id(), first.id());
     assert_eq!(harness.simulator.requests().len(), 2);
     harness.db.shift_clock(86_410).await;
-    assert_eq!(
-        trunkline_gateway::purge_stored_responses(&harness.gateway).await,
-        Ok(1)
-    );
+    assert_eq!(stored_responses::purge(&harness.data).await, Ok(1));
     assert_eq!(names(&harness).await, 0);
     harness.posted_at_rest().await;
     harness.audit_but_for_the_clock().await;

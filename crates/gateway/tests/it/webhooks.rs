@@ -160,7 +160,7 @@ async fn events_are_delivered_once_signed_and_to_their_subscribers() {
     .await;
     let list = until(&harness, &everything, all("delivered")).await;
     for _ in 0..10 {
-        work(&harness.gateway).await;
+        work(&harness.data, &harness.gateway).await;
     }
     let received = receiver.received();
     assert_eq!(received.len(), 1, "once, and not to who did not ask");
@@ -239,7 +239,7 @@ async fn system_events_are_delivered_to_every_subscribed_account() {
     // A webhook that is made later does not get it.
     make(&harness, &json!({ "url": receiver.url("/late") })).await;
     for _ in 0..10 {
-        work(&harness.gateway).await;
+        work(&harness.data, &harness.gateway).await;
     }
     let mut paths: Vec<String> = receiver
         .received()
@@ -327,7 +327,7 @@ async fn two_nodes_tell_everything_and_nothing_twice() {
         happens(&harness, Topic::CallRefunded, json!({ "n": n })).await;
     }
     for _ in 0..1_500 {
-        tokio::join!(work(&harness.gateway), work(&second.gateway));
+        tokio::join!(work(&harness.data, &harness.gateway), work(&harness.data, &second.gateway));
         if all("delivered")(&deliveries(&harness, &made).await) {
             break;
         }

@@ -153,7 +153,7 @@ async fn a_receiver_that_answers_410_is_paused_and_resumed_with_the_backlog() {
     receiver.answer(200);
     let second = happens(&harness, Topic::BalanceLow, json!({})).await;
     for _ in 0..10 {
-        work(&harness.gateway).await;
+        work(&harness.data, &harness.gateway).await;
     }
     assert_eq!(
         receiver.received().len(),

@@ -20,9 +20,10 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
-use trunkline_db::SystemClock;
 use trunkline_db::events::{self, NewEvent};
+use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::Services;
+use trunkline_store::webhooks;
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, Topic, uuid_v7};
 use uuid::Uuid;
@@ -262,13 +263,12 @@ pub(crate) async fn append(harness: &TestGateway, event: NewEvent) {
 }
 
 /// What a worker does, once.
-pub(crate) async fn work(gateway: &Arc<Services>) {
-    trunkline_account_api::maintain_webhooks(gateway.account_api())
-        .await
-        .unwrap();
-    trunkline_account_api::claim_webhooks(gateway.account_api())
-        .await
-        .unwrap();
+pub(crate) async fn work(data: &Database, gateway: &Arc<Services>) {
+    let mut tx = data.begin().await.unwrap();
+    webhooks::expand_system_event(&mut tx, 1_000).await.unwrap();
+    tx.commit().await.unwrap();
+    webhooks::maintain(data, 1_000).await.unwrap();
+    trunkline_account_api::claim_webhooks(gateway.account_api()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
@@ -288,7 +288,7 @@ pub(crate) async fn until(
     are_so: impl Fn(&[Value]) -> bool,
 ) -> Vec<Value> {
     for _ in 0..1_500 {
-        work(&harness.gateway).await;
+        work(&harness.data, &harness.gateway).await;
         let list = deliveries(harness, made).await;
         if are_so(&list) {
             return list;
@@ -308,7 +308,7 @@ pub(crate) async fn counted(harness: &TestGateway, outcome: &str, least: u64) {
         if count(&harness.metrics().await) >= least {
             return;
         }
-        work(&harness.gateway).await;
+        work(&harness.data, &harness.gateway).await;
     }
     panic!("never {least} {outcome}: {}", harness.metrics().await);
 }

@@ -70,7 +70,7 @@ async fn a_video_tells_its_own_address_of_its_end_and_no_upstream_learns_it() {
     let entry = tasks_entry(&harness).await;
     let list = until(&harness, &entry, all("delivered")).await;
     for _ in 0..10 {
-        work(&harness.gateway).await;
+        work(&harness.data, &harness.gateway).await;
     }
     let received = receiver.received();
     assert_eq!(

@@ -42,7 +42,7 @@ async fn failed_deliveries_are_retried_with_backoff_and_the_same_id() {
             "{tries}: {wait}"
         );
         for _ in 0..5 {
-            work(&harness.gateway).await;
+            work(&harness.data, &harness.gateway).await;
         }
         assert_eq!(
             receiver.received().len(),
@@ -198,12 +198,12 @@ async fn a_delivery_claimed_by_a_dead_node_is_resent_with_the_same_id() {
     receiver.behave(ReceiverBehaviour::Hang);
     let event = happens(&harness, Topic::BalanceLow, json!({})).await;
     while receiver.received().is_empty() {
-        work(&second.gateway).await;
+        work(&harness.data, &second.gateway).await;
     }
     // The second node hangs in the middle. Its claim holds for a while, and then no longer.
     receiver.answer(200);
     for _ in 0..10 {
-        work(&harness.gateway).await;
+        work(&harness.data, &harness.gateway).await;
     }
     assert_eq!(receiver.received().len(), 1, "one at a time");
     harness.db.shift_clock(61).await;

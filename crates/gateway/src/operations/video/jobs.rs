@@ -125,22 +125,3 @@ async fn expire_waiting(services: &Services, task: &Task) -> Result<(), StepErro
     transitions::fail_if_still(services, task, ending).await?;
     Ok(())
 }
-
-/// Forgets prompts of tasks that ended long ago.
-pub async fn purge_prompts(services: &Services) -> Result<u64, DbError> {
-    const AT_ONCE: i64 = 1_000;
-    let mut session = services.data.session().await?;
-    tasks::purge_sent(&mut session, services.settings.video.keep_sent, AT_ONCE).await
-}
-
-/// Deletes files that are too old.
-pub async fn sweep_media(services: &Services) {
-    match services
-        .media
-        .sweep(services.now(), services.settings.keep_media)
-        .await
-    {
-        Ok(swept) => tracing::debug!(?swept, "media retention: expired files deleted"),
-        Err(error) => tracing::warn!(%error, "media retention failed"),
-    }
-}

@@ -191,10 +191,8 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_numbers_go_on() {
     let harness = TestGateway::new().await;
     harness.happens(4).await;
     harness.db.shift_clock(DAYS).await;
-    let (days, _) = trunkline_account_api::purge_events(harness.gateway.account_api())
-        .await
-        .unwrap();
-    assert!(days > 0, "the days of the events are gone");
+    let purged = trunkline_db::events::purge(&harness.data).await.unwrap();
+    assert!(purged.days > 0, "the days of the events are gone");
     // Nothing is kept: everything up to the newest is gone.
     let path = "?topics=call.refunded";
     let mut empty = Follower::after(harness.address, &harness.key, path, "a1-h0").await;

@@ -94,14 +94,10 @@ async fn copies_wait_for_nats_and_not_for_ever() {
     }
     drop(trunkline_account_api::relay_events(harness.gateway.account_api()).await);
     assert!(waiting(&harness).await >= 30);
-    trunkline_account_api::purge_events(harness.gateway.account_api())
-        .await
-        .unwrap();
+    trunkline_db::events::purge(&harness.data).await.unwrap();
     assert!(waiting(&harness).await >= 30, "a week has not passed");
     harness.db.shift_clock(8 * 86_400).await;
-    let (_, copies) = trunkline_account_api::purge_events(harness.gateway.account_api())
-        .await
-        .unwrap();
-    assert!(copies >= 30);
+    let purged = trunkline_db::events::purge(&harness.data).await.unwrap();
+    assert!(purged.copies >= 30);
     assert_eq!(waiting(&harness).await, 0);
 }

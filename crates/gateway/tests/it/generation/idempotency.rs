@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_gateway::Settings;
+use trunkline_ledger::stored_responses;
 use trunkline_store::PolicyFields;
 
 use crate::generation::form::{Form, wav};
@@ -87,19 +88,13 @@ async fn a_library_that_tries_again_joins_its_first_picture_for_two_minutes() {
     assert!(!replayed(&dog), "another body is another picture");
     assert_eq!(harness.simulator.image_calls().len(), 3);
     harness.db.shift_clock(121).await;
-    assert_eq!(
-        trunkline_gateway::purge_stored_responses(&harness.gateway).await,
-        Ok(3)
-    );
+    assert_eq!(stored_responses::purge(&harness.data).await, Ok(3));
     assert!(!replayed(&try_of("1").await));
     assert_eq!(harness.simulator.image_calls().len(), 4);
     assert_eq!(harness.spent().await, 4 * PICTURE);
     // Without the count, and for keys that keep nothing, nothing is kept.
     harness.db.shift_clock(121).await;
-    assert_eq!(
-        trunkline_gateway::purge_stored_responses(&harness.gateway).await,
-        Ok(1)
-    );
+    assert_eq!(stored_responses::purge(&harness.data).await, Ok(1));
     harness.post(DRAW, &cat()).await;
     let strict = harness
         .make_key(PolicyFields {

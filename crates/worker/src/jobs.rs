@@ -1,0 +1,126 @@
+//! The table of jobs, one file each: what is done, how often it is looked for, and what wakes it.
+
+mod email_delivery;
+mod email_retention;
+mod event_relay;
+mod event_retention;
+mod media_retention;
+mod outbox_size;
+mod prompt_retention;
+mod stored_response_retention;
+mod trial_expiry;
+mod video_tasks;
+mod webhook_delivery;
+mod webhook_maintenance;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use trunkline_db::Signal;
+
+use crate::job::{Job, JobContext, Wake};
+
+const JOBS: &[Job] = &[
+    Job {
+        name: "video_submission",
+        period: Duration::from_millis(200),
+        wake: wake(Signal::Video, 5),
+        run: |context| Box::pin(video_tasks::submit(context)),
+    },
+    Job {
+        name: "video_polling",
+        period: Duration::from_millis(200),
+        wake: wake(Signal::Video, 5),
+        run: |context| Box::pin(video_tasks::poll(context)),
+    },
+    Job {
+        name: "video_download",
+        period: Duration::from_millis(200),
+        wake: wake(Signal::Video, 5),
+        run: |context| Box::pin(video_tasks::download(context)),
+    },
+    Job {
+        name: "webhook_delivery",
+        period: Duration::from_millis(250),
+        wake: wake(Signal::Webhooks, 5),
+        run: |context| Box::pin(webhook_delivery::run(context)),
+    },
+    Job {
+        name: "webhook_maintenance",
+        period: Duration::from_secs(2),
+        wake: wake(Signal::Webhooks, 20),
+        run: |context| Box::pin(webhook_maintenance::run(context)),
+    },
+    Job {
+        name: "event_relay",
+        period: Duration::from_millis(200),
+        wake: wake(Signal::Outbox, 5),
+        run: |context| Box::pin(event_relay::run(context)),
+    },
+    Job {
+        name: "outbox_size",
+        period: Duration::from_secs(5),
+        wake: None,
+        run: |context| Box::pin(outbox_size::run(context)),
+    },
+    Job {
+        name: "email_delivery",
+        period: Duration::from_secs(4),
+        wake: None,
+        run: |context| Box::pin(email_delivery::run(context)),
+    },
+    Job {
+        name: "trial_expiry",
+        period: Duration::from_secs(10),
+        wake: None,
+        run: |context| Box::pin(trial_expiry::run(context)),
+    },
+    Job {
+        name: "stored_response_retention",
+        // Some of them live for two minutes.
+        period: Duration::from_secs(30),
+        wake: None,
+        run: |context| Box::pin(stored_response_retention::run(context)),
+    },
+    Job {
+        name: "email_retention",
+        period: Duration::from_secs(60),
+        wake: None,
+        run: |context| Box::pin(email_retention::run(context)),
+    },
+    Job {
+        name: "prompt_retention",
+        period: Duration::from_secs(600),
+        wake: None,
+        run: |context| Box::pin(prompt_retention::run(context)),
+    },
+    Job {
+        name: "event_retention",
+        period: Duration::from_secs(600),
+        wake: None,
+        run: |context| Box::pin(event_retention::run(context)),
+    },
+    Job {
+        name: "media_retention",
+        period: Duration::from_secs(600),
+        wake: None,
+        run: |context| Box::pin(media_retention::run(context)),
+    },
+];
+
+/// Starts every job. Each runs until it is stopped.
+pub fn start(tasks: &mut JoinSet<()>, context: JobContext, stop: &watch::Receiver<bool>) {
+    let context = Arc::new(context);
+    for job in JOBS {
+        tasks.spawn(job.repeat(Arc::clone(&context), stop.clone()));
+    }
+}
+
+const fn wake(signal: Signal, fallback_seconds: u64) -> Option<Wake> {
+    Some(Wake {
+        signal,
+        fallback: Duration::from_secs(fallback_seconds),
+    })
+}
