@@ -23,8 +23,7 @@ mod webhook_sender;
 pub mod webhooks;
 
 pub use events::{
-    RelayError, event_readers, events_sent, measure_outbox, relay_events,
-    run_event_hub,
+    RelayError, event_readers, events_sent, measure_outbox, relay_events, run_event_hub,
 };
 pub use resources::refresh_keys;
 pub use settings::{AccountSettings, EventSettings, WebhookSettings};

@@ -148,7 +148,7 @@ impl RequestContext {
     /// The public name of the model, if the call is traced.
     pub fn traced_model(&self) -> Option<String> {
         let facts = self.facts();
-        facts.traced.and(facts.model.clone())
+        facts.traced.and_then(|_| facts.model.clone())
     }
 
     pub(crate) fn authenticated(&self, caller: &Caller) {

@@ -7,7 +7,6 @@ pub(crate) mod stored_response;
 
 use std::time::Duration;
 
-use trunkline_db::DbError;
 use trunkline_ledger::{Detail, Idempotency, stored_responses};
 use trunkline_types::{AccountId, Money, RequestId};
 

@@ -64,7 +64,7 @@ pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 
 pub use freshness::run_refresh;
-pub use metrics_page::admin;
+pub use metrics_page::admin_listener;
 pub use operations::social::social_cells;
 pub use operations::video::{
     FileLink, TaskDetail, cancel_task, claim_video_jobs, inspect_task, is_cancellable,
@@ -76,4 +76,3 @@ pub use settings::{
     GenerationSettings, IdempotencySettings, Settings, SocialSettings, VideoSettings,
 };
 pub use state::{FolderError, VideoJob, cells_with_folder};
-

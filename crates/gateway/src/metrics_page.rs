@@ -14,7 +14,7 @@ use crate::services::Services;
 
 /// The admin listener of a gateway.
 #[must_use]
-pub fn admin(services: Arc<Services>, listener: TcpListener) -> Admin {
+pub fn admin_listener(services: Arc<Services>, listener: TcpListener) -> Admin {
     let edge = Arc::clone(&services.edge);
     Admin::new(edge, Arc::new(move || metrics(&services)), listener)
 }

@@ -145,19 +145,13 @@ fn usable_models<'a>(
 /// Whether the key may use a model, there is an endpoint to call it through, and a channel where the
 /// key may be served.
 fn can_call(services: &Services, caller: &Caller, book: &Book, name: &str) -> bool {
-    caller.can_call(book, name) && model_alias::check_regions(services, caller, name).is_ok()
-}
-
-// === impl Caller ===
-
-impl Caller {
-    /// Whether the key may use a model, and there is an endpoint to call it through.
-    fn can_call(&self, book: &Book, name: &str) -> bool {
-        let callable = book
-            .model(name)
-            .is_some_and(|model| model.entry().is_callable());
-        callable && self.may_use(name) && book.offer(name, self.group()).is_ok()
-    }
+    let callable = book
+        .model(name)
+        .is_some_and(|model| model.entry().is_callable());
+    callable
+        && caller.may_use(name)
+        && book.offer(name, caller.group()).is_ok()
+        && model_alias::check_regions(services, caller, name).is_ok()
 }
 
 // === impl Page ===

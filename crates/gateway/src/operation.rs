@@ -131,7 +131,7 @@ pub(crate) trait Operation: Sized + Send + 'static {
 }
 
 /// An operation with its price.
-pub(crate) trait PricedOperation: Sized + Send + 'static {
+pub(crate) trait PricedOperation: Sized + Send + Sync + 'static {
     fn call(&self) -> &PricedCall;
 
     fn call_mut(&mut self) -> &mut PricedCall;

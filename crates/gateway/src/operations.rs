@@ -20,10 +20,18 @@ use crate::paid_route::{PaidRoute, post};
 /// Every path without parameters whose `POST` is one operation. Conversations and social data have
 /// parameters in their paths, and `/v1/videos` has a second method: `edge::routes` has those.
 pub(crate) const ROUTES: &[PaidRoute] = &[
-    post("/v1/images/generations", |paid| paid.run::<Images>(ImageEndpoint::Generations)),
-    post("/v1/images/edits", |paid| paid.run::<Images>(ImageEndpoint::Edits)),
+    post("/v1/images/generations", |paid| {
+        paid.run::<Images>(ImageEndpoint::Generations)
+    }),
+    post("/v1/images/edits", |paid| {
+        paid.run::<Images>(ImageEndpoint::Edits)
+    }),
     post("/v1/audio/speech", |paid| paid.run::<Speech>(())),
-    post("/v1/audio/transcriptions", |paid| paid.run::<Transcription>(TranscriptionEndpoint::Transcriptions)),
-    post("/v1/audio/translations", |paid| paid.run::<Transcription>(TranscriptionEndpoint::Translations)),
+    post("/v1/audio/transcriptions", |paid| {
+        paid.run::<Transcription>(TranscriptionEndpoint::Transcriptions)
+    }),
+    post("/v1/audio/translations", |paid| {
+        paid.run::<Transcription>(TranscriptionEndpoint::Translations)
+    }),
     post("/v1/video/generations", |paid| Box::pin(create_video(paid))),
 ];

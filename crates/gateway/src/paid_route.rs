@@ -42,6 +42,11 @@ impl<'a> PaidRequest<'a> {
         O::Route: 'a,
         O::Priced: Execution,
     {
-        Box::pin(handle::<O>(self.services, self.context, route, self.request))
+        Box::pin(handle::<O>(
+            self.services,
+            self.context,
+            route,
+            self.request,
+        ))
     }
 }

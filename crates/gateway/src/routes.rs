@@ -24,8 +24,8 @@ use crate::endpoint::{
 use crate::error::{ApiError, ErrorCode};
 use crate::models::{self, Shape as ModelShape};
 use crate::operation::Received;
-use crate::operations::chat::{Chat, ChatRoute};
 use crate::operations::ROUTES;
+use crate::operations::chat::{Chat, ChatRoute};
 use crate::operations::social::{Social, SocialRoute, pages};
 use crate::operations::video::{Shape, cancel, content, views};
 use crate::paid_route::{PaidRequest, Run};

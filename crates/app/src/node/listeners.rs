@@ -15,7 +15,7 @@ use trunkline_console::{
 use trunkline_db::{Database, SystemClock};
 use trunkline_edge::authenticate::KeyOwner;
 use trunkline_edge::listener::{BoundListener, EdgeSettings, MountedService, caller_address};
-use trunkline_gateway::{Router, Services, admin};
+use trunkline_gateway::{Router, Services, admin_listener};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_store::Network;
 use trunkline_store::tasks::Task;
@@ -100,7 +100,7 @@ impl Listeners {
                     .serve(stop.clone()),
             );
         }
-        tasks.spawn(admin(gateway.clone(), self.admin).serve(stop.clone()));
+        tasks.spawn(admin_listener(gateway.clone(), self.admin).serve(stop.clone()));
     }
 }
 

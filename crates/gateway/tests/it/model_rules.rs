@@ -107,7 +107,14 @@ async fn images_that_break_a_rule_of_their_model_are_refused() {
     };
     let got = form("me").send(&harness, "/v1/images/edits").await;
     check_refused(&got, "user");
-    sell_with_rule(&harness, generation_records(), "fine-brush", "image", "image/webp").await;
+    sell_with_rule(
+        &harness,
+        generation_records(),
+        "fine-brush",
+        "image",
+        "image/webp",
+    )
+    .await;
     let edit = Form::default().text("model", "fine-brush");
     let edit = edit.text("prompt", "hat");
     let edit = edit.file("image[]", "cat.png", "image/png", b"\x89PNG\r\n\x1a\n");
@@ -125,7 +132,14 @@ async fn images_that_break_a_rule_of_their_model_are_refused() {
 #[tokio::test]
 async fn speech_that_breaks_a_rule_of_its_model_is_refused() {
     let harness = TestGateway::generation().await;
-    sell_with_rule(&harness, generation_records(), "voice", "response_format", "mp3").await;
+    sell_with_rule(
+        &harness,
+        generation_records(),
+        "voice",
+        "response_format",
+        "mp3",
+    )
+    .await;
     let wrong = json!({ "response_format": "wav" });
     let got = harness.say("voice", "Hello.", wrong).await;
     check_refused(&got, "response_format");
@@ -167,7 +181,14 @@ async fn a_transcription_that_breaks_a_rule_of_its_model_is_refused() {
 #[tokio::test]
 async fn a_video_that_breaks_a_rule_of_its_model_is_refused() {
     let harness = generation(quick()).await;
-    sell_with_rule(&harness, starter().unwrap(), "wan2.7-t2v", "prompt", "a cat ").await;
+    sell_with_rule(
+        &harness,
+        starter().unwrap(),
+        "wan2.7-t2v",
+        "prompt",
+        "a cat ",
+    )
+    .await;
     let wrong = cat("and a dog");
     check_refused(&make(&harness, &wrong).await, "prompt");
     check_quote(&harness, "videos", &wrong, "prompt").await;
@@ -182,7 +203,14 @@ async fn a_video_that_breaks_a_rule_of_its_model_is_refused() {
 async fn a_call_for_social_data_that_breaks_a_rule_of_its_cell_is_refused() {
     let harness = TestGateway::of_social().await;
     let document = Document::from_toml(&records(cells().all())).unwrap();
-    sell_with_rule(&harness, document, "social-kuaishou-search", "keyword", "green tea").await;
+    sell_with_rule(
+        &harness,
+        document,
+        "social-kuaishou-search",
+        "keyword",
+        "green tea",
+    )
+    .await;
     for path in ["kuaishou/search", "kuaishou/search/pages"] {
         check_refused(&harness.look(path, "keyword=coffee").await, "keyword");
     }

@@ -59,10 +59,13 @@ impl Drop for Node {
 
 /// Settings without limits of keys, but for those that a test gives.
 fn usual() -> Settings {
-    Settings {
-        limits: WIDE,
-        ..Settings::default()
-    }
+    wide(Settings::default())
+}
+
+/// The same settings without limits of keys.
+fn wide(mut settings: Settings) -> Settings {
+    settings.accept.limits = WIDE;
+    settings
 }
 
 impl TestGateway {
@@ -87,11 +90,7 @@ impl TestGateway {
     pub(crate) async fn node(&self, name: &str, clock: Arc<dyn Clock>, settings: Settings) -> Node {
         let engines = (Limits::local(), Bus::local());
         // Nodes that count in one Redis have the same limits.
-        let settings = Settings {
-            limits: WIDE,
-            ..settings
-        };
-        self.node_on(name, clock, settings, engines).await
+        self.node_on(name, clock, wide(settings), engines).await
     }
 
     /// One more, with these engines.

@@ -11,11 +11,12 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use trunkline_account_api::run_event_hub;
 use trunkline_catalog::Document as Catalog;
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_edge::listener::BoundListener;
 use trunkline_gateway::{
-    Change, ChangeAuthor, Router, Services, ServicesConfig, Settings, admin, publish,
+    Change, ChangeAuthor, Router, Services, ServicesConfig, Settings, admin_listener, publish,
 };
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::accounts::{
@@ -139,9 +140,8 @@ impl TestGateway {
         let (stop, stopped) = watch::channel(false);
         let listener = TcpListener::bind(any).await.unwrap();
         let admin = listener.local_addr().unwrap();
-        let admin_api = admin(gateway.clone(), listener).serve(stopped.clone());
-        let events =
-            trunkline_account_api::run_event_hub(gateway.account_api().clone(), stopped.clone());
+        let admin_api = admin_listener(gateway.clone(), listener).serve(stopped.clone());
+        let events = run_event_hub(gateway.account_api().clone(), stopped.clone());
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(async { tokio::join!(edge.serve(stopped), admin_api, events) });
         let account = account(&console, options.paid, options.trial).await;

@@ -327,7 +327,10 @@ async fn two_nodes_tell_everything_and_nothing_twice() {
         happens(&harness, Topic::CallRefunded, json!({ "n": n })).await;
     }
     for _ in 0..1_500 {
-        tokio::join!(work(&harness.data, &harness.gateway), work(&harness.data, &second.gateway));
+        tokio::join!(
+            work(&harness.data, &harness.gateway),
+            work(&harness.data, &second.gateway)
+        );
         if all("delivered")(&deliveries(&harness, &made).await) {
             break;
         }

@@ -268,7 +268,9 @@ pub(crate) async fn work(data: &Database, gateway: &Arc<Services>) {
     webhooks::expand_system_event(&mut tx, 1_000).await.unwrap();
     tx.commit().await.unwrap();
     webhooks::maintain(data, 1_000).await.unwrap();
-    trunkline_account_api::claim_webhooks(gateway.account_api()).await.unwrap();
+    trunkline_account_api::claim_webhooks(gateway.account_api())
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 

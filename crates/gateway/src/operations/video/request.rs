@@ -77,10 +77,7 @@ impl Video {
     }
 
     /// The family of its model, if that is sold for videos.
-    fn family(
-        &self,
-        entry: &Entry,
-    ) -> Result<(&'static Family, &'static str), ApiError> {
+    fn family(&self, entry: &Entry) -> Result<(&'static Family, &'static str), ApiError> {
         let family = entry.specs.video_family.as_deref().and_then(family_of);
         let serves = entry.serves(EndpointType::OpenaiVideo);
         family.filter(|_| serves).ok_or_else(|| {
