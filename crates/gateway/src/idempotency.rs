@@ -71,8 +71,8 @@ pub(crate) async fn settle_and_store(
     stored: Option<(&IdempotencyKey, &StoredResponse)>,
 ) -> Result<Money, ApiError> {
     if let Some((key, response)) = stored {
-        let of = (reservation.request(), reservation.account());
-        if let Err(error) = store_response(services, of, key, response).await {
+        let (request, account) = (reservation.request(), reservation.account());
+        if let Err(error) = store_response(services, request, account, key, response).await {
             reservation.write_off(amount, detail);
             return Err(error);
         }
@@ -83,11 +83,12 @@ pub(crate) async fn settle_and_store(
 /// Stores a response under its idempotency key. It is not replayed before the charge.
 pub(crate) async fn store_response(
     services: &Services,
-    (request, account): (RequestId, AccountId),
+    request: RequestId,
+    account: AccountId,
     idempotency_key: &IdempotencyKey,
     record: &StoredResponse,
 ) -> Result<(), ApiError> {
-    let sealed = stored_response::seal_record(services, (request, account), record)?;
+    let sealed = stored_response::seal_record(services, request, account, record)?;
     let data = &services.data;
     let tried = async {
         loop {

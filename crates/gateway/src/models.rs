@@ -86,8 +86,7 @@ pub(crate) fn list(
     let body = match shape {
         Shape::OpenAi => json!({ "object": "list", "data": all(&usable) }),
         Shape::Anthropic => {
-            let param_names = ("limit", "after_id", "before_id");
-            let page = Page::read(param_names, ANTHROPIC_PAGE, query)?;
+            let page = Page::read("limit", "after_id", "before_id", ANTHROPIC_PAGE, query)?;
             let (names, more) = page.cut(&usable);
             json!({
                 "data": all(names),
@@ -97,7 +96,7 @@ pub(crate) fn list(
             })
         }
         Shape::Gemini => {
-            let page = Page::read(("pageSize", "pageToken", ""), GEMINI_PAGE, query)?;
+            let page = Page::read("pageSize", "pageToken", "", GEMINI_PAGE, query)?;
             let (names, more) = page.cut(&usable);
             let mut body = Map::from_iter([("models".to_owned(), json!(all(names)))]);
             if let Some(last) = names.last().filter(|_| more) {
@@ -160,7 +159,9 @@ impl Page {
     /// Reads a query by the client's names for the length of a page, what is before it and what is
     /// after it.
     fn read(
-        (size, after, before): (&str, &str, &str),
+        size: &str,
+        after: &str,
+        before: &str,
         usual: usize,
         query: Option<&str>,
     ) -> Result<Self, ApiError> {

@@ -77,7 +77,7 @@ pub(crate) async fn offer(
     match headers.get(QUOTE_HEADER) {
         Some(quote) => {
             // In a box: few calls bring one.
-            let locked = Box::pin(redeem(services, quote, caller, (endpoint, model, &body)));
+            let locked = Box::pin(redeem(services, quote, caller, endpoint, model, &body));
             let (sale, at) = locked.await?;
             Ok(Offer { sale, at })
         }
@@ -96,7 +96,9 @@ pub(crate) async fn redeem(
     services: &Services,
     quote: &HeaderValue,
     caller: &Caller,
-    (endpoint, model, body): (&str, &str, &[u8]),
+    endpoint: &str,
+    model: &str,
+    body: &[u8],
 ) -> Result<(Sale, Timestamp), ApiError> {
     // A quote may be another key's of the account; what this key may use is this key's.
     caller.check_model(model)?;

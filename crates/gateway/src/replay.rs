@@ -105,22 +105,28 @@ async fn look_up(
     if row.body_hash != same.body_hash {
         return Err(conflict());
     }
-    let of = (row.request, same.account);
+    let (request, account) = (row.request, same.account);
     match &row.answer {
-        Some(sealed) => stored_answer(services, of, sealed).await.map(Look::answer),
-        None if same.task => replay_task(services, of, waited).await,
-        None if row.finished => no_stored_response(services, of, "was not kept").await,
+        Some(sealed) => {
+            let stored = stored_answer(services, request, account, sealed).await;
+            stored.map(Look::answer)
+        }
+        None if same.task => replay_task(services, request, account, waited).await,
+        None if row.finished => {
+            no_stored_response(services, request, account, "was not kept").await
+        }
         None => Ok(Look::Running(row.request)),
     }
 }
 
 async fn stored_answer(
     services: &Services,
-    of: (RequestId, AccountId),
+    request: RequestId,
+    account: AccountId,
     sealed: &[u8],
 ) -> Result<Response, ApiError> {
-    let Some(stored) = stored_response::open_record(services, of, sealed) else {
-        tracing::error!(request.id = %of.0, "idempotency: the stored response cannot be unsealed");
+    let Some(stored) = stored_response::open_record(services, request, account, sealed) else {
+        tracing::error!(request.id = %request, "idempotency: the stored response cannot be unsealed");
         let text = "the answer of the first call cannot be read right now; nothing was charged \
                     again; GET /v1/usage tells what it cost";
         return Err(ApiError::new(ErrorCode::Unavailable, text));
@@ -128,10 +134,10 @@ async fn stored_answer(
     let Some(body) = stored.body else {
         let most = services.settings.idempotency.most_bytes;
         let why = format!("has more than the {most} bytes that are stored");
-        return no_stored_response(services, of, &why).await;
+        return no_stored_response(services, request, account, &why).await;
     };
     // A client that does not read its replay holds these bytes in memory.
-    let permit = services.edge.acquire(of.1, body.len())?;
+    let permit = services.edge.acquire(account, body.len())?;
     let body = (!body.is_empty()).then(|| {
         Bytes::from_owner(ReplayedBody {
             body,
@@ -141,13 +147,14 @@ async fn stored_answer(
     let mut answer = Response::new(ResponseBody::Whole(body));
     *answer.status_mut() = stored.status;
     *answer.headers_mut() = stored.headers;
-    Ok(again_of(answer, of.0))
+    Ok(again_of(answer, request))
 }
 
 /// The call was charged and its answer is not here to be given again.
 async fn no_stored_response<T>(
     services: &Services,
-    (request, account): (RequestId, AccountId),
+    request: RequestId,
+    account: AccountId,
     why: &str,
 ) -> Result<T, ApiError> {
     let row = usage::find(&services.data, account, request).await?;
@@ -169,7 +176,8 @@ async fn no_stored_response<T>(
 /// A task whose answer is not there: it is being submitted, or its node died in between.
 async fn replay_task(
     services: &Services,
-    (request, account): (RequestId, AccountId),
+    request: RequestId,
+    account: AccountId,
     waited: Duration,
 ) -> Result<Look, ApiError> {
     if waited < TASK_WAIT.min(services.settings.idempotency.wait) {

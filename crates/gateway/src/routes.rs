@@ -263,7 +263,7 @@ async fn read(
             Box::pin(cancel::cancel_video(services, &caller, name)).await
         }
         Read::Video(name, shape) => {
-            Box::pin(views::show_video(services, &caller, (name, shape), query)).await
+            Box::pin(views::show_video(services, &caller, name, shape, query)).await
         }
         Read::VideoContent(name) => {
             Box::pin(content::video_content(services, &caller, name, headers)).await

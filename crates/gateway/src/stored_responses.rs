@@ -60,7 +60,7 @@ pub(crate) async fn handle(
         )
     })?;
     if status.is_success() {
-        let public = public_body(services, caller, (&opened, id), &channel, (task, &body));
+        let public = public_body(services, caller, &opened, id, &channel, task, &body);
         return Ok(response::bytes_of(
             StatusCode::OK,
             public,
@@ -134,9 +134,11 @@ async fn ask_channel(
 fn public_body(
     services: &Services,
     caller: &Caller,
-    (opened, id): (&SealedResponseId, &str),
+    opened: &SealedResponseId,
+    id: &str,
     channel: &Channel,
-    (task, body): (Task, &Bytes),
+    task: Task,
+    body: &Bytes,
 ) -> Bytes {
     if task == Task::ResponseItems {
         return body.clone();

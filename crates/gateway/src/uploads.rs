@@ -96,7 +96,8 @@ impl Receiving {
     pub(crate) async fn begin(
         folder: &Path,
         disk: &UploadDiskUsage,
-        (most, most_on_disk): (u64, u64),
+        most: u64,
+        most_on_disk: u64,
     ) -> Result<Self, UploadError> {
         let folder = folder.to_owned();
         let file = blocking(move || tempfile::tempfile_in(folder)).await?;
@@ -241,7 +242,7 @@ mod tests {
     #[tokio::test]
     async fn an_upload_is_read_again_unchanged_and_releases_its_disk_space() {
         let (folder, disk) = (std::env::temp_dir(), UploadDiskUsage::default());
-        let begin = |most, on_disk| Receiving::begin(&folder, &disk, (most, on_disk));
+        let begin = |most, on_disk| Receiving::begin(&folder, &disk, most, on_disk);
         let mut receiving = begin(1_000_000, 2_000_000).await.unwrap();
         let mut sent = Vec::new();
         for number in 0_u8..=255 {

@@ -105,13 +105,14 @@ pub(crate) async fn open(
         content_type: call.body.is_some().then_some(json),
     };
     let deadlines = channel.deadlines(wait, wait);
-    send(services, (channel, credential), call, sending, deadlines).await
+    send(services, channel, credential, call, sending, deadlines).await
 }
 
 /// Asks with any body, and leaves the answer's to the caller.
 pub(crate) async fn send(
     services: &Services,
-    (channel, credential): (&Channel, &ChannelCredential),
+    channel: &Channel,
+    credential: &ChannelCredential,
     call: &VendorRequest,
     sending: VendorBody,
     deadlines: Deadlines,

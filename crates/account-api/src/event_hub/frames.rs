@@ -119,7 +119,7 @@ impl RequestFacts<'_> {
 }
 
 /// Reports which numbers are gone. The cursor is behind them, so that they are reported once.
-pub(crate) fn gap(side: Side, (from, to): (i64, i64), cursor: Cursor) -> Bytes {
+pub(crate) fn gap(side: Side, from: i64, to: i64, cursor: Cursor) -> Bytes {
     let data = json!({ "topic": GAP, "of": side.word(), "from": from, "to": to });
     Bytes::from(format!("id: {cursor}\nevent: {GAP}\ndata: {data}\n\n"))
 }

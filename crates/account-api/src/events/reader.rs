@@ -49,7 +49,8 @@ impl Reader {
     pub(crate) fn new(
         api: Arc<AccountApi>,
         seat: ConnectionPermit,
-        (cursor, filter): (Cursor, Filter),
+        cursor: Cursor,
+        filter: Filter,
         from_stored: bool,
         pieces: mpsc::Sender<Bytes>,
     ) -> Self {
@@ -192,9 +193,10 @@ impl Reader {
         if is_beginning {
             return Ok(());
         }
-        let gone = (at.saturating_add(1), number);
         self.sent_cursor = Some(self.cursor);
-        self.send(frames::gap(side, gone, self.cursor)).await
+        let first = at.saturating_add(1);
+        self.send(frames::gap(side, first, number, self.cursor))
+            .await
     }
 
     async fn tell(&mut self, side: Side, frame: &SseFrame) -> Result<(), Gone> {

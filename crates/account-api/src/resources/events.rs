@@ -45,8 +45,8 @@ pub(super) async fn handle(
         return Err(wrong("last_event_id", text));
     }
     let (pieces, body) = mpsc::channel::<Bytes>(QUEUE);
-    let position = (cursor, params.filter);
-    let reader = Reader::new(Arc::clone(api), seat, position, from_stored, pieces);
+    let (owned, filter) = (Arc::clone(api), params.filter);
+    let reader = Reader::new(owned, seat, cursor, filter, from_stored, pieces);
     api.tasks.spawn(Box::pin(reader.run(hears, newest)));
     Ok(response::events(body))
 }

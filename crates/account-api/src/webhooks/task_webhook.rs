@@ -36,7 +36,8 @@ pub async fn check_task_webhook(api: &AccountApi, url: Option<&str>) -> Result<(
 /// Seals an address for a task.
 pub fn seal_task_webhook(
     api: &AccountApi,
-    (account, task): (AccountId, Uuid),
+    account: AccountId,
+    task: Uuid,
     url: &str,
 ) -> Option<TaskWebhook> {
     let webhook = api.edge.request_id().uuid();
@@ -51,7 +52,8 @@ pub fn seal_task_webhook(
 /// Writes where a task is to be told, in the transaction that writes the task.
 pub async fn write_task_webhook(
     tx: &mut Tx,
-    (account, task): (AccountId, Uuid),
+    account: AccountId,
+    task: Uuid,
     task_webhook: &TaskWebhook,
 ) -> Result<(), DbError> {
     webhooks::make_for_tasks(tx, account, task_webhook.webhook, &task_webhook.secret).await?;

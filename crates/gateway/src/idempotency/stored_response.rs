@@ -49,7 +49,8 @@ impl StoredResponse {
     pub(crate) fn begin(
         services: &Services,
         account: AccountId,
-        (status, headers): (StatusCode, &HeaderMap),
+        status: StatusCode,
+        headers: &HeaderMap,
     ) -> Self {
         let texts = headers.iter().filter_map(|(name, value)| {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
@@ -116,7 +117,8 @@ impl Kept {
 
 pub(crate) fn seal_record(
     services: &Services,
-    (request, account): (RequestId, AccountId),
+    request: RequestId,
+    account: AccountId,
     record: &StoredResponse,
 ) -> Result<Vec<u8>, ApiError> {
     let plain = record.plain().ok_or_else(ApiError::unavailable)?;
@@ -133,7 +135,8 @@ pub(crate) fn seal_record(
 
 pub(crate) fn open_record(
     services: &Services,
-    (request, account): (RequestId, AccountId),
+    request: RequestId,
+    account: AccountId,
     sealed: &[u8],
 ) -> Option<Kept> {
     let uuid = request.uuid();

@@ -55,8 +55,8 @@ impl Whole {
         call.idempotency.as_ref()?;
         let made = self.made.as_ref()?;
         let response = Self::head(call, made, amount);
-        let head = (StatusCode::OK, response.headers());
-        let mut stored = StoredResponse::begin(services, call.caller.account.id, head);
+        let (account, headers) = (call.caller.account.id, response.headers());
+        let mut stored = StoredResponse::begin(services, account, StatusCode::OK, headers);
         stored.add(&made.body);
         Some(stored)
     }

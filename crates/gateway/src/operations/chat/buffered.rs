@@ -169,8 +169,8 @@ impl Buffered {
         let response = self.response(services, quoted, amount);
         let stored = quoted.call.idempotency.as_ref().map(|_| {
             let account = quoted.call.caller.account.id;
-            let head = (response.status(), response.headers());
-            let mut stored = StoredResponse::begin(services, account, head);
+            let (status, headers) = (response.status(), response.headers());
+            let mut stored = StoredResponse::begin(services, account, status, headers);
             stored.add(&self.body);
             stored
         });

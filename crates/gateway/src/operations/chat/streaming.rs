@@ -23,8 +23,9 @@ use crate::operation::RelayEnd;
 use crate::reservation::Extended;
 use crate::response::{self, Responder, Response, set_ending, set_warnings};
 
-/// What an upstream that broke off is called.
-const FAILED: (ErrorCode, Outcome) = (ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
+/// How an upstream that broke off is told and recorded.
+const UPSTREAM_FAILED: ErrorCode = ErrorCode::UpstreamFailed;
+const FAILED: Outcome = Outcome::UpstreamFailed;
 /// Pieces that may wait for a reader before the upstream is no longer read.
 const WAITING_PIECES: usize = 8;
 /// What is ready goes to the reader in one piece, up to about so many bytes.
@@ -52,11 +53,14 @@ impl Answering<'_> {
         let first = match first {
             None => return RelayEnd::ClientGone,
             Some(Ok(Some(frame))) => (relay.follow.observe(&frame), frame),
-            Some(Ok(None)) => return self.fail_early(responder, FAILED, None),
-            Some(Err(error)) => return self.fail_early(responder, failure_of(&error), None),
+            Some(Ok(None)) => return self.fail_early(responder, UPSTREAM_FAILED, FAILED, None),
+            Some(Err(error)) => {
+                let (code, outcome) = failure_of(&error);
+                return self.fail_early(responder, code, outcome, None);
+            }
         };
         if let (FrameKind::Error(_) | FrameKind::Invalid, _) = &first {
-            return self.fail_early(responder, FAILED, first.0.error());
+            return self.fail_early(responder, UPSTREAM_FAILED, FAILED, first.0.error());
         }
         let response = self.head(receiver);
         relay.record = self.stored_head(&response);
@@ -109,16 +113,22 @@ impl Answering<'_> {
     fn stored_head(&self, response: &Response) -> Option<StoredResponse> {
         let call = &self.quoted.call;
         call.idempotency.as_ref()?;
-        let head = (response.status(), response.headers());
         let account = call.caller.account.id;
-        Some(StoredResponse::begin(self.services, account, head))
+        let (status, headers) = (response.status(), response.headers());
+        Some(StoredResponse::begin(
+            self.services,
+            account,
+            status,
+            headers,
+        ))
     }
 
     /// Nothing has been sent yet, so there is a status for it.
     fn fail_early(
         &self,
         responder: Responder,
-        (code, outcome): (ErrorCode, Outcome),
+        code: ErrorCode,
+        outcome: Outcome,
         refusal: Option<&UpstreamError>,
     ) -> RelayEnd<ChatRelayed> {
         let relayed = ChatRelayed::Unsent(responder);

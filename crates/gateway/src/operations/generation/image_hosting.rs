@@ -25,7 +25,8 @@ const TRIES: u32 = 3;
 pub(super) async fn host_images(
     services: &Services,
     caller: &Caller,
-    (images, ends): (Vec<Image>, Instant),
+    images: Vec<Image>,
+    ends: Instant,
     wants_base64: bool,
 ) -> Vec<Value> {
     let hosted = stream::iter(images).map(|image| async move {

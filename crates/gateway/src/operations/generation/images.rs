@@ -353,8 +353,7 @@ impl ImagesExecution {
         // More than was asked for is not handed on: it is not paid for.
         images.truncate(usize::try_from(requested).unwrap_or(usize::MAX));
         let entries =
-            image_hosting::host_images(services, caller, (images, ends), self.ask.wants_base64)
-                .await;
+            image_hosting::host_images(services, caller, images, ends, self.ask.wants_base64).await;
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         if let Some(why) = drawn.why {
             tracing::warn!(why, "images: the upstream made fewer than it was asked for");

@@ -57,7 +57,7 @@ pub(super) async fn send(
         },
         None => deadlines,
     };
-    vendors::send(services, (channel, credential), request, sending, deadlines).await
+    vendors::send(services, channel, credential, request, sending, deadlines).await
 }
 
 fn multipart_form(

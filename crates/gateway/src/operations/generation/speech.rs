@@ -337,8 +337,8 @@ impl Execution for SpeechExecution {
         let response = self.head(format, body);
         let call = &self.priced.call;
         let stored = call.idempotency.as_ref().map(|_| {
-            let head = (response.status(), response.headers());
-            StoredResponse::begin(services, call.caller.account.id, head)
+            let (status, headers) = (response.status(), response.headers());
+            StoredResponse::begin(services, call.caller.account.id, status, headers)
         });
         let mut relayed = SpeechRelayed {
             pieces,

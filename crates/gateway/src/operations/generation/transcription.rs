@@ -241,18 +241,18 @@ async fn receive_form(
                 part.content_type().map(ToString::to_string),
             );
             let disk = &services.upload_disk;
-            let most = (settings.max_upload_bytes, settings.max_uploads_on_disk);
-            let stored = Receiving::begin(&settings.upload_folder, disk, most).await;
-            let mut receiving = stored.map_err(|error| upload_error(error, most.0))?;
+            let (most, on_disk) = (settings.max_upload_bytes, settings.max_uploads_on_disk);
+            let stored = Receiving::begin(&settings.upload_folder, disk, most, on_disk).await;
+            let mut receiving = stored.map_err(|error| upload_error(error, most))?;
             while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
                 hash.iter_mut().for_each(|hash| hash.update(&piece));
                 if let Err(error) = receiving.take(&piece).await {
                     let_out(&mut part).await;
-                    return Err(upload_error(error, most.0));
+                    return Err(upload_error(error, most));
                 }
             }
             let stored = receiving.finish().await;
-            file = Some((stored.map_err(|error| upload_error(error, most.0))?, about));
+            file = Some((stored.map_err(|error| upload_error(error, most))?, about));
             continue;
         }
         let mut text = Vec::new();

@@ -119,8 +119,16 @@ async fn turn_pages(
     let opening = Arc::new(Opening(Mutex::new(Some((responder, coming)))));
     let mut sofar = Sofar::default();
     loop {
-        let sinks = (&out, &opening);
-        let paid = match page(services, &mut execution, context, sinks, sofar.pages).await {
+        let paid = match page(
+            services,
+            &mut execution,
+            context,
+            &out,
+            &opening,
+            sofar.pages,
+        )
+        .await
+        {
             PageEnd::Paid(paid) => paid,
             PageEnd::ClientGone => return,
             PageEnd::Failed(error) => match opening.take() {
@@ -137,7 +145,7 @@ async fn turn_pages(
         sofar.charged = charged.unwrap_or(Money::MAX);
         let repeated = sofar.seen.contains(&print);
         sofar.seen.push(print);
-        let (stop, following) = follows(&execution, &paid.found, &sofar, (repeated, bounds));
+        let (stop, following) = follows(&execution, &paid.found, &sofar, repeated, bounds);
         if let Some(stop) = stop {
             return end(&out, &sofar, stop, following.as_ref()).await;
         }
@@ -153,7 +161,8 @@ async fn page(
     services: &Services,
     execution: &mut SocialExecution,
     context: &RequestContext,
-    (out, opening): (&Arc<AckedSender>, &Arc<Opening>),
+    out: &Arc<AckedSender>,
+    opening: &Arc<Opening>,
     before: u64,
 ) -> PageEnd {
     let mut tries = 0_u32;
@@ -236,7 +245,8 @@ fn follows(
     execution: &SocialExecution,
     found: &Data,
     sofar: &Sofar,
-    (repeated, bounds): (bool, Bounds),
+    repeated: bool,
+    bounds: Bounds,
 ) -> (Option<Stop>, Option<CheckedQuery>) {
     let following = match next(&execution.query, found) {
         Next::End => return (Some(Stop::End), None),

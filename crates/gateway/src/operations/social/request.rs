@@ -164,10 +164,17 @@ impl Operation for Social {
         // The key's rules, looked at before, hold whatever a quote says.
         if let Some(quote) = pricing.headers.get(QUOTE_HEADER) {
             let body = quoted_body(&checked);
-            let what = (SOCIAL, cell.model.as_str(), body.as_bytes());
+            let caller = &pricing.caller;
+            let redeemed = quote_lock::redeem(
+                services,
+                quote,
+                caller,
+                SOCIAL,
+                &cell.model,
+                body.as_bytes(),
+            );
             // In a box: few calls bring one.
-            let (sale, at) =
-                Box::pin(quote_lock::redeem(services, quote, &pricing.caller, what)).await?;
+            let (sale, at) = Box::pin(redeemed).await?;
             pricing.offer = Offer { sale, at };
         }
         let terms = Terms {

@@ -44,10 +44,9 @@ pub(super) async fn accept_video(
         ApiError::unavailable()
     };
     let new = new_task(services, video)?;
-    let task_key = (new.account, new.id);
     let webhook = match &video.webhook_url {
         Some(url) => Some(
-            seal_task_webhook(&services.account_api, task_key, url)
+            seal_task_webhook(&services.account_api, new.account, new.id, url)
                 .ok_or_else(ApiError::unavailable)?,
         ),
         None => None,
@@ -79,7 +78,7 @@ pub(super) async fn accept_video(
     }
     tasks::insert(&mut tx, &new).await.map_err(away)?;
     if let Some(webhook) = &webhook {
-        let written = write_task_webhook(&mut tx, task_key, webhook).await;
+        let written = write_task_webhook(&mut tx, new.account, new.id, webhook).await;
         written.map_err(away)?;
     }
     match tx.commit().await {
@@ -104,7 +103,7 @@ pub(super) async fn accept_video(
 fn new_task(services: &Services, video: &PricedVideo) -> Result<NewTask, ApiError> {
     let settings = &services.settings.video;
     let (id, account) = (video.call.id.uuid(), video.call.caller.account.id);
-    let sent = encryption::seal_for_task(services, (account, id), &video.plan.outbound);
+    let sent = encryption::seal_for_task(services, account, id, &video.plan.outbound);
     let prices = serde_json::to_value(&video.prices).map_err(|_| ApiError::unavailable())?;
     let notes = video.plan.report.notes().iter();
     let noted = notes.filter(|note| note.code.is_some() && note.fate != FieldTreatment::Defaulted);

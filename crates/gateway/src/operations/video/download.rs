@@ -39,7 +39,7 @@ impl Fetching {
             .as_deref()
             .ok_or("the upstream's file is not known")?;
         let file_ref: Option<UpstreamFileRef> =
-            encryption::open_for_task(services, (task.account, task.id), sealed);
+            encryption::open_for_task(services, task.account, task.id, sealed);
         match file_ref.ok_or("the upstream's link cannot be opened")? {
             UpstreamFileRef::Link(link) => {
                 let ask = FetchRequest {
@@ -130,13 +130,12 @@ pub(super) async fn renew_link(services: &Services, task: &Task) {
         id: upstream.clone(),
         endpoint: task.endpoint.clone(),
     };
-    let polled = poll::query_status(services, protocol, (&channel, credential), &handle).await;
+    let polled = poll::query_status(services, protocol, &channel, credential, &handle).await;
     let Polled::Done { file, .. } = polled else {
         return;
     };
     let file_ref = UpstreamFileRef::of(&file);
-    let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &file_ref)
-    else {
+    let Some(sealed) = encryption::seal_for_task(services, task.account, task.id, &file_ref) else {
         return;
     };
     let written = async {

@@ -11,7 +11,8 @@ use crate::services::Services;
 /// Seals a value for a task's row.
 pub(super) fn seal_for_task(
     services: &Services,
-    (account, task): (AccountId, Uuid),
+    account: AccountId,
+    task: Uuid,
     value: &impl Serialize,
 ) -> Option<Vec<u8>> {
     let plain = serde_json::to_vec(value).ok()?;
@@ -26,7 +27,8 @@ pub(super) fn seal_for_task(
 /// Opens what [`Services::seal_for_task`] sealed.
 pub(super) fn open_for_task<T: DeserializeOwned>(
     services: &Services,
-    (account, task): (AccountId, Uuid),
+    account: AccountId,
+    task: Uuid,
     sealed: &[u8],
 ) -> Option<T> {
     let binding = Binding::of_account(account, task.as_bytes());

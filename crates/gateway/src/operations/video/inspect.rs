@@ -72,9 +72,8 @@ pub async fn inspect_task(
         | TaskState::Failed => None,
     };
     let sent = task.sent.as_deref().filter(|_| closely);
-    let of = (task.account, task.id);
     let sent: Option<Outbound> =
-        sent.and_then(|sealed| encryption::open_for_task(services, of, sealed));
+        sent.and_then(|sealed| encryption::open_for_task(services, task.account, task.id, sealed));
     let body = sent.map(|sent| sent.body).unwrap_or_default();
     Ok(TaskDetail {
         link,

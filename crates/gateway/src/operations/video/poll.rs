@@ -93,7 +93,7 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
     let Some(credential) = credential_for(task, &channel) else {
         return poll_later(services, task, None).await;
     };
-    let polled = query_status(services, protocol, (&channel, credential), &handle).await;
+    let polled = query_status(services, protocol, &channel, credential, &handle).await;
     match polled {
         Polled::Running { queued, progress } => {
             let progress = progress.map(i16::from);
@@ -132,7 +132,8 @@ pub(super) async fn poll(services: &Services, task: &Task) -> Result<(), StepErr
 pub(super) async fn query_status(
     services: &Services,
     protocol: &'static Protocol,
-    (channel, credential): (&Channel, &ChannelCredential),
+    channel: &Channel,
+    credential: &ChannelCredential,
     handle: &JobRef,
 ) -> Polled {
     let unclear = |why: String| Polled::Unclear {
@@ -160,8 +161,7 @@ async fn on_success(
     counted: &ReportedUsage,
 ) -> Result<(), StepError> {
     let file_ref = UpstreamFileRef::of(file);
-    let Some(sealed) = encryption::seal_for_task(services, (task.account, task.id), &file_ref)
-    else {
+    let Some(sealed) = encryption::seal_for_task(services, task.account, task.id, &file_ref) else {
         return poll_later(services, task, None).await;
     };
     transitions::finish_task(services, task, &sealed, counted).await?;

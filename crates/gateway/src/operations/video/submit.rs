@@ -318,7 +318,7 @@ fn all_cooling_down(services: &Services, model: &str) -> bool {
 }
 
 pub(super) fn sent_of(services: &Services, task: &Task) -> Option<Outbound> {
-    encryption::open_for_task(services, (task.account, task.id), task.sent.as_deref()?)
+    encryption::open_for_task(services, task.account, task.id, task.sent.as_deref()?)
 }
 
 /// An upstream took it. The charge is tried until it is written: the job runs, and is ours.

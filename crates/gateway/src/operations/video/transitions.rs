@@ -226,7 +226,8 @@ pub(super) async fn undo(
     undo_from(
         services,
         TaskState::Accepted,
-        (id, account),
+        id,
+        account,
         Outcome::Cancelled,
     )
     .await
@@ -241,7 +242,8 @@ pub(super) async fn undo_refused(
     undo_from(
         services,
         TaskState::Submitting,
-        (id, account),
+        id,
+        account,
         Outcome::Refused,
     )
     .await
@@ -250,7 +252,8 @@ pub(super) async fn undo_refused(
 async fn undo_from(
     services: &Services,
     from: TaskState,
-    (id, account): (Uuid, AccountId),
+    id: Uuid,
+    account: AccountId,
     outcome: Outcome,
 ) -> Result<bool, StepError> {
     let request = request_of(id)?;

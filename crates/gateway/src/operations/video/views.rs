@@ -124,17 +124,17 @@ async fn store_created(
     key: &IdempotencyKey,
     response: &Response,
 ) {
-    let of = (video.call.id, video.call.caller.account.id);
-    let head = (response.status(), response.headers());
-    let mut stored = StoredResponse::begin(services, of.1, head);
+    let (request, account) = (video.call.id, video.call.caller.account.id);
+    let (status, headers) = (response.status(), response.headers());
+    let mut stored = StoredResponse::begin(services, account, status, headers);
     if let ResponseBody::Whole(Some(body)) = response.body() {
         stored.add(body);
     }
-    if idempotency::store_response(services, of, key, &stored)
+    if idempotency::store_response(services, request, account, key, &stored)
         .await
         .is_err()
     {
-        tracing::warn!(request.id = %of.0, "storing idempotent response failed");
+        tracing::warn!(request.id = %request, "storing idempotent response failed");
     }
 }
 
@@ -193,7 +193,8 @@ fn created_response(
 pub(crate) async fn show_video(
     services: &Services,
     caller: &Caller,
-    (name, shape): (&str, Shape),
+    name: &str,
+    shape: Shape,
     query: Option<&str>,
 ) -> Result<Response, ApiError> {
     caller.check_endpoint(WORD)?;
