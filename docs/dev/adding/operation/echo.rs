@@ -158,7 +158,11 @@ impl Attempts for EchoExecution {
         self.priced.candidates(services, AfterSent::AskNext)
     }
 
-    async fn build(&mut self, _services: &Services, channel: &Arc<Channel>) -> Built<VendorRequest> {
+    async fn build(
+        &mut self,
+        _services: &Services,
+        channel: &Arc<Channel>,
+    ) -> Built<VendorRequest> {
         let model = channel.upstream_model(&self.priced.call.model);
         let mut body = Map::new();
         body.insert("model".to_owned(), model.into());
