@@ -175,6 +175,14 @@ pub(crate) trait Execution: PricedOperation + Attempts {
         None
     }
 
+    /// Chooses what the caller left open so that its payer can hold money for it.
+    fn fit_to_funds(
+        &mut self,
+        _services: &Services,
+    ) -> impl Future<Output = Result<(), ApiError>> + Send {
+        async { Ok(()) }
+    }
+
     /// How money is held for it.
     fn hold_policy(&self, services: &Services) -> Result<HoldPolicy, ApiError>;
 

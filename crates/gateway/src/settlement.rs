@@ -26,6 +26,7 @@ pub(crate) async fn reserve<E: Execution>(
     services: &Services,
     execution: &mut E,
 ) -> Result<Reservation, ApiError> {
+    execution.fit_to_funds(services).await?;
     let policy = execution.hold_policy(services)?;
     let required = policy.amount;
     let mut amount = required;

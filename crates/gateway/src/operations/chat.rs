@@ -173,7 +173,7 @@ impl Quoted {
             return Ok(());
         }
         let text = format!("this call may cost {bound} USD, and `{MAX_COST_HEADER}` allows {most}");
-        let affordable = self.affordable(most).unwrap_or(0);
+        let affordable = self.affordable_each(most);
         Err(ApiError::new(ErrorCode::MaxCostExceeded, text)
             .with_money("required_usd", bound)
             .with("max_tokens_affordable", affordable))

@@ -35,6 +35,8 @@ mod fault_matrix;
 #[cfg(test)]
 mod fidelity;
 #[cfg(test)]
+mod fitted;
+#[cfg(test)]
 mod format_pairs;
 #[cfg(test)]
 mod formats;

@@ -80,6 +80,10 @@ impl PricedOperation for Quoted {
 impl Execution for Quoted {
     type Relayed = ChatRelayed;
 
+    async fn fit_to_funds(&mut self, services: &Services) -> Result<(), ApiError> {
+        Box::pin(self.fit_default(services)).await
+    }
+
     fn hold_policy(&self, _services: &Services) -> Result<HoldPolicy, ApiError> {
         self.bound_policy()
     }

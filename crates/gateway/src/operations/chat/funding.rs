@@ -12,10 +12,61 @@ use crate::services::Services;
 
 /// Fewer tokens than this are no answer: the caller is told instead.
 const LEAST_FITTED: u64 = 16;
+/// A turn without a maximum gets this part of what is free beside its input, so that several of them
+/// run at once on a small balance.
+const DEFAULT_SHARE: i64 = 10;
+/// The code of a maximum that the caller left to us.
+const DEFAULTED: &str = "max_tokens_defaulted";
 
 impl Quoted {
     pub(super) fn bound_policy(&self) -> Result<HoldPolicy, ApiError> {
         Ok(HoldPolicy::exact(self.bound(self.held_output_tokens)?))
+    }
+
+    /// A turn that comes whole and names no maximum gets one: the model's longest answer, or less where
+    /// that would hold more than its share of the balance.
+    pub(super) async fn fit_default(&mut self, services: &Services) -> Result<(), ApiError> {
+        if !self.is_defaulted() {
+            return Ok(());
+        }
+        let account = self.call.caller.account.id;
+        let balance = accounts::balance(&services.data, account).await?;
+        let free = balance.and_then(|balance| {
+            let paid = balance.paid.checked_sub(balance.paid_held).ok()?;
+            let trial = balance.trial.checked_sub(balance.trial_held).ok()?;
+            paid.checked_add(trial).ok()
+        });
+        if let Some(free) = free {
+            self.default_to(free)?;
+        }
+        Ok(())
+    }
+
+    /// Lowers the maximum that we choose to the share of what is free. False if it is that low already,
+    /// or nothing fits.
+    fn default_to(&mut self, free: Money) -> Result<bool, ApiError> {
+        let input = self.bound(0)?;
+        let beside = free.checked_sub(input).unwrap_or(Money::ZERO);
+        let share = Money::from_nanos(beside.nanos().div_euclid(DEFAULT_SHARE));
+        let share = input.checked_add(share).unwrap_or(free);
+        let least = LEAST_FITTED.min(self.longest_answer());
+        let each = Some(self.affordable_each(share)).filter(|each| *each >= least);
+        let each = each.unwrap_or_else(|| self.affordable_each(free));
+        if each < least || each >= self.longest_answer() {
+            return Ok(false);
+        }
+        self.held_output_tokens = each.saturating_mul(self.request.facts.choices);
+        self.cap = Some(each);
+        let notes = self.call.report.notes().iter();
+        let mut defaulted = notes.filter(|note| note.code.as_deref() == Some(DEFAULTED));
+        let field = defaulted.next().map(|note| note.field.clone());
+        let field =
+            field.unwrap_or_else(|| self.request.path_of("max_completion_tokens").to_owned());
+        let why = "an answer that comes whole cannot be stopped, so a longest length is written out, \
+                   which a tenth of the free balance pays for";
+        let note = FieldNote::new(field, FieldTreatment::Defaulted, DEFAULTED, why);
+        self.call.report.add(note.with_value(each.to_string()));
+        Ok(true)
     }
 
     /// What the turn can do with when its bound is not there.
@@ -30,6 +81,12 @@ impl Quoted {
         if stream && !self.tight_hold {
             self.tight_hold = true;
             return self.bound(self.held_output_tokens).map(Some);
+        }
+        if self.is_defaulted() {
+            let lowered = self.default_to(shortfall.fits)?;
+            return lowered
+                .then(|| self.bound(self.held_output_tokens))
+                .transpose();
         }
         if self.is_fitted {
             return Ok(None);
@@ -58,7 +115,7 @@ impl Quoted {
             return ApiError::unavailable();
         };
         let fix = "top up, wait for running calls, or lower `max_tokens`";
-        let affordable = self.affordable(shortfall.fits).unwrap_or(0);
+        let affordable = self.affordable_each(shortfall.fits);
         insufficient_funds(shortfall, required, "this call may cost", fix)
             .with("max_tokens_affordable", affordable)
     }

@@ -3,7 +3,7 @@
 
 use http::HeaderMap;
 use trunkline_catalog::{Limits, Quote, bound, floor};
-use trunkline_types::{Bucket, Money, Units, Usage};
+use trunkline_types::{BillingUnit, Bucket, Money, Units, Usage};
 use trunkline_wire::canonical::{Conversation, Signature, find_signatures};
 use trunkline_wire::{Format, Request, RequestError};
 
@@ -90,7 +90,7 @@ impl Quoted {
         } else {
             all
         };
-        Ok(Self {
+        let quoted = Self {
             signatures: find_signatures(request.body()),
             call,
             endpoint,
@@ -105,7 +105,28 @@ impl Quoted {
             tight_hold: false,
             is_fitted: false,
             conversation: None,
-        })
+        };
+        quoted.check_output_price()?;
+        Ok(quoted)
+    }
+
+    /// Refuses an answer that has no price: a model billed by what an answer does not have, or one whose
+    /// input is sold and whose output is not.
+    fn check_output_price(&self) -> Result<(), ApiError> {
+        const MANY: u64 = 1_000_000;
+        let priced = match self.call.sale.model.list().billing_unit() {
+            BillingUnit::PerCall => true,
+            BillingUnit::Tokens => {
+                let input = self.bound(0)?;
+                let writes = self.request.facts.max_output != Some(0);
+                !writes || input == Money::ZERO || self.bound(MANY)? > input
+            }
+            BillingUnit::PerSecond | BillingUnit::Characters | BillingUnit::AudioDuration => false,
+        };
+        if priced {
+            return Ok(());
+        }
+        Err(self.unpriceable("an answer has no price"))
     }
 
     /// The most that the input and so many output tokens can cost.
@@ -171,7 +192,8 @@ impl Quoted {
             .with(Bucket::PlainOutput, written)
     }
 
-    /// The most output tokens that an amount covers beside the input; none if not even one.
+    /// The most output tokens of all choices that an amount covers beside the input; none if not even
+    /// one.
     pub(crate) fn affordable(&self, amount: Money) -> Option<u64> {
         let fits = |output: u64| self.bound(output).is_ok_and(|bound| bound <= amount);
         if !fits(1) {
@@ -189,12 +211,27 @@ impl Quoted {
         Some(low)
     }
 
+    /// The longest answer of each choice that an amount covers beside the input; zero if none.
+    pub(crate) fn affordable_each(&self, amount: Money) -> u64 {
+        let all = self.affordable(amount).unwrap_or(0);
+        all.checked_div(self.request.facts.choices).unwrap_or(0)
+    }
+
+    /// Whether the caller left the longest answer to us, and the answer comes whole.
+    pub(super) const fn is_defaulted(&self) -> bool {
+        self.request.facts.max_output.is_none() && !self.request.facts.stream
+    }
+
     /// Output tokens of all choices at most.
     pub(crate) fn most_output(&self) -> u64 {
-        let most = self.call.sale.model.entry().specs.max_output();
-        self.cap
-            .unwrap_or(most)
+        self.longest_answer()
             .saturating_mul(self.request.facts.choices)
+    }
+
+    /// Output tokens of one choice at most.
+    pub(super) fn longest_answer(&self) -> u64 {
+        let most = || self.call.sale.model.entry().specs.max_output();
+        self.cap.unwrap_or_else(most)
     }
 
     /// Input tokens at most, those of a response that is continued included.
