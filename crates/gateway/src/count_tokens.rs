@@ -8,6 +8,7 @@ use trunkline_wire::{Format, PathParams, Request, claude_messages, gemini};
 use crate::caller::Caller;
 use crate::endpoint::Endpoint;
 use crate::error::ApiError;
+use crate::input_tokens::InputTokens;
 use crate::model_alias;
 use crate::response::{self, Response, set_warnings};
 use crate::services::Services;
@@ -30,9 +31,9 @@ pub(crate) fn handle(
         request.resolve_alias(model);
     }
     let book = &services.catalog.load_full().book;
-    caller.sale(book, request.model())?;
+    let sale = caller.sale(book, request.model())?;
     model_alias::check_regions(services, caller, request.model())?;
-    let tokens = request.input_estimate.max(1);
+    let tokens = InputTokens::of(&request, sale.model.entry()).fair.max(1);
     let body = match endpoint.format {
         Format::Gemini => gemini::count_answer(tokens),
         Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => {

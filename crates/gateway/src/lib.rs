@@ -27,6 +27,7 @@ mod format_selection;
 mod freshness;
 mod headers;
 mod idempotency;
+mod input_tokens;
 mod metrics_page;
 mod model_alias;
 mod model_rules;

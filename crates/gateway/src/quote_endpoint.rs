@@ -113,7 +113,7 @@ fn quote_view(
     };
     let guess = usual.unwrap_or(USUAL_OUTPUT).min(most);
     let expected = Usage::unknown()
-        .with(Bucket::PlainInput, quoted.request.input_estimate)
+        .with(Bucket::PlainInput, quoted.input.fair)
         .with(Bucket::PlainOutput, guess);
     let (_, likely) = quoted.exact_quote(&expected)?;
     let basis = match (exact, usual) {

@@ -1,7 +1,6 @@
 //! Anthropic messages: the request and what of it costs money, the response and its usage, the stream in
 //! both directions, errors.
 
-mod base64;
 mod blocks_in;
 mod blocks_out;
 mod content_scan;

@@ -12,6 +12,7 @@
     )
 )]
 
+mod base64;
 mod borrowed_str;
 pub mod canonical;
 pub mod claude_messages;
@@ -22,6 +23,7 @@ mod format;
 pub mod gemini;
 mod json;
 mod json_value;
+mod media;
 pub mod openai_chat;
 pub mod openai_responses;
 mod passthrough;
@@ -35,6 +37,7 @@ mod response_facts;
 mod serde_helpers;
 mod sse;
 mod stream_types;
+mod text_bound;
 mod token_estimate;
 mod upstream_error;
 
@@ -46,11 +49,12 @@ pub use dispatch::{
 pub use error::ErrorBody;
 pub use format::Format;
 pub use json::{JsonError, Layout, MAX_DEPTH, Member, Object, scan};
+pub use media::{Media, MediaKind, MediaPart, Pixels};
 pub use passthrough::PassthroughEndpoint;
 pub use patch::{Edit, patch, patch_at};
 pub use request::{Outgoing, Request};
 pub use request_error::RequestError;
-pub use request_facts::{CapName, Facts, Fields, Media, PathParams};
+pub use request_facts::{CapName, Facts, Fields, PathParams};
 pub use response_facts::{ResponseFacts, read_response_facts};
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};
 pub use stream_types::{

@@ -17,11 +17,12 @@ pub struct Request {
     pub passthrough: Option<PassthroughEndpoint>,
     /// What was read in it.
     pub facts: Facts,
-    /// Input tokens, not fewer than there can be in what people and programs write. Usage that says
-    /// more is charged as it says, as far as the wallet goes.
-    pub input_tokens: u64,
-    /// Estimated input tokens, for when the upstream reports none.
-    pub input_estimate: u64,
+    /// Tokens of what is written, not fewer than there can be; media come on top.
+    pub text_most: u64,
+    /// The same as a fair guess.
+    pub text_fair: u64,
+    /// It brings tools, for which some vendors add instructions of their own.
+    pub has_tools: bool,
     /// Input tokens, not more than there must be: of what is said alone, since an image of a
     /// megabyte may be a hundred tokens, and spaces between values are none.
     pub input_least: u64,

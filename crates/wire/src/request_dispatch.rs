@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::canonical::Conversation;
 use crate::cost::check;
-use crate::request_facts::input_tokens;
+use crate::request_facts::text_tokens;
 use crate::{
     Fields, Format, JsonError, Outgoing, PassthroughEndpoint, PathParams, Request, RequestError,
     claude_messages, gemini, openai_chat, openai_responses, patch_at, scan,
@@ -55,15 +55,20 @@ impl Request {
             .text_bytes
             .div_euclid(MAX_BYTES_PER_TOKEN)
             .max(1);
-        let (input_tokens, input_estimate) = input_tokens(&object, fields.costs, facts.media);
+        let (text_most, text_fair) = text_tokens(&object, fields.costs, &facts.media);
+        let has_tools = ["tools", "functions"].into_iter().any(|name| {
+            let tools = object.value(name).filter(|value| *value != b"null");
+            tools.is_some_and(|tools| tools != b"[]")
+        });
         let layout = object.layout();
         drop(object);
         Ok(Self {
             format,
             passthrough,
             facts,
-            input_tokens,
-            input_estimate,
+            text_most,
+            text_fair,
+            has_tools,
             input_least,
             table: fields,
             alias: None,

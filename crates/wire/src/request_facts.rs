@@ -3,19 +3,16 @@
 use serde::de::DeserializeOwned;
 
 use crate::cost::{CostTable, Treatment};
-use crate::{Object, RequestError};
+use crate::text_bound::most_tokens;
+use crate::{Media, Object, RequestError};
 
 /// Output tokens that may be asked for; beyond that it is a mistake.
 const MAX_OUTPUT: u64 = 10_000_000;
 const MAX_MODEL_CHARACTERS: usize = 128;
 /// Tokens around the text of a request: roles, separators, instructions a vendor adds.
 const FRAME_TOKENS: u64 = 64;
-/// Bytes of plain text for one token, at least, in what people and programs write.
-const ASCII_BYTES_PER_TOKEN: u64 = 2;
-/// The same as a fair guess.
+/// Bytes of plain text for one token as a fair guess.
 const FAIR_BYTES_PER_TOKEN: u64 = 4;
-/// Tokens of one character outside ASCII, at most, in what people write.
-const TOKENS_PER_WIDE_CHARACTER: u64 = 2;
 
 /// The fields of a format, for pricing, field reports and edits.
 #[derive(Debug, Clone, Copy)]
@@ -38,17 +35,6 @@ pub struct PathParams<'a> {
     pub stream: bool,
 }
 
-/// Bytes that are not text, and the tokens they may be instead.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Media {
-    /// Their bytes in the body.
-    pub bytes: u64,
-    /// Tokens at most.
-    pub tokens: u64,
-    /// Bytes of what is said, as it is read: no escapes, no spaces between values.
-    pub text_bytes: u64,
-}
-
 /// What a format reads in a body for the price.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -69,6 +55,8 @@ pub struct Facts {
     pub previous: Option<String>,
     /// The upstream is to keep the response, so that it can be continued.
     pub stores: bool,
+    /// Tools that the vendor defines, known by their name alone: their text is the vendor's.
+    pub vendor_tools: u64,
     pub media: Media,
 }
 
@@ -86,18 +74,6 @@ pub enum CapName {
 
 /// A change to the body: a path, and its JSON or nothing.
 pub(crate) type PathEdit = (String, Option<Vec<u8>>);
-
-impl Media {
-    pub(crate) const fn add_text(&mut self, bytes: u64) {
-        self.text_bytes = self.text_bytes.saturating_add(bytes);
-    }
-
-    /// Counts encoded media of so many bytes in the body, and the tokens that they are at most.
-    pub(crate) const fn add_media(&mut self, bytes: u64, tokens: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.tokens = self.tokens.saturating_add(tokens);
-    }
-}
 
 /// The name of a model, wherever it was said.
 pub(crate) fn read_model(model: Option<String>) -> Result<String, RequestError> {
@@ -147,34 +123,25 @@ fn count(bytes: &[u8], is_one: impl Fn(&u8) -> bool) -> u64 {
     })
 }
 
-/// The bound and a fair guess.
-pub(crate) fn input_tokens(object: &Object<'_>, costs: CostTable, media: Media) -> (u64, u64) {
+/// The tokens of what is written: at most, and as a fair guess. Media come on top.
+pub(crate) fn text_tokens(object: &Object<'_>, costs: CostTable, media: &Media) -> (u64, u64) {
     let priced = costs
         .iter()
         .filter(|(_, treatment)| *treatment == Treatment::Priced)
         .filter_map(|(field, _)| object.at(field));
-    let (mut ascii, mut wide) = (0_u64, 0_u64);
+    let (mut most, mut ascii, mut wide) = (0_u64, 0_u64, 0_u64);
     for value in priced {
+        most = most.saturating_add(most_tokens(value));
         ascii = ascii.saturating_add(count(value, u8::is_ascii));
         // A character outside ASCII begins with two set bits.
         wide = wide.saturating_add(count(value, |byte| byte & 0b1100_0000 == 0b1100_0000));
     }
-    let ascii = ascii.saturating_sub(media.bytes);
-    let of = |per_token: u64, per_wide: u64, frame: u64| {
-        ascii
-            .div_ceil(per_token)
-            .saturating_add(wide.saturating_mul(per_wide))
-            .saturating_add(media.tokens)
-            .saturating_add(frame)
-    };
-    (
-        of(
-            ASCII_BYTES_PER_TOKEN,
-            TOKENS_PER_WIDE_CHARACTER,
-            FRAME_TOKENS,
-        ),
-        of(FAIR_BYTES_PER_TOKEN, 1, 0),
-    )
+    let most = most
+        .saturating_sub(media.bytes)
+        .saturating_add(FRAME_TOKENS);
+    let fair = ascii.saturating_sub(media.bytes);
+    let fair = fair.div_ceil(FAIR_BYTES_PER_TOKEN).saturating_add(wide);
+    (most, fair)
 }
 
 pub(crate) fn json(text: &str) -> Vec<u8> {

@@ -9,6 +9,8 @@ mod assertions;
 #[cfg(test)]
 mod bad_catalog;
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod callers;
 #[cfg(test)]
 mod canary;

@@ -1,6 +1,6 @@
-//! What stands in messages and in the system text besides words: images and documents, each with a
-//! bound of its own, and references to things stored elsewhere, which are refused. Words are counted
-//! and not kept: a body may have many megabytes.
+//! What stands in messages and in the system text besides words: images and documents, and references to
+//! things stored elsewhere, which are refused. Words are counted and not kept: a body may have many
+//! megabytes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,15 +9,10 @@ use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
-use crate::serde_helpers::{Content, TextLength};
+use crate::media;
+use crate::serde_helpers::{Content, TextLength, text_length};
 use crate::{Media, RequestError};
 
-/// Tokens of one image at most, on the models we know.
-const IMAGE_TOKENS: u64 = 4_800;
-/// Bytes of an encoded document for one token, at least; pages are also seen as images.
-const FILE_BYTES_PER_TOKEN: u64 = 4;
-/// Tokens of a document behind an address, which only the upstream sees: about forty full pages.
-const LINKED_FILE_TOKENS: u64 = 100_000;
 const MAX_MESSAGES: usize = 100_000;
 
 #[derive(Deserialize)]
@@ -55,8 +50,10 @@ struct SourceVisitor;
 struct SourceObject<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
-    #[serde(default)]
-    data: Option<TextLength>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    media_type: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    data: Option<Cow<'a, str>>,
     #[serde(default)]
     url: Option<TextLength>,
     #[serde(default)]
@@ -183,24 +180,24 @@ impl Media {
         if let Some(content) = &source.content {
             self.add_claude_content(content, &format!("{place}.content"))?;
         }
-        if let Some(TextLength(bytes)) = source.data {
+        if let Some(data) = source.data.as_deref() {
             // A document of plain text is read as such.
             if kind == "text" {
-                self.add_text(bytes);
+                self.add_text(text_length(data));
             } else if is_image {
-                self.add_media(bytes, IMAGE_TOKENS);
+                self.add_image(media::Source::Inline(data));
             } else {
-                let tokens = bytes.div_ceil(FILE_BYTES_PER_TOKEN);
-                self.add_media(bytes, tokens.saturating_add(IMAGE_TOKENS));
+                let mime = source.media_type.as_deref().unwrap_or_default();
+                self.add_file(mime, media::Source::Inline(data), None);
             }
         }
         if let Some(TextLength(bytes)) = source.url {
-            let tokens = if is_image {
-                IMAGE_TOKENS
+            let link = media::Source::Link(bytes);
+            if is_image {
+                self.add_image(link);
             } else {
-                LINKED_FILE_TOKENS
-            };
-            self.add_media(bytes, tokens);
+                self.add_document(link);
+            }
         }
         Ok(())
     }

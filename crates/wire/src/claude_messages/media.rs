@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::base64::decoded_text;
 use super::blocks_out::{Side, Writing, object};
+use crate::base64::decoded_text;
 use crate::canonical::{BlockKind, Media, MediaKind, Notes, Source};
 use crate::json_value::{get_str, take_string};
 

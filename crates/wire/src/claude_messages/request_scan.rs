@@ -45,9 +45,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
     if let Some(system) = object.value("system") {
         read_system(system, &mut media)?;
     }
-    if let Some(tools) = object.value("tools") {
-        check_tools(tools)?;
-    }
+    let tools = object.value("tools").map(check_tools).transpose()?;
     if let Some(management) = object.value("context_management") {
         check_edits(management)?;
     }
@@ -69,12 +67,15 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
         effort: typed(object, "output_config.effort", "a string")?,
         previous: None,
         stores: false,
+        vendor_tools: tools.unwrap_or(0),
         media,
     })
 }
 
-/// Tools that a vendor runs are billed by the call; what we do not know may be one of them.
-fn check_tools(bytes: &[u8]) -> Result<(), RequestError> {
+/// Tools that a vendor runs are billed by the call; what we do not know may be one of them. Returns how
+/// many the vendor defines.
+fn check_tools(bytes: &[u8]) -> Result<u64, RequestError> {
+    let mut of_vendor = 0_u64;
     let tools: Option<Vec<ToolHead<'_>>> = serde_json::from_slice(bytes)
         .map_err(|_| RequestError::invalid("tools", "`tools` must be a list of objects"))?;
     for (place, tool) in tools.iter().flatten().enumerate() {
@@ -89,8 +90,9 @@ fn check_tools(bytes: &[u8]) -> Result<(), RequestError> {
             let field = format!("tools[{place}].type");
             return Err(RequestError::invalid(&field, message));
         }
+        of_vendor = of_vendor.saturating_add(u64::from(kind != "custom"));
     }
-    Ok(())
+    Ok(of_vendor)
 }
 
 fn check_edits(bytes: &[u8]) -> Result<(), RequestError> {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::claude_messages::TABLE;
-use crate::{Format, Outgoing, PathParams, Request, Treatment};
+use crate::{Format, MediaKind, Outgoing, PathParams, Request, Treatment};
 
 fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
@@ -173,7 +173,12 @@ fn tools_that_are_billed_by_the_call_are_refused_and_the_callers_own_pass() {
 
 #[test]
 fn priced_fields_raise_the_bound_and_media_count_as_what_they_are() {
-    let tokens = |text: &str| read(text).unwrap().input_tokens;
+    let tokens = |text: &str| read(text).unwrap().text_most;
+    let kinds = |text: &str| {
+        let request = read(text).unwrap();
+        let parts = request.facts.media.parts.iter();
+        parts.map(|part| part.kind).collect::<Vec<_>>()
+    };
     let plain = tokens(&with(""));
     let long = "x".repeat(100);
     for field in [
@@ -200,15 +205,20 @@ fn priced_fields_raise_the_bound_and_media_count_as_what_they_are() {
             r#"{{"type":"document","source":{{"type":"base64","media_type":"application/pdf","data":"{data}"}}}}"#
         ))
     };
-    assert!(tokens(&document(100_000)) > tokens(&document(100)) + 20_000);
+    assert_eq!(tokens(&document(100)), tokens(&document(100_000)));
+    assert_eq!(kinds(&document(100)), [MediaKind::Document]);
+    assert_eq!(kinds(&picture(100)), [MediaKind::Image(None)]);
     let words = content(&format!(
         r#"{{"type":"document","source":{{"type":"text","media_type":"text/plain","data":"{long}"}}}},{{"type":"search_result","source":"https://example.com","content":[{{"type":"text","text":"{long}"}}]}}"#
     ));
     assert_eq!(read(&words).unwrap().facts.media.text_bytes, 200);
-    assert_eq!(read(&words).unwrap().facts.media.tokens, 0);
+    assert_eq!(kinds(&words), []);
     let linked =
         content(r#"{"type":"document","source":{"type":"url","url":"https://example.com/a.pdf"}}"#);
-    assert!(tokens(&linked) > 100_000);
+    assert_eq!(kinds(&linked), [MediaKind::Document]);
+    let tools = with(r#","tools":[{"name":"a"},{"type":"bash_20250124","name":"bash"}]"#);
+    let request = read(&tools).unwrap();
+    assert_eq!((request.has_tools, request.facts.vendor_tools), (true, 1));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What stands in contents and tools besides text, looked at without keeping it: media, each with a bound
-//! of its own, and references to things stored elsewhere, which are refused.
+//! What stands in contents and tools besides text, looked at without keeping it: media, and references to
+//! things stored elsewhere, which are refused.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,21 +8,10 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
+use crate::media::{Source, frames_of};
 use crate::serde_helpers::{TextLength, text_length};
 use crate::{Media, RequestError};
 
-/// Tokens of one image at most, at the finest resolution.
-const IMAGE_TOKENS: u64 = 2_580;
-/// Bytes of encoded audio for one token, at least: 32 tokens a second, at the lowest rates in use.
-const AUDIO_BYTES_PER_TOKEN: u64 = 40;
-/// Bytes of encoded video for one token, at least, at one image a second.
-const VIDEO_BYTES_PER_TOKEN: u64 = 48;
-/// Images a second that may be asked for.
-const MAX_PICTURES_PER_SECOND: u64 = 24;
-/// Bytes of an encoded file for one token, at least; pages are also seen as images.
-const FILE_BYTES_PER_TOKEN: u64 = 4;
-/// A video or a document at an address may fill the whole context.
-const LINK_TOKENS: u64 = 1_048_576;
 const MAX_CONTENTS: usize = 100_000;
 /// Where Google keeps uploaded files.
 const UPLOADS: &str = "generativelanguage.googleapis.com";
@@ -199,10 +188,14 @@ impl Media {
         if let Some(TextLength(bytes)) = part.text {
             self.add_text(bytes);
         }
+        let frames = part
+            .video
+            .as_ref()
+            .and_then(|video| frames_of(video.fps.as_ref()));
         if let Some(inline) = &part.inline {
-            let data = text_length(inline.data.as_deref().unwrap_or_default());
+            let data = inline.data.as_deref().unwrap_or_default();
             let mime = inline.mime.as_deref().unwrap_or_default();
-            self.add_media(data, inline_tokens(mime, data, part.video.as_ref()));
+            self.add_file(mime, Source::Inline(data), frames);
         }
         if let Some(file) = &part.file {
             let uri = file.uri.as_deref().unwrap_or_default();
@@ -212,11 +205,8 @@ impl Media {
                     SEND_FILE,
                 ));
             }
-            let is_image = file
-                .mime
-                .as_deref()
-                .is_some_and(|mime| mime.starts_with("image/"));
-            self.add_media(0, if is_image { IMAGE_TOKENS } else { LINK_TOKENS });
+            let mime = file.mime.as_deref().unwrap_or_default();
+            self.add_file(mime, Source::Link(text_length(uri)), frames);
         }
         let inside = part
             .result
@@ -226,25 +216,6 @@ impl Media {
             Some(parts) => self.add_parts(parts, &format!("{place}.functionResponse.parts")),
             None => Ok(()),
         }
-    }
-}
-
-fn inline_tokens(mime: &str, bytes: u64, video: Option<&Video>) -> u64 {
-    match mime.split('/').next().unwrap_or_default() {
-        "image" => IMAGE_TOKENS,
-        "audio" => bytes.div_ceil(AUDIO_BYTES_PER_TOKEN),
-        "video" => {
-            let asked = video.and_then(|video| video.fps.as_ref());
-            // Part of an image more is an image more.
-            let asked = asked.map_or(1, |fps| fps.as_u64().unwrap_or(MAX_PICTURES_PER_SECOND));
-            let pictures = asked.clamp(1, MAX_PICTURES_PER_SECOND);
-            bytes
-                .div_ceil(VIDEO_BYTES_PER_TOKEN)
-                .saturating_mul(pictures)
-        }
-        _ => bytes
-            .div_ceil(FILE_BYTES_PER_TOKEN)
-            .saturating_add(IMAGE_TOKENS),
     }
 }
 

@@ -55,6 +55,7 @@ pub(crate) fn read_facts(object: &Object<'_>, path: PathParams<'_>) -> Result<Fa
         effort: read_effort(object)?,
         previous: None,
         stores: false,
+        vendor_tools: 0,
         media,
     })
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::gemini::TABLE;
-use crate::{Format, Request, Treatment};
+use crate::{Format, MediaKind, Request, Treatment};
 
 fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
@@ -232,7 +232,12 @@ fn files_at_an_address_are_taken_and_uploaded_ones_are_not() {
 
 #[test]
 fn priced_fields_raise_the_bound_and_media_count_as_media() {
-    let tokens = |text: &str| read(text).unwrap().input_tokens;
+    let tokens = |text: &str| read(text).unwrap().text_most;
+    let kinds = |text: &str| {
+        let request = read(text).unwrap();
+        let parts = request.facts.media.parts.iter();
+        parts.map(|part| part.kind).collect::<Vec<_>>()
+    };
     let plain = tokens(&with("labels", "{}"));
     for field in [
         "systemInstruction",
@@ -263,20 +268,29 @@ fn priced_fields_raise_the_bound_and_media_count_as_media() {
         tokens(&inline("image/png", 100, "")),
         tokens(&inline("image/png", 100_000, ""))
     );
-    assert!(tokens(&inline("audio/mp3", 100_000, "")) >= 2_500);
-    assert!(tokens(&inline("application/pdf", 100_000, "")) >= 25_000);
-    let slow = tokens(&inline("video/mp4", 100_000, ""));
-    let fast = tokens(&inline(
-        "video/mp4",
-        100_000,
-        r#","videoMetadata":{"fps":8}"#,
-    ));
-    assert!(fast > 6 * slow, "{slow} {fast}");
+    let audio = MediaKind::Audio { length_ms: None };
+    assert_eq!(kinds(&inline("audio/mp3", 100, "")), [audio]);
+    assert_eq!(
+        kinds(&inline("application/pdf", 100, "")),
+        [MediaKind::Document]
+    );
+    let video = |frames_per_second| MediaKind::Video {
+        length_ms: None,
+        frames_per_second,
+    };
+    assert_eq!(kinds(&inline("video/mp4", 100, "")), [video(None)]);
+    let frames = |fps: &str| format!(r#","videoMetadata":{{"fps":{fps}}}"#);
+    let fast = inline("video/mp4", 100, &frames("8"));
+    assert_eq!(kinds(&fast), [video(Some(8))]);
+    let odd = inline("video/mp4", 100, &frames("0.5"));
+    assert_eq!(kinds(&odd), [video(Some(24))]);
     let film = with(
         "contents",
         r#"[{"parts":[{"fileData":{"fileUri":"https://youtu.be/x"}}]}]"#,
     );
-    assert!(tokens(&film) >= 1_000_000);
+    assert_eq!(kinds(&film), [MediaKind::Document]);
+    let words = inline("text/plain", 100, "");
+    assert_eq!(kinds(&words), [], "text is text");
     let text = read(&with(
         "systemInstruction",
         "{\"parts\":[{\"text\":\"four\"}]}",

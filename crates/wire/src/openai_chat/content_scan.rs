@@ -1,4 +1,5 @@
-//! Media in messages: images, audio and files, each with a bound of its own tokens, and references to things stored elsewhere, which are refused.
+//! Media in messages: images, audio, videos and files, and references to things stored elsewhere, which
+//! are refused.
 
 use std::borrow::Cow;
 
@@ -6,16 +7,23 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::borrowed_str::borrowed_str;
+use crate::media::{Source, data_url, frames_of};
 use crate::serde_helpers::{Content, TextLength, text_length};
 use crate::{Media, RequestError};
 
-/// Tokens of one image at most, on the models we know.
-const IMAGE_TOKENS: u64 = 2_000;
-/// Bytes of encoded audio for one token, at least.
-const AUDIO_BYTES_PER_TOKEN: u64 = 48;
-/// Bytes of an encoded file for one token, at least; pages are also seen as images.
-const FILE_BYTES_PER_TOKEN: u64 = 4;
 const MAX_MESSAGES: usize = 100_000;
+/// Parts whose text stands in them.
+const WRITTEN: &[&str] = &[
+    "text",
+    "input_text",
+    "output_text",
+    "refusal",
+    "thinking",
+    "redacted_thinking",
+    "reasoning",
+    "reasoning_text",
+    "summary_text",
+];
 
 #[derive(Deserialize)]
 struct Message<'a> {
@@ -33,24 +41,41 @@ struct Message<'a> {
 
 #[derive(Deserialize)]
 struct Part<'a> {
+    #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
+    kind: Option<Cow<'a, str>>,
     #[serde(default)]
     text: Option<TextLength>,
     #[serde(borrow, default)]
-    image_url: Option<Image<'a>>,
+    image_url: Option<Address<'a>>,
     #[serde(borrow, default)]
     input_audio: Option<Sound<'a>>,
     #[serde(borrow, default)]
     file: Option<File<'a>>,
+    #[serde(borrow, default)]
+    video_url: Option<Address<'a>>,
+    /// A video, or its frames one by one.
+    #[serde(borrow, default)]
+    video: Option<Video<'a>>,
+    /// Frames of a video that are looked at in a second.
+    #[serde(default)]
+    fps: Option<serde_json::Number>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Image<'a> {
-    Address {
+enum Address<'a> {
+    Inside {
         #[serde(borrow)]
         url: Cow<'a, str>,
     },
     Bare(#[serde(borrow)] Cow<'a, str>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Video<'a> {
+    Frames(#[serde(borrow)] Vec<Cow<'a, str>>),
+    One(#[serde(borrow)] Cow<'a, str>),
 }
 
 #[derive(Deserialize)]
@@ -101,7 +126,7 @@ pub(super) fn read_messages(bytes: &[u8]) -> Result<Media, RequestError> {
         match &message.content {
             Some(Content::Parts(parts)) => {
                 for (number, part) in parts.iter().enumerate() {
-                    media.add(part, &format!("messages[{place}].content[{number}]"))?;
+                    media.add_chat_part(part, &format!("messages[{place}].content[{number}]"))?;
                 }
             }
             Some(Content::Text(bytes)) => media.add_text(*bytes),
@@ -126,17 +151,30 @@ impl Message<'_> {
 }
 
 impl Media {
-    fn add(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
+    fn add_chat_part(&mut self, part: &Part<'_>, place: &str) -> Result<(), RequestError> {
         if let Some(TextLength(bytes)) = part.text {
             self.add_text(bytes);
         }
+        let before = self.parts.len();
         if let Some(image) = &part.image_url {
-            let (Image::Address { url } | Image::Bare(url)) = image;
-            self.add_media(text_length(url), IMAGE_TOKENS);
+            self.add_image(Source::of_url(image.url()));
         }
         if let Some(sound) = &part.input_audio {
-            let bytes = text_length(&sound.data);
-            self.add_media(bytes, bytes.div_ceil(AUDIO_BYTES_PER_TOKEN));
+            self.add_audio(sound.source());
+        }
+        if let Some(video) = &part.video_url {
+            self.add_video(Source::of_url(video.url()), frames_of(part.fps.as_ref()));
+        }
+        match &part.video {
+            Some(Video::One(url)) => {
+                self.add_video(Source::of_url(url), frames_of(part.fps.as_ref()));
+            }
+            Some(Video::Frames(frames)) => {
+                for frame in frames {
+                    self.add_image(Source::of_url(frame));
+                }
+            }
+            None => {}
         }
         if let Some(file) = &part.file {
             if file.file_id.is_some() {
@@ -147,10 +185,33 @@ impl Media {
                 ));
             }
             let data = file.file_data.as_deref().unwrap_or_default();
-            let bytes = text_length(data);
-            let tokens = bytes.div_ceil(FILE_BYTES_PER_TOKEN);
-            self.add_media(bytes, tokens.saturating_add(IMAGE_TOKENS));
+            self.add_data(data);
+        }
+        let kind = part.kind.as_deref().unwrap_or("text");
+        if self.parts.len() == before && part.file.is_none() && !WRITTEN.contains(&kind) {
+            // A vendor may fetch and read what it names.
+            self.add_document(Source::Link(0));
         }
         Ok(())
+    }
+}
+
+impl Address<'_> {
+    fn url(&self) -> &str {
+        let (Self::Inside { url } | Self::Bare(url)) = self;
+        url
+    }
+}
+
+impl Sound<'_> {
+    /// Base64; at some vendors an address.
+    fn source(&self) -> Source<'_> {
+        if self.data.starts_with("http://") || self.data.starts_with("https://") {
+            return Source::Link(text_length(&self.data));
+        }
+        match data_url(&self.data) {
+            Some((_, encoded)) => Source::Inline(encoded),
+            None => Source::Inline(&self.data),
+        }
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
         effort: typed(object, "reasoning_effort", "a string")?,
         previous: None,
         stores: false,
+        vendor_tools: 0,
         media,
     })
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::openai_chat::TABLE;
-use crate::{CapName, Format, PathParams, Treatment};
+use crate::{CapName, Format, MediaKind, PathParams, Treatment};
 
 fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
@@ -126,23 +126,56 @@ fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
 }
 
 #[test]
-fn priced_fields_raise_the_bound_and_pictures_count_as_pictures() {
-    let tokens = |text: &str| read(text).unwrap().input_tokens;
+fn priced_fields_raise_the_bound_by_their_bytes_and_media_are_no_text() {
+    let tokens = |text: &str| read(text).unwrap().text_most;
     let plain = tokens(&with(""));
     for field in ["tools", "functions", "response_format", "prediction"] {
         let more = format!(r#","{field}":"{}""#, "x".repeat(100));
-        assert!(tokens(&with(&more)) >= plain + 50, "{field}");
+        assert_eq!(tokens(&with(&more)), plain + 102, "{field}");
     }
-    assert!(tokens(&with(r#","user":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxx""#)) == plain);
-    let picture = |bytes: usize| {
-        format!(
-            r#"{{"model":"m","messages":[{{"role":"user","content":[{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{}"}}}}]}}]}}"#,
-            "A".repeat(bytes)
-        )
-    };
-    assert_eq!(tokens(&picture(100)), tokens(&picture(100_000)));
+    assert_eq!(
+        tokens(&with(r#","user":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxx""#)),
+        plain
+    );
     let wide = tokens(&with("").replace("hi", &"你".repeat(100)));
-    assert!(wide >= plain + 200 - 2);
+    assert_eq!(wide, plain + 300 - 2);
+    let part = |part: &str| {
+        let text = format!(r#"{{"model":"m","messages":[{{"role":"user","content":[{part}]}}]}}"#);
+        let request = read(&text).unwrap();
+        let kinds: Vec<MediaKind> = request.facts.media.parts.iter().map(|it| it.kind).collect();
+        (request.text_most, kinds)
+    };
+    let picture = |bytes: usize| {
+        let data = "A".repeat(bytes);
+        part(&format!(
+            r#"{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{data}"}}}}"#
+        ))
+    };
+    assert_eq!(picture(100), picture(100_000));
+    assert_eq!(picture(100).1, [MediaKind::Image(None)]);
+    let linked =
+        |kind: &str, value: &str| part(&format!(r#"{{"type":"{kind}","{kind}":{value}}}"#)).1;
+    let video = |frames_per_second| MediaKind::Video {
+        length_ms: None,
+        frames_per_second,
+    };
+    let url = r#"{"url":"https://example.com/a"}"#;
+    assert_eq!(linked("video_url", url), [video(None)]);
+    assert_eq!(linked("video", r#""https://example.com/a""#), [video(None)]);
+    let frames = linked("video", r#"["https://a.example","https://b.example"]"#);
+    assert_eq!(frames, [MediaKind::Image(None); 2]);
+    let fast = part(&format!(
+        r#"{{"type":"video_url","video_url":{url},"fps":4}}"#
+    ));
+    assert_eq!(fast.1, [video(Some(4))]);
+    let audio = MediaKind::Audio { length_ms: None };
+    let far = r#"{"data":"https://example.com/a.mp3"}"#;
+    assert_eq!(linked("input_audio", far), [audio]);
+    let pdf = r#"{"file_data":"data:application/pdf;base64,JVBERi0"}"#;
+    assert_eq!(linked("file", pdf), [MediaKind::Document]);
+    let unknown = linked("document_url", r#""https://example.com/a.pdf""#);
+    assert_eq!(unknown, [MediaKind::Document], "a vendor may read it");
+    assert_eq!(part(r#"{"type":"text","text":"x"}"#).1, []);
 }
 
 #[test]

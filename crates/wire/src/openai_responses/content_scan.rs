@@ -1,5 +1,5 @@
-//! What stands in the input besides text: images, audio and files, each with a bound of its own, and
-//! references to things stored elsewhere, which are refused. Nothing of it is kept or copied.
+//! What stands in the input besides text: images, audio and files, and references to things stored
+//! elsewhere, which are refused. Nothing of it is kept or copied.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,17 +9,10 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::borrowed_str::borrowed_str;
+use crate::media::Source;
 use crate::serde_helpers::{Content, text_length};
 use crate::{Media, RequestError};
 
-/// Tokens of one image at most, on the models we know.
-const IMAGE_TOKENS: u64 = 2_000;
-/// Bytes of encoded audio for one token, at least.
-const AUDIO_BYTES_PER_TOKEN: u64 = 48;
-/// Bytes of an encoded file for one token, at least; pages are also seen as images.
-const FILE_BYTES_PER_TOKEN: u64 = 4;
-/// Tokens of a file that the upstream fetches, at most: its size is not known before.
-const LINKED_FILE_TOKENS: u64 = 50_000;
 const MAX_INPUT_ITEMS: usize = 100_000;
 
 const WHOLE_ITEM: &str =
@@ -163,7 +156,7 @@ impl Media {
         if item.kind.as_deref() == Some("image_generation_call")
             && let Some(Said::Text(bytes)) = item.result
         {
-            self.add_media(bytes, IMAGE_TOKENS);
+            self.add_image(Source::Link(bytes));
         }
         Ok(())
     }
@@ -198,19 +191,16 @@ impl Media {
             }
         }
         if let Some(Address::Bare(url) | Address::Inside { url }) = &part.image_url {
-            self.add_media(text_length(url), IMAGE_TOKENS);
+            self.add_image(Source::of_url(url));
         }
         if let Some(sound) = &part.input_audio {
-            let bytes = text_length(&sound.data);
-            self.add_media(bytes, bytes.div_ceil(AUDIO_BYTES_PER_TOKEN));
+            self.add_audio(Source::Inline(&sound.data));
         }
         if let Some(data) = &part.file_data {
-            let bytes = text_length(data);
-            let tokens = bytes.div_ceil(FILE_BYTES_PER_TOKEN);
-            self.add_media(bytes, tokens.saturating_add(IMAGE_TOKENS));
+            self.add_data(data);
         }
-        if part.file_url.is_some() {
-            self.add_media(0, LINKED_FILE_TOKENS);
+        if let Some(url) = &part.file_url {
+            self.add_document(Source::Link(text_length(url)));
         }
         Ok(())
     }

@@ -59,6 +59,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
         effort: typed(object, "reasoning.effort", "a string")?,
         previous,
         stores: typed(object, "store", "true or false")? != Some(false),
+        vendor_tools: 0,
         media,
     })
 }

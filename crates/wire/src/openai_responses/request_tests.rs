@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::openai_responses::TABLE;
-use crate::{Format, Outgoing, PathParams, Treatment};
+use crate::{Format, MediaKind, Outgoing, PathParams, Treatment};
 
 fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
@@ -173,7 +173,12 @@ fn what_is_stored_elsewhere_is_refused_with_its_place() {
 #[test]
 fn media_counts_as_media_and_text_as_text() {
     let part = |part: &str| items(&format!(r#"{{"role":"user","content":[{part}]}}"#));
-    let tokens = |text: &str| read(text).unwrap().input_tokens;
+    let tokens = |text: &str| read(text).unwrap().text_most;
+    let kinds = |text: &str| {
+        let request = read(text).unwrap();
+        let parts = request.facts.media.parts.iter();
+        parts.map(|part| part.kind).collect::<Vec<_>>()
+    };
     let picture = |bytes: usize| {
         part(&format!(
             r#"{{"type":"input_image","image_url":"data:image/png;base64,{}"}}"#,
@@ -187,7 +192,11 @@ fn media_counts_as_media_and_text_as_text() {
             "A".repeat(bytes)
         ))
     };
-    assert!(tokens(&file(100_000)) > tokens(&file(100)) + 20_000);
+    assert_eq!(tokens(&file(100)), tokens(&file(100_000)));
+    assert_eq!(kinds(&file(100)), [MediaKind::Document]);
+    let link = part(r#"{"type":"input_file","file_url":"https://example.com/a.pdf"}"#);
+    assert_eq!(kinds(&link), [MediaKind::Document]);
+    assert_eq!(kinds(&picture(100)), [MediaKind::Image(None)]);
     let screen = |bytes: usize| {
         items(&format!(
             r#"{{"type":"computer_call_output","call_id":"c","output":{{"type":"computer_screenshot","image_url":"data:image/png;base64,{}"}}}}"#,

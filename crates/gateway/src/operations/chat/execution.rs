@@ -69,7 +69,7 @@ impl PricedOperation for Quoted {
     }
 
     fn load(&self) -> Cost<'_> {
-        Cost::Model(self.request.model(), Some(self.request.input_estimate))
+        Cost::Model(self.request.model(), Some(self.input.fair))
     }
 
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {

@@ -10,6 +10,7 @@ use trunkline_wire::{Format, Request, RequestError};
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, ErrorCode};
 use crate::field_report::{self, CheckedFields};
+use crate::input_tokens::InputTokens;
 use crate::priced_call::{Price, PricedCall, Pricing, Terms};
 use crate::response_id::SealedResponseId;
 
@@ -31,6 +32,8 @@ pub(crate) struct Quoted {
     pub(crate) cap: Option<u64>,
     /// Output tokens of all choices that money is held for.
     pub(crate) held_output_tokens: u64,
+    /// Its own input, without that of a response which it continues.
+    pub(crate) input: InputTokens,
     /// Fields that do not go on.
     pub(crate) drop_fields: Vec<String>,
     /// Fields that are written, each with its JSON.
@@ -91,6 +94,7 @@ impl Quoted {
             all
         };
         let quoted = Self {
+            input: InputTokens::of(&request, entry),
             signatures: find_signatures(request.body()),
             call,
             endpoint,
@@ -187,7 +191,7 @@ impl Quoted {
         Usage::unknown()
             .with(
                 Bucket::PlainInput,
-                reported_input.unwrap_or(self.request.input_estimate),
+                reported_input.unwrap_or(self.input.fair),
             )
             .with(Bucket::PlainOutput, written)
     }
@@ -240,14 +244,19 @@ impl Quoted {
             .continues
             .as_ref()
             .map_or(0, |sealed_id| sealed_id.tokens);
-        let fair = self.request.input_estimate;
+        let InputTokens { most, fair } = self.input;
         let own = if self.tight_hold {
             let margin = fair.div_euclid(TIGHT_MARGIN).saturating_add(FRAME_TOKENS);
-            self.request.input_tokens.min(fair.saturating_add(margin))
+            most.min(fair.saturating_add(margin))
         } else {
-            self.request.input_tokens
+            most
         };
-        own.saturating_add(before)
+        let entry = self.call.sale.model.entry();
+        let rules = entry.input_rules(self.request.model());
+        match self.continues {
+            Some(_) => rules.within_window(own.saturating_add(before)),
+            None => own,
+        }
     }
 
     pub(crate) const fn format(&self) -> Format {

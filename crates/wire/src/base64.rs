@@ -1,12 +1,21 @@
-//! Base64 of text documents, which this format wants as plain text.
+//! Base64 as requests have it: either alphabet, with or without padding, spaces between letters.
 
 /// The words inside base64; none if it is no base64, or no UTF-8 inside.
-pub(super) fn decoded_text(encoded: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(encoded.len());
-    let (mut bits, mut held) = (0_u32, 0_u32);
+pub(crate) fn decoded_text(encoded: &str) -> Option<String> {
+    String::from_utf8(decode(encoded, usize::MAX)?).ok()
+}
+
+/// The first bytes inside base64, at most so many; none if what was read of it is no base64.
+pub(crate) fn decode(encoded: &str, most: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(encoded.len().min(most));
+    let (mut bits, mut held, mut is_padded) = (0_u32, 0_u32, false);
     for letter in encoded.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
         if letter == b'=' {
+            is_padded = true;
             continue;
+        }
+        if is_padded {
+            return None;
         }
         let six = u32::from(six_bits(letter)?);
         bits = bits.wrapping_shl(6) | six;
@@ -15,9 +24,12 @@ pub(super) fn decoded_text(encoded: &str) -> Option<String> {
             held = held.saturating_sub(8);
             let byte = bits.wrapping_shr(held) & 0xff;
             bytes.push(u8::try_from(byte).ok()?);
+            if bytes.len() >= most {
+                break;
+            }
         }
     }
-    String::from_utf8(bytes).ok()
+    Some(bytes)
 }
 
 /// The place of a letter in either alphabet.
@@ -49,5 +61,7 @@ mod tests {
         }
         assert_eq!(decoded_text("a*b"), None);
         assert_eq!(decoded_text("/w=="), None, "no UTF-8");
+        assert_eq!(decoded_text("YQ==YQ"), None, "padding is the end");
+        assert_eq!(decode("aGVsbG8", 3).as_deref(), Some(&b"hel"[..]));
     }
 }
