@@ -83,7 +83,7 @@ pub struct Services {
     /// Calls at once to each social platform.
     pub(crate) platform_concurrency: PlatformConcurrency,
     pub(crate) tasks: TaskTracker,
-    providers: Providers,
+    providers: ArcSwap<Providers>,
     pub(crate) keyring: Keyring,
 }
 
@@ -137,7 +137,7 @@ impl Services {
             social_catalog: ArcSwap::from_pointee(SocialCatalog::new(parts.cells)),
             platform_concurrency: PlatformConcurrency::default(),
             tasks,
-            providers: parts.providers,
+            providers: ArcSwap::from_pointee(parts.providers),
             keyring: parts.keyring,
             settings: parts.settings,
         })
@@ -149,10 +149,11 @@ impl Services {
         let mut session = self.data.session().await?;
         let newest = revision::current(&mut session, channels::TOPIC).await?;
         let before = self.channels.load_full();
-        if newest != before.revision {
+        let has_new_files = self.follow_provider_files().await;
+        if newest != before.revision || has_new_files {
             let rows = channels::list(&mut session).await?;
-            let providers = &self.providers;
-            let channels = ChannelRegistry::build(rows, newest, providers, &self.keyring, &before);
+            let providers = self.providers.load_full();
+            let channels = ChannelRegistry::build(rows, newest, &providers, &self.keyring, &before);
             self.channels.store(Arc::new(channels));
         }
         self.edge.follow_limits(&mut session).await?;
@@ -184,6 +185,27 @@ impl Services {
         if let Some(folder) = &self.settings.social.cells {
             follow_files(&self.social_catalog, folder.clone()).await;
         }
+    }
+
+    /// Takes over changed files of providers. What is wrong is logged once, and the old ones stay in use.
+    async fn follow_provider_files(&self) -> bool {
+        let before = self.providers.load_full();
+        if before.folder().is_none() {
+            return false;
+        }
+        let reread = tokio::task::spawn_blocking(move || before.reread());
+        let Ok(Some((providers, error))) = reread.await else {
+            return false;
+        };
+        self.providers.store(Arc::new(providers));
+        match error {
+            None => tracing::info!("provider files reloaded"),
+            Some(error) => {
+                tracing::error!(%error, "provider files rejected; the old ones stay in use");
+                return false;
+            }
+        }
+        true
     }
 
     /// A catalog that cannot be used is told once and left; the last good one stays.

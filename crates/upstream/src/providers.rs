@@ -5,16 +5,19 @@
 
 mod body_rules;
 mod format;
+mod pass_fields;
 mod read;
 mod url;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use trunkline_types::EndpointType;
 
 pub use self::body_rules::BodyRules;
 pub use self::format::Format;
+pub use self::pass_fields::{FIELD_LISTS, PassFields, drop_field, pass_field};
 pub use self::url::{Addressing, Ask, Task, UrlError};
 use crate::client::Protocol;
 
@@ -39,6 +42,8 @@ pub struct Provider {
     /// Its formats, the preferred one first.
     pub formats: Vec<Format>,
     pub quirks: BTreeSet<Quirk>,
+    /// Fields that it gets although no list of their format has them.
+    pub pass_fields: PassFields,
     /// Longest time to a connection, TLS included.
     pub connect_ms: u64,
     /// Longest time from the request to the first byte of the response's body.
@@ -78,7 +83,15 @@ pub enum Quirk {
 
 /// All providers that are known, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Providers(BTreeMap<String, Provider>);
+pub struct Providers {
+    all: BTreeMap<String, Provider>,
+    /// Where the operator's files are, and what they looked like: names, sizes and times.
+    folder: Option<PathBuf>,
+    seen: Look,
+}
+
+/// What the files of a folder looked like.
+type Look = Vec<(String, u64, Option<SystemTime>)>;
 
 /// Why the providers cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -115,13 +128,51 @@ impl Providers {
             let provider = read::provider(&format!("{name}.toml (built in)"), name, text)?;
             all.insert((*name).to_owned(), provider);
         }
-        Ok(Self(all))
+        Ok(Self {
+            all,
+            folder: None,
+            seen: Look::new(),
+        })
     }
 
     /// Those built in, and those of the `.toml` files in a folder: a file adds a provider or replaces
     /// the one of its name. Blocks while it reads.
     pub fn with_folder(folder: &Path) -> Result<Self, ProvidersError> {
-        let Self(mut all) = Self::builtin()?;
+        Self::of_look(folder, read::look(folder)?)
+    }
+
+    /// The same again if a file has changed since, and why the old ones stay if the new ones are wrong.
+    /// None without a folder or a change. Blocks while it reads.
+    #[must_use]
+    pub fn reread(&self) -> Option<(Self, Option<ProvidersError>)> {
+        let folder = self.folder.as_deref()?;
+        let seen = match read::look(folder) {
+            Ok(seen) if seen == self.seen => return None,
+            Ok(seen) => seen,
+            Err(error) => {
+                let seen = vec![(error.to_string(), 0, None)];
+                let is_reported = seen == self.seen;
+                let same = Self {
+                    seen,
+                    ..self.clone()
+                };
+                return (!is_reported).then_some((same, Some(error)));
+            }
+        };
+        Some(match Self::of_look(folder, seen.clone()) {
+            Ok(changed) => (changed, None),
+            Err(error) => {
+                let same = Self {
+                    seen,
+                    ..self.clone()
+                };
+                (same, Some(error))
+            }
+        })
+    }
+
+    fn of_look(folder: &Path, seen: Look) -> Result<Self, ProvidersError> {
+        let Self { mut all, .. } = Self::builtin()?;
         for (name, path) in read::files(folder)? {
             let provider = read::file(&name, &path)?;
             all.insert(name, provider);
@@ -130,23 +181,44 @@ impl Providers {
                 return Err(ProvidersError::TooMany { folder });
             }
         }
-        Ok(Self(all))
+        for (name, lists) in pass_fields::of_folder(folder)? {
+            let provider = all.get_mut(&name);
+            let provider = provider.ok_or_else(|| ProvidersError::Key {
+                file: folder.display().to_string(),
+                key: name,
+                problem: "is not a provider, and has a file of fields".to_owned(),
+            })?;
+            for (list, fields) in lists {
+                provider.pass_fields.entry(list).or_default().extend(fields);
+            }
+        }
+        Ok(Self {
+            all,
+            folder: Some(folder.to_owned()),
+            seen,
+        })
+    }
+
+    /// Where the operator's files are.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Provider> {
-        self.0.get(name)
+        self.all.get(name)
     }
 
     /// All names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.all.keys().map(String::as_str)
     }
 
     /// Whether any provider can serve models of an endpoint type.
     #[must_use]
     pub fn any_serves(&self, endpoint: EndpointType) -> bool {
-        self.0.values().any(|provider| provider.serves(endpoint))
+        self.all.values().any(|provider| provider.serves(endpoint))
     }
 }
 

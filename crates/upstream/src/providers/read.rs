@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::{
-    Addressing, Auth, Format, MAX_PROVIDER_BYTES, MAX_PROVIDERS, Provider, ProvidersError, Quirk,
+    Addressing, Auth, Format, Look, MAX_PROVIDER_BYTES, MAX_PROVIDERS, PassFields, Provider,
+    ProvidersError, Quirk, pass_fields,
 };
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "name",
     "base_url",
     "auth",
@@ -19,6 +20,7 @@ const KEYS: [&str; 11] = [
     "api_version",
     "formats",
     "quirks",
+    "pass_fields",
     "connect_ms",
     "first_byte_ms",
     "idle_ms",
@@ -64,10 +66,32 @@ pub(super) fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Provider
     Ok(found)
 }
 
+/// What the files of a folder look like, those of fields included.
+pub(super) fn look(folder: &Path) -> Result<Look, ProvidersError> {
+    let mut seen = Look::new();
+    for (below, folder) in [("", folder.to_owned()), ("fields/", folder.join("fields"))] {
+        if !below.is_empty() && !folder.is_dir() {
+            continue;
+        }
+        for (name, path) in files(&folder)? {
+            let about = fs::metadata(&path).map_err(|error| ProvidersError::Unreadable {
+                file: path.display().to_string(),
+                reason: error.to_string(),
+            })?;
+            seen.push((format!("{below}{name}"), about.len(), about.modified().ok()));
+        }
+    }
+    Ok(seen)
+}
+
 pub(super) fn file(name: &str, path: &Path) -> Result<Provider, ProvidersError> {
-    let shown = path.display().to_string();
+    provider(&path.display().to_string(), name, &text(path)?)
+}
+
+/// A whole file that is not too long.
+pub(super) fn text(path: &Path) -> Result<String, ProvidersError> {
     let unreadable = |reason: String| ProvidersError::Unreadable {
-        file: shown.clone(),
+        file: path.display().to_string(),
         reason,
     };
     let mut text = String::new();
@@ -81,12 +105,11 @@ pub(super) fn file(name: &str, path: &Path) -> Result<Provider, ProvidersError> 
             "larger than {MAX_PROVIDER_BYTES} bytes"
         )));
     }
-    provider(&shown, name, &text)
+    Ok(text)
 }
 
-/// Parses a provider; the file's name is for errors.
-pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, ProvidersError> {
-    let table = text.parse::<Table>().map_err(|error| {
+pub(super) fn table(file: &str, text: &str) -> Result<Table, ProvidersError> {
+    text.parse::<Table>().map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let before = text.bytes().take(start);
         ProvidersError::NotToml {
@@ -97,7 +120,12 @@ pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, P
                 .saturating_add(1),
             reason: error.message().to_owned(),
         }
-    })?;
+    })
+}
+
+/// Parses a provider; the file's name is for errors.
+pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, ProvidersError> {
+    let table = table(file, text)?;
     let reading = Reading { file, table };
     reading.known_keys()?;
     reading.name(name)?;
@@ -108,6 +136,7 @@ pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, P
         addressing: reading.addressing()?,
         formats: reading.formats()?,
         quirks: reading.quirks()?,
+        pass_fields: reading.pass_fields()?,
         connect_ms: reading.milliseconds("connect_ms")?,
         first_byte_ms: reading.milliseconds("first_byte_ms")?,
         idle_ms: reading.milliseconds("idle_ms")?,
@@ -292,6 +321,18 @@ impl Reading<'_> {
             quirks.insert(quirk.ok_or_else(|| self.unknown_word("quirks", word, &known))?);
         }
         Ok(quirks)
+    }
+
+    /// May be left out.
+    fn pass_fields(&self) -> Result<PassFields, ProvidersError> {
+        const KEY: &str = "pass_fields";
+        if !self.table.contains_key(KEY) {
+            return Ok(PassFields::new());
+        }
+        let table = self.value(KEY)?.as_table();
+        let table = table.ok_or_else(|| self.wrong(KEY, "must be a table of lists"))?;
+        pass_fields::lists(table)
+            .map_err(|(list, problem)| self.wrong(&format!("{KEY}.{list}"), problem))
     }
 
     fn unknown_word(&self, key: &str, word: &str, known: &[&str]) -> ProvidersError {

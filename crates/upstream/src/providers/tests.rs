@@ -63,7 +63,11 @@ fn every_callable_endpoint_type_has_a_provider() {
     assert!(deepseek.serves(EndpointType::Anthropic));
     assert!(!deepseek.serves(EndpointType::Gemini));
     let alone = BTreeMap::from([("deepseek".to_owned(), deepseek.clone())]);
-    assert!(!Providers(alone).any_serves(EndpointType::AudioSpeech));
+    let alone = Providers {
+        all: alone,
+        ..all.clone()
+    };
+    assert!(!alone.any_serves(EndpointType::AudioSpeech));
 }
 
 #[test]
@@ -76,6 +80,7 @@ fn a_provider_is_read_key_by_key() {
         addressing: Addressing::Plain,
         formats: vec![Format::ClaudeMessages, Format::OpenaiChat],
         quirks: BTreeSet::from([Quirk::NoStreamOptions, Quirk::Http2]),
+        pass_fields: PassFields::new(),
         connect_ms: 1,
         first_byte_ms: 2,
         idle_ms: 3,
