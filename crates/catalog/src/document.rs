@@ -125,6 +125,10 @@ pub struct Entry {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub parameters: BTreeMap<String, ParameterPolicy>,
+    /// Fields and tools that are on no list and go on all the same, as `messages[].foo` or
+    /// `tools[].type=foo`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_fields: Vec<String>,
     /// Since when it is sold, seconds since the epoch.
     #[serde(default)]
     pub created: i64,

@@ -6,9 +6,14 @@ use std::borrow::Cow;
 use serde::Serialize;
 use strsim::levenshtein;
 
-/// The code of a field that the format does not have. It is passed on unchanged, without a promise
-/// that it is read.
+/// The code of a field that the format does not have.
 pub const UNKNOWN_FIELD: &str = "unknown_field";
+/// The code of a tool that a vendor runs and that has no price here.
+pub const SERVER_TOOL_DROPPED: &str = "server_tool_dropped";
+/// The code of a flag in a header that is not known here.
+pub const UNKNOWN_BETA: &str = "unknown_beta";
+/// The codes of what is on no list.
+const DROPPED: [&str; 3] = [UNKNOWN_FIELD, SERVER_TOOL_DROPPED, UNKNOWN_BETA];
 
 /// What becomes of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -100,6 +105,13 @@ impl FieldNote {
         self
     }
 
+    /// Whether it was on no list and was not sent.
+    #[must_use]
+    pub fn is_dropped(&self) -> bool {
+        let code = self.code.as_deref().unwrap_or_default();
+        self.fate == FieldTreatment::Ignored && DROPPED.contains(&code)
+    }
+
     /// Whether strict mode refuses it: it would not have the effect that the caller may expect.
     #[must_use]
     pub fn is_pitfall(&self) -> bool {
@@ -137,6 +149,11 @@ impl FieldReport {
     #[must_use]
     pub fn first_pitfall(&self) -> Option<&FieldNote> {
         self.0.iter().find(|note| note.is_pitfall())
+    }
+
+    /// What was on no list and was not sent.
+    pub fn dropped(&self) -> impl Iterator<Item = &FieldNote> {
+        self.0.iter().filter(|note| note.is_dropped())
     }
 
     /// The fields that are written in.
