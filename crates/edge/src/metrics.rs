@@ -26,6 +26,12 @@ pub(crate) const BOUNDS: [(u64, &str); 14] = [
 ];
 /// Models that are counted by name; a price book has far fewer.
 const MAX_MODELS: usize = 10_000;
+/// Names of dropped fields that are counted for one provider, their characters, and providers.
+const MAX_DROPPED_NAMES: usize = 64;
+const MAX_DROPPED_CHARACTERS: usize = 100;
+const MAX_DROPPED_PROVIDERS: usize = 1_000;
+/// What a strange name is counted as.
+const OTHER: &str = "other";
 
 /// All sums of a gateway.
 #[derive(Debug, Default)]
@@ -50,6 +56,8 @@ pub struct Metrics {
     pub webhook_lag: Histogram,
     /// Calls that were refused or failed, by error code.
     pub errors: LabelledCounter,
+    /// Fields and tools that were not sent, by provider.
+    pub dropped: DroppedCounter,
     models: Mutex<HashMap<String, ModelNumbers>>,
 }
 
@@ -79,6 +87,11 @@ pub struct AttemptMetrics {
 /// Counts by codes of a closed list.
 #[derive(Debug, Default)]
 pub struct LabelledCounter(Mutex<BTreeMap<&'static str, u64>>);
+
+/// Names that callers sent and that are on no list, by provider. Callers choose these names, so few are
+/// kept, and one that is seen often stays.
+#[derive(Debug, Default)]
+pub struct DroppedCounter(Mutex<BTreeMap<String, BTreeMap<String, u64>>>);
 
 #[derive(Debug, Clone, Default)]
 pub struct ModelNumbers {
@@ -184,6 +197,33 @@ impl LabelledCounter {
     }
 }
 
+// === impl DroppedCounter ===
+
+impl DroppedCounter {
+    pub fn add(&self, provider: &str, name: &str) {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.[]=".contains(&byte);
+        let is_named = name.len() <= MAX_DROPPED_CHARACTERS && name.bytes().all(is_plain);
+        let name = if is_named { name } else { OTHER };
+        let mut providers = lock(&self.0);
+        if !providers.contains_key(provider) && providers.len() >= MAX_DROPPED_PROVIDERS {
+            return;
+        }
+        let names = providers.entry(provider.to_owned()).or_default();
+        if !names.contains_key(name) && names.len() >= MAX_DROPPED_NAMES {
+            let rarest = names.iter().min_by_key(|(_, count)| **count);
+            if let Some(rarest) = rarest.map(|(name, _)| name.clone()) {
+                names.remove(&rarest);
+            }
+        }
+        let count = names.entry(name.to_owned()).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    pub fn all(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
+        lock(&self.0).clone()
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -204,6 +244,20 @@ mod tests {
         assert_eq!(buckets[13], ("600", 2));
         assert_eq!(histogram.count(), 3);
         assert_eq!(histogram.sum_seconds(), "700.010001");
+    }
+
+    #[test]
+    fn a_dropped_field_that_is_seen_often_stays_among_many_that_are_not() {
+        let dropped = DroppedCounter::default();
+        for number in 0..1_000 {
+            dropped.add("openai", "service_class");
+            dropped.add("openai", &format!("noise_{number}"));
+        }
+        dropped.add("xai", "a b");
+        let all = dropped.all();
+        assert_eq!(all["openai"].len(), MAX_DROPPED_NAMES);
+        assert_eq!(all["openai"]["service_class"], 1_000);
+        assert_eq!(all["xai"]["other"], 1);
     }
 
     #[test]

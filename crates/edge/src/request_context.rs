@@ -72,6 +72,8 @@ struct RequestFacts {
     upstream_ended: Option<Duration>,
     first_byte: Option<Duration>,
     in_ledger: Option<Duration>,
+    /// Fields and tools of the request that were not sent.
+    dropped: String,
     response_model: String,
     finishes: Vec<&'static str>,
     /// Its part of the limits, held as long as the request lives.
@@ -245,6 +247,14 @@ impl RequestContext {
         });
     }
 
+    /// Fields, tools and flags that a provider was not sent.
+    pub fn fields_dropped(&self, provider: &str, names: &[&str]) {
+        for name in names {
+            self.edge.metrics.dropped.add(provider, name);
+        }
+        self.facts().dropped = names.join(" ");
+    }
+
     pub fn failed(&self, error: &ApiError) {
         let mut facts = self.facts();
         facts.error_code = Some(error.kind.word());
@@ -371,6 +381,7 @@ impl RequestContext {
                 attempts_count = facts.is_call.then_some(facts.attempts.len()),
                 outcome = facts.outcome.map(Outcome::word),
                 fault = facts.error_code,
+                fields.dropped = Some(facts.dropped.as_str()).filter(|names| !names.is_empty()),
                 input_tokens_count = input,
                 output_tokens_count = output,
                 charge.nanos = facts.charged.map(Money::nanos),

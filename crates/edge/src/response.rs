@@ -13,7 +13,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
-use trunkline_catalog::Entry;
+use trunkline_catalog::{Entry, FieldNote, FieldReport};
 use trunkline_types::{Defect, Money, RequestId};
 use trunkline_wire::{Format, error_body};
 
@@ -236,6 +236,30 @@ pub fn set_warnings(headers: &mut HeaderMap, warnings: &[Cow<'static, str>]) {
     if let Ok(value) = HeaderValue::from_str(&text) {
         headers.insert(HeaderName::from_static("trunkline-warnings"), value);
     }
+}
+
+/// The names of what was not sent, behind the codes.
+pub fn set_dropped(headers: &mut HeaderMap, report: &FieldReport) {
+    const MOST: usize = 16;
+    let names: Vec<String> = report.dropped().take(MOST).map(header_name_of).collect();
+    let name = HeaderName::from_static("trunkline-warnings");
+    let Some(codes) = headers.get(&name).filter(|_| !names.is_empty()) else {
+        return;
+    };
+    let codes = codes.to_str().unwrap_or_default();
+    let text = format!("{codes};dropped={}", names.join(","));
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        headers.insert(name, value);
+    }
+}
+
+/// A field's place in characters that a header can have.
+fn header_name_of(note: &FieldNote) -> String {
+    let plain = |one: char| one.is_ascii_graphic() && !matches!(one, ',' | ';');
+    let field = note.field.chars();
+    field
+        .map(|one| if plain(one) { one } else { '?' })
+        .collect()
 }
 
 /// When a model goes away, if it does: RFC 9745 and RFC 8594.

@@ -4,11 +4,9 @@
 use serde_json::Value;
 use trunkline_catalog::{
     Attributes, Entry, FieldNote, FieldReport, FieldTreatment, ParameterPolicy, Sale, Scalar,
-    UNKNOWN_FIELD, nearest,
 };
 use trunkline_types::EndpointType;
 use trunkline_wire::openai_chat::{PREVIOUS_RESPONSE, SERVICE_TIER};
-use trunkline_wire::openai_responses::without_server_tools;
 use trunkline_wire::{Format, PassthroughEndpoint, Request};
 
 use crate::endpoint::Endpoint;
@@ -49,9 +47,6 @@ pub(crate) fn read(sale: &Sale, request: &Request) -> Result<CheckedFields, ApiE
         } else {
             reading.policy(entry, request, name)?;
         }
-    }
-    if request.format == Format::OpenaiResponses {
-        reading.server_tools(request);
     }
     reading.effort(entry, request)?;
     reading.cap(entry, request)?;
@@ -160,7 +155,6 @@ impl CheckedFields {
 
     /// What the model's record, or the format, says of a field by its name.
     fn policy(&mut self, entry: &Entry, request: &Request, name: &str) -> Result<(), ApiError> {
-        let known = request.table().known;
         match entry.parameters.get(request.chat_name_of(name)) {
             Some(ParameterPolicy::Pass) => return Ok(()),
             Some(ParameterPolicy::Drop) => {
@@ -181,38 +175,8 @@ impl CheckedFields {
             let code = "previous_response_id_ignored";
             let note = FieldNote::new(name, FieldTreatment::Ignored, code, why);
             self.ignore(note.with_fix("send the whole conversation in `messages`"));
-        } else if !known.contains(&name) && request.chat_name_of(name) == name {
-            let why = "the format has no such field; it is passed on as it is, and no upstream \
-                       promises to read it";
-            let short_name: String = name.chars().take(64).collect();
-            let note = FieldNote::new(short_name, FieldTreatment::Read, UNKNOWN_FIELD, why);
-            let meant = nearest(name, known.iter().copied());
-            self.report.add(match meant {
-                Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
-                None => note.with_fix("remove it unless the model's vendor supports it"),
-            });
         }
         Ok(())
-    }
-
-    /// Tools that a vendor runs and bills by the call have no price here. Clients send some by default,
-    /// so the call goes on without them.
-    fn server_tools(&mut self, request: &Request) {
-        let Some((json, dropped)) = without_server_tools(request) else {
-            return;
-        };
-        let why = format!(
-            "{} is billed by the call and has no price here",
-            dropped.join(", ")
-        );
-        let note = FieldNote::new(
-            "tools",
-            FieldTreatment::Rewritten,
-            "server_tool_dropped",
-            why,
-        );
-        self.report.add(note.with_fix("leave it out"));
-        self.with.push(("tools".to_owned(), json));
     }
 
     fn effort(&mut self, entry: &Entry, request: &Request) -> Result<(), ApiError> {

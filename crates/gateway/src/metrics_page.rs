@@ -101,6 +101,14 @@ fn calls_by_model(page: &mut Page, services: &Services) {
     for (code, count) in numbers.errors.all() {
         family.sample(&[("fault", code)], count);
     }
+    let help =
+        "Fields and tools on no list that were not sent, by provider; the 64 most frequent names.";
+    let mut family = page.counters("fields_dropped_total", help);
+    for (provider, names) in numbers.dropped.all() {
+        for (name, count) in names {
+            family.sample(&[("provider", &provider), ("name", &name)], count);
+        }
+    }
 }
 
 fn durations(page: &mut Page, services: &Services) {

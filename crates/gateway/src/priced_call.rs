@@ -162,6 +162,23 @@ impl PricedCall {
         self.report.codes().cloned().chain(late).collect()
     }
 
+    /// The same for the usage row: what was not sent is named behind its code.
+    fn logged_warnings(&self) -> Vec<String> {
+        let notes = self.report.notes().iter();
+        let named = notes.filter_map(|note| {
+            let code = note.code.as_deref()?;
+            // The row is a list with commas.
+            let name = note.field.replace(',', "?");
+            Some(if note.is_dropped() {
+                format!("{code}:{name}")
+            } else {
+                code.to_owned()
+            })
+        });
+        let late = self.late_warnings.iter().map(|code| (*code).to_owned());
+        named.chain(late).collect()
+    }
+
     /// What a vendor cannot be told; in strict mode the caller decides about that.
     pub(crate) fn strict_violation(&self, notes: &[FieldNote]) -> Option<ApiError> {
         let trap = notes.iter().find(|note| self.strict && note.is_pitfall());
@@ -197,7 +214,7 @@ impl PricedCall {
     ) -> Detail {
         let cost = channel.cost.as_ref();
         let upstream = channel.upstream_model(&self.model);
-        let warnings = self.warnings();
+        let warnings = self.logged_warnings();
         Detail {
             units: price.units.clone(),
             measured: measured.usage,
@@ -205,7 +222,7 @@ impl PricedCall {
             tier: Some(price.tier.clone()),
             cost: cost.and_then(|book| book.cost_usd(upstream, &price.units)),
             attempts: context.attempts_json(),
-            warnings: warnings.into_iter().map(Cow::into_owned).collect(),
+            warnings,
             outcome: measured.outcome,
         }
     }

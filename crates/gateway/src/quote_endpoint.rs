@@ -171,6 +171,7 @@ fn fields(quoted: &Quoted) -> Vec<Value> {
         .request
         .fields()
         .filter(|name| !notes.iter().any(|note| note.field == **name))
+        .filter(|name| !quoted.request.unlisted.iter().any(|one| one.path == **name))
         .map(|name| json!({ "field": name, "fate": "read" }));
     plain.chain(notes.iter().map(|note| json!(note))).collect()
 }

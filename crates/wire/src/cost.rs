@@ -1,5 +1,5 @@
-//! The treatment of every field that can change what a call costs. Each format has a table of them; a field in
-//! no table is passed on unchanged, since it cannot change the charge.
+//! The treatment of every field that can change what a call costs. Each format has a table of them; a field that
+//! is listed (`fields/`) and in no table is passed on unchanged, since it cannot change the charge.
 
 use crate::{Object, RequestError};
 

@@ -8,6 +8,9 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
+use crate::field_list::{FieldList, Place};
+use crate::unlisted::{Findings, Unlisted};
+
 /// Objects and arrays inside each other; deeper bodies are refused.
 pub const MAX_DEPTH: usize = 128;
 /// Up to so many keys are compared one by one, which is faster than any set.
@@ -53,6 +56,11 @@ pub enum JsonError {
     NotAnObject,
     #[error("the body is nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
+    #[error(
+        "the body has more than {} fields that are not known here",
+        crate::unlisted::MAX_UNLISTED
+    )]
+    TooManyUnlisted,
     /// A key that stands twice in one object.
     #[error("duplicate key {0:?} in one object; which value counts is not defined")]
     DuplicateKey(String),
@@ -60,24 +68,46 @@ pub enum JsonError {
 
 /// Looks at a whole body.
 pub fn scan(bytes: &[u8]) -> Result<Object<'_>, JsonError> {
+    scan_at(bytes, Place::Open).map(|(object, _)| object)
+}
+
+/// Looks at a whole body, and finds the fields in it that are not listed, in the same pass.
+pub fn scan_listed<'a>(
+    bytes: &'a [u8],
+    list: &FieldList,
+) -> Result<(Object<'a>, Vec<Unlisted>), JsonError> {
+    scan_at(bytes, list.root())
+}
+
+fn scan_at<'a>(
+    bytes: &'a [u8],
+    place: Place<'_>,
+) -> Result<(Object<'a>, Vec<Unlisted>), JsonError> {
     if std::str::from_utf8(bytes).is_err() {
         return Err(JsonError::NotUtf8);
     }
-    let mut scanner = Scanner { bytes, at: 0 };
+    let mut scanner = Scanner {
+        bytes,
+        at: 0,
+        findings: Findings::default(),
+    };
     scanner.space();
     if scanner.peek() != Some(b'{') {
         // Other values are still checked, so that the message is right.
-        scanner.value(0)?;
+        scanner.value(0, Place::Open)?;
         return Err(JsonError::NotAnObject);
     }
-    let (members, close) = scanner.object(1)?;
+    let (members, close) = scanner.object(1, place)?;
     scanner.space();
     match scanner.peek() {
-        None => Ok(Object {
-            bytes,
-            members,
-            close,
-        }),
+        None => {
+            let object = Object {
+                bytes,
+                members,
+                close,
+            };
+            Ok((object, scanner.findings.found))
+        }
         Some(_) => Err(JsonError::Syntax(scanner.at)),
     }
 }
@@ -89,6 +119,7 @@ struct SeenKeys<'a>(BTreeSet<Cow<'a, str>>);
 struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
+    findings: Findings<'a>,
 }
 
 // === impl Object ===
@@ -218,13 +249,21 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<(), JsonError> {
+    fn value(&mut self, depth: usize, place: Place<'_>) -> Result<(), JsonError> {
         if depth > MAX_DEPTH {
             return Err(JsonError::TooDeep);
         }
         match self.peek() {
-            Some(b'{') => self.object(depth.saturating_add(1)).map(|_| ()),
-            Some(b'[') => self.array(depth.saturating_add(1)),
+            Some(b'{') => {
+                let start = self.at;
+                let seen = self.findings.count();
+                let (members, _) = self.object(depth.saturating_add(1), place)?;
+                let whole = start..self.at;
+                self.findings
+                    .object(self.bytes, place, &members, whole, seen);
+                Ok(())
+            }
+            Some(b'[') => self.array(depth.saturating_add(1), place),
             Some(b'"') => self.string().map(|_| ()),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.word(b"true"),
@@ -235,7 +274,11 @@ impl<'a> Scanner<'a> {
     }
 
     /// From the opening brace to behind the closing one.
-    fn object(&mut self, depth: usize) -> Result<(Vec<Member<'a>>, usize), JsonError> {
+    fn object(
+        &mut self,
+        depth: usize,
+        place: Place<'_>,
+    ) -> Result<(Vec<Member<'a>>, usize), JsonError> {
         if depth > MAX_DEPTH {
             return Err(JsonError::TooDeep);
         }
@@ -256,9 +299,13 @@ impl<'a> Scanner<'a> {
             self.space();
             self.expect(b':')?;
             self.space();
-            let begin = self.at;
-            self.value(depth)?;
-            let value = begin..self.at;
+            if !place.is_open() {
+                self.findings.enter(key.clone());
+            }
+            let value = self.member_value(depth, place, &key, start)?;
+            if !place.is_open() {
+                self.findings.leave();
+            }
             members.push(Member { key, start, value });
             self.space();
         }
@@ -267,20 +314,46 @@ impl<'a> Scanner<'a> {
         Ok((members, close))
     }
 
-    fn array(&mut self, depth: usize) -> Result<(), JsonError> {
+    /// The value of a member. One that is not listed is found as a whole, and its inside is not looked at.
+    fn member_value(
+        &mut self,
+        depth: usize,
+        place: Place<'_>,
+        key: &str,
+        start: usize,
+    ) -> Result<Range<usize>, JsonError> {
+        let begin = self.at;
+        let inside = place.member(key);
+        self.value(depth, inside.unwrap_or(Place::Open))?;
+        let value = begin..self.at;
+        if inside.is_none() {
+            let is_null = self.bytes.get(value.clone()) == Some(b"null");
+            self.findings
+                .member(place, key, start..value.end, is_null)?;
+        }
+        Ok(value)
+    }
+
+    fn array(&mut self, depth: usize, place: Place<'_>) -> Result<(), JsonError> {
         if depth > MAX_DEPTH {
             return Err(JsonError::TooDeep);
         }
         self.expect(b'[')?;
         self.space();
-        let mut first = true;
+        let mut count = 0_usize;
         while self.peek() != Some(b']') {
-            if !first {
+            if count > 0 {
                 self.expect(b',')?;
                 self.space();
             }
-            first = false;
-            self.value(depth)?;
+            if !place.is_open() {
+                self.findings.enter_item(count);
+            }
+            self.value(depth, place)?;
+            if !place.is_open() {
+                self.findings.leave();
+            }
+            count = count.saturating_add(1);
             self.space();
         }
         self.step();
@@ -404,77 +477,5 @@ impl<'a> Scanner<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn members_stand_where_the_bytes_say() {
-        let text = br#" { "a" : 1 , "b\u0062":[{"c":"x"}] ,"c":null} "#;
-        let object = scan(text).unwrap();
-        let keys: Vec<&str> = object.members().iter().map(|m| m.key.as_ref()).collect();
-        assert_eq!(keys, ["a", "bb", "c"]);
-        assert_eq!(object.value("bb").unwrap(), br#"[{"c":"x"}]"#);
-        assert_eq!(object.value("c").unwrap(), b"null");
-        assert!(object.value("d").is_none());
-    }
-
-    #[test]
-    fn a_duplicate_key_is_refused_on_every_level_and_in_every_spelling() {
-        for text in [
-            r#"{"a":1,"a":2}"#,
-            r#"{"x":{"a":1,"b":2,"a":3}}"#,
-            r#"{"x":[[{"a":1,"\u0061":3}]]}"#,
-        ] {
-            let error = scan(text.as_bytes()).unwrap_err();
-            assert_eq!(error, JsonError::DuplicateKey("a".to_owned()), "{text}");
-        }
-        assert!(scan(br#"{"a":{"a":{"a":[{"a":1},{"a":1}]}}}"#).is_ok());
-    }
-
-    #[test]
-    fn what_serde_takes_we_take_and_what_it_refuses_we_refuse() {
-        let cases = [
-            r#"{}"#,
-            r#"{"a":-0.5e+10}"#,
-            r#"{"a":01}"#,
-            r#"{"a":1.}"#,
-            r#"{"a":.5}"#,
-            r#"{"a":+1}"#,
-            r#"{"a":"\x"}"#,
-            r#"{"a":"\u12"}"#,
-            "{\"a\":\"\n\"}",
-            r#"{"a":tru}"#,
-            r#"{"a":1,}"#,
-            r#"{,"a":1}"#,
-            r#"{"a" 1}"#,
-            r#"{"a":1}}"#,
-            r#"{"a":1"#,
-            r#"{"a":[1,]}"#,
-            r#"{"a":[1 2]}"#,
-            r#"{a:1}"#,
-            r#"{"a":"é🎈"}"#,
-            r#"{"a":nan}"#,
-            "",
-            " ",
-            r#"{"a":"#,
-            r#"{"a":1e400}"#,
-        ];
-        for text in cases {
-            let ours = scan(text.as_bytes()).is_ok();
-            let theirs = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
-            assert_eq!(ours, theirs, "{text}");
-        }
-        assert_eq!(scan(b"{\"a\":\"\xff\"}").unwrap_err(), JsonError::NotUtf8);
-        assert_eq!(scan(b"[1]").unwrap_err(), JsonError::NotAnObject);
-    }
-
-    #[test]
-    fn depth_is_bounded() {
-        let nest = |levels: usize| {
-            format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels)).into_bytes()
-        };
-        assert!(scan(&nest(MAX_DEPTH - 1)).is_ok());
-        assert_eq!(scan(&nest(MAX_DEPTH)).unwrap_err(), JsonError::TooDeep);
-        assert_eq!(scan(&nest(1_000_000)).unwrap_err(), JsonError::TooDeep);
-    }
-}
+#[path = "json_tests.rs"]
+mod tests;

@@ -14,11 +14,14 @@
 
 mod base64;
 mod borrowed_str;
+mod builtin_fields;
+mod camel_case;
 pub mod canonical;
 pub mod claude_messages;
 mod cost;
 mod dispatch;
 mod error;
+mod field_list;
 mod format;
 pub mod gemini;
 mod json;
@@ -30,6 +33,7 @@ mod passthrough;
 mod patch;
 mod prompt_prefix;
 mod request;
+mod request_cut;
 mod request_dispatch;
 mod request_error;
 mod request_facts;
@@ -39,6 +43,7 @@ mod sse;
 mod stream_types;
 mod text_bound;
 mod token_estimate;
+mod unlisted;
 mod upstream_error;
 
 pub use cost::{CostTable, Treatment};
@@ -47,8 +52,9 @@ pub use dispatch::{
     scan_response, write_request, write_response,
 };
 pub use error::ErrorBody;
+pub use field_list::FieldList;
 pub use format::Format;
-pub use json::{JsonError, Layout, MAX_DEPTH, Member, Object, scan};
+pub use json::{JsonError, Layout, MAX_DEPTH, Member, Object, scan, scan_listed};
 pub use media::{Media, MediaKind, MediaPart, Pixels};
 pub use passthrough::PassthroughEndpoint;
 pub use patch::{Edit, patch, patch_at};
@@ -63,4 +69,5 @@ pub use stream_types::{
 pub(crate) use stream_types::{
     event_frame, json_bytes, priced, put_number, put_text, without_data,
 };
+pub use unlisted::{MAX_UNLISTED, Unlisted, UnlistedKind};
 pub use upstream_error::{UpstreamError, read_error};

@@ -30,13 +30,13 @@ mod tools_in;
 mod tools_out;
 mod usage;
 
-pub use cost::{SERVER_TOOLS, TABLE};
+pub use cost::TABLE;
 pub(crate) use error::error_frame;
 pub use error::previous_not_found;
 pub(crate) use request_in::request_to_canonical;
 pub(crate) use request_out::request_from_canonical;
 pub(crate) use request_scan::read_facts;
-pub use request_scan::{strip_signatures, without_server_tools};
+pub use request_scan::strip_signatures;
 pub(crate) use response_out::response_from_canonical;
 pub(crate) use response_scan::{response_to_canonical, scan_response};
 pub(crate) use rewrite::{rewrite_frame, rewrite_response};

@@ -24,30 +24,11 @@ pub enum PassthroughEndpoint {
 }
 
 const EMBEDDINGS: Fields = Fields {
-    known: &[
-        "model",
-        "input",
-        "dimensions",
-        "encoding_format",
-        "user",
-        "input_type",
-        "task",
-    ],
     costs: &[("input", Treatment::Priced)],
     aliases: &[],
     cap: "max_tokens",
 };
 const RERANK: Fields = Fields {
-    known: &[
-        "model",
-        "query",
-        "documents",
-        "top_n",
-        "return_documents",
-        "max_chunks_per_doc",
-        "max_tokens_per_doc",
-        "rank_fields",
-    ],
     costs: &[
         ("query", Treatment::Priced),
         ("documents", Treatment::Priced),
@@ -56,7 +37,6 @@ const RERANK: Fields = Fields {
     cap: "max_tokens",
 };
 const MODERATIONS: Fields = Fields {
-    known: &["model", "input"],
     costs: &[("input", Treatment::Priced)],
     aliases: &[],
     cap: "max_tokens",
@@ -72,26 +52,6 @@ const COMPLETION_COSTS: CostTable = &[
     ),
 ];
 const COMPLETIONS: Fields = Fields {
-    known: &[
-        "model",
-        "prompt",
-        "suffix",
-        "max_tokens",
-        "n",
-        "best_of",
-        "echo",
-        "frequency_penalty",
-        "logit_bias",
-        "logprobs",
-        "presence_penalty",
-        "seed",
-        "stop",
-        "stream",
-        "stream_options",
-        "temperature",
-        "top_p",
-        "user",
-    ],
     costs: COMPLETION_COSTS,
     aliases: &[("max_completion_tokens", "max_tokens")],
     cap: "max_tokens",

@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::prompt_prefix::prefix_before_user;
 use crate::request_facts::{PathEdit, json};
-use crate::{CapName, Facts, Fields, Format, Layout, PassthroughEndpoint, RequestError, scan};
+use crate::{
+    CapName, Facts, FieldList, Fields, Format, Layout, PassthroughEndpoint, RequestError, Unlisted,
+    scan,
+};
 
 /// A request that was read.
 #[derive(Debug, Clone)]
@@ -26,6 +29,8 @@ pub struct Request {
     /// Input tokens, not more than there must be: of what is said alone, since an image of a
     /// megabyte may be a hundred tokens, and spaces between values are none.
     pub input_least: u64,
+    /// What stands in it and is on no list. It is not sent unless it is passed on purpose.
+    pub unlisted: Vec<Unlisted>,
     pub(crate) table: Fields,
     /// The name that the caller sent for the model, where it is an alias.
     pub(crate) alias: Option<String>,
@@ -83,6 +88,13 @@ impl Request {
     #[must_use]
     pub const fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// The fields that it may carry to an upstream.
+    #[must_use]
+    pub fn field_list(&self) -> &'static FieldList {
+        self.passthrough
+            .map_or_else(|| FieldList::of(self.format), FieldList::of_passthrough)
     }
 
     /// What the format's fields are.

@@ -6,8 +6,9 @@ use crate::canonical::Conversation;
 use crate::cost::check;
 use crate::request_facts::text_tokens;
 use crate::{
-    Fields, Format, JsonError, Outgoing, PassthroughEndpoint, PathParams, Request, RequestError,
-    claude_messages, gemini, openai_chat, openai_responses, patch_at, scan,
+    FieldList, Fields, Format, JsonError, Outgoing, PassthroughEndpoint, PathParams, Request,
+    RequestError, claude_messages, gemini, openai_chat, openai_responses, patch_at, scan,
+    scan_listed,
 };
 
 /// Choices that may be asked for at once.
@@ -32,7 +33,8 @@ impl Request {
         body: Bytes,
         path: PathParams<'_>,
     ) -> Result<Self, RequestError> {
-        let object = scan(&body).map_err(not_json)?;
+        let list = passthrough.map_or_else(|| FieldList::of(format), FieldList::of_passthrough);
+        let (object, unlisted) = scan_listed(&body, list).map_err(not_json)?;
         let fields = passthrough.map_or_else(|| fields_of(format), PassthroughEndpoint::fields);
         check(fields.costs, &object)?;
         let facts = match (passthrough, format) {
@@ -70,6 +72,7 @@ impl Request {
             text_fair,
             has_tools,
             input_least,
+            unlisted,
             table: fields,
             alias: None,
             body,
@@ -132,13 +135,15 @@ fn fields_of(format: Format) -> Fields {
     }
 }
 
-fn not_json(error: JsonError) -> RequestError {
+pub(crate) fn not_json(error: JsonError) -> RequestError {
     let message = error.to_string();
     let param = match error {
         JsonError::DuplicateKey(key) => Some(key),
-        JsonError::NotUtf8 | JsonError::Syntax(_) | JsonError::NotAnObject | JsonError::TooDeep => {
-            None
-        }
+        JsonError::NotUtf8
+        | JsonError::Syntax(_)
+        | JsonError::NotAnObject
+        | JsonError::TooDeep
+        | JsonError::TooManyUnlisted => None,
     };
     RequestError {
         code: "invalid_request",

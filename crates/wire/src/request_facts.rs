@@ -17,8 +17,6 @@ const FAIR_BYTES_PER_TOKEN: u64 = 4;
 /// The fields of a format, for pricing, field reports and edits.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields {
-    /// Every field that the format has, by its dotted path where it stands inside another.
-    pub known: &'static [&'static str],
     pub costs: CostTable,
     /// Chat's name for a field, which records and rules use, and the path it has here.
     pub aliases: &'static [(&'static str, &'static str)],

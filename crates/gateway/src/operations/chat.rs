@@ -11,6 +11,7 @@ mod relay;
 mod send;
 mod stream_adapter;
 mod streaming;
+mod unlisted;
 
 use std::borrow::Cow;
 
@@ -161,6 +162,7 @@ impl Operation for Chat {
             let theirs = Value::String(sealed_id.upstream.clone()).to_string();
             quoted.set_fields.push((PREVIOUS.to_owned(), theirs));
         }
+        quoted.check_unlisted(services)?;
         Ok(quoted)
     }
 }

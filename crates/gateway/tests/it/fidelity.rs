@@ -51,7 +51,7 @@ fn corpus() -> Vec<String> {
         );
         let model = format!("\"model\"{space}:{space}\"sim-fast\"");
         let extra = format!("\"metadata\":{{\"a\":{text},{space}\"b{number}\":{deep}}}");
-        let numbers = format!("\"x_number\"{space}:{seed}");
+        let numbers = format!("\"presence_penalty\"{space}:{seed}");
         let mut parts = [
             model,
             messages,
@@ -94,8 +94,8 @@ async fn only_the_patched_fields_differ() {
     let harness = TestGateway::new().await;
     let cases = [
         (
-            r#"{"stream":true ,"model":"public-name","z":1,"messages":[{"role":"user","content":"hi"}]}"#,
-            r#"{"stream":true ,"model":"sim-fast","z":1,"messages":[{"role":"user","content":"hi"}],"stream_options":{"include_usage":true}}"#,
+            r#"{"stream":true ,"model":"public-name","user":"z","messages":[{"role":"user","content":"hi"}]}"#,
+            r#"{"stream":true ,"model":"sim-fast","user":"z","messages":[{"role":"user","content":"hi"}],"stream_options":{"include_usage":true}}"#,
         ),
         (
             r#"{"model":"public-name", "messages":[{"role":"user","content":"hi"}]}"#,

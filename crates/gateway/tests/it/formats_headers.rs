@@ -29,7 +29,7 @@ async fn versions_and_betas_go_on_in_their_own_format_alone() {
     let harness = harness(TestOptions::default()).await;
     let flags = [
         ("anthropic-version", "2024-01-02"),
-        ("anthropic-beta", "one-2025-01-01,two-2025-02-02"),
+        ("anthropic-beta", "effort-2025-01-01,pdfs-2025-02-02"),
         ("openai-beta", "assistants=v2"),
         ("x-goog-api-client", "genai-py/1.0"),
         ("cookie", "a=b"),
@@ -50,7 +50,7 @@ async fn versions_and_betas_go_on_in_their_own_format_alone() {
             (false, ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Gemini) => None,
         };
         same("version", header("anthropic-version"), version)?;
-        let betas = own.then_some("one-2025-01-01,two-2025-02-02");
+        let betas = own.then_some("effort-2025-01-01,pdfs-2025-02-02");
         same("betas", header("anthropic-beta"), betas)?;
         for name in ["openai-beta", "x-goog-api-client", "cookie"] {
             same(name, header(name), None)?;

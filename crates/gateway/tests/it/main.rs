@@ -39,6 +39,8 @@ mod fidelity;
 #[cfg(test)]
 mod fitted;
 #[cfg(test)]
+mod fields;
+#[cfg(test)]
 mod format_pairs;
 #[cfg(test)]
 mod formats;

@@ -139,7 +139,7 @@ async fn run(harness: &TestGateway, provider: &Provider, case: &Case) -> Result<
     was_billed(case, &row, spent)
 }
 
-async fn take_away(harness: &TestGateway, channel: &str) {
+pub(crate) async fn take_away(harness: &TestGateway, channel: &str) {
     let mut tx = harness.console.begin().await.unwrap();
     let found = channels::find(&mut tx, channel).await.unwrap().unwrap();
     let state = ChannelState::Draining;

@@ -267,7 +267,7 @@ async fn a_quote_names_the_fate_of_every_field_and_a_strict_one_refuses_traps() 
         fate("previous_response_id"),
         is("ignored", "previous_response_id_ignored")
     );
-    assert_eq!(fate("maxtokens"), is("read", "unknown_field"));
+    assert_eq!(fate("maxtokens"), is("ignored", "unknown_field"));
     assert_eq!(
         fate("max_completion_tokens"),
         is("defaulted", "max_tokens_defaulted")

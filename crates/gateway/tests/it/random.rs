@@ -50,11 +50,11 @@ pub(crate) struct Model {
     service_tiers: Vec<&'static str>,
 }
 
-/// A request, and whether the upstream takes it.
+/// A request, and whether it has a field that no list has.
 #[derive(Debug, Clone)]
 pub(crate) struct RandomRequest {
     pub(crate) body: String,
-    pub(crate) is_taken: bool,
+    pub(crate) is_stray: bool,
 }
 
 impl Dice {
@@ -248,8 +248,8 @@ impl Dice {
             set(word, json!(cap));
         }
         self.fields(model, &mut set);
-        let is_taken = !self.percent(3);
-        if !is_taken {
+        let is_stray = self.percent(3);
+        if is_stray {
             set("max_output_tokens_please", json!(3));
         }
         // An upstream without a limit of its own to keep to must have a model whose record is true.
@@ -268,7 +268,7 @@ impl Dice {
         let messages = self.messages(shape == 0, &end);
         set("messages", messages);
         let body = self.written(&Value::Object(body));
-        RandomRequest { body, is_taken }
+        RandomRequest { body, is_stray }
     }
 
     fn fields(&mut self, model: &Model, set: &mut impl FnMut(&str, Value)) {

@@ -180,6 +180,17 @@ impl RecordedUpstream {
         self.0.local_addr().unwrap()
     }
 
+    /// Refuses one call.
+    pub(crate) async fn refuse(&self) -> RecordedRequest {
+        const REFUSAL: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 26\r\n\
+            content-type: application/json\r\nconnection: close\r\n\r\n{\"error\":{\"message\":\"no\"}}";
+        let (mut stream, _) = self.0.accept().await.unwrap();
+        let request = read_request(&mut stream).await;
+        stream.write_all(REFUSAL).await.unwrap();
+        stream.shutdown().await.unwrap();
+        request
+    }
+
     /// Answers one call.
     pub(crate) async fn play(&self, case: &Case) -> RecordedRequest {
         let (mut stream, _) = self.0.accept().await.unwrap();

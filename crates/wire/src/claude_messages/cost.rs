@@ -5,42 +5,6 @@ use crate::{CostTable, Fields, Treatment};
 /// Where a request says how long its response may be.
 pub(super) const MAX_TOKENS: &str = "max_tokens";
 
-/// Every field that the format has, in either of its versions. Other fields are
-/// passed on unchanged, without a promise that they are read.
-const KNOWN: &[&str] = &[
-    "anthropic_beta",
-    "anthropic_version",
-    "betas",
-    "cache_control",
-    "container",
-    "context_management",
-    "inference_geo",
-    "max_tokens",
-    "mcp_servers",
-    "messages",
-    "metadata",
-    "metadata.user_id",
-    "model",
-    "output_config",
-    "output_config.effort",
-    "output_config.format",
-    "output_format",
-    "service_tier",
-    "speed",
-    "stop_sequences",
-    "stream",
-    "system",
-    "temperature",
-    "thinking",
-    "thinking.budget_tokens",
-    "tool_choice",
-    "tool_choice.disable_parallel_tool_use",
-    "tools",
-    "top_k",
-    "top_p",
-    "user_profile_id",
-];
-
 /// The cost table of Anthropic messages. What stands inside lists is looked at by `parts`: files that
 /// are stored elsewhere, tools that are billed by the call, edits that call a model once more.
 const COSTS: CostTable = &[
@@ -71,13 +35,6 @@ const COSTS: CostTable = &[
         ),
     ),
     (
-        "mcp_servers",
-        Treatment::Refused(
-            "servers that the upstream calls bill elsewhere; call them yourself and send their \
-             tools in `tools`",
-        ),
-    ),
-    (
         "container",
         Treatment::Reference("containers are stored at an upstream account; leave `container` out"),
     ),
@@ -89,7 +46,6 @@ const COSTS: CostTable = &[
 
 /// What the fields of Anthropic messages are.
 pub const TABLE: Fields = Fields {
-    known: KNOWN,
     costs: COSTS,
     aliases: &[
         ("max_completion_tokens", MAX_TOKENS),

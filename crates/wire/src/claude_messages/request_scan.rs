@@ -10,20 +10,11 @@ use crate::borrowed_str::borrowed_str;
 use crate::request_facts::{read_cap, read_model, typed};
 use crate::{Facts, Media, Object, RequestError};
 
-/// Tools that the vendor defines and the caller runs, or that only look through the caller's own
-/// tools: nothing is billed for them but their tokens. Each has a date behind it.
-const FREE_TOOLS: &[&str] = &[
-    "bash_",
-    "computer_",
-    "memory_",
-    "text_editor_",
-    "tool_search_tool_",
-];
 /// The edit that has a model write a summary first, in a call of its own.
 const COMPACTION: &str = "compact_";
 
 #[derive(Deserialize)]
-struct ToolHead<'a> {
+struct EditHead<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
 }
@@ -31,7 +22,7 @@ struct ToolHead<'a> {
 #[derive(Deserialize)]
 struct ContextManagement<'a> {
     #[serde(borrow, default)]
-    edits: Option<Vec<ToolHead<'a>>>,
+    edits: Option<Vec<EditHead<'a>>>,
 }
 
 /// Reads what the price depends on. `max_tokens` is not asked for: the gateway fills it.
@@ -45,7 +36,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
     if let Some(system) = object.value("system") {
         read_system(system, &mut media)?;
     }
-    let tools = object.value("tools").map(check_tools).transpose()?;
+    let tools = object.value("tools").map(vendor_tools).transpose()?;
     if let Some(management) = object.value("context_management") {
         check_edits(management)?;
     }
@@ -72,29 +63,7 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
     })
 }
 
-/// Tools that a vendor runs are billed by the call; what we do not know may be one of them. Returns how
-/// many the vendor defines.
-fn check_tools(bytes: &[u8]) -> Result<u64, RequestError> {
-    let mut of_vendor = 0_u64;
-    let tools: Option<Vec<ToolHead<'_>>> = serde_json::from_slice(bytes)
-        .map_err(|_| RequestError::invalid("tools", "`tools` must be a list of objects"))?;
-    for (place, tool) in tools.iter().flatten().enumerate() {
-        let kind = tool.kind.as_deref().unwrap_or("custom");
-        let free = kind == "custom" || FREE_TOOLS.iter().any(|free| kind.starts_with(free));
-        if !free {
-            let kind: String = kind.chars().take(64).collect();
-            let message = format!(
-                "the tool `{kind}` is run by the upstream, is billed by the call and has no price \
-                 here: leave it out, or send a tool of your own with `name` and `input_schema`"
-            );
-            let field = format!("tools[{place}].type");
-            return Err(RequestError::invalid(&field, message));
-        }
-        of_vendor = of_vendor.saturating_add(u64::from(kind != "custom"));
-    }
-    Ok(of_vendor)
-}
-
+    let tools = object.value("tools").map(vendor_tools).transpose()?;
 fn check_edits(bytes: &[u8]) -> Result<(), RequestError> {
     let management: Option<ContextManagement<'_>> =
         serde_json::from_slice(bytes).map_err(|_| {

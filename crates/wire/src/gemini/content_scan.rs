@@ -98,11 +98,6 @@ struct Video {
     fps: Option<serde_json::Number>,
 }
 
-/// The keys of a tool that are not null.
-struct ToolKeys<'a>(Vec<Cow<'a, str>>);
-
-struct ToolKeysVisitor;
-
 pub(super) fn read_contents(bytes: &[u8], media: &mut Media) -> Result<(), RequestError> {
     let contents: Vec<Content<'_>> = serde_json::from_slice(bytes).map_err(|error| {
         let what = "`contents` must be a list of objects with `role` and `parts`";
@@ -140,33 +135,6 @@ pub(super) fn read_instruction(bytes: &[u8], media: &mut Media) -> Result<(), Re
         }
         Instruction::Parts(parts) => media.add_parts(&parts, "systemInstruction.parts"),
     }
-}
-
-/// Tools that Google runs are billed apart: functions alone are taken.
-pub(super) fn check_tools(bytes: &[u8]) -> Result<(), RequestError> {
-    let tools: Vec<ToolKeys<'_>> = serde_json::from_slice(bytes).map_err(|error| {
-        let what = "`tools` must be a list of objects with `functionDeclarations`";
-        RequestError::invalid("tools", format!("{what}: {error}"))
-    })?;
-    for (place, ToolKeys(keys)) in tools.iter().enumerate() {
-        let other = keys.iter().find(|key| {
-            !matches!(
-                key.as_ref(),
-                "functionDeclarations" | "function_declarations"
-            )
-        });
-        if let Some(key) = other {
-            let key: String = key.chars().take(64).collect();
-            let param = format!("tools[{place}].{key}");
-            let what = "tools that the vendor runs are billed apart and have no price here; \
-                        declare a function for it, or leave it out";
-            return Err(RequestError::invalid(
-                &param,
-                format!("`{param}` is not supported: {what}"),
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Whether an address names something that was uploaded before.
@@ -216,30 +184,6 @@ impl Media {
             Some(parts) => self.add_parts(parts, &format!("{place}.functionResponse.parts")),
             None => Ok(()),
         }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for ToolKeys<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ToolKeysVisitor)
-    }
-}
-
-impl<'de> Visitor<'de> for ToolKeysVisitor {
-    type Value = ToolKeys<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut keys = Vec::new();
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            if map.next_value::<Option<IgnoredAny>>()?.is_some() {
-                keys.push(key);
-            }
-        }
-        Ok(ToolKeys(keys))
     }
 }
 

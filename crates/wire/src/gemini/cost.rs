@@ -135,7 +135,6 @@ const ALIASES: &[(&str, &str)] = &[
 
 /// What the fields of generateContent are.
 pub const TABLE: Fields = Fields {
-    known: KNOWN,
     costs: COSTS,
     aliases: ALIASES,
     cap: CAP,

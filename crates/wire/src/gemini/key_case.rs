@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::cost::KNOWN;
+use crate::camel_case::camel;
 use crate::{Object, RequestError, scan};
 
 /// The objects whose members records, rules and the cost table name.
@@ -11,23 +12,6 @@ const INSIDE: [&str; 3] = [
     "generationConfig.thinkingConfig",
     "toolConfig",
 ];
-
-/// `topP` for `top_p`; an underscore ahead stays.
-pub(super) fn camel(key: &str) -> String {
-    let mut spelled = String::with_capacity(key.len());
-    let mut raise = false;
-    for letter in key.chars() {
-        if letter == '_' && !spelled.is_empty() {
-            raise = true;
-        } else if raise {
-            spelled.push(letter.to_ascii_uppercase());
-            raise = false;
-        } else {
-            spelled.push(letter);
-        }
-    }
-    spelled
-}
 
 /// `top_p` for `topP`.
 pub(super) fn snake(key: &str) -> String {

@@ -1,8 +1,11 @@
 //! A generateContent request: what is read in it for its price.
 
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
 use serde_json::Number;
 
-use super::content_scan::{check_tools, read_contents, read_instruction};
+use super::content_scan::{read_contents, read_instruction};
 use super::cost::CAP;
 use crate::request_facts::{read_cap, read_model, typed};
 use crate::{Facts, Media, Object, PathParams, RequestError};
@@ -32,9 +35,8 @@ pub(crate) fn read_facts(object: &Object<'_>, path: PathParams<'_>) -> Result<Fa
     if let Some(instruction) = member("systemInstruction") {
         read_instruction(instruction, &mut media)?;
     }
-    if let Some(tools) = member("tools") {
-        check_tools(tools)?;
-    }
+    let what = "a list of objects with `functionDeclarations`";
+    typed::<Vec<BTreeMap<String, IgnoredAny>>>(object, "tools", what)?;
     for number in NUMBERS {
         typed::<Number>(object, number, "a number")?;
     }

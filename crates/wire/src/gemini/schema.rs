@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::key_case::camel;
+use crate::camel_case::camel;
 
 /// Numbers that Google may write as texts, since they have 64 bits.
 const COUNTS: [&str; 6] = [

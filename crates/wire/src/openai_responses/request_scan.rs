@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::content_scan::read_input;
-use super::cost::{MAX_OUTPUT_TOKENS, SERVER_TOOLS};
+use super::cost::MAX_OUTPUT_TOKENS;
 use super::rewrite::bare_list;
 use crate::borrowed_str::borrowed_str;
 use crate::request_facts::{read_cap, read_model, typed};
@@ -39,7 +39,6 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
     let said = u64::try_from(said).unwrap_or(u64::MAX);
     media.text_bytes = media.text_bytes.saturating_add(said);
     read_tools(object)?;
-    check_choice(object)?;
     for number in ["temperature", "top_p"] {
         typed::<serde_json::Number>(object, number, "a number")?;
     }
@@ -76,18 +75,6 @@ fn read_tools(object: &Object<'_>) -> Result<(), RequestError> {
         tool.check(&format!("tools[{place}]"))?;
     }
     Ok(())
-}
-
-/// A tool that is left out cannot be the one that must be used.
-fn check_choice(object: &Object<'_>) -> Result<(), RequestError> {
-    let kind = object.at("tool_choice.type");
-    let kind: Option<String> = kind.and_then(|kind| serde_json::from_slice(kind).ok());
-    let Some(kind) = kind.filter(|kind| SERVER_TOOLS.contains(&kind.as_str())) else {
-        return Ok(());
-    };
-    let text =
-        format!("`{kind}` is billed by the call and has no price here; let the model choose");
-    Err(RequestError::invalid("tool_choice", text))
 }
 
 impl ToolFacts<'_> {
@@ -131,30 +118,6 @@ impl ToolFacts<'_> {
         }
         Ok(())
     }
-}
-
-/// The tools of a request without those that the vendor runs and bills by the call: the JSON of those
-/// that stay, and the types of those that do not. None if there is none to leave out.
-#[must_use]
-pub fn without_server_tools(request: &Request) -> Option<(String, Vec<String>)> {
-    #[derive(Deserialize)]
-    struct Kind<'a> {
-        #[serde(borrow, rename = "type", default)]
-        kind: Cow<'a, str>,
-    }
-    let tools: Vec<&RawValue> = serde_json::from_slice(request.field("tools")?).ok()?;
-    let mut kept = Vec::with_capacity(tools.len());
-    let mut dropped = Vec::new();
-    for tool in tools {
-        let kind = serde_json::from_str::<Kind<'_>>(tool.get());
-        let kind = kind.map(|read| read.kind).unwrap_or_default();
-        if SERVER_TOOLS.contains(&kind.as_ref()) {
-            dropped.push(kind.into_owned());
-        } else {
-            kept.push(tool.get());
-        }
-    }
-    (!dropped.is_empty()).then(|| (format!("[{}]", kept.join(",")), dropped))
 }
 
 /// The input of a request whose signatures were tagged on their way to the caller, with the bare signatures that

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::openai_responses::TABLE;
-use crate::{Format, MediaKind, Outgoing, PathParams, Treatment};
+use crate::{FieldList, Format, MediaKind, Outgoing, PathParams, Treatment, Unlisted};
 
 fn read(text: &str) -> Result<Request, RequestError> {
     let body = Bytes::copy_from_slice(text.as_bytes());
@@ -80,7 +80,6 @@ fn bad_fields_are_named() {
         (r#","previous_response_id":1"#, "previous_response_id"),
         (r#","parallel_tool_calls":"no""#, "parallel_tool_calls"),
         (r#","background":"no""#, "background"),
-        (r#","tool_choice":{"type":"web_search"}"#, "tool_choice"),
         (r#","model":"again""#, "model"),
     ] {
         assert_eq!(refused(&with(extra)), invalid(param), "{extra}");
@@ -96,7 +95,10 @@ fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
         let null = with(&format!(r#","{field}":null"#));
         match treatment {
             Treatment::Priced | Treatment::Bounded => {
-                assert!(TABLE.known.contains(field), "{field}");
+                assert!(
+                    FieldList::of(Format::OpenaiResponses).lists(field),
+                    "{field}"
+                );
             }
             Treatment::Tier => {
                 let asked = read(&with(&format!(r#","{field}":"priority""#))).unwrap();
@@ -113,7 +115,7 @@ fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
         }
     }
     for (_, path) in TABLE.aliases {
-        assert!(TABLE.known.contains(path), "{path}");
+        assert!(FieldList::of(Format::OpenaiResponses).lists(path), "{path}");
     }
 }
 
@@ -232,22 +234,59 @@ fn media_counts_as_media_and_text_as_text() {
 
 #[test]
 fn tools_that_are_billed_by_the_call_are_left_out_and_named() {
-    let request = read(&with(
-        r#","tools":[{"type":"function", "name":"f"},{"type":"web_search"},{"type":"image_generation"},{"type":"custom","name":"c"}]"#,
-    ))
-    .unwrap();
-    let (kept, dropped) = without_server_tools(&request).unwrap();
-    assert_eq!(
-        kept,
-        r#"[{"type":"function", "name":"f"},{"type":"custom","name":"c"}]"#
+    let text = with(
+        r#","tools":[{"type":"function", "name":"f"},{"type":"web_search"},{"type":"mcp"},{"type":"custom","name":"c"}]"#,
     );
-    assert_eq!(dropped, ["web_search", "image_generation"]);
-    let none = read(&with(
-        r#","tools":[{"type":"function","name":"f"},{"type":"mcp"}]"#,
-    ))
-    .unwrap();
-    assert_eq!(without_server_tools(&none), None);
-    assert_eq!(without_server_tools(&read(&with("")).unwrap()), None);
+    let request = read(&text).unwrap();
+    let patterns: Vec<&str> = request
+        .unlisted
+        .iter()
+        .map(|unlisted| unlisted.pattern.as_str())
+        .collect();
+    assert_eq!(patterns, ["tools[].type=web_search", "tools[].type=mcp"]);
+    let kept = request.without(|_| true).unwrap();
+    let tools = r#"[{"type":"function", "name":"f"},{"type":"custom","name":"c"}]"#;
+    assert_eq!(kept.body(), &with(&format!(r#","tools":{tools}"#)));
+    let own = read(&with(
+        r#","tools":[{"type":"function","name":"f"},{"type":"local_shell"}]"#,
+    ));
+    assert_eq!(own.unwrap().unlisted, []);
+}
+
+#[test]
+fn a_list_of_tools_that_is_emptied_goes_with_what_is_said_of_choosing() {
+    let request = read(&with(
+        r#","tools":[{"type":"web_search"}],"tool_choice":"auto","parallel_tool_calls":true"#,
+    ));
+    let request = request.unwrap();
+    let kept = request.without(|_| true).unwrap();
+    assert_eq!(kept.body(), &with(""));
+}
+
+#[test]
+fn a_tool_is_forced_by_its_kind_or_as_the_only_one() {
+    for (choice, own, forced) in [
+        (r#""auto""#, "", false),
+        (r#""required""#, "", true),
+        (r#""required""#, r#",{"type":"function","name":"f"}"#, false),
+        (
+            r#"{"type":"web_search"}"#,
+            r#",{"type":"function","name":"f"}"#,
+            true,
+        ),
+        (
+            r#"{"type":"function","name":"f"}"#,
+            r#",{"type":"function","name":"f"}"#,
+            false,
+        ),
+    ] {
+        let text = with(&format!(
+            r#","tools":[{{"type":"web_search_2025_08_26"}}{own}],"tool_choice":{choice}"#
+        ));
+        let request = read(&text).unwrap();
+        let tools: Vec<&Unlisted> = request.unlisted.iter().collect();
+        assert_eq!(request.forced_tool(&tools).is_some(), forced, "{text}");
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod claude_messages;
 #[cfg(test)]
+mod fields;
+#[cfg(test)]
 mod gemini;
 #[cfg(test)]
 mod openai_responses;

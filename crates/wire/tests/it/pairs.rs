@@ -4,7 +4,7 @@
 mod answer_probes;
 mod answers;
 mod boundaries;
-mod corpus;
+pub(crate) mod corpus;
 mod feature_lookup;
 mod features;
 mod matrix;

@@ -47,11 +47,13 @@ fn entry(text: &'static str) -> Option<(&'static str, String)> {
 impl WarningExplained {
     /// `pages` is where errors and warnings are explained.
     pub(super) fn of(code: &str, pages: &str) -> Self {
-        let entry = ENTRIES.iter().find(|(known, _)| *known == code);
+        // A field that was not sent is named behind the code.
+        let bare = code.split_once(':').map_or(code, |(bare, _)| bare);
+        let entry = ENTRIES.iter().find(|(known, _)| *known == bare);
         Self {
             code: code.to_owned(),
             text: entry.map_or_else(|| UNKNOWN.to_owned(), |(_, text)| text.clone()),
-            doc_url: format!("{pages}#{code}"),
+            doc_url: format!("{pages}#{bare}"),
         }
     }
 }

@@ -19,6 +19,7 @@ use trunkline_wire::{Format, FrameKind, Frames, Tap};
 use super::Quoted;
 use super::outbound::OutboundRequest;
 use super::send::send;
+use super::unlisted::DroppedField;
 use crate::channels::Channel;
 use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, DEFAULT_COOL_SECONDS,
@@ -52,6 +53,8 @@ pub(crate) struct ChatAnswer {
     pub(crate) state: TranslationState,
     /// What could not be said to it.
     pub(crate) notes: Notes,
+    /// What is on no list and was not sent to it.
+    pub(crate) dropped: Vec<DroppedField>,
 }
 
 enum Judged {
@@ -118,6 +121,7 @@ impl Attempts for Quoted {
                         to: outbound.to,
                         state: outbound.state,
                         notes: outbound.notes,
+                        dropped: outbound.dropped,
                     });
                 }
                 Judged::Other(classified) => return classified,

@@ -20,7 +20,7 @@ use crate::failover::{Exhausted, upstream_refusal};
 use crate::idempotency::StoredResponse;
 use crate::operation::{RelayEnd, Settled};
 use crate::response::{
-    self, LedgerLatency, Responder, Response, set_cost, set_ending, set_warnings,
+    self, LedgerLatency, Responder, Response, set_cost, set_dropped, set_ending, set_warnings,
 };
 use crate::services::Services;
 
@@ -156,6 +156,7 @@ impl Buffered {
         let headers = response.headers_mut();
         set_cost(headers, amount);
         set_warnings(headers, &quoted.call.warnings());
+        set_dropped(headers, &quoted.call.report);
         set_ending(headers, quoted.call.sale.model.entry());
         response
     }

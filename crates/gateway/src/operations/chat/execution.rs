@@ -14,6 +14,7 @@ use super::attempt::ChatAnswer;
 use super::buffered::Buffered;
 use super::outbound::field_note;
 use super::relay::Relay;
+use super::unlisted::DroppedField;
 use crate::channels::Channel;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
@@ -114,9 +115,15 @@ impl Execution for Quoted {
             to,
             state,
             notes,
+            dropped,
         } = served.answer;
         for note in notes.all() {
             self.call.report.add(field_note(note));
+        }
+        let names: Vec<&str> = dropped.iter().map(|one| one.pattern.as_str()).collect();
+        context.fields_dropped(&served.channel.provider.name, &names);
+        for DroppedField { note, .. } in dropped {
+            self.call.report.add(note);
         }
         let stream = self.request.facts.stream;
         let answering = Answering {

@@ -2,6 +2,7 @@
 //! the conversation written in the format it does speak, with notes of what could not be said.
 
 use bytes::Bytes;
+use http::HeaderMap;
 use trunkline_catalog::{FieldNote, FieldTreatment};
 use trunkline_upstream::{Addressing, BodyRules, Quirk, Task};
 use trunkline_wire::canonical::{
@@ -16,6 +17,7 @@ use crate::field_report::strict_violation;
 use crate::format_selection::{choose, provider_format};
 
 use super::quote::Quoted;
+use super::unlisted::{DroppedField, Listed};
 use crate::services::Services;
 
 /// A request as one channel gets it.
@@ -28,6 +30,10 @@ pub(crate) struct OutboundRequest {
     pub(crate) state: TranslationState,
     /// What could not be said.
     pub(crate) notes: Notes,
+    /// What of the caller's headers goes on.
+    pub(crate) headers: HeaderMap,
+    /// What is on no list and does not go on.
+    pub(crate) dropped: Vec<DroppedField>,
 }
 
 impl Quoted {
@@ -49,7 +55,7 @@ impl Quoted {
             return None;
         }
         let prepared = if to == caller && !self.has_foreign_seals(to, channel) {
-            Ok(self.same(to, channel))
+            self.same(to, channel)
         } else {
             self.translated(to, channel)
         };
@@ -60,12 +66,18 @@ impl Quoted {
     pub(crate) fn preview_losses(&mut self, services: &Services) -> Result<(), ApiError> {
         let order = self.order(services);
         let first = order.iter().find_map(|channel| self.for_channel(channel));
-        let notes = match first {
-            Some(outbound) => outbound?.notes,
-            None => return Ok(()),
+        let dropped = match first {
+            Some(outbound) => {
+                let outbound = outbound?;
+                for note in outbound.notes.all() {
+                    self.call.report.add(field_note(note));
+                }
+                outbound.dropped
+            }
+            None => self.listed(None, self.format())?.dropped,
         };
-        for note in notes.all() {
-            self.call.report.add(field_note(note));
+        for DroppedField { note, .. } in dropped {
+            self.call.report.add(note);
         }
         Ok(())
     }
@@ -85,6 +97,9 @@ impl Quoted {
             let error = ApiError::new(ErrorCode::Rule(note.loss.code().to_owned()), text);
             return Err(error.at(&note.field));
         }
+        if let Some(error) = self.strict_refusal(&prepared.dropped) {
+            return Err(error);
+        }
         let notes = prepared.notes.all().iter();
         match notes.map(field_note).find(FieldNote::is_pitfall) {
             Some(note) if self.call.strict => Err(strict_violation(&note)),
@@ -92,7 +107,12 @@ impl Quoted {
         }
     }
 
-    fn same(&self, to: Format, channel: &Channel) -> OutboundRequest {
+    fn same(&self, to: Format, channel: &Channel) -> Result<OutboundRequest, ApiError> {
+        let Listed {
+            request,
+            headers,
+            dropped,
+        } = self.listed(Some(channel), to)?;
         let rules = channel
             .provider
             .body_rules(provider_format(to), Task::Generate);
@@ -101,7 +121,7 @@ impl Quoted {
         let mut with = self.set_fields.clone();
         let owned = |(field, json): &(&str, &str)| ((*field).to_owned(), (*json).to_owned());
         with.extend(rules.set.iter().map(owned));
-        with.extend(self.flags(channel));
+        with.extend(flags(&headers, channel));
         let cap_name = self.cap_name(channel);
         let out = Outgoing {
             model: channel.upstream_model(self.request.model()),
@@ -111,7 +131,7 @@ impl Quoted {
             without: &without,
             with: &with,
         };
-        let mut body = self.request.outgoing(&out);
+        let mut body = request.outgoing(&out);
         if !self.signatures.is_empty() {
             body = Bytes::from(strip_signature_tags(&body, to, &channel.mark));
         }
@@ -120,12 +140,14 @@ impl Quoted {
             let why = format!("sent as `{word}`, the name that this model's vendor takes");
             notes.renamed(sent_name, why);
         }
-        OutboundRequest {
+        Ok(OutboundRequest {
             body,
             to,
             state: TranslationState::default(),
             notes,
-        }
+            headers,
+            dropped,
+        })
     }
 
     /// The name that a channel's vendor takes for the longest answer of this model.
@@ -140,23 +162,6 @@ impl Quoted {
         }
     }
 
-    /// Bedrock takes Anthropic's flags in the body, and no header.
-    fn flags(&self, channel: &Channel) -> Option<(String, String)> {
-        let sent = self.forwarded.get("anthropic-beta")?.to_str().ok()?;
-        let flags = sent
-            .split(',')
-            .map(str::trim)
-            .filter(|word| !word.is_empty());
-        let flags: Vec<&str> = flags.collect();
-        let in_body = channel.provider.addressing == Addressing::Bedrock;
-        in_body.then(|| {
-            (
-                "anthropic_beta".to_owned(),
-                serde_json::json!(flags).to_string(),
-            )
-        })
-    }
-
     /// The length that is written out. Anthropic wants one always.
     fn cap(&self, to: Format) -> Option<u64> {
         let most = || self.call.sale.model.entry().specs.max_output();
@@ -168,10 +173,13 @@ impl Quoted {
 
     fn translated(&mut self, to: Format, channel: &Channel) -> Result<OutboundRequest, ApiError> {
         let (cap, cap_name) = (self.cap(to), self.cap_name(channel));
-        let (request, dropped) = (&self.request, &self.drop_fields);
+        let Listed {
+            headers, dropped, ..
+        } = self.listed(Some(channel), to)?;
+        let (request, drop_fields) = (&self.request, &self.drop_fields);
         let read = self.conversation.get_or_insert_with(|| {
-            let mut conversation = request.canonical()?;
-            for path in dropped {
+            let mut conversation = request.without(|_| true)?.canonical()?;
+            for path in drop_fields {
                 conversation.remove_field(request.chat_name_of(path));
             }
             Ok(conversation)
@@ -196,8 +204,23 @@ impl Quoted {
             to,
             state: written.state,
             notes: written.notes,
+            headers,
+            dropped,
         })
     }
+}
+
+/// Bedrock takes Anthropic's flags in the body, and no header.
+fn flags(headers: &HeaderMap, channel: &Channel) -> Option<(String, String)> {
+    let sent = headers.get("anthropic-beta")?.to_str().ok()?;
+    let flags: Vec<&str> = sent.split(',').collect();
+    let in_body = channel.provider.addressing == Addressing::Bedrock;
+    in_body.then(|| {
+        (
+            "anthropic_beta".to_owned(),
+            serde_json::json!(flags).to_string(),
+        )
+    })
 }
 
 /// A body as a way in wants it.

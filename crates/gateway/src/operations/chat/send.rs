@@ -43,7 +43,7 @@ pub(super) async fn send(
     };
     let mut headers = headers(channel, prepared.to, facts.stream);
     if prepared.to == quoted.format() {
-        headers.extend(quoted.forwarded.clone());
+        headers.extend(prepared.headers.clone());
     }
     let call = Outgoing {
         method: Method::POST,

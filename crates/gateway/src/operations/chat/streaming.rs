@@ -21,7 +21,7 @@ use crate::failover::Exhausted;
 use crate::idempotency::StoredResponse;
 use crate::operation::RelayEnd;
 use crate::reservation::Extended;
-use crate::response::{self, Responder, Response, set_ending, set_warnings};
+use crate::response::{self, Responder, Response, set_dropped, set_ending, set_warnings};
 
 /// How an upstream that broke off is told and recorded.
 const UPSTREAM_FAILED: ErrorCode = ErrorCode::UpstreamFailed;
@@ -106,6 +106,7 @@ impl Answering<'_> {
             response::events(receiver)
         };
         set_warnings(response.headers_mut(), &self.quoted.call.warnings());
+        set_dropped(response.headers_mut(), &self.quoted.call.report);
         set_ending(response.headers_mut(), self.quoted.call.sale.model.entry());
         response
     }

@@ -1,0 +1,469 @@
+//! What is sent is what is priced: a field, a tool or a flag that is on no list never arrives at an upstream, and its
+//! sender is told.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use trunkline_upstream::{Format, Providers, pass_field};
+
+use crate::client_encode::{CallParams, ClientFormat};
+use crate::format_pairs::{FormatPair, harness, last_served, quote, row_of, shop};
+use crate::providers::take_away;
+use crate::recorded_upstream::{RecordedRequest, RecordedUpstream};
+use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
+
+const STRICT: [(&str, &str); 1] = [("trunkline-strict", "true")];
+/// Long for a call on this machine.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// A field or a tool that a vendor bills, in one format.
+struct Attack {
+    caller: ClientFormat,
+    /// Where the value is added: a field of the body, or `tools` for one item of the list.
+    field: &'static str,
+    value: Value,
+    /// What the report names.
+    named: &'static str,
+    code: &'static str,
+}
+
+/// Every field and tool of the finding, and their kin in the other formats.
+fn attacks() -> Vec<Attack> {
+    let (chat, responses) = (ClientFormat::Chat, ClientFormat::Responses);
+    let (claude, gemini) = (ClientFormat::Messages, ClientFormat::Gemini);
+    let tool = "server_tool_dropped";
+    let field = "unknown_field";
+    let kind = |kind: &str| json!({ "type": kind });
+    let search = json!({ "type": "web_search_20250305", "name": "web_search", "max_uses": 100 });
+    let rows = [
+        (chat, "models", json!(["dear-1"]), "models", tool),
+        (chat, "plugins", json!([{ "id": "web" }]), "plugins", tool),
+        (
+            chat,
+            "search_parameters",
+            json!({ "mode": "on" }),
+            "search_parameters",
+            tool,
+        ),
+        (chat, "enable_search", json!(true), "enable_search", tool),
+        (
+            chat,
+            "web_search_options",
+            json!({}),
+            "web_search_options",
+            tool,
+        ),
+        (
+            chat,
+            "provider",
+            json!({ "order": ["x"] }),
+            "provider",
+            field,
+        ),
+        (chat, "tools", kind("web_search"), "tools[2]", tool),
+        (chat, "tools", kind("builtin_function"), "tools[2]", tool),
+        (responses, "tools", kind("x_search"), "tools[2]", tool),
+        (responses, "tools", kind("code_execution"), "tools[2]", tool),
+        (responses, "tools", kind("mcp"), "tools[2]", tool),
+        (responses, "tools", kind("shell"), "tools[2]", tool),
+        (responses, "tools", kind("web_search"), "tools[2]", tool),
+        (
+            responses,
+            "search_parameters",
+            json!({}),
+            "search_parameters",
+            tool,
+        ),
+        (
+            claude,
+            "mcp_servers",
+            json!([{ "type": "url" }]),
+            "mcp_servers",
+            tool,
+        ),
+        (
+            claude,
+            "fallbacks",
+            json!([{ "model": "dear-1" }]),
+            "fallbacks",
+            field,
+        ),
+        (claude, "tools", search, "tools[2]", tool),
+        (
+            gemini,
+            "tools",
+            json!({ "googleSearch": {} }),
+            "tools[1]",
+            tool,
+        ),
+        (
+            gemini,
+            "tools",
+            json!({ "code_execution": {} }),
+            "tools[1]",
+            tool,
+        ),
+    ];
+    let rows = rows.into_iter();
+    rows.map(|(caller, field, value, named, code)| Attack {
+        caller,
+        field,
+        value,
+        named,
+        code,
+    })
+    .collect()
+}
+
+fn own_pair(caller: ClientFormat) -> FormatPair {
+    FormatPair {
+        caller,
+        upstream: caller,
+        stream: false,
+    }
+}
+
+fn ask(pair: FormatPair) -> Value {
+    pair.body(CallParams {
+        prompt: "Hello [[tokens:2]]",
+        tools: true,
+        ..CallParams::default()
+    })
+}
+
+fn with(mut body: Value, attack: &Attack) -> Value {
+    match body[attack.field].as_array_mut() {
+        Some(list) => list.push(attack.value.clone()),
+        None => body[attack.field] = attack.value.clone(),
+    }
+    body
+}
+
+async fn served(harness: &TestGateway) -> Value {
+    let record = last_served(&harness.simulator).await.unwrap();
+    serde_json::from_slice(&record.body).unwrap()
+}
+
+#[tokio::test]
+async fn a_field_or_tool_that_a_vendor_bills_never_arrives_and_is_reported() {
+    let harness = harness(TestOptions::default()).await;
+    for attack in attacks() {
+        let pair = own_pair(attack.caller);
+        let plain = ask(pair);
+        let got = pair.call(&harness, &plain).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        let expected = served(&harness).await;
+
+        let body = with(plain, &attack);
+        let got = pair.call(&harness, &body).await;
+        assert_eq!(got.status, 200, "{body}: {}", got.text());
+        assert_eq!(served(&harness).await, expected, "{body}");
+        let warnings = got.header("trunkline-warnings").unwrap();
+        let ending = format!(";dropped={}", attack.named);
+        assert!(warnings.contains(attack.code), "{warnings}");
+        assert!(warnings.ends_with(&ending), "{warnings}");
+        let row = row_of(&harness, &got).await;
+        let entry = format!("{}:{}", attack.code, attack.named);
+        assert!(row.warnings.contains(&entry), "{:?}", row.warnings);
+
+        let before = harness.simulator.requests().len();
+        let refused = pair.call_with(&harness, &body, &STRICT).await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert!(refused.text().contains(attack.named), "{}", refused.text());
+        assert_eq!(
+            harness.simulator.requests().len(),
+            before,
+            "strict sends nothing"
+        );
+    }
+    let metrics = harness.metrics().await;
+    for line in [
+        r#"fields_dropped_total{provider="sim_chat",name="plugins"} 1"#,
+        r#"fields_dropped_total{provider="sim_responses",name="tools[].type=x_search"} 1"#,
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_must_be_used_and_is_not_sold_is_refused() {
+    let harness = harness(TestOptions::default()).await;
+    let search = json!({ "type": "web_search_20250305", "name": "web_search" });
+    for (caller, tools, choice) in [
+        (
+            ClientFormat::Chat,
+            json!([{ "type": "web_search" }]),
+            json!("required"),
+        ),
+        (
+            ClientFormat::Responses,
+            json!([{ "type": "web_search_2025_08_26" }]),
+            json!({ "type": "web_search" }),
+        ),
+        (
+            ClientFormat::Messages,
+            json!([search, { "name": "own", "input_schema": { "type": "object" } }]),
+            json!({ "type": "tool", "name": "web_search" }),
+        ),
+    ] {
+        let pair = own_pair(caller);
+        let mut body = pair.body(CallParams {
+            prompt: "Hello",
+            ..CallParams::default()
+        });
+        body["tools"] = tools;
+        body["tool_choice"] = choice;
+        let got = pair.call(&harness, &body).await;
+        assert_eq!(got.status, 400, "{}", got.text());
+        assert!(
+            got.text().contains("let the model choose"),
+            "{}",
+            got.text()
+        );
+        body["tool_choice"] = match caller {
+            ClientFormat::Messages => json!({ "type": "auto" }),
+            ClientFormat::Chat | ClientFormat::Responses | ClientFormat::Gemini => json!("auto"),
+        };
+        let got = pair.call(&harness, &body).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+    }
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_misspelt_field_is_ignored_with_the_right_name_at_every_depth() {
+    let harness = harness(TestOptions::default()).await;
+    let pair = own_pair(ClientFormat::Chat);
+    let mut body = ask(pair);
+    body["temprature"] = json!(0.5);
+    body["messages"][0]["contents"] = json!("hi");
+    let reported = quote(&harness, pair, &pair.model(), &body).await.json();
+    let fate = |name: &str| {
+        let fields = reported["fields"].as_array().unwrap();
+        let found = fields.iter().find(|one| one["field"] == name).unwrap();
+        [&found["fate"], &found["code"], &found["fix"]].map(|it| it.as_str().unwrap().to_owned())
+    };
+    let expected = |name: &str| {
+        let fix = format!("did you mean `{name}`?");
+        ["ignored", "unknown_field", &fix].map(ToOwned::to_owned)
+    };
+    assert_eq!(fate("temprature"), expected("temperature"));
+    assert_eq!(fate("messages[0].contents"), expected("content"));
+    let got = pair.call(&harness, &body).await;
+    let warnings = got.header("trunkline-warnings").unwrap();
+    assert!(
+        warnings.ends_with(";dropped=temprature,messages[0].contents"),
+        "{warnings}"
+    );
+    let body = served(&harness).await.to_string();
+    assert!(
+        !body.contains("temprature") && !body.contains("contents"),
+        "{body}"
+    );
+}
+
+#[tokio::test]
+async fn an_operator_lets_a_field_through_by_a_record_or_for_a_provider_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(TestOptions::default().providers).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let options = TestOptions {
+        providers: folder.path().to_owned(),
+        ..TestOptions::default()
+    };
+    let harness = harness(options).await;
+    let pair = own_pair(ClientFormat::Chat);
+    let mut body = ask(pair);
+    body["messages"][0]["x_mark"] = json!({ "any": [1] });
+    let arrives = async |harness: &TestGateway| {
+        // The upstream refuses what it does not know; what it got is what counts.
+        pair.call(harness, &body).await;
+        served(harness).await["messages"][0]["x_mark"].clone()
+    };
+    assert_eq!(arrives(&harness).await, Value::Null);
+    let at = folder.path();
+    pass_field(at, "sim_chat", "openai_chat", "messages[].x_mark").unwrap();
+    harness.gateway.refresh().await.unwrap();
+    assert_eq!(arrives(&harness).await, json!({ "any": [1] }));
+    trunkline_upstream::drop_field(at, "sim_chat", "openai_chat", "messages[].x_mark").unwrap();
+    harness.gateway.refresh().await.unwrap();
+    assert_eq!(arrives(&harness).await, Value::Null);
+
+    let record = format!(
+        "[models.{}]\ngroups = [\"default\"]\npass_fields = [\"messages[].x_mark\"]\n\
+         [models.{0}.prices]\nbilling_unit = \"tokens\"\n\
+         standard = {{ input = 2000000, output = 8000000 }}\n",
+        pair.model()
+    );
+    harness.sell(&record).await;
+    assert_eq!(arrives(&harness).await, json!({ "any": [1] }));
+}
+
+#[tokio::test]
+async fn a_beta_flag_goes_on_by_list_and_is_named_otherwise() {
+    let harness = harness(TestOptions::default()).await;
+    let pair = own_pair(ClientFormat::Messages);
+    let flags = "context-management-2025-06-27, mcp-client-2025-04-04";
+    let got = pair
+        .call_with(&harness, &ask(pair), &[("anthropic-beta", flags)])
+        .await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    let record = last_served(&harness.simulator).await.unwrap();
+    let sent = record
+        .headers
+        .iter()
+        .find(|(name, _)| name == "anthropic-beta");
+    assert_eq!(sent.unwrap().1, "context-management-2025-06-27");
+    let warnings = got.header("trunkline-warnings").unwrap();
+    let ending = ";dropped=anthropic-beta=mcp-client-2025-04-04";
+    assert!(warnings.ends_with(ending), "{warnings}");
+}
+
+/// A small generator: the same cases in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        usize::try_from(self.0 >> 33).unwrap() % most
+    }
+
+    fn name(&mut self) -> String {
+        let letters = (0..12).map(|_| char::from(b"abcdefghij_"[self.below(11)]));
+        format!("zq{}", letters.collect::<String>())
+    }
+}
+
+/// The objects of a body, but for those that pass unread.
+fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
+    const UNREAD: [&str; 4] = [
+        "parameters",
+        "input_schema",
+        "parametersJsonSchema",
+        "schema",
+    ];
+    match value {
+        Value::Object(members) => {
+            found.push(at.to_owned());
+            for (key, value) in members
+                .iter()
+                .filter(|(key, _)| !UNREAD.contains(&key.as_str()))
+            {
+                objects(value, &format!("{at}/{key}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (place, value) in items.iter().enumerate() {
+                objects(value, &format!("{at}/{place}"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The built-in providers, each with a credential that needs no vendor.
+fn every_provider(folder: &Path) {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../upstream/providers");
+    for entry in fs::read_dir(own).unwrap() {
+        let path = entry.unwrap().path();
+        let text = String::from_utf8(fs::read(&path).unwrap()).unwrap();
+        let lines = text.lines().map(|line| match line.starts_with("auth = ") {
+            true => "auth = \"bearer\"",
+            false => line,
+        });
+        let text: Vec<&str> = lines.collect();
+        fs::write(folder.join(path.file_name().unwrap()), text.join("\n")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_unlisted_field_at_any_depth_arrives_at_no_provider() {
+    const CASES: usize = 2;
+    let folder = tempfile::tempdir().unwrap();
+    every_provider(folder.path());
+    let options = TestOptions {
+        providers: folder.path().to_owned(),
+        ..TestOptions::default()
+    };
+    let harness = shop(options).await;
+    let providers = Providers::with_folder(folder.path()).unwrap();
+    let talks = [
+        Format::OpenaiChat,
+        Format::ClaudeMessages,
+        Format::OpenaiResponses,
+        Format::Gemini,
+    ];
+    let mut random = Random(7);
+    let mut called = 0;
+    for name in providers.names() {
+        let provider = providers.get(name).unwrap();
+        if !talks.iter().any(|format| provider.speaks(*format)) {
+            continue;
+        }
+        let upstream = RecordedUpstream::new().await;
+        let base = format!("http://{}/base", upstream.address());
+        let options = ChannelOptions {
+            provider: Some(name),
+            ..ChannelOptions::default()
+        };
+        let models = [("gemini-to-chat", "theirs")];
+        harness.channel_with(name, &base, &models, options).await;
+        for caller in ClientFormat::ALL {
+            for _ in 0..CASES {
+                let stray = random.name();
+                let (request, body) =
+                    stray_call(&harness, &upstream, caller, &mut random, &stray).await;
+                let sent = request.body.to_string();
+                assert!(
+                    !sent.contains(&stray),
+                    "{caller} to {name}: {body} came as {sent}"
+                );
+                called += 1;
+            }
+        }
+        take_away(&harness, name).await;
+    }
+    assert!(called >= 15 * 4 * CASES, "{called}");
+}
+
+/// One call with a field of this name somewhere.
+async fn stray_call(
+    harness: &TestGateway,
+    upstream: &RecordedUpstream,
+    caller: ClientFormat,
+    random: &mut Random,
+    stray: &str,
+) -> (RecordedRequest, Value) {
+    let pair = FormatPair {
+        caller,
+        upstream: ClientFormat::Chat,
+        stream: false,
+    };
+    let mut body = pair.body(CallParams {
+        prompt: "Hello",
+        system: Some("Be kind."),
+        image: random.below(2) == 0,
+        tools: true,
+        ..CallParams::default()
+    });
+    let mut places = Vec::new();
+    objects(&body, "", &mut places);
+    let place = &places[random.below(places.len())];
+    body.pointer_mut(place).unwrap()[stray] = json!({ stray: 1 });
+    let path = caller.path(&pair.model(), false);
+    let bytes = Bytes::from(body.to_string());
+    let both = async { tokio::join!(upstream.refuse(), harness.send(Method::POST, &path, bytes)) };
+    let (request, _) = timeout(LONGEST, both).await.expect("the call goes on");
+    (request, body)
+}
