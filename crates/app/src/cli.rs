@@ -9,6 +9,7 @@ mod init;
 mod key;
 mod limit;
 mod people;
+mod provider;
 mod social;
 mod values;
 mod workflow;
@@ -30,6 +31,7 @@ pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as rea
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
 pub(crate) use people::{Invite, OperatorCommand};
+pub(crate) use provider::{PassField, ProviderCommand};
 pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
 pub(crate) use workflow::WorkflowCommand;
@@ -156,6 +158,10 @@ Examples:
     /// Add, list, test, drain and resume channels to upstreams.
     #[command(subcommand)]
     Channel(ChannelCommand),
+
+    /// Let providers have fields that are on no list.
+    #[command(subcommand)]
+    Provider(ProviderCommand),
 
     /// Change, compare, check and export the catalog of models and prices.
     #[command(subcommand)]

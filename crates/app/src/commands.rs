@@ -19,6 +19,7 @@ mod keyring;
 mod limit;
 mod migrate;
 mod people;
+mod provider;
 mod serve;
 mod social;
 mod topup;
@@ -31,7 +32,8 @@ use trunkline_db::{Database, Role};
 
 use crate::cli::{
     AccountCommand, BudgetCommand, CatalogCommand, Cli, CodeCommand, Command, ConfigCommand,
-    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, TopUpArguments, WorkflowCommand,
+    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, ProviderCommand, TopUpArguments,
+    WorkflowCommand,
 };
 use crate::config::{Config, DEFAULT_FILE, environment, load};
 use crate::output::Output;
@@ -68,6 +70,9 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Limit(command) => on_database(DatabaseCommand::Limit(command)).await?,
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
+        }
+        Command::Provider(ProviderCommand::PassField(wish)) => {
+            provider::pass_field(&configuration()?, &wish, output)?;
         }
         Command::Catalog(CatalogCommand::Files(command)) => {
             return catalog::on_files(command, output);

@@ -73,6 +73,7 @@ fn logs(command: &Command) {
         | Command::Limit(_)
         | Command::Catalog(_)
         | Command::Channel(_)
+        | Command::Provider(_)
         | Command::Social(_)
         | Command::Workflow(_)
         | Command::Audit => LevelFilter::INFO,
