@@ -55,6 +55,7 @@ pub(super) const SOURCES: &[Source] = &[
         include_str!("../../../../docs/guide/requests.md"),
     ),
     page("quotes", include_str!("../../../../docs/guide/quotes.md")),
+    page("fields", include_str!("../../../../docs/guide/fields.md")),
     page("keys", include_str!("../../../../docs/guide/keys.md")),
     page(
         "idempotency",
