@@ -14,7 +14,7 @@ use crate::{Facts, Media, Object, RequestError};
 const COMPACTION: &str = "compact_";
 
 #[derive(Deserialize)]
-struct EditHead<'a> {
+struct TypedHead<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
 }
@@ -22,7 +22,7 @@ struct EditHead<'a> {
 #[derive(Deserialize)]
 struct ContextManagement<'a> {
     #[serde(borrow, default)]
-    edits: Option<Vec<EditHead<'a>>>,
+    edits: Option<Vec<TypedHead<'a>>>,
 }
 
 /// Reads what the price depends on. `max_tokens` is not asked for: the gateway fills it.
@@ -63,7 +63,16 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
     })
 }
 
-    let tools = object.value("tools").map(vendor_tools).transpose()?;
+/// How many of the tools the vendor defines: their descriptions are its own.
+fn vendor_tools(bytes: &[u8]) -> Result<u64, RequestError> {
+    let tools: Option<Vec<TypedHead<'_>>> = serde_json::from_slice(bytes)
+        .map_err(|_| RequestError::invalid("tools", "`tools` must be a list of objects"))?;
+    let of_vendor =
+        |tool: &&TypedHead<'_>| tool.kind.as_deref().is_some_and(|kind| kind != "custom");
+    let count = tools.iter().flatten().filter(of_vendor).count();
+    Ok(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
 fn check_edits(bytes: &[u8]) -> Result<(), RequestError> {
     let management: Option<ContextManagement<'_>> =
         serde_json::from_slice(bytes).map_err(|_| {
