@@ -1,4 +1,5 @@
-//! Resources of the account API, one a file.
+//! Resources of the account API, one a file. Nothing here moves money, but for a refund of an answer whose
+//! delivery is in doubt.
 
 mod aliases;
 mod events;

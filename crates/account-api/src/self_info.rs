@@ -6,7 +6,7 @@ use trunkline_catalog::audio_tokens_shown;
 use trunkline_edge::caller::Caller;
 use trunkline_edge::error::{ApiError, ErrorCode};
 use trunkline_edge::response::{Response, json as answer};
-use trunkline_ledger::{accounts, usage};
+use trunkline_ledger::{accounts, unconfirmed, usage};
 use trunkline_store::keys;
 use trunkline_types::{Bucket, Money, RequestId, Usage};
 
@@ -50,7 +50,9 @@ pub async fn usage(api: &AccountApi, caller: &Caller, id: &str) -> Result<Respon
     let row = usage::find(&api.data, caller.account.id, request)
         .await?
         .ok_or_else(unknown)?;
-    let body = json!({
+    let unconfirmed =
+        unconfirmed::is_unconfirmed(&api.data, caller.account.id, request).await?;
+    let mut body = json!({
         "object": "usage",
         "request_id": request.to_string(),
         "model": row.model,
@@ -70,6 +72,10 @@ pub async fn usage(api: &AccountApi, caller: &Caller, id: &str) -> Result<Respon
         "pricing_version": row.price_version,
         "warnings": row.warnings,
     });
+    // Its node failed right after the charge: the customer may have it refunded.
+    if unconfirmed && let Some(body) = body.as_object_mut() {
+        body.insert("delivery".to_owned(), json!("unconfirmed"));
+    }
     Ok(answer(StatusCode::OK, &body))
 }
 

@@ -7,6 +7,7 @@ use trunkline_db::bus::Bus;
 use trunkline_db::{Database, DbError};
 use trunkline_edge::state::EdgeState;
 use trunkline_keyring::Keyring;
+use trunkline_ledger::Ledger;
 use trunkline_upstream::safe_fetch::SafeFetcher;
 
 use crate::event_hub::Hub;
@@ -19,6 +20,7 @@ pub struct AccountConfig {
     pub edge: Arc<EdgeState>,
     /// The database under the data plane's role.
     pub data: Database,
+    pub ledger: Ledger,
     pub keyring: Keyring,
     /// Reaches addresses of customers.
     pub fetcher: SafeFetcher,
@@ -33,6 +35,7 @@ pub struct AccountApi {
     pub(crate) settings: AccountSettings,
     pub(crate) edge: Arc<EdgeState>,
     pub(crate) data: Database,
+    pub(crate) ledger: Ledger,
     pub(crate) keyring: Keyring,
     pub bus: Bus,
     pub event_hub: Arc<Hub>,
@@ -48,6 +51,7 @@ impl AccountApi {
             settings: config.settings,
             edge: config.edge,
             data: config.data,
+            ledger: config.ledger,
             keyring: config.keyring,
             bus: config.bus,
             event_hub: Hub::new(),

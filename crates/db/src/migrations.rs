@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 25] = [
+pub(crate) const MIGRATIONS: [Migration; 27] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -151,6 +151,16 @@ pub(crate) const MIGRATIONS: [Migration; 25] = [
         version: 20261117050000,
         name: "notifications",
         sql: include_str!("../../../migrations/20261117050000_notifications.sql"),
+    },
+    Migration {
+        version: 20261118010000,
+        name: "losses",
+        sql: include_str!("../../../migrations/20261118010000_losses.sql"),
+    },
+    Migration {
+        version: 20261118020000,
+        name: "unconfirmed_deliveries",
+        sql: include_str!("../../../migrations/20261118020000_unconfirmed_deliveries.sql"),
     },
 ];
 

@@ -286,6 +286,12 @@ impl RequestContext {
         attempts.unwrap_or_else(|_| Value::Array(Vec::new()))
     }
 
+    /// Since the latest attempt began.
+    pub fn attempt_time(&self) -> Duration {
+        let began = self.facts().attempts.last().map(|attempt| attempt.began);
+        self.elapsed().saturating_sub(began.unwrap_or_default())
+    }
+
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }

@@ -37,6 +37,8 @@ pub enum ResponseBody {
 pub enum FilePiece {
     /// The next bytes.
     Bytes(Bytes),
+    /// Bytes whose sender wants to know whether they were taken.
+    Acked(AckedChunk),
     End,
 }
 
@@ -81,15 +83,28 @@ impl AckedBody {
         Self { pieces, left: None }
     }
 
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
         let handed = std::task::ready!(self.pieces.poll_recv(context));
-        Poll::Ready(handed.map(|AckedChunk { bytes, taken }| {
+        let Some(bytes) = handed.map(AckedChunk::take) else {
+            return Poll::Ready(None);
+        };
+        if let Ok(bytes) = &bytes {
             let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             self.left = self.left.map(|left| left.saturating_sub(length));
-            // The sender may have stopped waiting for that.
-            let _heard: Result<(), ()> = taken.send(());
-            bytes
-        }))
+        }
+        Poll::Ready(Some(bytes))
+    }
+}
+
+// === impl AckedChunk ===
+
+impl AckedChunk {
+    /// The bytes, if their sender still waits: what it has refunded must not arrive.
+    fn take(self) -> Result<Bytes, BrokenOff> {
+        match self.taken.send(()) {
+            Ok(()) => Ok(self.bytes),
+            Err(()) => Err(BrokenOff),
+        }
     }
 }
 
@@ -124,12 +139,13 @@ impl Body for ResponseBody {
             }
             Self::File(pieces) => match std::task::ready!(pieces.poll_recv(context)) {
                 Some(FilePiece::Bytes(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Some(FilePiece::Acked(chunk)) => Poll::Ready(Some(chunk.take().map(Frame::data))),
                 Some(FilePiece::End) => Poll::Ready(None),
                 None => Poll::Ready(Some(Err(BrokenOff))),
             },
             Self::Acked(body) => {
                 let piece = body.poll_piece(context);
-                piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+                piece.map(|piece| piece.map(|bytes| bytes.map(Frame::data)))
             }
         }
     }

@@ -20,6 +20,7 @@ use crate::caller::allows_region;
 use crate::format_selection::provider_format;
 use crate::metrics::AttemptMetrics;
 use crate::splitmix::mix;
+use crate::stream_history::StreamHistory;
 
 /// What channels of a data source speak.
 pub(crate) const SOCIAL_FORMAT: &str = "social_data";
@@ -84,6 +85,7 @@ struct Health {
     failures: AtomicU32,
     open_until_millis: AtomicI64,
     attempts: Arc<AttemptMetrics>,
+    streams: StreamHistory,
 }
 
 /// How many credentials of a channel are in which state.
@@ -319,6 +321,11 @@ impl Channel {
     /// The upstream's name of a model.
     pub(crate) fn upstream_model<'a>(&'a self, public: &'a str) -> &'a str {
         self.row.models.get(public).map_or(public, String::as_str)
+    }
+
+    /// What its streamed answers told.
+    pub(crate) fn streams(&self) -> &StreamHistory {
+        &self.health.streams
     }
 
     pub(crate) fn failures(&self) -> u32 {

@@ -1,4 +1,5 @@
-//! Delivery of what was charged. A charge whose first byte never reached the client is refunded.
+//! Delivery of what was charged. One rule for every whole answer: a client that has gone before its first
+//! byte is refunded, one that has gone after it pays.
 
 use std::time::Duration;
 
@@ -30,20 +31,27 @@ pub(crate) struct AckedSender {
 impl AckedSender {
     /// Sends one piece. False if the client did not take its first byte.
     pub(crate) async fn hand(&self, bytes: Bytes) -> bool {
-        if self.watch.has_left().await {
-            return false;
-        }
         let (taken, receipt) = oneshot::channel();
-        let handed = AckedChunk { bytes, taken };
-        let given = async {
-            self.pieces.send(handed).await.ok()?;
-            receipt.await.ok()
-        };
-        matches!(
-            tokio::time::timeout(self.patience, given).await,
-            Ok(Some(()))
-        )
+        let chunk = AckedChunk { bytes, taken };
+        hand_over(&self.pieces, chunk, receipt, (&self.watch, self.patience)).await
     }
+}
+
+/// Sends a piece that its client must take. False if it did not take its first byte.
+pub(crate) async fn hand_over<T>(
+    pieces: &mpsc::Sender<T>,
+    piece: T,
+    receipt: oneshot::Receiver<()>,
+    (watch, patience): (&PeerWatch, Duration),
+) -> bool {
+    if watch.has_left().await {
+        return false;
+    }
+    let given = async {
+        pieces.send(piece).await.ok()?;
+        receipt.await.ok()
+    };
+    matches!(tokio::time::timeout(patience, given).await, Ok(Some(())))
 }
 
 /// Sends a whole response that was charged. False if the client did not take its first byte.

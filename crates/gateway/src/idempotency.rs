@@ -10,6 +10,7 @@ use std::time::Duration;
 use trunkline_ledger::{Detail, Idempotency, stored_responses};
 use trunkline_types::{AccountId, Money, RequestId};
 
+use crate::charge::ChargeDecision;
 use crate::duplicate::Duplicate;
 use crate::error::ApiError;
 use crate::reservation::Reservation;
@@ -66,18 +67,18 @@ impl IdempotencyKey {
 pub(crate) async fn settle_and_store(
     services: &Services,
     reservation: Reservation,
-    amount: Money,
+    decision: ChargeDecision,
     detail: Detail,
     stored: Option<(&IdempotencyKey, &StoredResponse)>,
 ) -> Result<Money, ApiError> {
     if let Some((key, response)) = stored {
         let (request, account) = (reservation.request(), reservation.account());
         if let Err(error) = store_response(services, request, account, key, response).await {
-            reservation.write_off(amount, detail);
+            reservation.write_off(decision.amount, detail);
             return Err(error);
         }
     }
-    reservation.settle(amount, detail).await
+    reservation.settle(decision, detail).await
 }
 
 /// Stores a response under its idempotency key. It is not replayed before the charge.

@@ -16,6 +16,7 @@ mod catalog_publish;
 mod catalog_snapshot;
 mod channel_permit;
 mod channels;
+mod charge;
 mod count_tokens;
 mod delivery;
 mod detach;
@@ -52,6 +53,7 @@ mod settings;
 mod settlement;
 mod state;
 mod stored_responses;
+mod stream_history;
 mod uploads;
 mod vendors;
 

@@ -146,6 +146,9 @@ pub(crate) trait PricedOperation: Sized + Send + Sync + 'static {
         Cost::Model(&self.call().model, None)
     }
 
+    /// The most that it can cost.
+    fn maximum(&self) -> Result<Money, ApiError>;
+
     /// Refuses what costs more than the caller allows.
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError>;
 

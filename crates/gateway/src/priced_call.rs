@@ -13,9 +13,10 @@ use trunkline_types::{Money, RequestId, Timestamp, Units, Usage};
 
 use crate::caller::Caller;
 use crate::channels::Channel;
+use crate::charge::ChargeLimits;
 use crate::error::{ApiError, ErrorCode};
 use crate::field_report::strict_violation;
-use crate::headers::is_strict;
+use crate::headers::{is_strict, max_cost};
 use crate::idempotency::IdempotencyKey;
 use crate::request_context::RequestContext;
 
@@ -24,6 +25,8 @@ use crate::request_context::RequestContext;
 pub(crate) struct Offer {
     pub(crate) sale: Sale,
     pub(crate) at: Timestamp,
+    /// The most that a locked quote said.
+    pub(crate) maximum: Option<Money>,
 }
 
 /// A caller with the offer that its request is priced by.
@@ -56,6 +59,8 @@ pub(crate) struct PricedCall {
     /// Which column of the prices the account pays.
     pub(crate) class: PriceClass,
     pub(crate) strict: bool,
+    /// What its charge never passes.
+    pub(crate) limits: ChargeLimits,
     /// What becomes of the fields, as far as there is something to say.
     pub(crate) report: FieldReport,
     /// Codes of what happened after the quote.
@@ -100,7 +105,7 @@ impl PricedCall {
             id,
             caller,
             headers,
-            offer: Offer { sale, at },
+            offer: Offer { sale, at, maximum },
         } = pricing;
         let strict = is_strict(headers) || caller.key.policy.fields().strict;
         if strict && let Some(note) = terms.report.first_pitfall() {
@@ -119,6 +124,11 @@ impl PricedCall {
             at,
             class,
             strict,
+            limits: ChargeLimits {
+                // A limit that cannot be read is refused before money moves.
+                max_cost: max_cost(headers).ok().flatten(),
+                quote_maximum: maximum,
+            },
             report: terms.report,
             late_warnings: Vec::new(),
             idempotency: None,

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use trunkline_catalog::{GroupChoice, PricingVersion, Sale};
 use trunkline_keyring::{Binding, Purpose};
 use trunkline_store::catalog::book_at;
-use trunkline_types::{AccountId, Timestamp};
+use trunkline_types::{AccountId, Money, Timestamp};
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
@@ -38,6 +38,9 @@ pub(crate) struct LockedQuote {
     pub(crate) model: String,
     #[serde(rename = "b")]
     pub(crate) body: [u8; 32],
+    /// The most that it said, in nano-USD. None in quotes of an older release.
+    #[serde(rename = "x", default)]
+    pub(crate) maximum: Option<i64>,
 }
 
 impl LockedQuote {
@@ -77,15 +80,14 @@ pub(crate) async fn offer(
     match headers.get(QUOTE_HEADER) {
         Some(quote) => {
             // In a box: few calls bring one.
-            let locked = Box::pin(redeem(services, quote, caller, endpoint, model, &body));
-            let (sale, at) = locked.await?;
-            Ok(Offer { sale, at })
+            Box::pin(redeem(services, quote, caller, endpoint, model, &body)).await
         }
         None => {
             let book = &services.catalog.load_full().book;
             Ok(Offer {
                 sale: caller.sale(book, model)?,
                 at: services.now(),
+                maximum: None,
             })
         }
     }
@@ -99,7 +101,7 @@ pub(crate) async fn redeem(
     endpoint: &str,
     model: &str,
     body: &[u8],
-) -> Result<(Sale, Timestamp), ApiError> {
+) -> Result<Offer, ApiError> {
     // A quote may be another key's of the account; what this key may use is this key's.
     caller.check_model(model)?;
     let text = quote.to_str().unwrap_or_default();
@@ -127,8 +129,11 @@ pub(crate) async fn redeem(
     {
         return Err(other_quote("this quote was made in another price group"));
     }
-    let sale = sale_at(services, model, &lock).await?;
-    Ok((sale, Timestamp::from_micros(lock.at)))
+    Ok(Offer {
+        sale: sale_at(services, model, &lock).await?,
+        at: Timestamp::from_micros(lock.at),
+        maximum: lock.maximum.map(Money::from_nanos),
+    })
 }
 
 /// The price as it was. Seldom is it not the present one, so there is no memory of others.

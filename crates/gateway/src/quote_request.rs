@@ -55,6 +55,7 @@ impl Quoting<'_> {
             group: call.sale.group.clone(),
             model: call.model.clone(),
             body: body_hash(&body).ok_or_else(not_json)?,
+            maximum: Some(priced.maximum()?.nanos()),
         };
         let id = quote_lock::seal_quote(services, call.caller.account.id, name, &lock)?;
         let ends = lock.ends().seconds();

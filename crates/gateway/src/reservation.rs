@@ -13,12 +13,17 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, Money, RequestId};
 
+use crate::charge::{ChargeDecision, ChargeLimits, Covered};
 use crate::duplicate::Duplicate;
 use crate::error::{ApiError, ErrorCode};
 use crate::metrics::Metrics;
 use crate::services::Services;
 
-/// Money held for one call.
+/// How long a charge above the hold waits for more money while the ledger cannot be reached.
+const COVER_WAIT: Duration = Duration::from_secs(10);
+const COVER_PAUSE: Duration = Duration::from_millis(200);
+
+/// Money held for one call, and the wallets that it is of.
 pub(crate) struct Reservation {
     ledger: Ledger,
     tasks: TaskTracker,
@@ -29,8 +34,6 @@ pub(crate) struct Reservation {
     pub(crate) held: Money,
     /// How long the reservation took.
     pub(crate) waited: Duration,
-    /// What was used beyond the hold, which could not be raised.
-    beyond: Money,
     resolved: bool,
 }
 
@@ -54,10 +57,10 @@ pub(crate) struct Shortfall {
 /// What an extension came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extended {
-    /// The hold is this much.
-    To(Money),
-    /// There is not enough; this much would fit.
-    Fits(Money),
+    /// The hold is as much as was wanted.
+    Whole,
+    /// There is not enough: the hold has all that fits.
+    Short(Shortage),
     /// The ledger did not answer.
     Unknown,
 }
@@ -99,12 +102,11 @@ impl Reservation {
             wallets,
             held,
             waited: began.elapsed(),
-            beyond: Money::ZERO,
             resolved: false,
         }))
     }
 
-    /// Raises the hold to a total.
+    /// Raises the hold to a total, or as far as there is money.
     pub(crate) async fn extend(&mut self, total: Money) -> Extended {
         let extend = Extend {
             request: self.request,
@@ -115,9 +117,12 @@ impl Reservation {
         match self.ledger.extend(extend).await {
             Ok(ExtendAnswer::Held { total }) => {
                 self.held = total;
-                Extended::To(total)
+                Extended::Whole
             }
-            Ok(ExtendAnswer::TooLittle { fits, .. }) => Extended::Fits(fits),
+            Ok(ExtendAnswer::Short { by, total }) => {
+                self.held = total;
+                Extended::Short(by)
+            }
             Ok(ExtendAnswer::NoHold) | Err(_) => Extended::Unknown,
         }
     }
@@ -130,35 +135,57 @@ impl Reservation {
         self.account
     }
 
-    /// What a call that used this much is charged, exactly: a stored response says so before the charge
-    /// is written. Settle this, and nothing else.
-    pub(crate) async fn fix_amount(&mut self, used: Money) -> Money {
-        if used > self.held {
-            self.extend(used).await;
+    /// What a call that used this much is charged, exactly: the hold is raised as far as there is money,
+    /// and never past what is due. Settle this, and nothing else.
+    pub(crate) async fn decide(&mut self, used: Money, limits: ChargeLimits) -> ChargeDecision {
+        let by = self.cover(limits.due(used)).await;
+        let covered = Covered {
+            held: self.held,
+            by,
+        };
+        limits.decide(used, covered)
+    }
+
+    /// The same for an estimate, which stays within the hold.
+    pub(crate) fn decide_within(&self, used: Money, limits: ChargeLimits) -> ChargeDecision {
+        let covered = Covered {
+            held: self.held,
+            by: None,
+        };
+        limits.decide(used, covered)
+    }
+
+    /// Raises the hold to what is due, and returns what that ran into.
+    async fn cover(&mut self, due: Money) -> Option<Shortage> {
+        let began = Instant::now();
+        while due > self.held {
+            match self.extend(due).await {
+                Extended::Whole => return None,
+                Extended::Short(by) => return Some(by),
+                Extended::Unknown if began.elapsed() > COVER_WAIT => return None,
+                Extended::Unknown => tokio::time::sleep(COVER_PAUSE).await,
+            }
         }
-        let sure = used.min(self.held);
-        self.beyond = used.checked_sub(sure).unwrap_or(Money::ZERO);
-        sure
+        None
     }
 
     /// Charges the call and returns what was charged. An error means that nothing was.
-    pub(crate) async fn settle(mut self, amount: Money, detail: Detail) -> Result<Money, ApiError> {
-        if amount > self.held {
-            // The ledger charges what is held and notes the rest as a loss if this does not help.
-            self.extend(amount).await;
-        }
+    pub(crate) async fn settle(
+        mut self,
+        decision: ChargeDecision,
+        detail: Detail,
+    ) -> Result<Money, ApiError> {
         self.resolved = true;
-        let loss = self.overrun(detail.cost);
         let settle = Settle {
             request: self.request,
             account: self.account,
-            amount,
+            amount: decision.amount,
+            unpaid: decision.unpaid,
             detail,
             on_caller_gone: OnCallerGone::Refund,
         };
         match self.ledger.settle(settle).await {
             Ok(SettleAnswer::Done { paid, trial }) => {
-                self.write_off_overrun(loss).await;
                 paid.checked_add(trial).map_err(|_| ApiError::unavailable())
             }
             Ok(SettleAnswer::Before {
@@ -214,23 +241,6 @@ impl Reservation {
         self.tasks.spawn(async move {
             drop(tokio::join!(ledger.void(void), ledger.write_off(loss)));
         });
-    }
-
-    fn overrun(&self, cost: Option<Money>) -> Option<WriteOff> {
-        (self.beyond > Money::ZERO).then_some(WriteOff {
-            request: self.request,
-            account: self.account,
-            reason: WriteOffReason::Overrun,
-            sale: Some(self.beyond),
-            cost,
-        })
-    }
-
-    async fn write_off_overrun(&self, loss: Option<WriteOff>) {
-        let Some(loss) = loss else { return };
-        if let Err(error) = self.ledger.write_off(loss).await {
-            tracing::error!(request.id = %self.request, %error, "write-off failed");
-        }
     }
 }
 

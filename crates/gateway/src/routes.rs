@@ -321,7 +321,7 @@ fn match_route(path: &str) -> Route<'_> {
                 social(rest)
             } else if below("/media/").is_some() {
                 Route::Media
-            } else if let Some(request) = below("/v1/usage/") {
+            } else if let Some(request) = below("/v1/usage/").filter(|rest| !rest.contains('/')) {
                 Route::Read(Read::Usage(request))
             } else if let Some(account_route) = AccountRoute::of(other) {
                 Route::Account(account_route)

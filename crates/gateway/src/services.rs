@@ -114,6 +114,7 @@ impl Services {
             },
             edge: Arc::clone(&edge),
             data: parts.data.clone(),
+            ledger: parts.ledger.clone(),
             keyring: parts.keyring.clone(),
             fetcher: parts.fetcher.clone(),
             bus: parts.bus,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use trunkline_account_api::{EventSettings, WebhookSettings};
 use trunkline_edge::settings::AcceptSettings;
-
+use trunkline_types::Money;
 pub use generation::GenerationSettings;
 pub use idempotency::IdempotencySettings;
 pub use social::SocialSettings;
@@ -29,6 +29,10 @@ pub struct Settings {
     pub whole_wait: Duration,
     /// A client that reads nothing for so long has gone.
     pub reader_wait: Duration,
+    /// How long a model that thinks unseen is read on for its usage when its client has left.
+    pub read_on: Duration,
+    /// What it may write meanwhile, at the customer's prices.
+    pub read_on_usd: Money,
     /// Attempts at upstreams for one call.
     pub max_attempts: usize,
     /// After this long an open hold has expired.
@@ -59,6 +63,8 @@ impl Default for Settings {
             stream_idle: Duration::from_secs(300),
             whole_wait: Duration::from_secs(600),
             reader_wait: Duration::from_secs(60),
+            read_on: Duration::from_secs(10),
+            read_on_usd: Money::from_nanos(50_000_000),
             max_attempts: 3,
             hold_lifetime: Duration::from_secs(3_600),
             refresh: Duration::from_secs(1),

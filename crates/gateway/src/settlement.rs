@@ -47,7 +47,7 @@ pub(crate) async fn reserve<E: Execution>(
     }
 }
 
-/// Charges what was metered. A request with an idempotency key stores its response first: there is never
+/// Charges what was metered, as far as there is money and no limit of the caller ends before. A request with an idempotency key stores its response first: there is never
 /// a charge without its response.
 pub(crate) async fn settle<E: Execution>(
     services: &Services,
@@ -58,9 +58,14 @@ pub(crate) async fn settle<E: Execution>(
 ) -> Result<Settled, ApiError> {
     let (reserving, began) = (reservation.waited, Instant::now());
     let mut metered = charge.metered;
-    if execution.call().idempotency.is_some() {
-        metered.price.amount = reservation.fix_amount(metered.price.amount).await;
-    }
+    let (used, limits) = (metered.price.amount, execution.call().limits);
+    // What a client that left has used is not always known, and a guess takes no further money.
+    let decision = if metered.estimated && charge.outcome == Outcome::ClientGone {
+        reservation.decide_within(used, limits)
+    } else {
+        reservation.decide(used, limits).await
+    };
+    metered.price.amount = decision.amount;
     let stored = execution.stored(services, charge.relayed, &metered);
     let call = execution.call();
     let measured = Measured {
@@ -72,8 +77,7 @@ pub(crate) async fn settle<E: Execution>(
     detail.cost = detail.cost.or_else(|| execution.published_cost());
     let to_store = call.idempotency.as_ref().zip(stored.as_ref());
     let is_stored = stored.as_ref().is_some_and(|stored| stored.is_whole());
-    let amount = metered.price.amount;
-    let charged = idempotency::settle_and_store(services, reservation, amount, detail, to_store);
+    let charged = idempotency::settle_and_store(services, reservation, decision, detail, to_store);
     Ok(Settled {
         charged: charged.await?,
         is_stored,

@@ -30,6 +30,12 @@ pub async fn create_account(tx: &mut Tx, kind: AccountKind) -> Result<AccountId,
     column(&row, "id").map(AccountId::new)
 }
 
+/// Waits until every transaction that moves an account's money has ended, and blocks new ones until this one
+/// has: what such a transaction wrote is there now, or never.
+pub async fn lock(tx: &mut Tx, account: AccountId) -> Result<(), DbError> {
+    lock_accounts(tx, vec![account]).await.map(|_| ())
+}
+
 /// An account's balance, none if there is no such account.
 pub async fn balance(database: &Database, account: AccountId) -> Result<Option<Balance>, DbError> {
     let mut session = database.session().await?;

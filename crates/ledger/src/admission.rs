@@ -138,6 +138,29 @@ impl BatchState {
         Ok(split)
     }
 
+    /// Takes as much of an amount as an account's wallets and all given budget windows have, and says what
+    /// the rest ran into.
+    pub fn take_what_fits(
+        &mut self,
+        account: AccountId,
+        wallets: Wallets,
+        amount: i64,
+        windows: &[BudgetWindowId],
+    ) -> Result<(WalletSplit, Option<Shortage>), Rejection> {
+        match self.take(account, wallets, amount, windows, None) {
+            Ok(split) => Ok((split, None)),
+            Err(Rejection::TooLittle(by, fits, _)) => {
+                let split = self.take(account, wallets, fits, windows, None)?;
+                Ok((split, Some(by)))
+            }
+            Err(
+                other @ (Rejection::NeverToppedUp
+                | Rejection::CapacityReached
+                | Rejection::UnknownPayer),
+            ) => Err(other),
+        }
+    }
+
     /// The window with the least left: its budget and what is left.
     fn tightest(&self, windows: &[BudgetWindowId]) -> Option<(i64, i64)> {
         let rooms = windows.iter().filter_map(|id| self.windows.get(id));

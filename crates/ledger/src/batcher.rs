@@ -25,6 +25,7 @@ use crate::operations::{
     SettleAnswer, Void, WriteOff,
 };
 use crate::recovery::{NodeEpoch, register};
+use crate::unconfirmed;
 use compensation::Waiter;
 use lane::{Job, Lane};
 
@@ -94,6 +95,7 @@ pub(crate) struct Counters {
 pub struct LedgerTasks {
     lanes: JoinSet<()>,
     database: Database,
+    node_epoch: NodeEpoch,
 }
 
 // === impl LedgerSettings ===
@@ -148,7 +150,7 @@ impl Ledger {
             lanes.push(sender);
         }
         let inner = Arc::new(Inner {
-            node_epoch,
+            node_epoch: node_epoch.clone(),
             settings,
             lanes,
             counts,
@@ -156,6 +158,7 @@ impl Ledger {
         let tasks = LedgerTasks {
             lanes: tasks,
             database,
+            node_epoch,
         };
         (Self { inner }, tasks)
     }
@@ -285,6 +288,8 @@ impl LedgerTasks {
     /// dropped.
     pub async fn finish(mut self) {
         while self.lanes.join_next().await.is_some() {}
+        // Without this row the last charges only look as if they had not been delivered.
+        drop(unconfirmed::end_in_order(&self.database, &self.node_epoch).await);
         // Connections that do not close in time end with the process.
         drop(self.database.close().await);
     }

@@ -33,6 +33,7 @@ pub mod partitions;
 pub mod recovery;
 pub mod statement;
 pub mod stored_responses;
+pub mod unconfirmed;
 pub mod usage;
 pub mod usage_report;
 
@@ -40,8 +41,8 @@ pub use batch::{BatchError, run_in};
 pub use batcher::{BatchCounts, Ledger, LedgerError, LedgerSettings, LedgerTasks, MAX_BATCH};
 pub use operations::{
     Answer, CapacityClaim, Detail, Extend, ExtendAnswer, Idempotency, OnCallerGone, Op, Owner,
-    Refund, RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Shortage, Void,
-    Wallets, WriteOff, WriteOffReason,
+    Refund, RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Shortage,
+    Unpaid, Void, Wallets, WriteOff, WriteOffReason,
 };
 pub use outcome::Outcome;
 pub use recovery::NodeEpoch;

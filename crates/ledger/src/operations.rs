@@ -109,7 +109,7 @@ pub enum Shortage {
     Budget(i64),
 }
 
-/// Raises an open hold to a total.
+/// Raises an open hold to a total, or as far as there is money.
 #[derive(Debug, Clone)]
 pub struct Extend {
     pub request: RequestId,
@@ -125,12 +125,8 @@ pub struct Extend {
 pub enum ExtendAnswer {
     /// The hold is now this much in all.
     Held { total: Money },
-    /// There is too little; the hold is as it was.
-    TooLittle {
-        by: Shortage,
-        /// The largest total that would fit.
-        fits: Money,
-    },
+    /// There is too little: the hold has all that fits, and is this much in all.
+    Short { by: Shortage, total: Money },
     /// There is no open hold of this account under this id.
     NoHold,
 }
@@ -159,9 +155,19 @@ pub struct Settle {
     pub request: RequestId,
     pub account: AccountId,
     pub amount: Money,
+    /// What was used and is not charged.
+    pub unpaid: Option<Unpaid>,
     pub detail: Detail,
     /// What happens to the charge if the caller stops waiting for its answer.
     pub on_caller_gone: OnCallerGone,
+}
+
+/// What was used beyond a charge: the operator's loss, written off with the charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unpaid {
+    pub reason: WriteOffReason,
+    /// At the customer's prices.
+    pub sale: Money,
 }
 
 /// What happens to a charge whose answer was not delivered.
@@ -259,8 +265,14 @@ pub enum WriteOffReason {
     Drain,
     /// The charge could not be written in time.
     DatabaseAway,
-    /// More was used than was held.
+    /// More was used than the wallets had.
     Overrun,
+    /// More was used than a budget had.
+    Budget,
+    /// More was used than the caller allowed for the call.
+    MaxCost,
+    /// More was used than the quote's maximum.
+    QuoteMaximum,
     /// A result came after the refund.
     LateResult,
     /// It is unknown whether the upstream did the work.
@@ -362,6 +374,9 @@ impl WriteOffReason {
             Self::Drain => "drain",
             Self::DatabaseAway => "database_away",
             Self::Overrun => "overrun",
+            Self::Budget => "budget",
+            Self::MaxCost => "max_cost",
+            Self::QuoteMaximum => "quote_maximum",
             Self::LateResult => "late_result",
             Self::UnknownOutcome => "unknown_outcome",
         }

@@ -12,7 +12,7 @@ use crate::batch::refund::insert_write_offs;
 use crate::batch::{BatchError, Resolution, check_epoch, lock_accounts, resolve};
 use crate::columns::{account_of, column, request_of};
 use crate::operations::{Detail, Outcome, WriteOff, WriteOffReason};
-use crate::usage_report;
+use crate::{unconfirmed, usage_report};
 
 /// Holds that one statement of a sweep resolves.
 const SWEEP_ROWS: i64 = 1_000;
@@ -197,6 +197,8 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoc
         node: node.clone(),
         epoch: before.saturating_add(1),
     };
+    // By the heartbeat of the epoch that ends.
+    unconfirmed::note(tx, node, before).await?;
     sqlx::query("UPDATE ledger.node SET epoch = $2, heartbeat_at = app.now() WHERE name = $1")
         .bind(node.as_str())
         .bind(node_epoch.epoch)
@@ -286,6 +288,7 @@ async fn void(
             request: orphan.request,
             account: orphan.account,
             amount: 0,
+            unpaid: None,
             detail: &detail,
         })
         .collect();

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use trunkline_types::Usage;
 
 use crate::canonical::{Conversation, Event, Meter, ReportedUsage, Response, Target, Written};
 use crate::{
@@ -289,9 +290,9 @@ impl Tap {
         }
     }
 
-    /// Input tokens, where the upstream reported them.
+    /// The input in its buckets, where the upstream reported it.
     #[must_use]
-    pub fn reported_input(&self) -> Option<u64> {
+    pub fn reported_input(&self) -> Option<Usage> {
         match self {
             Self::Chat(tap) => tap.reported_input(),
             Self::Read(_, meter, _) => meter.reported_input(),
@@ -304,6 +305,24 @@ impl Tap {
         match self {
             Self::Chat(tap) => tap.written(),
             Self::Read(_, meter, _) => meter.written(),
+        }
+    }
+
+    /// The same, in the caller's favour.
+    #[must_use]
+    pub fn least_written(&self) -> u64 {
+        match self {
+            Self::Chat(tap) => tap.least_written(),
+            Self::Read(_, meter, _) => meter.least_written(),
+        }
+    }
+
+    /// Whether the upstream has said why it stopped.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        match self {
+            Self::Chat(tap) => tap.finished(),
+            Self::Read(_, meter, _) => meter.finished(),
         }
     }
 

@@ -31,6 +31,8 @@ pub struct Request {
     pub input_least: u64,
     /// What stands in it and is on no list. It is not sent unless it is passed on purpose.
     pub unlisted: Vec<Unlisted>,
+    /// Estimated input tokens in the caller's favour, of what is said alone.
+    pub input_floor: u64,
     pub(crate) table: Fields,
     /// The name that the caller sent for the model, where it is an alias.
     pub(crate) alias: Option<String>,

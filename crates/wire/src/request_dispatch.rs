@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::canonical::Conversation;
 use crate::cost::check;
 use crate::request_facts::text_tokens;
+use crate::token_estimate::least_prompt_tokens;
 use crate::{
     FieldList, Fields, Format, JsonError, Outgoing, PassthroughEndpoint, PathParams, Request,
     RequestError, claude_messages, gemini, openai_chat, openai_responses, patch_at, scan,
@@ -57,6 +58,7 @@ impl Request {
             .text_bytes
             .div_euclid(MAX_BYTES_PER_TOKEN)
             .max(1);
+        let input_floor = least_prompt_tokens(facts.media.text_bytes).max(input_least);
         let (text_most, text_fair) = text_tokens(&object, fields.costs, &facts.media);
         let has_tools = ["tools", "functions"].into_iter().any(|name| {
             let tools = object.value(name).filter(|value| *value != b"null");
@@ -73,6 +75,7 @@ impl Request {
             has_tools,
             input_least,
             unlisted,
+            input_floor,
             table: fields,
             alias: None,
             body,

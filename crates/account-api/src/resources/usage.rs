@@ -5,6 +5,7 @@
 
 mod csv;
 mod params;
+mod refund;
 mod view;
 
 use std::sync::Arc;
@@ -42,6 +43,9 @@ pub(super) async fn handle(
     visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
+    if let [request, _] = visit.rest.as_slice() {
+        return refund::refund(api, &visit.caller, request).await;
+    }
     let params = UsageQuery::read(visit.query, visit.headers)?;
     let seen = visibility(api, &visit.caller, &params).await?;
     match (params.detail, params.shape) {

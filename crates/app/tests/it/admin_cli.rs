@@ -127,6 +127,7 @@ impl AdminCli {
             request,
             account,
             amount: cost,
+            unpaid: None,
             detail: Detail::nothing(Outcome::Complete),
             on_caller_gone: OnCallerGone::Refund,
         };

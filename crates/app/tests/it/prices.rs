@@ -55,6 +55,7 @@ async fn sold(cli: &AdminCli, account: i64, (input, output): (u64, u64), nanos: 
         request,
         account,
         amount: charged,
+        unpaid: None,
         detail,
         on_caller_gone: OnCallerGone::Refund,
     };

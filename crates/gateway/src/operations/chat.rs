@@ -7,6 +7,7 @@ mod execution;
 mod funding;
 mod outbound;
 mod quote;
+mod read_on;
 mod relay;
 mod send;
 mod stream_adapter;

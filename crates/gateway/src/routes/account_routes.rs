@@ -35,7 +35,7 @@ impl<'a> AccountRoute<'a> {
             "events" => Resource::Events,
             "webhooks" => Resource::Webhooks,
             // With a rest, the path names one call, which has an endpoint of its own.
-            "usage" if rest.is_empty() => Resource::Report,
+            "usage" if rest.is_empty() || rest.ends_with("/refund") => Resource::Report,
             _ => return None,
         };
         let route = Self { resource, rest };
@@ -58,6 +58,7 @@ impl<'a> AccountRoute<'a> {
             (Resource::Keys | Resource::Webhooks, []) => Some(LIST),
             (Resource::Keys | Resource::Webhooks, [_]) => Some(ONE),
             (Resource::Keys, [_, "rotate" | "disable" | "enable"]) => Some(WRITE),
+            (Resource::Report, [_, "refund"]) => Some(WRITE),
             (Resource::Webhooks, [_, "deliveries"]) => Some(READ),
             (Resource::Webhooks, [_, "rotate" | "test" | "resume"]) => Some(WRITE),
             (Resource::Webhooks, [_, "deliveries", _, "replay"]) => Some(WRITE),
@@ -126,6 +127,7 @@ pub(super) fn nothing_there() -> ApiError {
                 /v1/audio/transcriptions, /v1/audio/translations, /v1/quotes, \
                 GET /v1/social/{platform}/{capability}, GET /v1/events, /v1/webhooks, /v1/keys, \
                 /v1/aliases, GET /v1/models, GET /v1/usage, GET /v1/usage/{request_id}, \
+                POST /v1/usage/{request_id}/refund, \
                 GET /v1/balance, GET /v1/key";
     ApiError::new(ErrorCode::NotFound, text)
 }

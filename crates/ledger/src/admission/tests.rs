@@ -208,3 +208,36 @@ fn legs_add_up_and_an_amount_is_what_the_table_says() {
     assert_eq!(WalletSplit { paid: 2, trial: 3 }.total(), 5);
     assert_eq!(money(5), Money::from_nanos(5));
 }
+
+#[test]
+fn what_fits_is_taken_to_the_nano_dollar_and_the_rest_says_what_it_ran_into() {
+    let day = [MONTH, DAY];
+    for (amount, windows, total, short) in [
+        (40, day.as_slice(), 40, None),
+        (41, &day, 40, Some(Shortage::Budget(7))),
+        (86, &day, 40, Some(Shortage::Wallet)),
+        (85, &[], 85, None),
+        (i64::MAX, &[], 85, Some(Shortage::Wallet)),
+        (0, &day, 0, None),
+        (-1, &day, 0, None),
+    ] {
+        let mut state = state();
+        let taken = state.take_what_fits(payer(), Wallets::TrialFirst, amount, windows);
+        let (split, by) = taken.unwrap();
+        assert_eq!((split.total(), by), (total, short), "{amount}");
+        let again = state.take_what_fits(payer(), Wallets::TrialFirst, 1, windows);
+        let nothing_left = short.is_some() || amount == 85 || amount == 40;
+        assert_eq!(
+            again.unwrap().0.total(),
+            i64::from(!nothing_left),
+            "{amount}"
+        );
+    }
+    let mut state = state();
+    let paid = state.take_what_fits(payer(), Wallets::PaidOnly, 100, &[]);
+    let only_paid = WalletSplit { paid: 70, trial: 0 };
+    assert_eq!(paid, Ok((only_paid, Some(Shortage::Wallet))));
+    let stranger = AccountId::new(7);
+    let unknown = state.take_what_fits(stranger, Wallets::TrialFirst, 1, &[]);
+    assert_eq!(unknown, Err(Rejection::UnknownPayer));
+}

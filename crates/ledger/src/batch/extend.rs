@@ -1,4 +1,5 @@
-//! Extensions: raise the hold of a running call, in the budget windows that it counts in already.
+//! Extensions: raise the hold of a running call as far as there is money, in the budget windows that it
+//! counts in already.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,10 @@ use trunkline_types::{AccountId, RequestId};
 use super::BatchResults;
 use super::load::{Hold, read_holds, read_windows};
 use super::partitions::by_day;
-use crate::admission::{BatchState, Rejection, WalletSplit, money};
+use crate::admission::{BatchState, WalletSplit, money};
 use crate::operations::{Answer, Extend, ExtendAnswer, Op};
 
-/// Raises every hold that wallets and budgets cover.
+/// Raises every hold as far as wallets and budgets cover it.
 pub(super) async fn extend(
     tx: &mut Tx,
     ops: &[&Op],
@@ -37,7 +38,7 @@ pub(super) async fn extend(
         let answer = match holds.get_mut(&extend.request) {
             Some(hold) if hold.open && hold.account == extend.account => {
                 let answer = raise(extend, hold, state, &mut raised);
-                if let ExtendAnswer::TooLittle { by, .. } = &answer {
+                if let ExtendAnswer::Short { by, .. } = &answer {
                     results.notifications.refused(*by, &hold.windows);
                 }
                 answer
@@ -89,26 +90,23 @@ fn raise(
     if more <= 0 {
         return ExtendAnswer::Held { total: money(have) };
     }
-    match state.take(extend.account, extend.wallets, more, &hold.windows, None) {
-        Ok(split) => {
-            hold.split.paid = hold.split.paid.saturating_add(split.paid);
-            hold.split.trial = hold.split.trial.saturating_add(split.trial);
-            let (_, sum) = raised
-                .entry(extend.request)
-                .or_insert((extend.account, WalletSplit::default()));
-            sum.paid = sum.paid.saturating_add(split.paid);
-            sum.trial = sum.trial.saturating_add(split.trial);
-            ExtendAnswer::Held {
-                total: money(hold.split.total()),
-            }
-        }
-        Err(Rejection::TooLittle(by, fits, _)) => ExtendAnswer::TooLittle {
-            by,
-            fits: money(have.saturating_add(fits)),
-        },
-        // The account existed when the hold was made, and an extension takes no capacity.
-        Err(Rejection::NeverToppedUp | Rejection::CapacityReached | Rejection::UnknownPayer) => {
-            ExtendAnswer::NoHold
-        }
+    let taken = state.take_what_fits(extend.account, extend.wallets, more, &hold.windows);
+    // The account existed when the hold was made, and an extension takes no capacity.
+    let Ok((split, short)) = taken else {
+        return ExtendAnswer::NoHold;
+    };
+    if split.total() > 0 {
+        hold.split.paid = hold.split.paid.saturating_add(split.paid);
+        hold.split.trial = hold.split.trial.saturating_add(split.trial);
+        let (_, sum) = raised
+            .entry(extend.request)
+            .or_insert((extend.account, WalletSplit::default()));
+        sum.paid = sum.paid.saturating_add(split.paid);
+        sum.trial = sum.trial.saturating_add(split.trial);
+    }
+    let total = money(hold.split.total());
+    match short {
+        None => ExtendAnswer::Held { total },
+        Some(by) => ExtendAnswer::Short { by, total },
     }
 }

@@ -12,7 +12,7 @@ use super::partitions::by_day;
 use super::refund::insert_write_offs;
 use crate::admission::{BudgetWindowId, money};
 use crate::columns::{PeriodBoundary, account_of, column, each, request_of};
-use crate::operations::{Answer, Detail, Op, SettleAnswer, WriteOff, WriteOffReason};
+use crate::operations::{Answer, Detail, Op, SettleAnswer, Unpaid, WriteOff, WriteOffReason};
 use crate::recovery::NodeEpoch;
 
 /// The resolution of one hold.
@@ -20,6 +20,8 @@ pub(crate) struct Resolution<'a> {
     pub(crate) request: RequestId,
     pub(crate) account: AccountId,
     pub(crate) amount: i64,
+    /// What was used and is not charged.
+    pub(crate) unpaid: Option<Unpaid>,
     pub(crate) detail: &'a Detail,
 }
 
@@ -38,12 +40,14 @@ pub(super) async fn settle_and_void(
                 request: settle.request,
                 account: settle.account,
                 amount: settle.amount.nanos().max(0),
+                unpaid: settle.unpaid,
                 detail: &settle.detail,
             },
             Op::Void(void) => Resolution {
                 request: void.request,
                 account: void.account,
                 amount: 0,
+                unpaid: None,
                 detail: &void.detail,
             },
             Op::Reserve(_) | Op::Extend(_) | Op::Refund(_) | Op::WriteOff(_) => continue,
@@ -58,7 +62,7 @@ pub(super) async fn settle_and_void(
     for window in used_up {
         results.notifications.reached(window);
     }
-    write_off_overrun(tx, &resolutions, &done).await?;
+    write_off_unpaid(tx, &resolutions, &done).await?;
     // A repeated operation in one batch finds the row of the first, which is the one that moved
     // money.
     let all_done = done.len() == resolutions.len();
@@ -153,24 +157,34 @@ pub(crate) async fn resolve(
     Ok(Resolved { done, used_up })
 }
 
-/// More was used than was held: the customer pays what was held, the operator bears the rest.
-async fn write_off_overrun(
+/// What was used and not charged is the operator's loss. A settlement above its hold is charged what was
+/// held, and its rest is a loss too.
+async fn write_off_unpaid(
     tx: &mut Tx,
     resolutions: &[Resolution<'_>],
     done: &BTreeMap<RequestId, (i64, i64)>,
 ) -> Result<(), DbError> {
-    let overrun = |end: &Resolution<'_>| {
-        let (paid, trial) = done.get(&end.request)?;
-        let beyond = end.amount.saturating_sub(paid.saturating_add(*trial));
-        (beyond > 0).then(|| WriteOff {
-            request: end.request,
-            account: end.account,
-            reason: WriteOffReason::Overrun,
-            sale: Some(money(beyond)),
-            cost: end.detail.cost,
-        })
+    let loss = |end: &Resolution<'_>, reason: WriteOffReason, sale: Money| WriteOff {
+        request: end.request,
+        account: end.account,
+        reason,
+        sale: Some(sale),
+        cost: end.detail.cost,
     };
-    let losses: Vec<WriteOff> = resolutions.iter().filter_map(overrun).collect();
+    let mut losses: Vec<WriteOff> = Vec::new();
+    for end in resolutions {
+        let Some((paid, trial)) = done.get(&end.request) else {
+            continue;
+        };
+        losses.extend(
+            end.unpaid
+                .map(|unpaid| loss(end, unpaid.reason, unpaid.sale)),
+        );
+        let beyond = end.amount.saturating_sub(paid.saturating_add(*trial));
+        if beyond > 0 {
+            losses.push(loss(end, WriteOffReason::Overrun, money(beyond)));
+        }
+    }
     insert_write_offs(tx, &losses.iter().collect::<Vec<_>>()).await
 }
 

@@ -194,16 +194,16 @@ async fn an_extension_counts_in_the_stretch_of_its_hold() {
     set(&harness, account, None, Period::Daily, "UTC", Some(100)).await;
     let call = spend(&ledger, account, None, 60).await.unwrap();
     harness.db.shift_clock(86_400).await;
-    let short = ledger.extend(extend(call, account, 101)).await.unwrap();
-    assert!(
-        matches!(short, ExtendAnswer::TooLittle { by: Shortage::Budget(_), fits } if fits.nanos() == 100)
-    );
     let raised = ledger.extend(extend(call, account, 90)).await.unwrap();
     assert_eq!(
         raised,
         ExtendAnswer::Held {
             total: Money::from_nanos(90)
         }
+    );
+    let short = ledger.extend(extend(call, account, 101)).await.unwrap();
+    assert!(
+        matches!(short, ExtendAnswer::Short { by: Shortage::Budget(_), total } if total.nanos() == 100)
     );
     assert!(
         spend(&ledger, account, None, 100).await.is_ok(),

@@ -216,11 +216,16 @@ async fn a_hold_is_raised_to_a_total_and_no_further_than_there_is_money() {
         Ok(ExtendAnswer::Held { total: nanos(40) })
     );
     assert_eq!(harness.wallets(account).await, [100, 30, 10, 10]);
-    let short = ExtendAnswer::TooLittle {
+    let short = ExtendAnswer::Short {
         by: Shortage::Wallet,
-        fits: nanos(110),
+        total: nanos(110),
     };
     assert_eq!(ledger.extend(extend(call, account, 111)).await, Ok(short));
+    assert_eq!(
+        harness.wallets(account).await,
+        [100, 100, 10, 10],
+        "what fits is held"
+    );
     assert_eq!(
         ledger.extend(extend(call, account, 110)).await,
         Ok(ExtendAnswer::Held { total: nanos(110) })

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use trunkline_db::{DbError, PoolSettings, Role};
 use trunkline_ledger::recovery::{heartbeat, register, sweep};
-use trunkline_ledger::{Ledger, LedgerError, Owner, SettleAnswer, partitions};
+use trunkline_ledger::{
+    Idempotency, Ledger, LedgerError, Owner, SettleAnswer, partitions, unconfirmed,
+};
 use trunkline_types::{Money, NodeId};
 
-use crate::test_ledger::{TestLedger, patient, request, reserve, settle};
+use crate::test_ledger::{TestLedger, patient, request, reserve, settle, void};
 
 const DEAD_AFTER: Duration = Duration::from_secs(120);
 
@@ -293,4 +295,44 @@ async fn beginning_an_epoch_is_retried_on_conflict_and_not_for_ever() {
     let refused = register(&data, &node).await;
     assert!(matches!(refused, Err(DbError::Conflict(_))), "{refused:?}");
     stays.rollback().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_customer_sees_charges_whose_process_died_with_them_and_no_others() {
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let doubtful = async |call| {
+        let found = unconfirmed::is_unconfirmed(&harness.data, account, call).await;
+        found.unwrap()
+    };
+    let node = NodeId::new("n1").unwrap();
+    let (first, _tasks) = harness.ledger("n1").await;
+    let [charged, voided, keyed] = [request(), request(), request()];
+    let mut with_key = reserve(keyed, account, 10);
+    with_key.idempotency = Some(Idempotency {
+        key: "k".to_owned(),
+        body_hash: [0; 32],
+    });
+    for ask in [
+        reserve(charged, account, 10),
+        reserve(voided, account, 10),
+        with_key,
+    ] {
+        first.reserve(ask).await.unwrap();
+    }
+    first.settle(settle(charged, account, 10)).await.unwrap();
+    first.settle(settle(keyed, account, 10)).await.unwrap();
+    first.void(void(voided, account)).await.unwrap();
+    assert!(!doubtful(charged).await, "its process lives");
+    let (second, tasks) = harness.ledger("n1").await;
+    assert!(doubtful(charged).await);
+    assert!(!doubtful(voided).await && !doubtful(keyed).await);
+    let later = request();
+    second.reserve(reserve(later, account, 10)).await.unwrap();
+    second.settle(settle(later, account, 10)).await.unwrap();
+    drop(second);
+    tasks.finish().await;
+    register(&harness.data, &node).await.unwrap();
+    assert!(!doubtful(later).await, "its process stopped in order");
+    harness.audit().await;
 }

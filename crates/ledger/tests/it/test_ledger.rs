@@ -159,6 +159,7 @@ pub(crate) fn settle(request: RequestId, account: AccountId, nanos: i64) -> Sett
         request,
         account,
         amount: Money::from_nanos(nanos),
+        unpaid: None,
         detail: detail(Outcome::Complete),
         on_caller_gone: OnCallerGone::Refund,
     }

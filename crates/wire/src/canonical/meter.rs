@@ -109,17 +109,29 @@ impl Meter {
             .filter(|reported| told(&reported.usage))
     }
 
-    /// Input tokens, where the upstream reported them.
+    /// The input in its buckets, where the upstream reported it.
     #[must_use]
-    pub fn reported_input(&self) -> Option<u64> {
+    pub fn reported_input(&self) -> Option<Usage> {
         let reported = self.reported.as_ref()?;
         reported.usage.told(Bucket::PlainInput)?;
-        Some(reported.input())
+        Some(reported.input_usage())
+    }
+
+    /// Whether the upstream has said why it stopped.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        !self.stops.is_empty()
     }
 
     /// Output tokens counted by us.
     #[must_use]
     pub const fn written(&self) -> u64 {
         self.text.tokens()
+    }
+
+    /// The same, in the caller's favour.
+    #[must_use]
+    pub const fn least_written(&self) -> u64 {
+        self.text.least_tokens()
     }
 }

@@ -72,6 +72,15 @@ impl Stop {
     }
 }
 
+const INPUT: [Bucket; 6] = [
+    Bucket::PlainInput,
+    Bucket::CacheRead,
+    Bucket::CacheWrite5m,
+    Bucket::CacheWrite1h,
+    Bucket::ImageInput,
+    Bucket::AudioInput,
+];
+
 impl ReportedUsage {
     /// Tokens of a bucket; nothing where it was not reported.
     #[must_use]
@@ -82,15 +91,19 @@ impl ReportedUsage {
     /// All input tokens, those of caches included.
     #[must_use]
     pub fn input(&self) -> u64 {
-        const INPUT: [Bucket; 6] = [
-            Bucket::PlainInput,
-            Bucket::CacheRead,
-            Bucket::CacheWrite5m,
-            Bucket::CacheWrite1h,
-            Bucket::ImageInput,
-            Bucket::AudioInput,
-        ];
         self.sum(&INPUT)
+    }
+
+    /// The input alone, in its buckets.
+    #[must_use]
+    pub fn input_usage(&self) -> Usage {
+        let told = INPUT.iter().filter_map(|bucket| {
+            let tokens = self.usage.told(*bucket)?;
+            Some((*bucket, tokens))
+        });
+        told.fold(Usage::unknown(), |usage, (bucket, tokens)| {
+            usage.with(bucket, tokens)
+        })
     }
 
     /// All output tokens, thoughts included.

@@ -119,6 +119,21 @@ impl RawUsage {
         })
     }
 
+    /// The input in its buckets; none unless it was reported.
+    pub(super) fn input(&self) -> Option<Usage> {
+        let usage = Self {
+            completion_tokens: Some(0),
+            completion_tokens_details: None,
+            ..*self
+        };
+        let usage = usage.usage()?;
+        let reported = ReportedUsage {
+            usage,
+            reasoning: None,
+        };
+        Some(reported.input_usage())
+    }
+
     /// Disjoint buckets; none unless input and output were reported.
     pub(super) fn usage(&self) -> Option<Usage> {
         let prompt = self.prompt_tokens?;

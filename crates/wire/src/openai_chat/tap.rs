@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline_types::Defect;
+use trunkline_types::{Defect, Usage};
 
 use super::response_out::usage_of;
 use super::response_scan::RawUsage;
@@ -24,6 +24,9 @@ use crate::{
 pub struct Tap {
     usage: RawUsage,
     text: TextCounter,
+    /// Calls of tools, with the JSON around them and without.
+    raw_calls: TextCounter,
+    calls: TextCounter,
     finished: bool,
     finishes: Vec<&'static str>,
     head: Option<Head>,
@@ -88,6 +91,20 @@ struct Delta<'a> {
     tool_calls: Option<&'a RawValue>,
 }
 
+#[derive(Deserialize)]
+struct CallDelta<'a> {
+    #[serde(borrow, default)]
+    function: Option<FunctionDelta<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionDelta<'a> {
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    arguments: Option<Cow<'a, str>>,
+}
+
 // === impl Tap ===
 
 impl Tap {
@@ -146,9 +163,18 @@ impl Tap {
         };
         let texts = [&delta.content, &delta.reasoning_content, &delta.refusal];
         let texts = texts.into_iter().flatten().map(AsRef::as_ref);
-        for text in texts.chain(delta.tool_calls.map(RawValue::get)) {
-            self.text.add(text);
+        texts.for_each(|text| self.text.add(text));
+        if let Some(calls) = delta.tool_calls.map(RawValue::get) {
+            self.raw_calls.add(calls);
+            self.count_calls(calls);
         }
+    }
+
+    fn count_calls(&mut self, calls: &str) {
+        let calls: Vec<CallDelta<'_>> = serde_json::from_str(calls).unwrap_or_default();
+        let functions = calls.iter().filter_map(|call| call.function.as_ref());
+        let texts = functions.flat_map(|function| [&function.name, &function.arguments]);
+        texts.flatten().for_each(|text| self.calls.add(text));
     }
 
     /// The model that the upstream says it is; empty if it does not.
@@ -184,13 +210,19 @@ impl Tap {
     /// Output tokens counted by us.
     #[must_use]
     pub const fn written(&self) -> u64 {
-        self.text.tokens()
+        self.text.plus(self.raw_calls).tokens()
     }
 
-    /// Input tokens, where the upstream reported them without reporting the output.
+    /// The same, in the caller's favour.
     #[must_use]
-    pub const fn reported_input(&self) -> Option<u64> {
-        self.usage.prompt_tokens
+    pub const fn least_written(&self) -> u64 {
+        self.text.plus(self.calls).least_tokens()
+    }
+
+    /// The input in its buckets, where the upstream reported it without reporting the output.
+    #[must_use]
+    pub fn reported_input(&self) -> Option<Usage> {
+        self.usage.input()
     }
 
     /// Everything after the last piece, now that the charge is durable.
@@ -303,7 +335,9 @@ mod tests {
         let split = r#"{"choices":[],"usage":{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4}}}"#;
         assert_eq!(observe(&mut tap, split), FrameKind::Held);
         assert_eq!(tap.reported(), None, "no output told yet");
-        assert_eq!(tap.reported_input(), Some(10));
+        let input = tap.reported_input().unwrap();
+        let told = [Bucket::PlainInput, Bucket::CacheRead, Bucket::PlainOutput];
+        assert_eq!(told.map(|it| input.told(it)), [Some(6), Some(4), None]);
         let last = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":5}}"#;
         assert_eq!(observe(&mut tap, last), FrameKind::Content);
         assert!(tap.finished());
@@ -381,9 +415,15 @@ mod tests {
         assert_eq!(tap.written(), 3);
         observe(&mut tap, &piece("你好"));
         assert_eq!(tap.written(), 5);
+        assert_eq!(tap.least_written(), 2, "as many as there were pieces");
         let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}"#;
         observe(&mut tap, call);
         assert!(tap.written() > 10);
+        assert_eq!(
+            tap.least_written(),
+            3,
+            "what is around a call is not written"
+        );
     }
 
     #[test]

@@ -248,6 +248,7 @@ impl CustomerConsole {
             request,
             account,
             amount: Money::from_nanos(spec.nanos),
+            unpaid: None,
             detail,
             on_caller_gone: OnCallerGone::Refund,
         };

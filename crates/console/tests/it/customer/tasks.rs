@@ -86,6 +86,7 @@ async fn submitted(harness: &CustomerConsole, account: AccountId, request: Reque
         request,
         account,
         amount: Money::from_nanos(AMOUNT),
+        unpaid: None,
         detail: Detail::nothing(Outcome::Accepted),
         on_caller_gone: OnCallerGone::Keep,
     }));

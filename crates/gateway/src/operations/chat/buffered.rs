@@ -14,11 +14,13 @@ use trunkline_wire::{
 
 use super::Quoted;
 use super::execution::{Answering, ChatRelayed, Upstream, failed, failure_of};
+use crate::delivery;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{Exhausted, upstream_refusal};
 use crate::idempotency::StoredResponse;
 use crate::operation::{RelayEnd, Settled};
+use crate::request_context::RequestContext;
 use crate::response::{
     self, LedgerLatency, Responder, Response, set_cost, set_dropped, set_ending, set_warnings,
 };
@@ -179,15 +181,20 @@ impl Buffered {
         stored
     }
 
-    pub(super) fn deliver(
+    /// False if the client took nothing of it.
+    pub(super) async fn deliver(
         mut self,
         services: &Services,
+        context: &RequestContext,
         quoted: &Quoted,
         settled: Result<Settled, ApiError>,
-    ) {
+    ) -> bool {
         let settled = match settled {
             Ok(settled) => settled,
-            Err(error) => return respond(self.responder, Err(error)),
+            Err(error) => {
+                respond(self.responder, Err(error));
+                return true;
+            }
         };
         let mut response = match self.response.take() {
             Some(response) => response,
@@ -196,7 +203,12 @@ impl Buffered {
         set_cost(response.headers_mut(), settled.charged);
         let latency = LedgerLatency(settled.in_ledger);
         response.extensions_mut().insert(latency);
-        respond(self.responder, Ok(response));
+        // What is stored is there for a client that comes back: nothing of it is refunded.
+        if settled.is_stored {
+            respond(self.responder, Ok(response));
+            return true;
+        }
+        delivery::send_acked(services, context, self.responder, response, self.body).await
     }
 }
 

@@ -73,6 +73,10 @@ impl PricedOperation for Quoted {
         Cost::Model(self.request.model(), Some(self.input.fair))
     }
 
+    fn maximum(&self) -> Result<Money, ApiError> {
+        self.bound(self.most_output())
+    }
+
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
         self.check_bound(most)
     }
@@ -83,6 +87,11 @@ impl Execution for Quoted {
 
     async fn fit_to_funds(&mut self, services: &Services) -> Result<(), ApiError> {
         Box::pin(self.fit_default(services)).await
+    }
+
+    /// A stream is charged for what came of it.
+    fn is_acked(&self) -> bool {
+        !self.request.facts.stream
     }
 
     fn hold_policy(&self, _services: &Services) -> Result<HoldPolicy, ApiError> {
@@ -155,7 +164,24 @@ impl Execution for Quoted {
             }
             ChatRelayed::Stream(relay) => {
                 let follow = &relay.follow;
-                let counted = self.estimate(follow.reported_input(), follow.written());
+                let input = follow.reported_input();
+                let counted = match outcome {
+                    Outcome::ClientGone | Outcome::BalanceExhausted => {
+                        let written = follow.least_written().max(relay.unseen_tokens);
+                        self.estimate_left(input, written.min(self.most_output()))
+                    }
+                    Outcome::Complete
+                    | Outcome::Accepted
+                    | Outcome::Refused
+                    | Outcome::UpstreamFailed
+                    | Outcome::UpstreamTimeout
+                    | Outcome::NoResult
+                    | Outcome::Interrupted
+                    | Outcome::Expired
+                    | Outcome::Drained
+                    | Outcome::DatabaseAway
+                    | Outcome::Cancelled => self.estimate(input, follow.written()),
+                };
                 (follow.reported(), counted)
             }
         };
@@ -212,7 +238,7 @@ impl Execution for Quoted {
     async fn deliver(
         self,
         services: &Services,
-        _context: &RequestContext,
+        context: &RequestContext,
         relayed: ChatRelayed,
         settled: Result<Settled, ApiError>,
     ) -> bool {
@@ -222,7 +248,7 @@ impl Execution for Quoted {
             }
             (ChatRelayed::Unsent(responder), Err(error)) => respond(responder, Err(error)),
             (ChatRelayed::Buffered(buffered), settled) => {
-                buffered.deliver(services, &self, settled);
+                return buffered.deliver(services, context, &self, settled).await;
             }
             (ChatRelayed::Stream(mut relay), Ok(settled)) => relay.finish(settled.charged).await,
             (ChatRelayed::Stream(mut relay), Err(error)) => relay.abort_with_error(&error).await,

@@ -186,14 +186,30 @@ impl Quoted {
         Ok((units, priced))
     }
 
-    /// Usage counted by us, for when the upstream reports none.
-    pub(crate) fn estimate(&self, reported_input: Option<u64>, written: u64) -> Usage {
-        Usage::unknown()
-            .with(
-                Bucket::PlainInput,
-                reported_input.unwrap_or(self.input.fair),
-            )
-            .with(Bucket::PlainOutput, written)
+    /// Usage of a whole answer counted by us, for when the upstream does not report all of it.
+    pub(crate) fn estimate(&self, told_input: Option<Usage>, written: u64) -> Usage {
+        let guess = || Usage::unknown().with(Bucket::PlainInput, self.input.fair);
+        let input = told_input.unwrap_or_else(guess);
+        input.with(Bucket::PlainOutput, written)
+    }
+
+    /// The same of an answer that was not read to its end: what the upstream did not tell is counted in
+    /// the caller's favour, since leaving never costs more than staying.
+    pub(crate) fn estimate_left(&self, told_input: Option<Usage>, written: u64) -> Usage {
+        let input = told_input.unwrap_or_else(|| self.cheapest_input());
+        input.with(Bucket::PlainOutput, written)
+    }
+
+    /// The input as it would cost least: all of it may have been in a cache.
+    fn cheapest_input(&self) -> Usage {
+        let of = |bucket| Usage::unknown().with(bucket, self.request.input_floor);
+        let price = |usage: &Usage| self.exact(usage).map_or(Money::MAX, |price| price.amount);
+        let (plain, cached) = (of(Bucket::PlainInput), of(Bucket::CacheRead));
+        if price(&cached) < price(&plain) {
+            cached
+        } else {
+            plain
+        }
     }
 
     /// The most output tokens of all choices that an amount covers beside the input; none if not even

@@ -56,6 +56,8 @@ pub(crate) struct Relay {
     pub(super) record: Option<StoredResponse>,
     /// The reader has gone, or takes nothing.
     pub(super) gone: bool,
+    /// Tokens that the upstream may have thought without telling, by the time that it took.
+    pub(super) unseen_tokens: u64,
     /// How the stream ends, once that is metered.
     pub(super) ending: Option<StreamEnd>,
     /// Its last bytes, where they were stored before the charge.

@@ -2,6 +2,7 @@
 //! events and written anew in it. Either way what belongs to the end waits for the charge.
 
 use bytes::Bytes;
+use trunkline_types::Usage;
 use trunkline_wire::ResponseFacts;
 use trunkline_wire::canonical::{Event, Meter, NameRestorer, ReportedUsage};
 use trunkline_wire::{
@@ -177,8 +178,8 @@ impl StreamAdapter {
         }
     }
 
-    /// Input tokens, where the upstream told them.
-    pub(super) fn reported_input(&self) -> Option<u64> {
+    /// The input in its buckets, where the upstream told it.
+    pub(super) fn reported_input(&self) -> Option<Usage> {
         match self {
             Self::PassThrough(same) => same.tap.reported_input(),
             Self::Translating(it) => it.meter.reported_input(),
@@ -190,6 +191,22 @@ impl StreamAdapter {
         match self {
             Self::PassThrough(same) => same.tap.written(),
             Self::Translating(it) => it.meter.written(),
+        }
+    }
+
+    /// The same, in the caller's favour.
+    pub(super) fn least_written(&self) -> u64 {
+        match self {
+            Self::PassThrough(same) => same.tap.least_written(),
+            Self::Translating(it) => it.meter.least_written(),
+        }
+    }
+
+    /// Whether the upstream has said why it stopped.
+    pub(super) fn is_finished(&self) -> bool {
+        match self {
+            Self::PassThrough(same) => same.tap.finished(),
+            Self::Translating(it) => it.meter.finished(),
         }
     }
 

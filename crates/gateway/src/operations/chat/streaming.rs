@@ -8,7 +8,6 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
-use trunkline_types::Money;
 use trunkline_upstream::{BodyError, UpstreamResponse};
 use trunkline_wire::gemini::ArrayFrames;
 use trunkline_wire::{Frame, FrameKind, Frames, UpstreamError, heartbeat};
@@ -21,7 +20,8 @@ use crate::failover::Exhausted;
 use crate::idempotency::StoredResponse;
 use crate::operation::RelayEnd;
 use crate::reservation::Extended;
-use crate::response::{self, Responder, Response, set_dropped, set_ending, set_warnings};
+use crate::response::{Responder, Response, self, set_dropped, set_ending, set_warnings};
+use crate::stream_history::Streamed;
 
 /// How an upstream that broke off is told and recorded.
 const UPSTREAM_FAILED: ErrorCode = ErrorCode::UpstreamFailed;
@@ -71,13 +71,42 @@ impl Answering<'_> {
         let end = self
             .relay(&mut answer, &mut frames, first, &mut relay)
             .await;
+        if let End::ClientGone = end {
+            self.read_on(&mut answer, &mut frames, &mut relay).await;
+        }
         // Whatever the upstream would still do is not wanted any more.
         drop(answer);
         self.context.upstream_ended();
         if self.context.is_traced() {
             self.note_facts(relay.follow.facts());
         }
+        self.time_stream(&mut relay, &end);
         self.relayed(relay, end)
+    }
+
+    /// What the time that a stream took says: how fast its channel is, or how much was thought unseen.
+    fn time_stream(&self, relay: &mut Relay, end: &End) {
+        let took = self.context.attempt_time();
+        let channel = &self.upstream.channel;
+        match (end, relay.follow.reported()) {
+            (End::Done, Some(reported)) => {
+                let streamed = Streamed {
+                    output: reported.output(),
+                    thoughts: reported.reasoning.unwrap_or(0),
+                    took,
+                };
+                channel
+                    .streams()
+                    .record(self.quoted.request.model(), &streamed);
+            }
+            (End::ClientGone | End::Exhausted, None) if self.thinks_unseen() => {
+                relay.unseen_tokens = channel.streams().tokens_in(took);
+            }
+            (
+                End::Done | End::ClientGone | End::Exhausted | End::Failed(..) | End::Unavailable,
+                _,
+            ) => {}
+        }
     }
 
     fn open_relay(&self, pieces: mpsc::Sender<Bytes>, answer: &UpstreamResponse) -> Relay {
@@ -94,6 +123,7 @@ impl Answering<'_> {
             patience: IdleTimer::with(answer),
             record: None,
             gone: false,
+            unseen_tokens: 0,
             ending: None,
             last: None,
         }
@@ -308,32 +338,19 @@ impl Answering<'_> {
                 return Some(End::Exhausted);
             };
             match self.reservation.extend(total).await {
-                Extended::To(_) => {
+                Extended::Whole => {
                     self.quoted.held_output_tokens = output_tokens;
                     return None;
                 }
-                Extended::Fits(fits) => {
-                    self.extend_to_balance(fits).await;
+                Extended::Short(_) => {
+                    let tokens = self.quoted.affordable(self.reservation.held).unwrap_or(0);
+                    self.quoted.held_output_tokens = self.quoted.held_output_tokens.max(tokens);
                     return (written >= self.quoted.held_output_tokens).then_some(End::Exhausted);
                 }
                 Extended::Unknown if written < self.quoted.held_output_tokens => return None,
                 Extended::Unknown if began.elapsed() > BOOKS_WAIT => return Some(End::Unavailable),
                 Extended::Unknown => tokio::time::sleep(BOOKS_PAUSE).await,
             }
-        }
-    }
-
-    async fn extend_to_balance(&mut self, fits: Money) {
-        let Some(tokens) = self.quoted.affordable(fits) else {
-            return;
-        };
-        if tokens <= self.quoted.held_output_tokens {
-            return;
-        }
-        if let Ok(total) = self.quoted.bound(tokens)
-            && let Extended::To(_) = self.reservation.extend(total).await
-        {
-            self.quoted.held_output_tokens = tokens;
         }
     }
 }

@@ -10,7 +10,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::{Attributes, Sale};
 use trunkline_generation::Encoded;
 use trunkline_generation::speech::{Protocol, SpeechRequest, StreamMode, plan, protocol_of};
@@ -26,6 +26,7 @@ use super::speech_stream::{SpeechError, SpeechStream};
 use crate::body;
 use crate::caller::Caller;
 use crate::channels::Channel;
+use crate::delivery::hand_over;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode, refused};
 use crate::failover::{
@@ -40,7 +41,7 @@ use crate::priced_call::{PricedCall, Pricing};
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
 use crate::response::{
-    FilePiece, Responder, Response, ResponseBody, set_cost, set_ending, set_warnings,
+    AckedChunk, FilePiece, Responder, Response, ResponseBody, set_cost, set_ending, set_warnings,
 };
 use crate::services::Services;
 use crate::vendors::BufferedResponse;
@@ -75,6 +76,8 @@ pub(crate) struct Speaking {
 pub(crate) struct SpeechRelayed {
     pieces: mpsc::Sender<FilePiece>,
     stored: Option<StoredResponse>,
+    /// The client has its first byte.
+    is_served: bool,
     /// The client has gone, or takes nothing.
     gone: bool,
     last: Bytes,
@@ -307,6 +310,10 @@ impl PricedOperation for SpeechExecution {
         true
     }
 
+    fn maximum(&self) -> Result<Money, ApiError> {
+        Ok(self.priced.price.amount)
+    }
+
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
         self.priced.check_max_cost(most)
     }
@@ -314,6 +321,10 @@ impl PricedOperation for SpeechExecution {
 
 impl Execution for SpeechExecution {
     type Relayed = SpeechRelayed;
+
+    fn is_acked(&self) -> bool {
+        true
+    }
 
     fn hold_policy(&self, _services: &Services) -> Result<HoldPolicy, ApiError> {
         Ok(HoldPolicy::exact(self.priced.price.amount))
@@ -343,6 +354,7 @@ impl Execution for SpeechExecution {
         let mut relayed = SpeechRelayed {
             pieces,
             stored,
+            is_served: false,
             gone: false,
             last: speaking.first,
             meter: StreamMeter::new(format),
@@ -353,7 +365,8 @@ impl Execution for SpeechExecution {
         context.upstream_ended();
         let outcome = match end {
             End::Done => Outcome::Complete,
-            End::ClientGone => Outcome::ClientGone,
+            End::ClientGone if relayed.is_served => Outcome::ClientGone,
+            End::ClientGone => return RelayEnd::ClientGone,
             End::Failed(outcome) => {
                 served.channel.failed(services.now());
                 context.attempt_finished(|attempt| attempt.error = Some("broke_off"));
@@ -399,18 +412,19 @@ impl Execution for SpeechExecution {
     /// The last piece. Dropping the way to the client breaks the body off.
     async fn deliver(
         self,
-        _services: &Services,
+        services: &Services,
         context: &RequestContext,
-        relayed: SpeechRelayed,
+        mut relayed: SpeechRelayed,
         settled: Result<Settled, ApiError>,
     ) -> bool {
-        if settled.is_ok() && !relayed.gone {
-            let bytes = u64::try_from(relayed.last.len()).unwrap_or(0);
-            let sent = relayed.pieces.send(FilePiece::Bytes(relayed.last)).await;
-            context.sent(if sent.is_ok() { bytes } else { 0 });
+        let Ok(settled) = settled else { return true };
+        if !relayed.gone {
+            let last = std::mem::take(&mut relayed.last);
+            let wait = services.settings.reader_wait;
+            relayed.send(context, last, wait).await;
             drop(relayed.pieces.send(FilePiece::End).await);
         }
-        true
+        settled.is_stored || relayed.is_served
     }
 }
 
@@ -461,14 +475,27 @@ impl SpeechRelayed {
         if self.gone {
             return self.outlives();
         }
+        self.send(context, piece, wait).await || self.outlives()
+    }
+
+    /// Gives the client a piece; the first one must be taken. False when it has gone.
+    async fn send(&mut self, context: &RequestContext, piece: Bytes, wait: Duration) -> bool {
         let bytes = u64::try_from(piece.len()).unwrap_or(0);
-        let sent = self.pieces.send_timeout(FilePiece::Bytes(piece), wait);
-        if sent.await.is_ok() {
-            context.sent(bytes);
-            return true;
-        }
-        self.gone = true;
-        self.outlives()
+        let sent = if self.is_served {
+            let piece = FilePiece::Bytes(piece);
+            self.pieces.send_timeout(piece, wait).await.is_ok()
+        } else {
+            let (taken, receipt) = oneshot::channel();
+            let first = FilePiece::Acked(AckedChunk {
+                bytes: piece,
+                taken,
+            });
+            hand_over(&self.pieces, first, receipt, (&context.watch, wait)).await
+        };
+        self.is_served |= sent;
+        self.gone = !sent;
+        context.sent(if sent { bytes } else { 0 });
+        sent
     }
 
     /// Whether the audio is made to its end without a client: all of it is stored so far.

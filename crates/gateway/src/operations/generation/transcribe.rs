@@ -216,6 +216,10 @@ impl PricedOperation for TranscriptionExecution {
         &mut self.priced.call
     }
 
+    fn maximum(&self) -> Result<Money, ApiError> {
+        Ok(self.priced.price.amount)
+    }
+
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
         self.priced.check_max_cost(most)
     }

@@ -50,6 +50,10 @@ impl PricedOperation for SocialExecution {
         Cost::Platform(&self.query.cell.platform.key)
     }
 
+    fn maximum(&self) -> Result<Money, ApiError> {
+        Ok(self.price.amount)
+    }
+
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
         self.check_limit(most, MAX_COST_HEADER)
     }

@@ -134,6 +134,7 @@ impl Operation for Social {
         Ok(Offer {
             sale: find_sale(services, caller, &cell)?,
             at: services.now(),
+            maximum: None,
         })
     }
 
@@ -174,8 +175,7 @@ impl Operation for Social {
                 body.as_bytes(),
             );
             // In a box: few calls bring one.
-            let (sale, at) = Box::pin(redeemed).await?;
-            pricing.offer = Offer { sale, at };
+            pricing.offer = Box::pin(redeemed).await?;
         }
         let terms = Terms {
             endpoint: SOCIAL,

@@ -9,8 +9,9 @@ use tokio::time::Instant;
 use trunkline_account_api::webhooks::task_webhook::{seal_task_webhook, write_task_webhook};
 use trunkline_catalog::FieldTreatment;
 use trunkline_db::DbError;
-use trunkline_ledger::{Answer, BatchError, Op, Owner, Wallets, run_in};
+use trunkline_ledger::{Answer, BatchError, Op, Owner, Wallets, accounts, run_in};
 use trunkline_store::tasks::{self, NewTask, Task};
+use trunkline_types::AccountId;
 use uuid::Uuid;
 
 use super::encryption;
@@ -81,14 +82,15 @@ pub(super) async fn accept_video(
         let written = write_task_webhook(&mut tx, new.account, new.id, webhook).await;
         written.map_err(away)?;
     }
-    match tx.commit().await {
-        Ok(()) => {}
+    let written = match tx.commit().await {
+        Ok(()) => find_written(services, new.id).await,
         Err(error @ DbError::UnknownCommit(_)) => {
             tracing::warn!(%error, "commit outcome unknown while writing a video task");
+            find_after_unknown(services, account, new.id).await
         }
         Err(error) => return Err(away(error)),
-    }
-    match find_written(services, new.id).await {
+    };
+    match written {
         Ok(Some(task)) => Ok(Accepted { task, fresh: true }),
         Ok(None) => Err(ApiError::unavailable()),
         // It may be there. It is taken back before a worker would send it, because the caller is
@@ -145,12 +147,38 @@ fn task_hold(services: &Services, video: &PricedVideo) -> Hold {
 
 /// A task whose transaction has ended, if it is there; an error if that stays unknown for half a lease.
 pub(super) async fn find_written(services: &Services, id: Uuid) -> Result<Option<Task>, DbError> {
+    find_task(services, None, id).await
+}
+
+/// The same of a task whose commit was not answered and may still be under way. That transaction has the
+/// account's lock until it ends: under the lock the task is there, or never will be.
+async fn find_after_unknown(
+    services: &Services,
+    account: AccountId,
+    id: Uuid,
+) -> Result<Option<Task>, DbError> {
+    find_task(services, Some(account), id).await
+}
+
+/// Looks again and again, for half a lease at most; under an account's lock where one is named.
+async fn find_task(
+    services: &Services,
+    locked: Option<AccountId>,
+    id: Uuid,
+) -> Result<Option<Task>, DbError> {
     let half = services.settings.video.lease.checked_div(2);
     let ends = half.and_then(|half| Instant::now().checked_add(half));
     loop {
         let found = async {
-            let mut session = services.data.session().await?;
-            tasks::find(&mut session, id).await
+            let Some(account) = locked else {
+                let mut session = services.data.session().await?;
+                return tasks::find(&mut session, id).await;
+            };
+            let mut tx = services.data.begin().await?;
+            accounts::lock(&mut tx, account).await?;
+            let found = tasks::find(&mut tx, id).await?;
+            tx.rollback().await?;
+            Ok(found)
         };
         match found.await {
             Ok(found) => return Ok(found),

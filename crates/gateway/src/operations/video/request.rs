@@ -239,6 +239,10 @@ impl PricedOperation for PricedVideo {
         &mut self.call
     }
 
+    fn maximum(&self) -> Result<Money, ApiError> {
+        Ok(self.price.amount)
+    }
+
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
         let amount = self.price.amount;
         if amount <= most {

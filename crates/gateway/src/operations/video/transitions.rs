@@ -74,6 +74,7 @@ pub(super) async fn charge(
         request,
         account: task.account,
         amount: task.amount,
+        unpaid: None,
         detail,
         on_caller_gone: OnCallerGone::Keep,
     }));

@@ -24,6 +24,7 @@ fn settle(on_caller_gone: OnCallerGone) -> Op {
         request: call(),
         account: ACCOUNT,
         amount: Money::from_nanos(5),
+        unpaid: None,
         detail: Detail::nothing(Outcome::Complete),
         on_caller_gone,
     }))

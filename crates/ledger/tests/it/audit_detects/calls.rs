@@ -227,3 +227,18 @@ async fn a_call_that_another_life_charged_is_found() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn a_delivery_in_doubt_of_a_call_that_cost_nothing_is_found() {
+    detects(
+        "INSERT INTO ledger.unconfirmed_delivery SELECT scene.id('charged'), account_id
+         FROM ledger.usage WHERE request_id = scene.id('charged')",
+        &[],
+    )
+    .await;
+    detects(
+        "INSERT INTO ledger.unconfirmed_delivery VALUES (scene.id('open'), 1001)",
+        &["unconfirmed_delivery_was_not_charged"],
+    )
+    .await;
+}

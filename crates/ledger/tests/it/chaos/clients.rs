@@ -285,8 +285,10 @@ impl Clients {
         self.asked(CallOperation::Extend, call.request, total);
         let extend = test_ledger::extend(call.request, call.account, total);
         let (answered, amount) = match self.ledger.extend(extend).await {
-            Ok(ExtendAnswer::Held { total }) => (Answered::Done, total.nanos()),
-            Ok(ExtendAnswer::TooLittle { .. } | ExtendAnswer::NoHold) => (Answered::Refused, 0),
+            Ok(ExtendAnswer::Held { total } | ExtendAnswer::Short { total, .. }) => {
+                (Answered::Done, total.nanos())
+            }
+            Ok(ExtendAnswer::NoHold) => (Answered::Refused, 0),
             Err(error) => (of_error(error), 0),
         };
         self.answered(CallOperation::Extend, call.request, &answered, amount);

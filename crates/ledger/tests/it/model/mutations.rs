@@ -20,6 +20,7 @@ pub(crate) enum Mutation {
     GiveBackToAPastDay,
     PassTheBudget,
     ExtendWithoutBudget,
+    LoseThePartThatFits,
     AcceptStaleEpoch,
     SkipHoldVoidOnRegister,
     SweepTasks,
@@ -45,7 +46,7 @@ pub(crate) enum Mutation {
 }
 
 /// Mistakes in the words, the lanes and the recovery.
-pub(crate) const OF_THE_PROTOCOL: [Mutation; 26] = [
+pub(crate) const OF_THE_PROTOCOL: [Mutation; 27] = [
     Mutation::SkipBalanceMove,
     Mutation::SettleTwice,
     Mutation::ChargeAboveHold,
@@ -61,6 +62,7 @@ pub(crate) const OF_THE_PROTOCOL: [Mutation; 26] = [
     Mutation::GiveBackToAPastDay,
     Mutation::PassTheBudget,
     Mutation::ExtendWithoutBudget,
+    Mutation::LoseThePartThatFits,
     Mutation::AcceptStaleEpoch,
     Mutation::SkipHoldVoidOnRegister,
     Mutation::SweepTasks,

@@ -221,16 +221,24 @@ impl Store {
         } else {
             hold.stretches.as_slice()
         };
-        let taken = (self.standing).take(id_of(hold.account), wallets, more, stretches, None);
-        let Ok(more) = taken else {
-            return not_taken(taken);
+        let id = id_of(hold.account);
+        let taken = (self.standing).take_what_fits(id, wallets, more, stretches);
+        let (more, short) = match taken {
+            Ok(taken) => taken,
+            Err(rejection) => return not_taken(Err(rejection)),
         };
+        if short.is_some() && self.is(Mutation::LoseThePartThatFits) {
+            return Answer::TooLittle(hold.legs.total());
+        }
         let legs = WalletSplit {
             paid: hold.legs.paid + more.paid,
             trial: hold.legs.trial + more.trial,
         };
         self.holds[submitted.call] = Some(Hold { legs, ..hold });
-        Answer::Held(legs)
+        match short {
+            None => Answer::Held(legs),
+            Some(_) => Answer::TooLittle(legs.total()),
+        }
     }
 
     /// Settles or voids. The usage row is the anchor: money moves only if the hold is open and the

@@ -1,6 +1,7 @@
 //! Streams and answers that are passed on in their own format: what changes, and how they end.
 
 use serde_json::Value;
+use trunkline_types::Bucket;
 use trunkline_wire::canonical::ReportedUsage;
 use trunkline_wire::{FrameKind, Rewrite, Tap, heartbeat, rewrite_response};
 
@@ -156,7 +157,8 @@ fn a_tap_counts_the_output_if_the_upstream_reports_no_usage() {
         tap.observe(frame);
     }
     assert_eq!(tap.reported(), None::<ReportedUsage>);
-    assert_eq!(tap.reported_input(), Some(9));
+    let input = tap.reported_input().unwrap();
+    assert_eq!(input.told(Bucket::PlainInput), Some(9));
     assert_eq!((tap.written(), tap.id()), (1, "msg_01"));
     assert!(!tap.may_end());
 }

@@ -1,6 +1,7 @@
 //! Streams: the same events wherever the bytes are cut, the same answer as the whole one, and the same
 //! stream when it is written again.
 
+use trunkline_types::Bucket;
 use trunkline_wire::canonical::{Accumulator, BlockKind, Event, ReportedUsage, Response};
 use trunkline_wire::{FrameKind, read_response};
 
@@ -81,7 +82,7 @@ fn a_stream_that_is_written_again_tells_the_same() {
 
 /// Usage that we write tells every bucket, also those that the upstream left out.
 fn without_cache_zeros(mut answer: Response) -> Response {
-    use trunkline_types::{Bucket, Usage};
+    use trunkline_types::Usage;
     let all = [
         Bucket::PlainInput,
         Bucket::CacheRead,
@@ -202,7 +203,17 @@ fn usage_at_the_beginning_tells_the_input_and_not_the_output() {
     let mut meter = trunkline_wire::canonical::Meter::default();
     events.iter().for_each(|event| meter.observe(event));
     assert_eq!(meter.reported(), None);
-    assert_eq!(meter.reported_input(), Some(2_104));
+    let input = meter.reported_input().unwrap();
+    let told = [
+        Bucket::PlainInput,
+        Bucket::CacheRead,
+        Bucket::CacheWrite5m,
+        Bucket::CacheWrite1h,
+    ];
+    let told = told.map(|bucket| input.told(bucket).unwrap_or(0));
+    assert_eq!(told.iter().sum::<u64>(), 2_104);
+    assert!(told[1] > 0, "what a cache had is told apart");
+    assert_eq!(input.told(Bucket::PlainOutput), None);
     assert!(meter.written() > 0);
     let (events, _, _) = read(&[stream.as_bytes()]);
     events.iter().for_each(|event| meter.observe(event));

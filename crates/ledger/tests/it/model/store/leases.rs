@@ -1,7 +1,7 @@
 //! Leases as transactions: a slice of wallets and budgets is held for a node, journal records turn
 //! parts of it into charges, and what is left goes back.
 
-use trunkline_ledger::admission::{Rejection, WalletSplit, charge};
+use trunkline_ledger::admission::{WalletSplit, charge};
 use trunkline_ledger::{Outcome, Wallets, WriteOffReason};
 
 use super::{Stale, Store};
@@ -159,16 +159,8 @@ impl Store {
         }
         let id = crate::model::tables::id_of(lease.account);
         let stretches = lease.stretches.as_slice();
-        let mut take =
-            |amount| (self.standing).take(id, Wallets::TrialFirst, amount, stretches, None);
-        let taken = match take(amount) {
-            Err(Rejection::TooLittle(_, fits, _)) => take(fits),
-            other @ (Ok(_)
-            | Err(
-                Rejection::NeverToppedUp | Rejection::CapacityReached | Rejection::UnknownPayer,
-            )) => other,
-        };
-        let legs = taken.unwrap_or_default();
+        let taken = (self.standing).take_what_fits(id, Wallets::TrialFirst, amount, stretches);
+        let (legs, _) = taken.unwrap_or_default();
         self.release(lease.account, legs);
         legs
     }

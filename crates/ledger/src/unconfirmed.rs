@@ -1,0 +1,68 @@
+//! Charges whose delivery is in doubt: their process ended, not in order, right after it wrote them. The customer
+//! sees them as such and may have them refunded.
+
+use trunkline_db::{Database, DbError, Tx};
+use trunkline_types::{AccountId, NodeId, RequestId};
+
+use crate::recovery::NodeEpoch;
+
+/// Notes the charges that an epoch wrote around its last sign of life and may not have delivered, unless it
+/// ended in order. A call with an idempotency key is not among them: its answer is stored.
+pub(crate) async fn note(tx: &mut Tx, node: &NodeId, epoch: i64) -> Result<u64, DbError> {
+    let noted = sqlx::query(
+        "INSERT INTO ledger.unconfirmed_delivery (request_id, account_id)
+         SELECT u.request_id, u.account_id
+         FROM ledger.node AS n
+         JOIN ledger.usage AS u ON u.node = n.name AND u.epoch = n.epoch
+         JOIN ledger.hold AS h ON h.request_id = u.request_id
+         WHERE n.name = $1 AND n.epoch = $2
+             AND u.request_id >= app.uuid_v7_floor(n.heartbeat_at - interval '10 minutes')
+             AND u.settled_at >= n.heartbeat_at - interval '2 seconds'
+             AND u.outcome = 'complete' AND u.paid + u.trial > 0
+             AND h.owner = 'request' AND h.idempotency IS NULL
+             AND NOT EXISTS (SELECT FROM ledger.node_epoch AS e
+                 WHERE e.node = n.name AND e.epoch = n.epoch AND e.ended_at IS NOT NULL)
+             AND NOT EXISTS (SELECT FROM ledger.transfer AS t
+                 WHERE t.request_id = u.request_id AND t.kind = 'undelivered')
+         ON CONFLICT (request_id) DO NOTHING",
+    )
+    .bind(node.as_str())
+    .bind(epoch)
+    .execute(&mut **tx)
+    .await?;
+    Ok(noted.rows_affected())
+}
+
+/// An epoch ends in order: nothing that it charged is left to deliver.
+pub(crate) async fn end_in_order(
+    database: &Database,
+    node_epoch: &NodeEpoch,
+) -> Result<(), DbError> {
+    let mut tx = database.begin().await?;
+    let ended = sqlx::query(
+        "UPDATE ledger.node_epoch SET ended_at = app.now() WHERE node = $1 AND epoch = $2",
+    )
+    .bind(node_epoch.node.as_str())
+    .bind(node_epoch.epoch)
+    .execute(&mut *tx)
+    .await
+    .map_err(DbError::from);
+    tx.finish(ended).await.map(|_| ())
+}
+
+/// Whether the delivery of a call's answer is in doubt.
+pub async fn is_unconfirmed(
+    database: &Database,
+    account: AccountId,
+    request: RequestId,
+) -> Result<bool, DbError> {
+    let mut session = database.session().await?;
+    let found = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM ledger.unconfirmed_delivery WHERE request_id = $1 AND account_id = $2)",
+    )
+    .bind(request.uuid())
+    .bind(account.number())
+    .fetch_one(&mut *session)
+    .await?;
+    Ok(found)
+}
