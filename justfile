@@ -186,6 +186,10 @@ speech-load streams="500" seconds="120":
 quotes pairs="10000":
     TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^pairs::/)'
 
+# Random calls with lying usage, caps and limits, and streams that are left at any frame: long form, a hundred thousand of each.
+charges cases="100000":
+    TRUNKLINE_CHARGES={{ cases }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^charges::/)'
+
 # Random videos of every model, each quoted, made and priced again from what was sent: long form.
 video-quotes cases="10000":
     TRUNKLINE_VIDEOS={{ cases }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(videos_quotes::)'

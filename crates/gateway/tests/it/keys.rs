@@ -1,7 +1,7 @@
 //! Keys for people and agents over HTTP, against a real PostgreSQL and the simulator.
 
 mod aliases;
-mod calls;
+pub(crate) mod calls;
 mod descendants;
 mod endpoint_allow_lists;
 mod lifecycle;

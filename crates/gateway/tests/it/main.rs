@@ -15,6 +15,8 @@ mod callers;
 #[cfg(test)]
 mod canary;
 #[cfg(test)]
+mod charges;
+#[cfg(test)]
 mod client_decode;
 #[cfg(test)]
 mod client_encode;
@@ -75,6 +77,8 @@ mod idempotency_streams;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod leaving;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod limits_nodes;
@@ -117,6 +121,8 @@ mod scale;
 #[cfg(test)]
 mod self_info;
 #[cfg(test)]
+mod settlement;
+#[cfg(test)]
 mod social;
 #[cfg(test)]
 mod stream_fold;
@@ -126,6 +132,8 @@ mod test_gateway;
 mod tls;
 #[cfg(test)]
 mod traces;
+#[cfg(test)]
+mod undelivered;
 #[cfg(test)]
 mod upstreams;
 #[cfg(test)]

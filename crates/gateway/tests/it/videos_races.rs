@@ -113,3 +113,37 @@ async fn a_refusal_is_reported_although_the_rollbacks_answer_was_lost() {
     assert_eq!(spent(&harness).await, 0);
     harness.audit().await;
 }
+
+/// Commits of tasks take three seconds.
+const SLOW_COMMITS: &str = "
+    CREATE FUNCTION app.slow_commit() RETURNS trigger LANGUAGE plpgsql AS
+        $slow$ BEGIN PERFORM pg_sleep(3); RETURN NULL; END $slow$;
+    CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON app.video_task
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.slow_commit();
+    GRANT EXECUTE ON FUNCTION app.slow_commit() TO trunkline_data;";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_whose_tasks_commit_lands_late_gets_the_task_and_pays_once() {
+    let (harness, _road) = torn().await;
+    harness.db.ask(SLOW_COMMITS).await;
+    let asks = body("[[id:slow]]");
+    let meanwhile = async {
+        let committing = "SELECT pid::text FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        for _ in 0..TRIES {
+            if !harness.db.ask(committing).await.is_empty() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // The commit is under way, and its answer is lost.
+        harness.wire.as_ref().unwrap().cut();
+    };
+    let (made, ()) = tokio::join!(make(&harness, &asks), meanwhile);
+    assert_eq!(made.status, 200, "{}", made.text());
+    let tasks = harness.db.ask("SELECT state FROM app.video_task").await;
+    assert_eq!(tasks.len(), 1, "{tasks:?}");
+    assert_eq!(harness.simulator.video_jobs().len(), 1);
+    let charges = "SELECT request_id::text FROM ledger.transfer WHERE kind = 'charge'";
+    assert_eq!(harness.db.ask(charges).await.len(), 1);
+    harness.audit().await;
+}

@@ -1,0 +1,237 @@
+//! Clients that leave a stream: what was thought unseen is not free, and leaving costs no more than staying.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+use trunkline_gateway::Settings;
+use trunkline_ledger::usage::{self, UsageRow};
+use trunkline_types::RequestId;
+use trunkline_upstream::UpstreamResponse;
+
+use crate::client_encode::{CallParams, ClientFormat};
+use crate::format_pairs::{self, FormatPair, charged, price, unit};
+use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, account};
+
+const PATH: &str = "/v1/chat/completions";
+const LARGE: &str = r#"
+[models.sim-large]
+groups = ["default"]
+tasks = ["chat", "reasoning"]
+specs = { max_output_tokens = 32768 }
+[models.sim-large.prices]
+billing_unit = "tokens"
+standard = { input = 2500000, output = 10000000, cache_read = 250000 }
+
+[models.sim-plain]
+groups = ["default"]
+specs = { max_output_tokens = 32768 }
+[models.sim-plain.prices]
+billing_unit = "tokens"
+standard = { input = 2500000, output = 10000000 }
+"#;
+
+async fn with_large(settings: Settings) -> TestGateway {
+    let harness = TestGateway::with(settings, 10_000_000_000, 0).await;
+    harness.sell(LARGE).await;
+    let base = harness.simulator.base_url();
+    let own = ["sim-large", "sim-plain"].map(|name| (name, name));
+    harness.channel("large", &base, 10, &own).await;
+    harness
+}
+
+fn streamed(model: &str, prompt: &str) -> Value {
+    let messages = json!([{ "role": "user", "content": prompt }]);
+    json!({ "model": model, "stream": true, "messages": messages })
+}
+
+/// The row of a call that is over.
+async fn row(harness: &TestGateway, id: &str) -> UsageRow {
+    harness.posted_at_rest().await;
+    let request: RequestId = id.parse().unwrap();
+    let found = usage::find(&harness.data, harness.account, request).await;
+    found.unwrap().expect("the call is over")
+}
+
+async fn begin(harness: &TestGateway, body: &Value) -> (UpstreamResponse, String) {
+    let bytes = Bytes::from(body.to_string());
+    let answer = harness.send(Method::POST, PATH, bytes).await;
+    assert_eq!(answer.status, 200);
+    let id = answer.headers["x-request-id"].to_str().unwrap().to_owned();
+    (answer, id)
+}
+
+/// Reads until some words have come, then leaves.
+async fn leave_at(harness: &TestGateway, body: &Value, words: &str) -> UsageRow {
+    let (mut answer, id) = begin(harness, body).await;
+    let mut text = String::new();
+    while !text.contains(words) {
+        let piece = answer.piece().await.unwrap().unwrap();
+        text.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+    drop(answer);
+    row(harness, &id).await
+}
+
+// covers: D-2-45, D-2-46, D-2-47
+#[tokio::test]
+async fn a_client_that_leaves_at_the_first_words_pays_for_what_was_thought_unseen() {
+    let harness = with_large(Settings::default()).await;
+    let body = streamed(
+        "sim-large",
+        "Think [[reasoning:15000]] [[tokens:60]] [[pace:20]]",
+    );
+    let left = leave_at(&harness, &body, "sim1 ").await;
+    assert_eq!(
+        (left.outcome.as_str(), left.estimated),
+        ("client_gone", false)
+    );
+    let truth = harness.simulator.requests().pop().unwrap();
+    assert_eq!(truth.completion_tokens, 15_060);
+    assert_eq!(unit(&left, "output"), 15_060);
+    let (answer, id) = begin(&harness, &body).await;
+    GatewayResponse::read(answer).await;
+    let stayed = row(&harness, &id).await;
+    assert_eq!(charged(&left), charged(&stayed));
+    assert!(charged(&left) > 150_000_000);
+    harness.audit().await;
+}
+
+// covers: D-2-45, D-2-48
+#[tokio::test]
+async fn a_client_that_leaves_a_long_thought_pays_an_estimate_within_the_hold() {
+    let settings = Settings {
+        read_on: Duration::from_millis(300),
+        ..Settings::default()
+    };
+    let harness = with_large(settings).await;
+    let body = streamed(
+        "sim-large",
+        "Think [[reasoning:9]] [[tokens:400]] [[pace:20]]",
+    );
+    let left = leave_at(&harness, &body, "sim1 ").await;
+    assert_eq!(
+        (left.outcome.as_str(), left.estimated),
+        ("client_gone", true)
+    );
+    let output = unit(&left, "output");
+    assert!((1..=4_096).contains(&output), "{output}");
+    let truth = harness.simulator.requests().pop().unwrap();
+    assert!(truth.client_left && truth.completion_tokens < 409);
+    harness.audit().await;
+}
+
+// covers: D-2-45
+#[tokio::test]
+async fn a_model_that_shows_its_work_is_cancelled_at_once() {
+    let harness = with_large(Settings::default()).await;
+    let body = streamed("sim-plain", "Go on [[tokens:5000]] [[pace:5]]");
+    let began = std::time::Instant::now();
+    let left = leave_at(&harness, &body, "sim20 ").await;
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert_eq!(left.outcome, "client_gone");
+    let truth = harness.simulator.requests().pop().unwrap();
+    assert!(truth.client_left && truth.completion_tokens < 5_000);
+    let output = unit(&left, "output");
+    assert!((20..=truth.completion_tokens).contains(&output), "{output}");
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_model_that_reported_thoughts_once_is_read_on_though_its_record_is_silent() {
+    let harness = with_large(Settings::default()).await;
+    let body = streamed(
+        "sim-plain",
+        "Think [[reasoning:900]] [[tokens:30]] [[pace:20]]",
+    );
+    let (answer, _) = begin(&harness, &body).await;
+    GatewayResponse::read(answer).await;
+    let left = leave_at(&harness, &body, "sim1 ").await;
+    assert_eq!((unit(&left, "output"), left.estimated), (930, false));
+    harness.audit().await;
+}
+
+/// Claude tells its input, with what a cache had, before its first word.
+#[tokio::test]
+async fn a_client_that_leaves_a_cached_stream_pays_cache_prices() {
+    let harness = format_pairs::harness(TestOptions::default()).await;
+    let prompt = format!(
+        "{} [[cached:900]] [[written_5m:40]] [[tokens:60]] [[pace:20]]",
+        "word ".repeat(1_000)
+    );
+    for caller in ClientFormat::ALL {
+        let pair = FormatPair {
+            caller,
+            upstream: ClientFormat::Messages,
+            stream: true,
+        };
+        let params = CallParams {
+            prompt: &prompt,
+            ..CallParams::default()
+        };
+        let body = pair.body(params);
+        let bytes = Bytes::from(body.to_string());
+        let path = caller.path(&pair.model(), true);
+        let mut answer = harness.send(Method::POST, &path, bytes).await;
+        let id = answer.headers["x-request-id"].to_str().unwrap().to_owned();
+        let mut text = String::new();
+        while !text.contains("sim3") {
+            let piece = answer.piece().await.unwrap().unwrap();
+            text.push_str(std::str::from_utf8(&piece).unwrap());
+        }
+        drop(answer);
+        let left = row(&harness, &id).await;
+        assert_eq!(left.outcome, "client_gone", "{pair}");
+        let faces = ["cache_read", "cache_write"].map(|face| unit(&left, face));
+        assert_eq!(faces, [900, 40], "{pair}");
+        assert_eq!(charged(&left), price(&left), "{pair}");
+        let (got, _) = pair.ask(&harness, params).await.unwrap();
+        let stayed = format_pairs::row_of(&harness, &got).await;
+        assert_eq!(unit(&stayed, "input"), unit(&left, "input"), "{pair}");
+        assert!(charged(&left) < charged(&stayed), "{pair}");
+    }
+    harness.audit().await;
+}
+
+// covers: D-2-49
+#[tokio::test]
+async fn a_stream_that_runs_out_of_money_pays_cache_prices_for_cached_input() {
+    let settings = Settings {
+        tranche_tokens: 40,
+        ..Settings::default()
+    };
+    let harness = format_pairs::harness(TestOptions {
+        settings,
+        ..TestOptions::default()
+    })
+    .await;
+    let poor = account(&harness.console, 8_000_000, 0).await;
+    let key = harness.key_of(poor, Default::default()).await;
+    let pair = FormatPair {
+        caller: ClientFormat::Messages,
+        upstream: ClientFormat::Messages,
+        stream: true,
+    };
+    let prompt = format!(
+        "{} [[cached:900]] [[tokens:5000]] [[pace:1]]",
+        "word ".repeat(1_000)
+    );
+    let body = pair.body(CallParams {
+        prompt: &prompt,
+        most: Some(5_000),
+        ..CallParams::default()
+    });
+    let to = (harness.address, key.as_str());
+    let path = pair.caller.path(&pair.model(), true);
+    let bytes = Bytes::from(body.to_string());
+    let got = harness.send_as(to, Method::POST, &path, bytes, &[]).await;
+    let got = GatewayResponse::read(got).await;
+    let request: RequestId = got.id().parse().unwrap();
+    let row = usage::find(&harness.data, poor, request).await.unwrap();
+    let row = row.expect("the call is over");
+    assert_eq!(row.outcome, "balance_exhausted", "{}", got.text());
+    assert_eq!(unit(&row, "cache_read"), 900);
+    assert_eq!(charged(&row), price(&row).min(8_000_000));
+    harness.audit().await;
+}
