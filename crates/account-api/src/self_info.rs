@@ -50,8 +50,7 @@ pub async fn usage(api: &AccountApi, caller: &Caller, id: &str) -> Result<Respon
     let row = usage::find(&api.data, caller.account.id, request)
         .await?
         .ok_or_else(unknown)?;
-    let unconfirmed =
-        unconfirmed::is_unconfirmed(&api.data, caller.account.id, request).await?;
+    let unconfirmed = unconfirmed::is_unconfirmed(&api.data, caller.account.id, request).await?;
     let mut body = json!({
         "object": "usage",
         "request_id": request.to_string(),

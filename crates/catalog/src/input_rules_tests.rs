@@ -1,3 +1,5 @@
+//! Rates of input by vendor: what each rule gives for known sizes.
+
 use super::*;
 use crate::starter;
 

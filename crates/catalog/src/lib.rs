@@ -42,7 +42,10 @@ pub mod workflow;
 pub use check::{Finding, MAX_CELLS};
 pub use condition::{Condition, MAX_CONDITIONS, MAX_PATH_CHARACTERS};
 pub use document::{CatalogHeader, Document, Entry, Group, MAX_BOOK_BYTES, Vendor};
-pub use field_report::{FieldNote, FieldReport, FieldTreatment, SERVER_TOOL_DROPPED, UNKNOWN_BETA, UNKNOWN_FIELD, nearest};
+pub use field_report::{
+    FieldNote, FieldReport, FieldTreatment, SERVER_TOOL_DROPPED, UNKNOWN_BETA, UNKNOWN_FIELD,
+    nearest,
+};
 pub use input_rules::InputRules;
 pub use lint::{LintFinding, Severity, lint};
 pub use model::Model;

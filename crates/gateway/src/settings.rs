@@ -7,12 +7,12 @@ mod video;
 
 use std::time::Duration;
 
-use trunkline_account_api::{EventSettings, WebhookSettings};
-use trunkline_edge::settings::AcceptSettings;
-use trunkline_types::Money;
 pub use generation::GenerationSettings;
 pub use idempotency::IdempotencySettings;
 pub use social::SocialSettings;
+use trunkline_account_api::{EventSettings, WebhookSettings};
+use trunkline_edge::settings::AcceptSettings;
+use trunkline_types::Money;
 pub use video::VideoSettings;
 
 #[derive(Debug, Clone)]

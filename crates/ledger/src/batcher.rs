@@ -289,7 +289,8 @@ impl LedgerTasks {
     pub async fn finish(mut self) {
         while self.lanes.join_next().await.is_some() {}
         // Without this row the last charges only look as if they had not been delivered.
-        drop(unconfirmed::end_in_order(&self.database, &self.node_epoch).await);
+        let (node, epoch) = (&self.node_epoch.node, self.node_epoch.epoch);
+        drop(unconfirmed::end_in_order(&self.database, node, epoch).await);
         // Connections that do not close in time end with the process.
         drop(self.database.close().await);
     }

@@ -4,8 +4,6 @@
 use trunkline_db::{Database, DbError, Tx};
 use trunkline_types::{AccountId, NodeId, RequestId};
 
-use crate::recovery::NodeEpoch;
-
 /// Notes the charges that an epoch wrote around its last sign of life and may not have delivered, unless it
 /// ended in order. A call with an idempotency key is not among them: its answer is stored.
 pub(crate) async fn note(tx: &mut Tx, node: &NodeId, epoch: i64) -> Result<u64, DbError> {
@@ -36,14 +34,15 @@ pub(crate) async fn note(tx: &mut Tx, node: &NodeId, epoch: i64) -> Result<u64, 
 /// An epoch ends in order: nothing that it charged is left to deliver.
 pub(crate) async fn end_in_order(
     database: &Database,
-    node_epoch: &NodeEpoch,
+    node: &NodeId,
+    epoch: i64,
 ) -> Result<(), DbError> {
     let mut tx = database.begin().await?;
     let ended = sqlx::query(
         "UPDATE ledger.node_epoch SET ended_at = app.now() WHERE node = $1 AND epoch = $2",
     )
-    .bind(node_epoch.node.as_str())
-    .bind(node_epoch.epoch)
+    .bind(node.as_str())
+    .bind(epoch)
     .execute(&mut *tx)
     .await
     .map_err(DbError::from);

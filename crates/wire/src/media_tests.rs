@@ -1,3 +1,5 @@
+//! Parts of requests that are measured: images and sound in their own bytes.
+
 use super::*;
 
 fn encoded(bytes: &[u8]) -> String {

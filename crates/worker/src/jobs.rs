@@ -26,37 +26,37 @@ const JOBS: &[Job] = &[
     Job {
         name: "video_submission",
         period: Duration::from_millis(200),
-        wake: wake(Signal::Video, 5),
+        wake: Some(wake(Signal::Video, 5)),
         run: |context| Box::pin(video_tasks::submit(context)),
     },
     Job {
         name: "video_polling",
         period: Duration::from_millis(200),
-        wake: wake(Signal::Video, 5),
+        wake: Some(wake(Signal::Video, 5)),
         run: |context| Box::pin(video_tasks::poll(context)),
     },
     Job {
         name: "video_download",
         period: Duration::from_millis(200),
-        wake: wake(Signal::Video, 5),
+        wake: Some(wake(Signal::Video, 5)),
         run: |context| Box::pin(video_tasks::download(context)),
     },
     Job {
         name: "webhook_delivery",
         period: Duration::from_millis(250),
-        wake: wake(Signal::Webhooks, 5),
+        wake: Some(wake(Signal::Webhooks, 5)),
         run: |context| Box::pin(webhook_delivery::run(context)),
     },
     Job {
         name: "webhook_maintenance",
         period: Duration::from_secs(2),
-        wake: wake(Signal::Webhooks, 20),
+        wake: Some(wake(Signal::Webhooks, 20)),
         run: |context| Box::pin(webhook_maintenance::run(context)),
     },
     Job {
         name: "event_relay",
         period: Duration::from_millis(200),
-        wake: wake(Signal::Outbox, 5),
+        wake: Some(wake(Signal::Outbox, 5)),
         run: |context| Box::pin(event_relay::run(context)),
     },
     Job {
@@ -118,9 +118,9 @@ pub fn start(tasks: &mut JoinSet<()>, context: JobContext, stop: &watch::Receive
     }
 }
 
-const fn wake(signal: Signal, fallback_seconds: u64) -> Option<Wake> {
-    Some(Wake {
+const fn wake(signal: Signal, fallback_seconds: u64) -> Wake {
+    Wake {
         signal,
         fallback: Duration::from_secs(fallback_seconds),
-    })
+    }
 }

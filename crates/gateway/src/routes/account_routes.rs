@@ -35,7 +35,9 @@ impl<'a> AccountRoute<'a> {
             "events" => Resource::Events,
             "webhooks" => Resource::Webhooks,
             // With a rest, the path names one call, which has an endpoint of its own.
-            "usage" if rest.is_empty() || rest.ends_with("/refund") => Resource::Report,
+            "usage" if rest.is_empty() || rest.split('/').nth(1) == Some("refund") => {
+                Resource::Report
+            }
             _ => return None,
         };
         let route = Self { resource, rest };

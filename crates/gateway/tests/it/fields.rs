@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use trunkline_upstream::{Format, Providers, pass_field};
+use trunkline_upstream::{Auth, Format, Providers, pass_field};
 
 use crate::client_encode::{CallParams, ClientFormat};
 use crate::format_pairs::{FormatPair, harness, last_served, quote, row_of, shop};
@@ -258,7 +258,7 @@ async fn a_misspelt_field_is_ignored_with_the_right_name_at_every_depth() {
     let got = pair.call(&harness, &body).await;
     let warnings = got.header("trunkline-warnings").unwrap();
     assert!(
-        warnings.ends_with(";dropped=temprature,messages[0].contents"),
+        warnings.ends_with(";dropped=messages[0].contents,temprature"),
         "{warnings}"
     );
     let body = served(&harness).await.to_string();
@@ -408,7 +408,9 @@ async fn an_unlisted_field_at_any_depth_arrives_at_no_provider() {
     let mut called = 0;
     for name in providers.names() {
         let provider = providers.get(name).unwrap();
-        if !talks.iter().any(|format| provider.speaks(*format)) {
+        // A signature needs a credential of its own form; the bodies are those of the formats.
+        let signs = matches!(provider.auth, Auth::SigV4(_) | Auth::GoogleServiceAccount);
+        if signs || !talks.iter().any(|format| provider.speaks(*format)) {
             continue;
         }
         let upstream = RecordedUpstream::new().await;

@@ -206,7 +206,7 @@ async fn a_stream_that_runs_out_of_money_pays_cache_prices_for_cached_input() {
         ..TestOptions::default()
     })
     .await;
-    let poor = account(&harness.console, 8_000_000, 0).await;
+    let poor = account(&harness.console, 16_000_000, 0).await;
     let key = harness.key_of(poor, Default::default()).await;
     let pair = FormatPair {
         caller: ClientFormat::Messages,
@@ -232,6 +232,6 @@ async fn a_stream_that_runs_out_of_money_pays_cache_prices_for_cached_input() {
     let row = row.expect("the call is over");
     assert_eq!(row.outcome, "balance_exhausted", "{}", got.text());
     assert_eq!(unit(&row, "cache_read"), 900);
-    assert_eq!(charged(&row), price(&row).min(8_000_000));
+    assert_eq!(charged(&row), price(&row).min(16_000_000));
     harness.audit().await;
 }

@@ -39,9 +39,9 @@ mod fault_matrix;
 #[cfg(test)]
 mod fidelity;
 #[cfg(test)]
-mod fitted;
-#[cfg(test)]
 mod fields;
+#[cfg(test)]
+mod fitted;
 #[cfg(test)]
 mod format_pairs;
 #[cfg(test)]

@@ -94,6 +94,12 @@ impl Dice {
         }
     }
 
+    /// An answer without a price is not sold.
+    fn price_of(&mut self, face: &str) -> u64 {
+        let least = if face == "output" { 1_000 } else { 0 };
+        self.price().max(least)
+    }
+
     fn text(&mut self) -> String {
         let words = match self.below(100) {
             0..60 => self.below(12),
@@ -149,7 +155,7 @@ impl Dice {
         };
         let base: Vec<(&str, u64)> = names
             .into_iter()
-            .map(|face| (face, self.price() * if per_call { 1_000 } else { 1 }))
+            .map(|face| (face, self.price_of(face) * if per_call { 1_000 } else { 1 }))
             .collect();
         let has_paid = self.percent(50);
         let thresholds: Vec<u64> = if per_call {

@@ -63,8 +63,7 @@ pub(super) async fn settle_and_void(
         results.notifications.reached(window);
     }
     write_off_unpaid(tx, &resolutions, &done).await?;
-    // A repeated operation in one batch finds the row of the first, which is the one that moved
-    // money.
+    // A repeated operation in one batch finds the row of the first, which moved the money.
     let all_done = done.len() == resolutions.len();
     let before = if all_done {
         BTreeMap::new()

@@ -235,12 +235,17 @@ fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
 #[test]
 fn a_file_in_the_folder_adds_a_provider_or_replaces_one() {
     let folder = tempfile::tempdir().unwrap();
-    let before = Providers::builtin().unwrap().names().count();
-    assert_eq!(
-        Providers::with_folder(folder.path()),
-        Providers::builtin(),
-        "an empty folder changes nothing"
-    );
+    let builtin = Providers::builtin().unwrap();
+    let before = builtin.names().count();
+    let empty = Providers::with_folder(folder.path()).unwrap();
+    assert_eq!(empty.names().count(), before);
+    for name in builtin.names() {
+        assert_eq!(
+            empty.get(name),
+            builtin.get(name),
+            "an empty folder changes nothing"
+        );
+    }
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("mine.toml", GOOD);
     write("openai.toml", &GOOD.replace("\"mine\"", "\"openai\""));

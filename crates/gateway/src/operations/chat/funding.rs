@@ -1,5 +1,8 @@
 //! Money for a turn: the bound of its price first, then less where the turn can do with less.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
 use trunkline_catalog::{FieldNote, FieldTreatment};
 use trunkline_ledger::accounts;
 use trunkline_types::Money;
@@ -15,6 +18,8 @@ const LEAST_FITTED: u64 = 16;
 /// A turn without a maximum gets this part of what is free beside its input, so that several of them
 /// run at once on a small balance.
 const DEFAULT_SHARE: i64 = 10;
+/// Longest wait for the balance: a database that is away is reported within a second.
+const BALANCE_WAIT: Duration = Duration::from_millis(800);
 /// The code of a maximum that the caller left to us.
 const DEFAULTED: &str = "max_tokens_defaulted";
 
@@ -30,7 +35,8 @@ impl Quoted {
             return Ok(());
         }
         let account = self.call.caller.account.id;
-        let balance = accounts::balance(&services.data, account).await?;
+        let balance = timeout(BALANCE_WAIT, accounts::balance(&services.data, account));
+        let balance = balance.await.map_err(|_| ApiError::unavailable())??;
         let free = balance.and_then(|balance| {
             let paid = balance.paid.checked_sub(balance.paid_held).ok()?;
             let trial = balance.trial.checked_sub(balance.trial_held).ok()?;

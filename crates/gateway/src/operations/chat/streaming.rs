@@ -20,7 +20,7 @@ use crate::failover::Exhausted;
 use crate::idempotency::StoredResponse;
 use crate::operation::RelayEnd;
 use crate::reservation::Extended;
-use crate::response::{Responder, Response, self, set_dropped, set_ending, set_warnings};
+use crate::response::{self, Responder, Response, set_dropped, set_ending, set_warnings};
 use crate::stream_history::Streamed;
 
 /// How an upstream that broke off is told and recorded.
