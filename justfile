@@ -262,6 +262,10 @@ nightly *words:
 nightly-check:
     python3 -B -m unittest discover --quiet --start-directory scripts/tests
 
+# Every attack of the findings against a fresh `trunkline dev`: held or broken.
+redteam: build
+    python3 scripts/redteam "${CARGO_TARGET_DIR:-target}/debug/trunkline"
+
 # Deliberate defects, each turned on in turn: which tests of the gate notice it (docs/dev/defects.md; or some, by name).
 gate-selftest *defects:
     ./scripts/gate-selftest {{ defects }}
