@@ -59,6 +59,13 @@ pub async fn dispatch(
     visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(resource.word())?;
+    if resource.changes_account(&visit.method) && visit.caller.key.parent.is_some() {
+        let text = format!(
+            "this API key is a sub-key; {} belong to the whole account, and changes need a key without a parent",
+            resource.word()
+        );
+        return Err(ApiError::new(ErrorCode::EndpointNotAllowed, text));
+    }
     match resource {
         Resource::Keys => keys::handle(api, visit).await,
         Resource::Aliases => aliases::handle(api, visit).await,
@@ -79,6 +86,15 @@ impl Resource {
             Self::Events => "events",
             Self::Webhooks => "webhooks",
             Self::Report => "usage",
+        }
+    }
+
+    /// Whether a method changes what applies to all keys of the account. Keys and usage are limited to what
+    /// is below a sub-key.
+    fn changes_account(self, method: &Method) -> bool {
+        match self {
+            Self::Keys | Self::Report | Self::Events => false,
+            Self::Aliases | Self::Webhooks => *method != Method::GET && *method != Method::HEAD,
         }
     }
 }

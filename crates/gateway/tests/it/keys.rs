@@ -1,5 +1,6 @@
 //! Keys for people and agents over HTTP, against a real PostgreSQL and the simulator.
 
+mod account_wide;
 mod aliases;
 pub(crate) mod calls;
 mod descendants;
