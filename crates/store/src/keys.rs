@@ -24,7 +24,7 @@ pub use self::lifecycle::{
     ChangeKeyError, OPERATOR, OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, RevokeAnswer, Rotated,
     change, delete, revoke, rotate, set_disabled,
 };
-pub use self::playground::{lock_playground_key, set_playground_key};
+pub use self::playground::{end_playground_key, lock_playground_key, set_playground_key};
 pub use self::search::{KeysPage, KeysQuery, SEARCH_MAX_ROWS, names, of_account, search};
 pub use self::snapshot_rows::{FOLLOW_MAX_ROWS, KeySnapshotRow, changed_since, checksum};
 

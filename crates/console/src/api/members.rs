@@ -5,6 +5,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use trunkline_store::keys;
 use trunkline_store::people::{self, Changed, PersonId, Role};
 use utoipa::ToSchema;
 
@@ -102,11 +103,15 @@ pub(super) async fn change(
         may_touch(&own, [member.role, role])?;
         let changed = people::change_role(&mut tx, own.account, person, role).await?;
         of_change(changed)?;
+        if !Right::Playground.is_of(role) {
+            keys::end_playground_key(&mut tx, own.account, person).await?;
+        }
         let member = people::member(&mut tx, own.account, person).await?;
         member.ok_or_else(unknown)
     };
     let done = done.await;
     let member = tx.finish(done).await?;
+    shared.gateway.refresh_keys().await;
     Ok(Json(MemberView::of(member, &own)))
 }
 
@@ -134,10 +139,12 @@ pub(super) async fn remove(
         if person != own.person {
             may_touch(&own, [member.role])?;
         }
+        keys::end_playground_key(&mut tx, own.account, person).await?;
         of_change(people::remove_member(&mut tx, own.account, person).await?)
     };
     let removed = removed.await;
     tx.finish(removed).await?;
+    shared.gateway.refresh_keys().await;
     Ok(done())
 }
 

@@ -33,6 +33,20 @@ pub async fn lock_playground_key(
         .map(KeyId::new))
 }
 
+/// Deletes a person's playground key, for one whose membership or role ends. False if there is none.
+pub async fn end_playground_key(
+    tx: &mut Tx,
+    account: AccountId,
+    person: PersonId,
+) -> Result<bool, DbError> {
+    let Some(key) = lock_playground_key(tx, account, person).await? else {
+        return Ok(false);
+    };
+    let by = format!("person {}", person.number());
+    super::delete(tx, key, &by).await?;
+    Ok(true)
+}
+
 /// Sets a person's playground key.
 pub async fn set_playground_key(
     tx: &mut Tx,

@@ -48,6 +48,8 @@ pub(super) async fn key(
     own: MemberSession,
 ) -> Result<Json<PlaygroundKey>, ApiError> {
     own.require(Right::Playground)?;
+    // It spends like any key, so it needs what any key needs.
+    own.require_step_up()?;
     let ends = own.now.plus_seconds(LIFE_SECONDS);
     let tx = shared.people.begin().await.map_err(query::unwritten)?;
     let (key, plain) = made_or_rotated(&shared, &own, tx, ends).await?;

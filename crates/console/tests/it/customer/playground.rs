@@ -20,8 +20,8 @@ async fn a_person_has_one_playground_key_and_each_request_rotates_its_secret() {
     let harness = CustomerConsole::new().await;
     let account = harness.firm("Acme", 0, 0).await;
     let (ada, bob) = (
-        harness.sign_in(account, Role::Developer, false).await,
-        harness.sign_in(account, Role::Developer, false).await,
+        harness.member(account, Role::Developer).await,
+        harness.member(account, Role::Developer).await,
     );
     let first = ask(&harness, &ada).await;
     let repeated = ask(&harness, &ada).await;
@@ -54,6 +54,9 @@ async fn the_key_is_renewed_after_two_hours_and_recreated_after_deletion() {
     harness.db.shift_clock(7_201).await;
     let path = format!("/api/keys/{}", first["key_id"]);
     assert_eq!(harness.read(&ada, &path).await["state"], "expired");
+    let refused = harness.post(&ada, "/api/playground/key", json!({})).await;
+    refused.error(403, "step_up_required");
+    step_up(&harness).await;
     let later = ask(&harness, &ada).await;
     assert_eq!(later["key_id"], first["key_id"]);
     assert_eq!(harness.read(&ada, &path).await["state"], "active");
@@ -61,6 +64,57 @@ async fn the_key_is_renewed_after_two_hours_and_recreated_after_deletion() {
     assert_eq!(gone.status.as_u16(), 204);
     let anew = ask(&harness, &ada).await;
     assert_ne!(anew["key_id"], first["key_id"]);
+}
+
+/// As if every password had just been entered.
+async fn step_up(harness: &CustomerConsole) {
+    let query = "UPDATE app.sign_in SET stepped_up_until = app.now() + interval '1 minute' \
+                 RETURNING id::text";
+    harness.db.ask(query).await;
+}
+
+async fn is_revoked(harness: &CustomerConsole, key: &Value) -> bool {
+    let query = format!(
+        "SELECT (revoked_at IS NOT NULL)::text FROM app.api_key WHERE id = {}",
+        key["key_id"]
+    );
+    harness.db.ask(&query).await == ["true"]
+}
+
+#[tokio::test]
+async fn the_key_of_a_member_ends_with_the_membership_or_with_a_role_that_may_not_have_one() {
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let owner = harness.member(account, Role::Owner).await;
+    let kept = ask(&harness, &owner).await;
+    let (leaver, viewer) = (
+        harness.member(account, Role::Developer).await,
+        harness.member(account, Role::Developer).await,
+    );
+    let (left, demoted) = (ask(&harness, &leaver).await, ask(&harness, &viewer).await);
+    let id = async |browser: &Browser| {
+        let session = harness.read(browser, "/api/session").await;
+        session["person"]["id"].as_i64().unwrap()
+    };
+    let path = format!("/api/members/{}", id(&leaver).await);
+    let gone = harness.send(&owner, Method::DELETE, &path, None).await;
+    assert_eq!(gone.status.as_u16(), 204, "{gone:?}");
+    assert!(is_revoked(&harness, &left).await);
+    let path = format!("/api/members/{}", id(&viewer).await);
+    let role = json!({ "role": "viewer" });
+    let changed = harness.send(&owner, Method::PATCH, &path, Some(role)).await;
+    assert_eq!(changed.status.as_u16(), 200, "{changed:?}");
+    assert!(is_revoked(&harness, &demoted).await);
+    assert!(!is_revoked(&harness, &kept).await);
+}
+
+#[tokio::test]
+async fn a_session_without_a_recent_password_gets_no_playground_key() {
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 0, 0).await;
+    let dev = harness.sign_in(account, Role::Developer, false).await;
+    let got = harness.post(&dev, "/api/playground/key", json!({})).await;
+    got.error(403, "step_up_required");
 }
 
 #[tokio::test]
