@@ -17,11 +17,32 @@ pub enum Attempt {
     EmailFromNetwork,
     /// Starting an OIDC sign-in, per network.
     ProviderFromNetwork,
+    /// Signing in, per network of an IPv6 site.
+    SignInFromSite,
 }
 
 /// Counts an attempt. False if the limit of the current hour is reached: then nothing was counted
 /// and the caller must refuse.
 pub async fn take(database: &Database, what: Attempt, who: &[u8]) -> Result<bool, DbError> {
+    take_of(database, what, who, what.most()).await
+}
+
+/// The same for a larger network, which may have this many times as many.
+pub async fn take_wide(
+    database: &Database,
+    what: Attempt,
+    who: &[u8],
+    times: i32,
+) -> Result<bool, DbError> {
+    take_of(database, what, who, what.most().saturating_mul(times)).await
+}
+
+async fn take_of(
+    database: &Database,
+    what: Attempt,
+    who: &[u8],
+    most: i32,
+) -> Result<bool, DbError> {
     let mut tx = database.begin().await?;
     let done = sqlx::query(
         "INSERT INTO app.attempt_counter AS t (kind, subject_hash, window_start, count) VALUES ($1, $2, app.now(), 1)
@@ -32,7 +53,7 @@ pub async fn take(database: &Database, what: Attempt, who: &[u8]) -> Result<bool
     )
     .bind(what.word())
     .bind(hash(who).as_slice())
-    .bind(what.most())
+    .bind(most)
     .execute(&mut *tx)
     .await
     .map_err(DbError::from);
@@ -56,6 +77,7 @@ impl Attempt {
             Self::EmailToAddress => 3,
             Self::EmailFromNetwork => 20,
             Self::ProviderFromNetwork => 120,
+            Self::SignInFromSite => 240,
         }
     }
 
@@ -66,6 +88,7 @@ impl Attempt {
             Self::EmailToAddress => "email_to_address",
             Self::EmailFromNetwork => "email_from_network",
             Self::ProviderFromNetwork => "provider_from_network",
+            Self::SignInFromSite => "sign_in_from_site",
         }
     }
 }

@@ -8,7 +8,7 @@ use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use trunkline_db::Tx;
-use trunkline_store::attempt_counters::{self, Attempt};
+use trunkline_store::attempt_counters::Attempt;
 use trunkline_store::people::{self, NewPerson, Person, PersonId, SignIn};
 use trunkline_store::{
     oidc::{NewOidcState, OidcState},
@@ -16,7 +16,7 @@ use trunkline_store::{
 };
 use trunkline_types::AccountId;
 
-use super::people::{NewSession, network_of, with_token};
+use super::people::{NewSession, take_of_network, with_token};
 use crate::browser_binding::{self, Browser};
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::Caller;
@@ -114,8 +114,7 @@ pub(super) async fn start(
     let id = id.map(|Path(id)| id).unwrap_or_default();
     let provider = shared.providers.find(&id);
     let provider = provider.ok_or_else(|| ApiError::not_found("provider"))?;
-    let network = network_of(caller.address);
-    if !attempt_counters::take(&shared.people, Attempt::ProviderFromNetwork, &network).await? {
+    if !take_of_network(&shared, Attempt::ProviderFromNetwork, caller.address).await? {
         return Err(ApiError::too_many_attempts(HOUR_SECONDS));
     }
     let sign_in = match asked.step_up {

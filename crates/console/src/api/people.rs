@@ -7,6 +7,7 @@ use http::HeaderMap;
 use http::header::SET_COOKIE;
 use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
+use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::people::{
     self, Allowed, LoginAttempt, LoginLimits, NewSignIn, Person, PersonId, Role, TokenHash,
 };
@@ -19,6 +20,10 @@ use crate::json_body::Caller;
 use crate::session_cookie;
 use crate::shared::Shared;
 use crate::tokens::{Token, sha256};
+
+/// An IPv6 site may make this many times the attempts of one of its networks.
+const SITE_TIMES: i32 = 8;
+const HOUR_SECONDS: i64 = 3_600;
 
 /// Role of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -160,6 +165,11 @@ pub(crate) async fn person_of(
         address: &address,
         network: &network,
     };
+    if let Some(site) = site_of(caller.address)
+        && !attempt_counters::take(&shared.people, Attempt::SignInFromSite, &site).await?
+    {
+        return Err(ApiError::too_many_attempts(HOUR_SECONDS));
+    }
     let allowed = count(shared, tried).await?;
     if let Allowed::NetworkIsOut { after_seconds } = allowed {
         return Err(ApiError::too_many_attempts(after_seconds));
@@ -199,7 +209,7 @@ pub(crate) fn sign_in_failed() -> ApiError {
 }
 
 /// The network of an address, hashed: what one household or office has.
-pub(crate) fn network_of(address: IpAddr) -> TokenHash {
+fn network_of(address: IpAddr) -> TokenHash {
     match address.to_canonical() {
         IpAddr::V4(four) => {
             let [a, b, c, _] = four.octets();
@@ -212,9 +222,44 @@ pub(crate) fn network_of(address: IpAddr) -> TokenHash {
     }
 }
 
+/// The network of an IPv6 site, hashed: a provider gives one customer a /48 of 65,536 networks.
+fn site_of(address: IpAddr) -> Option<TokenHash> {
+    match address.to_canonical() {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(six) => {
+            let [a, b, c, d, e, f, ..] = six.octets();
+            Some(sha256(&[48, a, b, c, d, e, f]))
+        }
+    }
+}
+
+/// Counts an attempt of the caller's network, and of the IPv6 site that it is in. False if one of them has
+/// none left.
+pub(crate) async fn take_of_network(
+    shared: &Shared,
+    what: Attempt,
+    address: IpAddr,
+) -> Result<bool, ApiError> {
+    let people = &shared.people;
+    if let Some(site) = site_of(address)
+        && !attempt_counters::take_wide(people, what, &site, SITE_TIMES).await?
+    {
+        return Ok(false);
+    }
+    Ok(attempt_counters::take(people, what, &network_of(address)).await?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_site_is_a_slash_48_of_version_6() {
+        let site = |text: &str| site_of(text.parse().unwrap());
+        assert_eq!(site("192.0.2.1"), None);
+        assert_eq!(site("2001:db8:1:2::1"), site("2001:db8:1:ffff::2"));
+        assert_ne!(site("2001:db8:1::1"), site("2001:db8:2::1"));
+    }
 
     #[test]
     fn a_network_is_a_slash_24_or_a_slash_64() {

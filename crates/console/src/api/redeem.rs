@@ -13,7 +13,7 @@ use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::customer::amounts::{BalanceView, WalletName};
-use super::people::network_of;
+use super::people::take_of_network;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::{Caller, JsonBody};
 use crate::session::{MemberSession, Right};
@@ -83,9 +83,7 @@ pub(super) async fn redeem(
 /// Counted before the code is looked at, and committed: many at once are many.
 async fn count(shared: &Shared, account: AccountId, caller: &Caller) -> Result<(), ApiError> {
     let own = account.number().to_be_bytes();
-    let network = network_of(caller.address);
-    let allowed = attempt_counters::take(&shared.people, Attempt::CodeFromNetwork, &network)
-        .await?
+    let allowed = take_of_network(shared, Attempt::CodeFromNetwork, caller.address).await?
         && attempt_counters::take(&shared.people, Attempt::CodeByAccount, &own).await?;
     if allowed {
         return Ok(());

@@ -16,7 +16,7 @@ use trunkline_store::sign_ups::{self, NewSignUp};
 use trunkline_types::Secret;
 use utoipa::ToSchema;
 
-use super::people::{NewSession, network_of, with_token};
+use super::people::{NewSession, take_of_network, with_token};
 use super::session::{Session, answer};
 use crate::browser_binding::{self, Browser};
 use crate::emails::{self, OutgoingEmail};
@@ -180,8 +180,7 @@ fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), ApiError> {
 
 /// Rejects a network that requests too many emails.
 pub(super) async fn from_network(shared: &Shared, caller: &Caller) -> Result<(), ApiError> {
-    let network = network_of(caller.address);
-    if attempt_counters::take(&shared.people, Attempt::EmailFromNetwork, &network).await? {
+    if take_of_network(shared, Attempt::EmailFromNetwork, caller.address).await? {
         return Ok(());
     }
     Err(ApiError::too_many_attempts(HOUR_SECONDS))
