@@ -1,5 +1,5 @@
-//! The pre-login cookie that binds a flow to a browser: a flow must end in the browser that started it. It
-//! authenticates nothing by itself.
+//! The cookie that names a browser. A flow must end in the browser that started it, and failed sign-ins of
+//! others do not lock out a browser that was signed in before. It authenticates nothing by itself.
 
 use axum::response::Response;
 use http::header::{COOKIE, SET_COOKIE};
@@ -13,8 +13,8 @@ use crate::tokens::{self, Token};
 
 const OVER_TLS: &str = "__Host-trunkline-browser";
 const PLAIN: &str = "trunkline-browser";
-/// Longer than an emailed link is valid.
-const LIFE_SECONDS: i64 = 3 * 86_400;
+/// The longest that browsers keep a cookie.
+const LIFE_SECONDS: i64 = 400 * 86_400;
 
 pub(crate) struct Browser {
     pub(crate) hash: TokenHash,

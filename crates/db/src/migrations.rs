@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 27] = [
+pub(crate) const MIGRATIONS: [Migration; 28] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -161,6 +161,11 @@ pub(crate) const MIGRATIONS: [Migration; 27] = [
         version: 20261118020000,
         name: "unconfirmed_deliveries",
         sql: include_str!("../../../migrations/20261118020000_unconfirmed_deliveries.sql"),
+    },
+    Migration {
+        version: 20261118030000,
+        name: "known_devices",
+        sql: include_str!("../../../migrations/20261118030000_known_devices.sql"),
     },
 ];
 

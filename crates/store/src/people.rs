@@ -18,7 +18,10 @@ pub use invitations::{
     Invitation, NewInvitation, OPEN_INVITATIONS_MAX, accept, invite, open_invitation,
     open_invitations, revoke_invitation,
 };
-pub use login_attempts::{Allowed, LoginAttempt, LoginLimits, clear_attempts, record_attempt};
+pub use login_attempts::{
+    Allowed, AttemptDevice, Counted, LoginAttempt, LoginLimits, clear_attempts, record_attempt,
+    remember_device,
+};
 pub use members::{
     Changed, MEMBERS_MAX, Member, Membership, add_member, change_role, count_members, member,
     members, memberships, operator_of, operators_account, remove_member,

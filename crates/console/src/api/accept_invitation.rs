@@ -12,8 +12,8 @@ use trunkline_store::people::{
 use trunkline_types::Secret;
 use utoipa::ToSchema;
 
-use super::people::{NewSession, person_of};
-use super::session::{self, Session};
+use super::people::{GivenIn, NewSession, person_of};
+use super::session::Session;
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::passwords;
@@ -76,7 +76,7 @@ pub(super) async fn accept(
     };
     let done = done.await;
     let opened = tx.finish(done).await?;
-    session::answer(&shared, &opened.token).await
+    opened.answer(&shared).await
 }
 
 async fn open(shared: &Shared, token: &TokenHash) -> Result<Invitation, ApiError> {
@@ -100,7 +100,14 @@ async fn taker(
             return Ok(Invitee::SignedIn(person.id));
         }
         let password = body.password.as_ref().ok_or_else(missing_password)?;
-        let person = person_of(shared, (&found.email, password), caller).await?;
+        let person = person_of(
+            shared,
+            &found.email,
+            password,
+            caller,
+            GivenIn::Browser(headers),
+        )
+        .await?;
         return Ok(Invitee::Known(person.id));
     }
     let password = body.password.as_ref().ok_or_else(missing_password)?;

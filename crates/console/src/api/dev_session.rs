@@ -12,7 +12,7 @@ use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
 use super::people::NewSession;
-use super::session::{self, Session};
+use super::session::Session;
 use crate::error::{ApiError, ErrorBody, ErrorCode};
 use crate::json_body::{Caller, JsonBody};
 use crate::settings::Mode;
@@ -63,7 +63,7 @@ pub(super) async fn open(
     };
     let done = done.await;
     let opened = tx.finish(done).await?;
-    session::answer(&shared, &opened.token).await
+    opened.answer(&shared).await
 }
 
 /// The link's hash and the seeded account, where there is a link and the caller is on this machine.

@@ -14,7 +14,7 @@ use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::people::NewSession;
-use super::session::{Session, answer};
+use super::session::Session;
 use super::sign_up::{EVEN, VERIFY_SECONDS, even, from_network, is_welcome};
 use crate::emails::{self, OutgoingEmail};
 use crate::error::{ApiError, ErrorBody};
@@ -140,7 +140,7 @@ pub(super) async fn reset(
     let mut tx = shared.people.begin().await?;
     let done = renew(&shared, &mut tx, (&token, &password), (&caller, &headers)).await;
     let opened = tx.finish(done).await?;
-    answer(&shared, &opened.token).await
+    opened.answer(&shared).await
 }
 
 /// An email with a link for one user.

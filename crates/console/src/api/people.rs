@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
 use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::people::{
-    self, Allowed, LoginAttempt, LoginLimits, NewSignIn, Person, PersonId, Role, TokenHash,
+    self, Allowed, AttemptDevice, Counted, LoginAttempt, LoginLimits, NewSignIn, Person, PersonId,
+    Role, TokenHash,
 };
 use trunkline_types::{AccountId, RANDOM_BYTES, Secret, uuid_v7};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::browser_binding::{self, Browser};
 use crate::error::{ApiError, ErrorCode};
 use crate::json_body::Caller;
 use crate::session_cookie;
@@ -45,6 +47,8 @@ pub(crate) enum RoleName {
 /// A sign-in that was written.
 pub(crate) struct NewSession {
     pub(crate) token: Token,
+    /// Known from now on: failed attempts of others do not lock it out.
+    pub(crate) browser: Browser,
 }
 
 // === impl RoleName ===
@@ -121,8 +125,10 @@ impl NewSession {
             agent: &caller.agent,
         };
         people::sign_in(tx, &new).await?;
+        let browser = Browser::of(shared, headers)?;
+        people::remember_device(tx, &hash_of_device(person, &browser.hash)).await?;
         tracing::info!(person.id = person.number(), "sign-in succeeded");
-        Ok(Self { token })
+        Ok(Self { token, browser })
     }
 }
 
@@ -153,27 +159,24 @@ fn fresh_id(shared: &Shared) -> Result<Uuid, ApiError> {
     Ok(uuid_v7(shared.clock.now(), random))
 }
 
+/// Where a password was given.
+#[derive(Clone, Copy)]
+pub(crate) enum GivenIn<'a> {
+    /// In a browser, which may have a cookie of an earlier sign-in.
+    Browser(&'a HeaderMap),
+    /// In a session of the person.
+    Session(Uuid),
+}
+
 /// The person of an address and a password. Whatever is wrong, the answer and its time are the same:
 /// one hash is made for a stranger, a wrong password and a locked address alike.
 pub(crate) async fn person_of(
     shared: &Shared,
-    (email, password): (&str, &Secret),
+    email: &str,
+    password: &Secret,
     caller: &Caller,
+    given: GivenIn<'_>,
 ) -> Result<Person, ApiError> {
-    let (address, network) = (sha256(email.as_bytes()), network_of(caller.address));
-    let tried = LoginAttempt {
-        address: &address,
-        network: &network,
-    };
-    if let Some(site) = site_of(caller.address)
-        && !attempt_counters::take(&shared.people, Attempt::SignInFromSite, &site).await?
-    {
-        return Err(ApiError::too_many_attempts(HOUR_SECONDS));
-    }
-    let allowed = count(shared, tried).await?;
-    if let Allowed::NetworkIsOut { after_seconds } = allowed {
-        return Err(ApiError::too_many_attempts(after_seconds));
-    }
     let person = match people::check_email("email", email) {
         Ok(email) => {
             let mut session = shared.people.session().await?;
@@ -183,22 +186,68 @@ pub(crate) async fn person_of(
         Err(_) => None,
     };
     let person = person.filter(|person| person.disabled_at.is_none());
+    let (address, network) = (sha256(email.as_bytes()), network_of(caller.address));
+    let id = person.as_ref().map(|person| person.id);
+    let device = device_hash(shared, id, given);
+    let tried = LoginAttempt {
+        address: &address,
+        network: &network,
+        device: match (&device, given) {
+            (None, _) => AttemptDevice::Unknown,
+            (Some(hash), GivenIn::Browser(_)) => AttemptDevice::Claimed(hash),
+            (Some(hash), GivenIn::Session(_)) => AttemptDevice::Session(hash),
+        },
+    };
+    let counted = count(shared, tried, caller).await?;
     let hash = person.as_ref().and_then(|person| person.password.as_ref());
     let right = shared.passwords.is_right(password, hash).await?;
-    let is_open = matches!(allowed, Allowed::Yes);
+    let is_open = matches!(counted.allowed, Allowed::Yes);
     let person = person.filter(|_| right && is_open);
     let person = person.ok_or_else(sign_in_failed)?;
     let mut tx = shared.people.begin().await?;
-    let done = people::clear_attempts(&mut tx, tried).await;
+    let done = people::clear_attempts(&mut tx, &counted).await;
     tx.finish(done).await?;
     Ok(person)
 }
 
-/// Counted before the password is looked at, and committed: many at once are many.
-async fn count(shared: &Shared, tried: LoginAttempt<'_>) -> Result<Allowed, ApiError> {
+/// Counted before the password is looked at, and committed: many at once are many. A network or an IPv6
+/// site that is out of attempts is refused.
+async fn count<'a>(
+    shared: &Shared,
+    tried: LoginAttempt<'a>,
+    caller: &Caller,
+) -> Result<Counted<'a>, ApiError> {
     let mut tx = shared.people.begin().await?;
     let done = people::record_attempt(&mut tx, tried, &LoginLimits::DEFAULT).await;
-    Ok(tx.finish(done).await?)
+    let counted = tx.finish(done).await?;
+    if let Allowed::NetworkIsOut { after_seconds } = counted.allowed {
+        return Err(ApiError::too_many_attempts(after_seconds));
+    }
+    if let Some(site) = site_of(caller.address)
+        && !counted.is_of_known_device()
+        && !attempt_counters::take(&shared.people, Attempt::SignInFromSite, &site).await?
+    {
+        return Err(ApiError::too_many_attempts(HOUR_SECONDS));
+    }
+    Ok(counted)
+}
+
+/// What the attempts of a known device or a session are counted by.
+fn device_hash(shared: &Shared, person: Option<PersonId>, given: GivenIn<'_>) -> Option<TokenHash> {
+    let person = person?;
+    match given {
+        GivenIn::Browser(headers) => {
+            let cookie = browser_binding::known(&shared.settings, headers)?;
+            Some(hash_of_device(person, &cookie))
+        }
+        GivenIn::Session(id) => Some(hash_of_device(person, &sha256(id.as_bytes()))),
+    }
+}
+
+fn hash_of_device(person: PersonId, cookie: &TokenHash) -> TokenHash {
+    let mut both = person.number().to_be_bytes().to_vec();
+    both.extend_from_slice(cookie);
+    sha256(&both)
 }
 
 /// One text for a wrong password, an unknown address and a locked one.

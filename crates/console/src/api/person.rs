@@ -12,7 +12,7 @@ use trunkline_types::Secret;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::people::{done, person_of};
+use super::people::{GivenIn, done, person_of};
 use super::session::{self, AccountRef, Session};
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
@@ -74,7 +74,8 @@ pub(super) async fn change_password(
     JsonBody(body): JsonBody<ChangePasswordBody>,
 ) -> Result<Response, ApiError> {
     passwords::check("password", &body.password, &own.email)?;
-    person_of(&shared, (&own.email, &body.current), &caller).await?;
+    let given = GivenIn::Session(own.id);
+    person_of(&shared, &own.email, &body.current, &caller, given).await?;
     let hash = shared.passwords.hash(&body.password).await?;
     let mut tx = shared.people.begin().await?;
     let changed = renewed(&mut tx, own.person, &hash, Some(own.id)).await;

@@ -10,7 +10,7 @@ use trunkline_store::people::{self, Membership, SignIn};
 use trunkline_types::{AccountId, Secret};
 use utoipa::ToSchema;
 
-use super::people::{NewSession, RoleName, done, person_of, with_token, without_token};
+use super::people::{GivenIn, NewSession, RoleName, done, person_of, with_token, without_token};
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::reply;
@@ -223,11 +223,18 @@ pub(super) async fn open(
     JsonBody(body): JsonBody<SignInBody>,
 ) -> Result<Response, ApiError> {
     let email = body.email.trim().to_ascii_lowercase();
-    let person = person_of(&shared, (&email, &body.password), &caller).await?;
+    let person = person_of(
+        &shared,
+        &email,
+        &body.password,
+        &caller,
+        GivenIn::Browser(&headers),
+    )
+    .await?;
     let mut tx = shared.people.begin().await?;
     let done = NewSession::write(&shared, &mut tx, (person.id, None), (&caller, &headers)).await;
     let opened = tx.finish(done).await?;
-    answer(&shared, &opened.token).await
+    opened.answer(&shared).await
 }
 
 /// Signs out on this device.
@@ -281,7 +288,8 @@ pub(super) async fn step_up(
     caller: Caller,
     JsonBody(body): JsonBody<StepUpBody>,
 ) -> Result<Response, ApiError> {
-    person_of(&shared, (&sign_in.email, &body.password), &caller).await?;
+    let given = GivenIn::Session(sign_in.id);
+    person_of(&shared, &sign_in.email, &body.password, &caller, given).await?;
     let token = Token::fresh(shared.random.as_ref())?;
     let mut tx = shared.people.begin().await?;
     let done = people::renew(&mut tx, sign_in.id, &token.hash).await;
@@ -292,7 +300,7 @@ pub(super) async fn step_up(
 }
 
 /// The session of a token that was just made, with the cookie.
-pub(super) async fn answer(shared: &Shared, token: &Token) -> Result<Response, ApiError> {
+async fn answer(shared: &Shared, token: &Token) -> Result<Response, ApiError> {
     let hash = tokens::hash_of(token.text.reveal()).ok_or_else(ApiError::unavailable)?;
     let mut database = shared.people.session().await?;
     let sign_in = people::find_sign_in(&mut database, &hash).await?;
@@ -300,6 +308,14 @@ pub(super) async fn answer(shared: &Shared, token: &Token) -> Result<Response, A
     let session = Session::of(shared, sign_in).await?;
     let answered = axum::Json(session).into_response();
     Ok(with_token(shared, answered, &token.text))
+}
+
+impl NewSession {
+    /// The session response, with the cookies of the session and of the browser.
+    pub(super) async fn answer(&self, shared: &Shared) -> Result<Response, ApiError> {
+        let answered = answer(shared, &self.token).await?;
+        Ok(self.browser.keep(&shared.settings, answered))
+    }
 }
 
 /// The organisations of a person as they are shown.

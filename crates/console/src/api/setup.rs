@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::people::NewSession;
 use super::person::renewed;
-use super::session::{self, Session};
+use super::session::Session;
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::organisations::{self, wrong_name};
@@ -85,7 +85,7 @@ pub(super) async fn setup(
     let done = done.await;
     let opened = tx.finish(done).await?;
     tracing::info!("operator created by the setup link");
-    session::answer(&shared, &opened.token).await
+    opened.answer(&shared).await
 }
 
 /// An operator to make.

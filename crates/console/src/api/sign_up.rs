@@ -17,7 +17,7 @@ use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::people::{NewSession, take_of_network, with_token};
-use super::session::{Session, answer};
+use super::session::Session;
 use crate::browser_binding::{self, Browser};
 use crate::emails::{self, OutgoingEmail};
 use crate::error::{ApiError, ErrorBody, ErrorCode};
@@ -129,7 +129,8 @@ pub(super) async fn sign_up(
     if let Some(invitation) = body.invitation {
         let opened = join(&shared, &arrival, &invitation, (&caller, &headers)).await?;
         let answered = accepted(NextStep::SignedIn);
-        return Ok(with_token(&shared, answered, &opened.token.text));
+        let answered = with_token(&shared, answered, &opened.token.text);
+        return Ok(opened.browser.keep(&shared.settings, answered));
     }
     if attempt_counters::take(
         &shared.people,
@@ -163,7 +164,7 @@ pub(super) async fn verify(
     let mut tx = shared.people.begin().await?;
     let done = prove(&shared, &mut tx, &token, (&caller, &headers)).await;
     let opened = tx.finish(done).await?;
-    answer(&shared, &opened.token).await
+    opened.answer(&shared).await
 }
 
 fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), ApiError> {

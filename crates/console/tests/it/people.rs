@@ -28,12 +28,14 @@ use crate::client::{DASH_URL, Response, TestConsole};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// A browser: it keeps the cookie that it is given and says which site it is on.
+/// A browser: it keeps the cookies that it is given and says which site it is on.
 pub(crate) struct Browser<'a> {
     test_console: &'a TestConsole,
     origin: &'static str,
     address: &'static str,
     cookie: Mutex<Option<String>>,
+    /// The cookie that names the browser itself.
+    device: Mutex<Option<String>>,
 }
 
 impl<'a> Browser<'a> {
@@ -43,6 +45,7 @@ impl<'a> Browser<'a> {
             origin: DASH_URL,
             address: "192.0.2.1",
             cookie: Mutex::new(None),
+            device: Mutex::new(None),
         }
     }
 
@@ -85,7 +88,8 @@ impl<'a> Browser<'a> {
                 .header("origin", self.origin)
                 .header("x-trunkline-console", "1");
         }
-        if let Some(cookie) = self.cookie() {
+        let device = self.device.lock().unwrap().clone();
+        for cookie in self.cookie().into_iter().chain(device) {
             request = request.header("cookie", cookie);
         }
         let body = match body {
@@ -96,10 +100,14 @@ impl<'a> Browser<'a> {
             None => Body::empty(),
         };
         let got = self.test_console.ask(request.body(body).unwrap()).await;
-        if let Some(line) = got.headers.get("set-cookie") {
+        for line in got.headers.get_all("set-cookie") {
             let pair = line.to_str().unwrap().split(';').next().unwrap();
-            let is_kept = !pair.ends_with('=');
-            *self.kept() = is_kept.then(|| pair.to_owned());
+            let kept = (!pair.ends_with('=')).then(|| pair.to_owned());
+            if pair.contains("trunkline-browser=") {
+                *self.device.lock().unwrap() = kept;
+            } else {
+                *self.kept() = kept;
+            }
         }
         got
     }

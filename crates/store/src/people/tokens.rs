@@ -3,6 +3,7 @@
 use sqlx::{PgConnection, Row as _};
 use trunkline_db::{Database, DbError, Tx};
 
+use super::login_attempts::DEVICE_LIFE_SECONDS;
 use super::{IDLE_LIFE_SECONDS, PersonId, TokenHash};
 
 /// Rows that one sweep takes from a table at most, so that no transaction is long.
@@ -139,8 +140,15 @@ pub async fn sweep(database: &Database) -> Result<u64, DbError> {
         ),
         (
             "DELETE FROM app.sign_in_attempt WHERE (kind, subject_hash) IN (SELECT kind, subject_hash
-                 FROM app.sign_in_attempt WHERE last_at < app.now() - $1 * interval '1 second' LIMIT $2)",
+                 FROM app.sign_in_attempt
+                 WHERE kind <> 'device' AND last_at < app.now() - $1 * interval '1 second' LIMIT $2)",
             ATTEMPT_LIFE_SECONDS,
+        ),
+        (
+            "DELETE FROM app.sign_in_attempt WHERE (kind, subject_hash) IN (SELECT kind, subject_hash
+                 FROM app.sign_in_attempt
+                 WHERE kind = 'device' AND last_at < app.now() - $1 * interval '1 second' LIMIT $2)",
+            DEVICE_LIFE_SECONDS,
         ),
     ];
     let mut gone = 0_u64;

@@ -165,6 +165,47 @@ async fn step_up_and_change_of_the_password_count_as_tries() {
 }
 
 #[tokio::test]
+async fn failures_of_strangers_lock_the_operator_out_of_no_device_that_is_known() {
+    let test_console = TestConsole::new().await;
+    let browser = test_console.operator().await;
+    assert_eq!(browser.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
+    // The finding: six wrong tries, by anyone. Then as many as the operator's own network has.
+    for _ in 0..6 {
+        let stranger = Browser::from(&test_console, "198.51.100.7");
+        fail(&stranger, ADA, 1).await;
+    }
+    for number in 0..31 {
+        let neighbour = Browser::new(&test_console);
+        neighbour
+            .sign_in(&format!("x{number}@example.com"), "no")
+            .await;
+    }
+    let body = json!({ "password": PASSWORD });
+    let stepped = browser.post("/api/session/step-up", body).await;
+    assert_eq!(stepped.status.as_u16(), 200, "step-up has its own count");
+    assert_eq!(browser.sign_in(ADA, PASSWORD).await.status.as_u16(), 200);
+    Browser::from(&test_console, "203.0.113.4")
+        .sign_in(ADA, PASSWORD)
+        .await
+        .error(401, "sign_in_failed");
+    // A known device is no way to guess on: five failures are five.
+    fail(&browser, ADA, 5).await;
+    browser
+        .sign_in(ADA, PASSWORD)
+        .await
+        .error(401, "sign_in_failed");
+    // A month without a sign-in, and the device is a stranger's.
+    test_console.db.shift_clock(31 * 86_400).await;
+    for _ in 0..5 {
+        fail(&Browser::from(&test_console, "198.51.100.7"), ADA, 1).await;
+    }
+    browser
+        .sign_in(ADA, PASSWORD)
+        .await
+        .error(401, "sign_in_failed");
+}
+
+#[tokio::test]
 async fn an_unknown_address_takes_as_long_as_a_wrong_password() {
     let test_console = TestConsole::new().await;
     test_console.operator().await;
