@@ -235,7 +235,10 @@ fn stand_in(name: &str, entry: &Entry, kind: Kind) -> (Simulated, String) {
         Kind::Chat => {
             let theirs = match (vendor, entry.reasons()) {
                 ("simulator", false) => format!("{name}-prose"),
-                ("simulator", true) if name == "sim-reason" => "sim-reason-prose".to_owned(),
+                // The first shows its thoughts, the second only counts them.
+                ("simulator", true) if matches!(name, "sim-reason" | "sim-large") => {
+                    format!("{name}-prose")
+                }
                 ("moonshot", true) => "sim-moonshot-prose".to_owned(),
                 ("xai", true) => "sim-xai-prose".to_owned(),
                 ("mistral" | "cohere", _) => "sim-mistral-prose".to_owned(),

@@ -106,7 +106,7 @@ async fn silent_disconnect_refunds_every_undelivered_result() {
         .iter()
         .filter_map(|row| row.split(' ').next())
         .collect();
-    assert_eq!(words, ["complete", "client_gone", "complete"]);
+    assert_eq!(words, ["complete", "cancelled", "complete"]);
 }
 
 // row: C1
