@@ -129,22 +129,28 @@ async fn sound_is_bounded_by_its_length_and_what_cannot_be_measured_by_the_windo
 }
 
 #[tokio::test]
-async fn an_agents_long_prompt_streams_on_one_dollar_on_every_chat_record() {
+async fn an_agents_long_prompt_streams_on_one_dollar_on_the_newest_record_of_every_vendor() {
     let harness = starter_gateway(DOLLAR).await;
     let document = starter().unwrap();
     let chats = document.models.iter().filter(|(_, entry)| {
         let window = entry.specs.max_input_tokens.unwrap_or(u64::MAX);
         entry.tasks.iter().any(|task| task == "chat") && window > 100_000
     });
-    let names: Vec<&str> = chats.map(|(name, _)| name.as_str()).collect();
+    let mut newest = std::collections::BTreeMap::new();
+    for (name, entry) in chats {
+        let best = newest
+            .entry(entry.vendor.as_deref())
+            .or_insert((entry.created, name));
+        *best = (*best).max((entry.created, name));
+    }
+    let names: Vec<&str> = newest.values().map(|(_, name)| name.as_str()).collect();
     let served: Vec<(&str, &str)> = names.iter().map(|name| (*name, "sim-fast")).collect();
     let base = harness.simulator.base_url();
     harness.channel("starter", &base, 10, &served).await;
-    assert!(names.len() > 40, "{names:?}");
+    assert!(names.len() > 8, "{names:?}");
     for name in names {
         let mut body = ask_streaming(&"word ".repeat(20_000));
         body["model"] = name.into();
-        let quote = harness.quote(&body).await.json();
         let account = crate::test_gateway::account(&harness.console, DOLLAR, 0).await;
         let fields = trunkline_store::PolicyFields::default();
         let key = harness.key_of(account, fields).await;
@@ -152,6 +158,6 @@ async fn an_agents_long_prompt_streams_on_one_dollar_on_every_chat_record() {
         let (to, path) = ((harness.address, key.as_str()), "/v1/chat/completions");
         let sent = harness.send_as(to, http::Method::POST, path, bytes, &[]);
         let got = crate::test_gateway::GatewayResponse::read(sent.await).await;
-        assert_eq!(got.status, 200, "{name}: {} {quote}", got.text());
+        assert_eq!(got.status, 200, "{name}: {}", got.text());
     }
 }
