@@ -26,7 +26,7 @@ use trunkline_blobs::MediaSettings;
 use trunkline_edge::settings::LimitSettings;
 use trunkline_gateway::{GenerationSettings, SocialSettings, VideoSettings};
 use trunkline_mail::MailSettings;
-use trunkline_types::{NodeId, Secret};
+use trunkline_types::{Money, NodeId, Secret};
 use trunkline_upstream::Roots;
 use trunkline_upstream::safe_fetch::SafeFetchSettings;
 
@@ -67,6 +67,7 @@ pub(crate) struct Config {
     pub(crate) redis: Option<Redis>,
     /// Default limits of keys.
     pub(crate) limits: LimitSettings,
+    pub(crate) cancelled_input: Money,
     pub(crate) events: Events,
 }
 

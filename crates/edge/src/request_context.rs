@@ -212,6 +212,14 @@ impl RequestContext {
         }
     }
 
+    /// The channel of the attempt that is open: it was sent, and no error ended it.
+    pub fn open_attempt(&self) -> Option<i64> {
+        let facts = self.facts();
+        let last = facts.attempts.last();
+        last.filter(|one| one.ended.is_none())
+            .map(|one| one.channel.id)
+    }
+
     /// The upstream has sent its last byte, or all that is needed of it.
     pub fn upstream_ended(&self) {
         let elapsed = self.elapsed();

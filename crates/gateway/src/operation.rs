@@ -178,6 +178,11 @@ pub(crate) trait Execution: PricedOperation + Attempts {
         None
     }
 
+    /// The input alone, as an upstream may bill it that got the request of a client that left.
+    fn input_alone(&self) -> Option<Metered> {
+        None
+    }
+
     /// Chooses what the caller left open so that its payer can hold money for it.
     fn fit_to_funds(
         &mut self,

@@ -22,7 +22,7 @@ use crate::request_context::RequestContext;
 use crate::reservation::Reservation;
 use crate::response::{Responder, Response};
 use crate::services::Services;
-use crate::settlement::{Charge, fail, reserve, settle, void};
+use crate::settlement::{Charge, cancel, fail, reserve, settle, void};
 use crate::step::Step;
 use crate::{delivery, model_alias, model_rules, rate_limit};
 
@@ -178,7 +178,7 @@ pub(crate) async fn run<E: Execution>(
             void(context, reservation, outcome).await;
             return respond(responder, Err(error));
         }
-        None => return void(context, reservation, Outcome::Cancelled).await,
+        None => return cancel(services, context, &execution, reservation).await,
     };
     context.step(Step::Failover);
     let relayed = execution.relay(services, context, &mut reservation, served, responder);
@@ -187,7 +187,7 @@ pub(crate) async fn run<E: Execution>(
         RelayEnd::Failed(relayed, why) => {
             return fail(services, context, execution, reservation, relayed, why).await;
         }
-        RelayEnd::ClientGone => return void(context, reservation, Outcome::Cancelled).await,
+        RelayEnd::ClientGone => return cancel(services, context, &execution, reservation).await,
     };
     context.step(Step::Relay);
     finish(

@@ -30,7 +30,8 @@ use crate::channels::ChannelRegistry;
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
 use crate::state::{
-    JobSlots, PlatformConcurrency, PollBudget, SocialCatalog, follow_files, follow_pauses,
+    CancelledInput, JobSlots, PlatformConcurrency, PollBudget, SocialCatalog, follow_files,
+    follow_pauses,
 };
 use crate::uploads::UploadDiskUsage;
 
@@ -77,6 +78,8 @@ pub struct Services {
     pub(crate) media: Media,
     /// How often video vendors are asked.
     pub(crate) poll_budget: PollBudget,
+    /// Input of calls whose clients left, by account.
+    pub(crate) cancelled_input: CancelledInput,
     pub(crate) job_slots: JobSlots,
     pub(crate) upload_disk: UploadDiskUsage,
     pub(crate) social_catalog: ArcSwap<SocialCatalog>,
@@ -133,6 +136,7 @@ impl Services {
             fetcher: parts.fetcher,
             media: parts.media,
             poll_budget: PollBudget::default(),
+            cancelled_input: CancelledInput::default(),
             job_slots: JobSlots::new(parts.settings.video.at_once),
             upload_disk: UploadDiskUsage::default(),
             social_catalog: ArcSwap::from_pointee(SocialCatalog::new(parts.cells)),

@@ -33,6 +33,9 @@ pub struct Settings {
     pub read_on: Duration,
     /// What it may write meanwhile, at the customer's prices.
     pub read_on_usd: Money,
+    /// What an account may cost the operator in an hour by leaving before its answers begin; above it
+    /// their input is charged.
+    pub cancelled_input_usd: Money,
     /// Attempts at upstreams for one call.
     pub max_attempts: usize,
     /// After this long an open hold has expired.
@@ -65,6 +68,7 @@ impl Default for Settings {
             reader_wait: Duration::from_secs(60),
             read_on: Duration::from_secs(10),
             read_on_usd: Money::from_nanos(50_000_000),
+            cancelled_input_usd: Money::from_nanos(1_000_000_000),
             max_attempts: 3,
             hold_lifetime: Duration::from_secs(3_600),
             refresh: Duration::from_secs(1),

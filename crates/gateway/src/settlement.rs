@@ -95,6 +95,39 @@ pub(crate) async fn void(context: &RequestContext, reservation: Reservation, out
     context.complete(outcome, None, Tokens::default());
 }
 
+/// Releases the money of a call whose client left before the answer began. An upstream that has the request
+/// may bill its input: the operator bears that, up to a limit for each account and hour. Above it the input
+/// is charged.
+pub(crate) async fn cancel<E: Execution>(
+    services: &Services,
+    context: &RequestContext,
+    execution: &E,
+    reservation: Reservation,
+) {
+    let channel = context.open_attempt();
+    let channel = channel.and_then(|number| services.channels.load().channel_in_any_state(number));
+    let Some((channel, mut metered)) = channel.zip(execution.input_alone()) else {
+        return void(context, reservation, Outcome::Cancelled).await;
+    };
+    let call = execution.call();
+    let (account, input) = (call.caller.account.id, metered.price.amount);
+    let most = services.settings.cancelled_input_usd;
+    let borne = &services.cancelled_input;
+    if borne.bears(account, input, most, services.now()) {
+        return void(context, reservation, Outcome::Cancelled).await;
+    }
+    let decision = reservation.decide_within(input, call.limits);
+    metered.price.amount = decision.amount;
+    let measured = Measured {
+        usage: metered.usage,
+        estimated: true,
+        outcome: Outcome::ClientGone,
+    };
+    let detail = call.detail(&channel, context, &metered.price, measured);
+    let charged = reservation.settle(decision, detail).await.ok();
+    context.complete(Outcome::ClientGone, charged, metered.tokens);
+}
+
 /// Releases the money of an answer that failed, and tells its client.
 pub(crate) async fn fail<E: Execution>(
     services: &Services,

@@ -1,11 +1,13 @@
 //! What requests and jobs of one node share, beside the engines: each file is one part of `Services`.
 
+mod cancelled_input;
 mod job_slots;
 mod platform_concurrency;
 mod platform_files;
 mod poll_budget;
 mod social_catalog;
 
+pub(crate) use cancelled_input::CancelledInput;
 pub(crate) use job_slots::JobSlots;
 pub use job_slots::VideoJob;
 pub(crate) use platform_concurrency::PlatformConcurrency;

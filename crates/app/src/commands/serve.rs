@@ -80,6 +80,7 @@ fn plan(
             generation: config.studio.clone(),
             events: config.events.settings.clone(),
             webhooks: config.webhooks.clone(),
+            cancelled_input_usd: config.cancelled_input,
             accept: AcceptSettings {
                 limits: config.limits.clone(),
                 ..AcceptSettings::default()

@@ -69,6 +69,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let events = check.events(&raw.nats, &raw.events);
     let webhooks = check.webhooks(&raw.webhooks);
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
+    let cancelled_input = check.cancelled_input(&raw.limits);
     let drain_times = check.drain_times(&raw.edge);
     let whole = (|| {
         let (media, keep_media) = media?;
@@ -84,6 +85,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             webhooks: webhooks?,
             redis: redis?,
             limits: limits?,
+            cancelled_input: cancelled_input?,
             edge: edge?,
             console: console?,
             admin_listen: admin_listen?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_edge::settings::LimitSettings;
 use trunkline_store::validation::LIMIT_MAX;
-use trunkline_types::Secret;
+use trunkline_types::{Money, Secret};
 
 use super::Redis;
 use super::check::{Check, in_range};
@@ -12,6 +12,8 @@ use super::raw::{RawLimits, RawRedis};
 
 /// Longest wait for Redis that can be set: a call waits for it at most so long.
 const MAX_TIMEOUT_MS: i64 = 5_000;
+const MAX_CANCELLED_CENTS: i64 = 100_000_000;
+const NANOS_A_CENT: i64 = 10_000_000;
 
 impl Check<'_> {
     /// Outer none: a finding was made. Inner none: not set.
@@ -40,6 +42,13 @@ impl Check<'_> {
             url: Secret::new(url.to_owned()),
             timeout: Duration::from_millis(timeout?),
         }))
+    }
+
+    /// What an account may cost in an hour by leaving before its answers begin.
+    pub(super) fn cancelled_input(&mut self, raw: &RawLimits) -> Option<Money> {
+        let cents = in_range(raw.cancelled_input_cents, 0, MAX_CANCELLED_CENTS);
+        let cents: i64 = self.take("limits.cancelled_input_cents", cents)?;
+        Some(Money::from_nanos(cents.saturating_mul(NANOS_A_CENT)))
     }
 
     pub(super) fn limits(&mut self, raw: &RawLimits) -> Option<LimitSettings> {

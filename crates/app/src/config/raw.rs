@@ -225,4 +225,5 @@ pub(super) struct RawLimits {
     pub(super) concurrent_calls: i64,
     pub(super) polls_per_minute: i64,
     pub(super) reads_per_minute: i64,
+    pub(super) cancelled_input_cents: i64,
 }

@@ -164,6 +164,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("limits.concurrent_calls", "28"),
         ("limits.polls_per_minute", "29"),
         ("limits.reads_per_minute", "30"),
+        ("limits.cancelled_input_cents", "31"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -231,6 +232,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         (27, 28)
     );
     assert_eq!((limits.polls_per_minute, limits.reads_per_minute), (29, 30));
+    assert_eq!(config.cancelled_input.to_string(), "0.31");
     assert_eq!(config.keep_media.as_secs(), 14 * 86_400);
     assert!(matches!(config.media.place, Place::S3(_)));
     assert_eq!(

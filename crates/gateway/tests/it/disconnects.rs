@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
+use trunkline_gateway::Settings;
+use trunkline_types::Money;
 
 use crate::test_gateway::{TestGateway, ask, ask_streaming};
 
@@ -46,6 +48,34 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing() {
     assert!(gone.is_err());
     assert_eq!(harness.posted_at_rest().await, 10_000_000_000);
     harness.audit().await;
+}
+
+/// What three calls cost whose client leaves before the answer, with so much for the operator to bear.
+async fn cancelled_calls(limit: i64) -> [i64; 3] {
+    let settings = Settings {
+        cancelled_input_usd: Money::from_nanos(limit),
+        ..Settings::default()
+    };
+    let harness = TestGateway::with(settings, 10_000_000_000, 0).await;
+    let words = format!("Wait [[fault:hang_before_headers]] {}", "x".repeat(4_000));
+    let mut paid = [0; 3];
+    for one in &mut paid {
+        let before = harness.posted_at_rest().await;
+        let call = harness.send(Method::POST, PATH, Bytes::from(ask(&words).to_string()));
+        let gone = tokio::time::timeout(Duration::from_millis(400), call).await;
+        assert!(gone.is_err());
+        *one = before - harness.posted_at_rest().await;
+    }
+    harness.audit().await;
+    paid
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_before_its_answers_pays_their_input_above_the_operators_limit() {
+    let [price, second, third] = cancelled_calls(0).await;
+    assert!(price > 0, "an operator can choose to bear nothing");
+    assert_eq!((second, third), (price, price));
+    assert_eq!(cancelled_calls(price * 2).await, [0, 0, price]);
 }
 
 #[tokio::test]

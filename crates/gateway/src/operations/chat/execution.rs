@@ -98,6 +98,21 @@ impl Execution for Quoted {
         self.bound_policy()
     }
 
+    fn input_alone(&self) -> Option<Metered> {
+        let usage = self.estimate_left(None, 0);
+        let price = self.exact(&usage).ok()?;
+        let tokens = Tokens {
+            input: price.units.total_of(Side::Input),
+            output: 0,
+        };
+        Some(Metered {
+            price,
+            usage,
+            estimated: true,
+            tokens,
+        })
+    }
+
     async fn smaller_hold(
         &mut self,
         services: &Services,
