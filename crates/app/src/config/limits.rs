@@ -47,7 +47,8 @@ impl Check<'_> {
     /// What an account may cost in an hour by leaving before its answers begin.
     pub(super) fn cancelled_input(&mut self, raw: &RawLimits) -> Option<Money> {
         let cents = in_range(raw.cancelled_input_cents, 0, MAX_CANCELLED_CENTS);
-        let cents: i64 = self.take("limits.cancelled_input_cents", cents)?;
+        let cents = self.take("limits.cancelled_input_cents", cents)?;
+        let cents = i64::try_from(cents).unwrap_or(MAX_CANCELLED_CENTS);
         Some(Money::from_nanos(cents.saturating_mul(NANOS_A_CENT)))
     }
 

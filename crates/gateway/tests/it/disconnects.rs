@@ -8,6 +8,7 @@ use trunkline_gateway::Settings;
 use trunkline_types::Money;
 
 use crate::test_gateway::{TestGateway, ask, ask_streaming};
+use crate::undelivered::{Close, ask_and_leave};
 
 const PATH: &str = "/v1/chat/completions";
 
@@ -42,11 +43,11 @@ async fn a_disconnected_client_pays_for_received_output_and_stops_the_upstream()
 #[tokio::test]
 async fn a_client_that_leaves_before_the_answer_pays_nothing() {
     let harness = TestGateway::new().await;
-    let body = ask("Wait [[fault:hang_before_headers]]").to_string();
-    let call = harness.send(Method::POST, PATH, Bytes::from(body));
-    let gone = tokio::time::timeout(Duration::from_millis(400), call).await;
-    assert!(gone.is_err());
+    let body = ask("Wait [[fault:hang_before_headers]]");
+    ask_and_leave(&harness, PATH, &body, Close::Abrupt).await;
     assert_eq!(harness.posted_at_rest().await, 10_000_000_000);
+    let outcome = "SELECT outcome FROM ledger.usage";
+    assert_eq!(harness.db.ask(outcome).await, ["cancelled"]);
     harness.audit().await;
 }
 
@@ -61,9 +62,7 @@ async fn cancelled_calls(limit: i64) -> [i64; 3] {
     let mut paid = [0; 3];
     for one in &mut paid {
         let before = harness.posted_at_rest().await;
-        let call = harness.send(Method::POST, PATH, Bytes::from(ask(&words).to_string()));
-        let gone = tokio::time::timeout(Duration::from_millis(400), call).await;
-        assert!(gone.is_err());
+        ask_and_leave(&harness, PATH, &ask(&words), Close::Abrupt).await;
         *one = before - harness.posted_at_rest().await;
     }
     harness.audit().await;

@@ -15,7 +15,7 @@ use crate::client_encode::{CallParams, ClientFormat};
 use crate::format_pairs::{FormatPair, harness, last_served, quote, row_of, shop};
 use crate::providers::take_away;
 use crate::recorded_upstream::{RecordedRequest, RecordedUpstream};
-use crate::test_gateway::{ChannelOptions, TestGateway, TestOptions};
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions};
 
 const STRICT: [(&str, &str); 1] = [("trunkline-strict", "true")];
 /// Long for a call on this machine.
@@ -414,7 +414,8 @@ async fn an_unlisted_field_at_any_depth_arrives_at_no_provider() {
             continue;
         }
         let upstream = RecordedUpstream::new().await;
-        let base = format!("http://{}/base", upstream.address());
+        // Vertex wants project and region in its base; to the others it is a path.
+        let base = format!("http://{}/projects/p/locations/r", upstream.address());
         let options = ChannelOptions {
             provider: Some(name),
             ..ChannelOptions::default()
@@ -465,7 +466,14 @@ async fn stray_call(
     body.pointer_mut(place).unwrap()[stray] = json!({ stray: 1 });
     let path = caller.path(&pair.model(), false);
     let bytes = Bytes::from(body.to_string());
-    let both = async { tokio::join!(upstream.refuse(), harness.send(Method::POST, &path, bytes)) };
-    let (request, _) = timeout(LONGEST, both).await.expect("the call goes on");
+    let refusing = async { timeout(LONGEST, upstream.refuse()).await };
+    let sending =
+        async { GatewayResponse::read(harness.send(Method::POST, &path, bytes).await).await };
+    let (request, got) = tokio::join!(refusing, sending);
+    let Ok(request) = request else {
+        let attempts = "SELECT attempts::text FROM ledger.usage ORDER BY opened_at DESC LIMIT 1";
+        let attempts = harness.db.ask(attempts).await;
+        panic!("{caller}: {body} got {}, {attempts:?}", got.text());
+    };
     (request, body)
 }

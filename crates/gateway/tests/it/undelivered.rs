@@ -16,7 +16,7 @@ use crate::test_gateway::{GatewayResponse, TestGateway, ask};
 
 /// How a client goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Close {
+pub(crate) enum Close {
     /// By a reset.
     Abrupt,
     /// By its end of the connection, as a process does that exits.
@@ -24,7 +24,7 @@ enum Close {
 }
 
 /// Sends a request and leaves while its upstream thinks.
-async fn ask_and_leave(harness: &TestGateway, path: &str, body: &Value, how: Close) {
+pub(crate) async fn ask_and_leave(harness: &TestGateway, path: &str, body: &Value, how: Close) {
     let stream = sent(harness, path, body).await;
     tokio::time::sleep(Duration::from_millis(250)).await;
     if how == Close::Abrupt {
