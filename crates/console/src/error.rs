@@ -213,7 +213,7 @@ impl ApiError {
             retry_after: Some(after_seconds.max(1)),
             ..Self::new(
                 ErrorCode::TooManyAttempts,
-                "too many attempts from your network; wait and try again",
+                "too many attempts; wait and try again",
             )
         }
     }

@@ -84,14 +84,15 @@ fn parts(instance: &str, kind: Kind, content: &Content, expires_at: Timestamp) -
             otherwise: "If that was not you, ignore this email; your password is unchanged.",
         },
         Kind::Invitation => {
-            let organisation = content.organisation.as_deref().map(plain);
+            let organisation = content.organisation.as_deref().map(without_addresses);
             let organisation = organisation.as_deref().unwrap_or(instance);
-            let by = content.by.as_deref().map(plain);
+            let by = content.by.as_deref().map(without_addresses);
             let by = by.as_deref().unwrap_or("A member");
             Parts {
-                subject: format!("Invitation to {organisation} at {instance}"),
+                // The sender chooses its names, and a subject is read before its sender is judged.
+                subject: format!("Invitation to an organisation at {instance}"),
                 lead: format!(
-                    "{by} invited you to join {organisation} at {instance}. Open this link to accept:"
+                    "a member with the name \"{by}\" invited you to join the organisation \"{organisation}\" at {instance}. Open this link to accept:"
                 ),
                 button: "Accept invitation",
                 about: once,
@@ -137,6 +138,20 @@ fn plain(name: &str) -> String {
     }
     let kept: String = shown.chars().take(MAX_NAME_CHARACTERS).collect();
     format!("{kept}…")
+}
+
+/// A name that its owner chose, without what mail programs make a link of.
+fn without_addresses(name: &str) -> String {
+    let is_link = |word: &&str| {
+        let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+        inner.contains("://") || inner.contains(['@', '.'])
+    };
+    let words = plain(name);
+    let words = words.split_whitespace();
+    let kept: Vec<&str> = words
+        .map(|word| if is_link(&word) { "…" } else { word })
+        .collect();
+    kept.join(" ").replace('"', "'")
 }
 
 fn escaped(text: &str) -> String {
@@ -205,10 +220,30 @@ mod tests {
             [
                 "Verify your email for Trunk & Line",
                 "Reset your password for Trunk & Line",
-                "Invitation to Works of Ada at Trunk & Line",
+                "Invitation to an organisation at Trunk & Line",
                 "You already have an account at Trunk & Line",
             ]
         );
+    }
+
+    #[test]
+    fn a_sender_cannot_put_a_link_or_a_message_into_an_invitation() {
+        let name = "Account locked, see https://evil.example/x or evil.example, ask x@evil.example";
+        let content = Content {
+            link: "https://dash.example.com/invitation#t_0".to_owned(),
+            name: String::new(),
+            organisation: Some(name.to_owned()),
+            by: Some(name.to_owned()),
+        };
+        let rendered = render(
+            "Trunk & Line",
+            Kind::Invitation,
+            &content,
+            Timestamp::from_micros(1),
+        );
+        assert!(!rendered.text.contains("evil"), "{}", rendered.text);
+        assert!(!rendered.html.contains("evil"), "{}", rendered.html);
+        assert!(!rendered.subject.contains("locked"), "{}", rendered.subject);
     }
 
     #[test]

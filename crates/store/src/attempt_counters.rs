@@ -19,6 +19,12 @@ pub enum Attempt {
     ProviderFromNetwork,
     /// Signing in, per network of an IPv6 site.
     SignInFromSite,
+    /// Inviting a person, per inviting account.
+    InvitationByAccount,
+    /// An invitation, per invited address, over all inviting accounts.
+    InvitationToAddress,
+    /// Inviting a person, per network.
+    InvitationFromNetwork,
 }
 
 /// Counts an attempt. False if the limit of the current hour is reached: then nothing was counted
@@ -74,10 +80,10 @@ impl Attempt {
         match self {
             Self::CodeByAccount => 10,
             Self::CodeFromNetwork => 30,
-            Self::EmailToAddress => 3,
+            Self::EmailToAddress | Self::InvitationToAddress => 3,
             Self::EmailFromNetwork => 20,
-            Self::ProviderFromNetwork => 120,
-            Self::SignInFromSite => 240,
+            Self::ProviderFromNetwork | Self::InvitationByAccount => 120,
+            Self::SignInFromSite | Self::InvitationFromNetwork => 240,
         }
     }
 
@@ -89,6 +95,9 @@ impl Attempt {
             Self::EmailFromNetwork => "email_from_network",
             Self::ProviderFromNetwork => "provider_from_network",
             Self::SignInFromSite => "sign_in_from_site",
+            Self::InvitationByAccount => "invitation_by_account",
+            Self::InvitationToAddress => "invitation_to_address",
+            Self::InvitationFromNetwork => "invitation_from_network",
         }
     }
 }

@@ -8,6 +8,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
+use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::emails::{Content, Kind as LetterKind};
 use trunkline_store::people::{
     self, Invitation, MEMBERS_MAX, NewInvitation, OPEN_INVITATIONS_MAX, Role, check_email,
@@ -16,15 +17,17 @@ use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::members::may_touch;
-use super::people::{RoleName, done};
+use super::people::{RoleName, done, take_of_network};
 use crate::emails::{self, OutgoingEmail};
 use crate::error::{ApiError, ErrorBody, ErrorCode};
-use crate::json_body::JsonBody;
+use crate::json_body::{Caller, JsonBody};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 use crate::times::rfc3339;
 use crate::tokens::{self, Token};
 
+/// Seconds after which a limit of an hour has room again.
+const HOUR_SECONDS: i64 = 3_600;
 /// How long an invitation is good: a week.
 pub const INVITATION_SECONDS: i64 = 7 * 86_400;
 
@@ -97,6 +100,7 @@ pub(crate) struct InvitationPreview {
 pub(super) async fn invite(
     State(shared): State<Shared>,
     own: MemberSession,
+    caller: Caller,
     JsonBody(body): JsonBody<InviteBody>,
 ) -> Result<(StatusCode, Json<InvitationView>), ApiError> {
     own.require(Right::MembersWrite)?;
@@ -105,6 +109,7 @@ pub(super) async fn invite(
     // Members touch money and secrets.
     own.require_step_up()?;
     let email = check_email("email", &body.email)?;
+    check_rates(&shared, &own, &caller, &email).await?;
     let token = Token::fresh(shared.random.as_ref())?;
     let link = shared.settings.link("invitation", token.text.reveal());
     let new = NewInvitation {
@@ -122,6 +127,25 @@ pub(super) async fn invite(
     let link = (!shared.settings.sends_mail).then_some(link);
     let shown = InvitationView::of(written, link);
     Ok((StatusCode::CREATED, Json(shown)))
+}
+
+/// An invitation is an email to an address that its sender chooses, with a name that its sender chooses.
+async fn check_rates(
+    shared: &Shared,
+    own: &MemberSession,
+    caller: &Caller,
+    email: &str,
+) -> Result<(), ApiError> {
+    let people = &shared.people;
+    let account = own.account.number().to_be_bytes();
+    let to = email.as_bytes();
+    let allowed = take_of_network(shared, Attempt::InvitationFromNetwork, caller.address).await?
+        && attempt_counters::take(people, Attempt::InvitationByAccount, &account).await?
+        && attempt_counters::take(people, Attempt::InvitationToAddress, to).await?;
+    if allowed {
+        return Ok(());
+    }
+    Err(ApiError::too_many_attempts(HOUR_SECONDS))
 }
 
 async fn write(

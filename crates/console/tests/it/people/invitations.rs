@@ -237,6 +237,27 @@ async fn without_mail_an_email_is_queued_for_the_operator_with_a_sealed_link() {
     assert!(!hashes[0].contains(&token));
 }
 
+/// The attack of the finding: sixty emails to one address, by one member of two organisations.
+#[tokio::test]
+async fn an_address_gets_three_invitations_an_hour_from_all_organisations_together() {
+    let test_console = TestConsole::new().await;
+    let mut made = Vec::new();
+    for name in ["acme", "best"] {
+        let account = test_console.organisation(name).await;
+        let email = format!("ada@{name}.example");
+        let owner = test_console.member(account, &email, Role::Owner).await;
+        for _ in 0..30 {
+            let body = json!({ "email": "victim@example.com", "role": "viewer" });
+            made.push(owner.post(PATH, body).await.status.as_u16());
+        }
+        invite(&owner, "other@example.com", "viewer").await;
+    }
+    let of = |status: u16| made.iter().filter(|one| **one == status).count();
+    assert_eq!((of(201), of(429)), (3, 57));
+    let emails = "SELECT count(*)::text FROM app.email";
+    assert_eq!(test_console.db.ask(emails).await, ["5"]);
+}
+
 #[tokio::test]
 async fn invitations_are_bounded_and_addresses_checked() {
     let test_console = TestConsole::new().await;
