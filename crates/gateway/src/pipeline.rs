@@ -11,7 +11,7 @@ use crate::authenticate::authenticate;
 use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::detach::{detach, respond};
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use crate::failover::{self, AttemptLog, Exhausted};
 use crate::headers::max_cost;
 use crate::idempotency::key::idempotency_key;
@@ -72,10 +72,21 @@ pub(crate) async fn accept<O: Operation>(
     let fingerprint = O::fingerprint(context, &route, &body);
     let policy = O::IDEMPOTENCY;
     let key = idempotency_key(services, policy, context, &caller, &headers, fingerprint);
-    let idempotency = Box::pin(key).await?;
+    let idempotency = Box::pin(key).await;
     context.step(Step::Idempotency);
+    let idempotency = match idempotency {
+        Err(error) if !matches!(error.kind, ErrorCode::SameCall(_)) => return Err(error),
+        new_or_replay @ (Ok(_) | Err(_)) => new_or_replay,
+    };
     let operation = O::parse(route, body)?;
     context.step(Step::Parse);
+    // The stored response is of the same body, but the key that asks for it may have another list of models.
+    if idempotency.is_err() {
+        let meant = model_alias::resolve(services, &caller, operation.model());
+        let model = meant.as_deref().unwrap_or_else(|| operation.model());
+        caller.check_model(model)?;
+    }
+    let idempotency = idempotency?;
     Ok(Accepted {
         caller,
         headers,

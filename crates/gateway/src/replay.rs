@@ -14,6 +14,7 @@ use trunkline_types::{AccountId, Money, RequestId};
 
 use crate::duplicate::Duplicate;
 use crate::error::{ApiError, ErrorCode};
+use crate::idempotency::key::conflict;
 use crate::idempotency::stored_response;
 use crate::in_flight::InFlightPermit;
 use crate::operations::video::views;
@@ -221,10 +222,4 @@ async fn over(ended: &mut Receiver<CompletedCall>, request: RequestId, pause: Du
     };
     // Either way the next step is a look.
     let _early: Result<(), tokio::time::error::Elapsed> = timeout(pause, ended_here).await;
-}
-
-fn conflict() -> ApiError {
-    let text = "this idempotency key was used with another body, path or type of body; use a new key \
-                for a new call; nothing was charged";
-    ApiError::new(ErrorCode::IdempotencyConflict, text).at(KEY)
 }

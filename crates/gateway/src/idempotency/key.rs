@@ -91,8 +91,19 @@ pub(crate) async fn idempotency_key(
     let found = stored_responses::find(&services.data, account, &key.key, Include::Nothing).await;
     match found? {
         None => Ok(Some(key)),
+        // Before the body is understood: one that cannot be is another body as well.
+        Some(row) if row.body_hash != key.body_hash => {
+            rate_limit::check(&services.edge, context, caller, Cost::Read).await?;
+            Err(conflict())
+        }
         Some(_) => duplicate(services, context, caller, key, fingerprint.task).await,
     }
+}
+
+pub(crate) fn conflict() -> ApiError {
+    let text = "this idempotency key was used with another body, path or type of body; use a new key \
+                for a new call; nothing was charged";
+    ApiError::new(ErrorCode::IdempotencyConflict, text).at(KEY)
 }
 
 /// A duplicate costs nothing, so it takes of the read limit what its original took of the paid ones.

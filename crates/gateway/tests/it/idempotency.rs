@@ -210,6 +210,25 @@ async fn a_call_that_runs_longer_than_is_waited_for_is_told_and_given_later() {
     harness.audit().await;
 }
 
+#[tokio::test]
+async fn a_key_gets_no_stored_response_of_a_model_that_it_may_not_use() {
+    let harness = TestGateway::new().await;
+    let of_models = |model: &str| PolicyFields {
+        models: Some(vec![model.to_owned()]),
+        ..PolicyFields::default()
+    };
+    let body = ask("Hello [[tokens:3]]");
+    let first = harness.chat_with(&body, &[(KEY, "k")]).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    let may_not = harness.make_key(of_models("sim-reason")).await;
+    let got = post(&harness, (harness.address, &may_not), &body, "k").await;
+    assert_eq!(status_and_code(&got), (403, "model_not_allowed".to_owned()));
+    let may = harness.make_key(of_models("sim-fast")).await;
+    let got = post(&harness, (harness.address, &may), &body, "k").await;
+    assert!(replayed(&got) && got.body == first.body, "{}", got.text());
+    assert_eq!(harness.simulator.requests().len(), 1);
+}
+
 // covers: D-4-49
 #[tokio::test]
 async fn a_call_that_fails_or_is_refused_frees_its_key() {
