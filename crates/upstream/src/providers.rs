@@ -3,6 +3,7 @@
 //!
 //! A new provider with a known format is a new file. Only what a file cannot express is code.
 
+mod answers;
 mod body_rules;
 mod format;
 mod pass_fields;
@@ -15,6 +16,7 @@ use std::time::SystemTime;
 
 use trunkline_types::EndpointType;
 
+pub use self::answers::{AnswerClass, AnswerRow, Refusal};
 pub use self::body_rules::BodyRules;
 pub use self::format::Format;
 pub use self::pass_fields::{FIELD_LISTS, PassFields, drop_field, pass_field};
@@ -44,6 +46,8 @@ pub struct Provider {
     pub quirks: BTreeSet<Quirk>,
     /// Fields that it gets although no list of their format has them.
     pub pass_fields: PassFields,
+    /// What its refusals are about, before the rows of every provider.
+    pub answers: Vec<AnswerRow>,
     /// Longest time to a connection, TLS included.
     pub connect_ms: u64,
     /// Longest time from the request to the first byte of the response's body.
@@ -229,6 +233,25 @@ impl Provider {
     #[must_use]
     pub fn has(&self, quirk: Quirk) -> bool {
         self.quirks.contains(&quirk)
+    }
+
+    /// What a refusal is about.
+    #[must_use]
+    pub fn answer_class(&self, refusal: Refusal<'_>) -> AnswerClass {
+        answers::class(&self.answers, refusal)
+    }
+
+    /// The path below the base URL that lists its models: a call that costs nothing. None where there is
+    /// no such path.
+    #[must_use]
+    pub fn models_path(&self) -> Option<String> {
+        match &self.addressing {
+            Addressing::Plain => Some("/models".to_owned()),
+            Addressing::Azure { api_version } => {
+                Some(format!("/openai/models?api-version={api_version}"))
+            }
+            Addressing::Bedrock | Addressing::Vertex => None,
+        }
     }
 
     /// The HTTP version of a call.

@@ -14,6 +14,8 @@ const MAX_COMPLAINTS: usize = 8;
 pub struct UpstreamError {
     /// Its code, or its type where it gave none.
     pub code: Option<String>,
+    /// Its type or its status word, if it has one.
+    pub kind: Option<String>,
     pub param: Option<String>,
     /// Its message, truncated. Secrets are still to be removed.
     pub message: String,
@@ -56,6 +58,7 @@ impl BaseResponse {
     fn error(&self) -> UpstreamError {
         UpstreamError {
             code: Some(self.status_code.to_string()),
+            kind: None,
             param: None,
             message: words(self.status_msg.as_ref(), MAX_MESSAGE_CHARACTERS),
         }
@@ -113,6 +116,7 @@ fn in_object(error: &Map<String, Value>) -> UpstreamError {
             .or_else(|| word("code"))
             .or(told)
             .or_else(|| word("type")),
+        kind: word("type").or_else(|| word("status")),
         param: word("param").or_else(|| google_field(error)),
         message,
     }
@@ -173,6 +177,7 @@ mod tests {
         let read = |text: &str| read_error(text.as_bytes());
         let whole = read(r#"{"error":{"message":"bad","type":"t","param":"p","code":"c"}}"#);
         assert_eq!(whole.code.as_deref(), Some("c"));
+        assert_eq!(whole.kind.as_deref(), Some("t"));
         assert_eq!(whole.param.as_deref(), Some("p"));
         assert_eq!(whole.message, "bad");
         let null_code = read(r#"{"error":{"message":"bad","type":"t","code":null}}"#);

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::{
-    Addressing, Auth, Format, Look, MAX_PROVIDER_BYTES, MAX_PROVIDERS, PassFields, Provider,
-    ProvidersError, Quirk, pass_fields,
+    Addressing, AnswerRow, Auth, Format, Look, MAX_PROVIDER_BYTES, MAX_PROVIDERS, PassFields,
+    Provider, ProvidersError, Quirk, answers, pass_fields,
 };
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "name",
     "base_url",
     "auth",
@@ -21,6 +21,7 @@ const KEYS: [&str; 12] = [
     "formats",
     "quirks",
     "pass_fields",
+    "answers",
     "connect_ms",
     "first_byte_ms",
     "idle_ms",
@@ -137,6 +138,7 @@ pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, P
         formats: reading.formats()?,
         quirks: reading.quirks()?,
         pass_fields: reading.pass_fields()?,
+        answers: reading.answers()?,
         connect_ms: reading.milliseconds("connect_ms")?,
         first_byte_ms: reading.milliseconds("first_byte_ms")?,
         idle_ms: reading.milliseconds("idle_ms")?,
@@ -333,6 +335,14 @@ impl Reading<'_> {
         let table = table.ok_or_else(|| self.wrong(KEY, "must be a table of lists"))?;
         pass_fields::lists(table)
             .map_err(|(list, problem)| self.wrong(&format!("{KEY}.{list}"), problem))
+    }
+
+    /// May be left out.
+    fn answers(&self) -> Result<Vec<AnswerRow>, ProvidersError> {
+        match self.table.get("answers") {
+            None => Ok(Vec::new()),
+            Some(value) => answers::read(value).map_err(|problem| self.wrong("answers", problem)),
+        }
     }
 
     fn unknown_word(&self, key: &str, word: &str, known: &[&str]) -> ProvidersError {

@@ -81,6 +81,7 @@ fn a_provider_is_read_key_by_key() {
         formats: vec![Format::ClaudeMessages, Format::OpenaiChat],
         quirks: BTreeSet::from([Quirk::NoStreamOptions, Quirk::Http2]),
         pass_fields: PassFields::new(),
+        answers: Vec::new(),
         connect_ms: 1,
         first_byte_ms: 2,
         idle_ms: 3,
