@@ -72,7 +72,6 @@ impl Attempt {
             (Some(code), _) => code,
             (None, Some(200..=299)) => "answered",
             (None, Some(429)) => "limited",
-            (None, Some(401..=403)) => "credential_refused",
             (None, Some(400..=499)) => "refused",
             (None, Some(_) | None) => "failed",
         }

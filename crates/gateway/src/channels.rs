@@ -1,36 +1,31 @@
 //! The channels in memory: which ones serve a model, in which order, and which are cooling down.
 
+mod credential;
+mod evidence;
+mod health;
+
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::Policy;
 use trunkline_store::channels::{
-    Channel as ChannelRow, ChannelId, ChannelState, CostBook, Credential as CredentialRow,
-    CredentialId, credential_context, proxy_context,
+    Channel as ChannelRow, ChannelId, ChannelState, CostBook, proxy_context,
 };
 use trunkline_types::{EndpointType, RequestId, Secret, Timestamp};
-use trunkline_upstream::{Credential as UpstreamCredential, Deadlines, Provider, Providers, Proxy};
+use trunkline_upstream::{Deadlines, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
+pub(crate) use self::credential::{AfterProbe, ChannelCredential, ChannelQuery, Probed};
+use self::health::Health;
 use crate::attempt::AttemptChannel;
 use crate::caller::allows_region;
 use crate::format_selection::provider_format;
-use crate::metrics::AttemptMetrics;
 use crate::splitmix::mix;
-use crate::stream_history::StreamHistory;
 
 /// What channels of a data source speak.
 pub(crate) const SOCIAL_FORMAT: &str = "social_data";
-
-/// Failures in a row after which a channel is skipped.
-const OPEN_AFTER: u32 = 5;
-/// How long, before one call may try again.
-const OPEN_FOR_MILLIS: i64 = 10_000;
-/// A cool-down that an upstream may ask for at most.
-const MAX_COOL_SECONDS: u64 = 600;
 
 /// What is sold here beside conversations.
 const MADE: [EndpointType; 4] = [
@@ -64,28 +59,9 @@ pub(crate) struct Channel {
     pub(crate) credentials: Vec<ChannelCredential>,
     /// What no text sent to a client may contain: the credentials, the proxy's login, headers.
     secrets: Vec<Secret>,
-    health: Arc<Health>,
+    pub(crate) health: Arc<Health>,
     /// Its names and metrics, for attempts at it.
     pub(crate) attempted: Arc<AttemptChannel>,
-}
-
-/// A credential ready to be sent.
-#[derive(Debug)]
-pub(crate) struct ChannelCredential {
-    pub(crate) id: CredentialId,
-    pub(crate) opened: Arc<UpstreamCredential>,
-    /// As it stands in the database: the same text opens to the same.
-    sealed: Vec<u8>,
-    cool_until_millis: AtomicI64,
-    paused: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct Health {
-    failures: AtomicU32,
-    open_until_millis: AtomicI64,
-    attempts: Arc<AttemptMetrics>,
-    streams: StreamHistory,
 }
 
 /// How many credentials of a channel are in which state.
@@ -185,34 +161,45 @@ impl ChannelRegistry {
 
     /// The channels of a model for a group, in the order in which they are to be asked: by priority,
     /// then drawn by weight. The same seed draws the same order, so that a conversation stays where
-    /// its cache is.
+    /// its cache is. Those that calls of other accounts had to leave come last.
     pub(crate) fn order(
         &self,
-        model: &str,
+        query: ChannelQuery<'_>,
         group: &str,
-        now: Timestamp,
         seed: u64,
     ) -> Vec<Arc<Channel>> {
-        let serving = self.by_model.get(model).into_iter().flatten();
-        let mut waiting: Vec<&Arc<Channel>> = serving
-            .filter(|channel| channel.row.serves(group) && channel.is_open(now))
-            .filter(|channel| channel.credential(now, seed).is_some())
-            .collect();
-        let mut ordered = Vec::new();
+        let serving = self.by_model.get(query.model).into_iter().flatten();
+        let usable = serving
+            .filter(|channel| channel.row.serves(group) && channel.health.is_open(query))
+            .filter_map(|channel| Some((channel, channel.credential(query, seed, &[])?)));
+        let (doubted, good): (Vec<_>, Vec<_>) = usable.partition(|(channel, credential)| {
+            credential.is_doubted(query) || channel.health.is_left_alone(query.now)
+        });
         let mut state = seed;
-        while let Some(first) = waiting.first() {
-            let priority = first.row.priority;
-            let same = waiting
-                .iter()
-                .take_while(|channel| channel.row.priority == priority);
-            let weights: Vec<u64> = same
-                .map(|channel| u64::from(channel.row.weight).max(1))
-                .collect();
-            let index = draw(&weights, &mut state);
-            ordered.push(Arc::clone(waiting.remove(index)));
-        }
+        let mut ordered = drawn(good.into_iter().map(|(it, _)| it).collect(), &mut state);
+        ordered.extend(drawn(
+            doubted.into_iter().map(|(it, _)| it).collect(),
+            &mut state,
+        ));
         ordered
     }
+}
+
+/// Channels by priority, those of one priority drawn by weight.
+fn drawn(mut waiting: Vec<&Arc<Channel>>, state: &mut u64) -> Vec<Arc<Channel>> {
+    let mut ordered = Vec::new();
+    while let Some(first) = waiting.first() {
+        let priority = first.row.priority;
+        let same = waiting
+            .iter()
+            .take_while(|channel| channel.row.priority == priority);
+        let weights: Vec<u64> = same
+            .map(|channel| u64::from(channel.row.weight).max(1))
+            .collect();
+        let index = draw(&weights, state);
+        ordered.push(Arc::clone(waiting.remove(index)));
+    }
+    ordered
 }
 
 /// What to draw by for a call that is no turn of a conversation. The end of an id is random, its beginning
@@ -272,8 +259,10 @@ impl Channel {
             .iter()
             .filter(|credential| !credential.disabled)
             .filter_map(|credential| {
-                let channel = ChannelCredential::open(credential, &row.name, &provider, keyring)?;
-                Some(channel.with_memory_of(known.map(AsRef::as_ref)))
+                let opened = ChannelCredential::open(credential, &row.name, &provider, keyring)?;
+                let mut before = known.into_iter().flat_map(|channel| &channel.credentials);
+                let before = before.find(|known| known.id == credential.id);
+                Some(opened.with_memory_of(before, credential))
             })
             .collect();
         let headers = row.extra_headers.values().cloned();
@@ -292,12 +281,7 @@ impl Channel {
             Some(book) => Some(CostBook::from_json(book).map_err(|_| "its cost book is wrong")?),
         };
         let health = known.map_or_else(Arc::default, |channel| Arc::clone(&channel.health));
-        let attempted = Arc::new(AttemptChannel {
-            id: row.id.number(),
-            name: row.name.clone(),
-            provider: row.provider.clone(),
-            metrics: Arc::clone(&health.attempts),
-        });
+        let attempted = Arc::new(attempt_channel(&row, &health));
         Ok(Self {
             mark: row.id.number().to_string(),
             row,
@@ -323,69 +307,72 @@ impl Channel {
         self.row.models.get(public).map_or(public, String::as_str)
     }
 
-    /// What its streamed answers told.
-    pub(crate) fn streams(&self) -> &StreamHistory {
-        &self.health.streams
-    }
-
-    pub(crate) fn failures(&self) -> u32 {
-        self.health.failures.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn credential_states(&self, now: Timestamp) -> CredentialStates {
         let mut states = CredentialStates::default();
         for credential in &self.credentials {
-            let state = if credential.paused.load(Ordering::Relaxed) {
+            let state = if credential.is_paused() {
                 &mut states.paused
-            } else if credential.is_usable(now) {
-                &mut states.usable
-            } else {
+            } else if credential.is_resting(now) {
                 &mut states.resting
+            } else {
+                &mut states.usable
             };
             *state = state.saturating_add(1);
         }
         states
     }
 
-    /// A credential that may be used now; which one is drawn by the seed.
-    pub(crate) fn credential(&self, now: Timestamp, seed: u64) -> Option<&ChannelCredential> {
+    /// The models that no credential of it has, or only a paused one, sorted.
+    pub(crate) fn absent_models(&self, now: Timestamp) -> Vec<String> {
+        let mut lacking: HashMap<String, usize> = HashMap::new();
+        let usable = self.credentials.iter().filter(|one| !one.is_paused());
+        let mut count = 0_usize;
+        for credential in usable {
+            count = count.saturating_add(1);
+            for model in credential.absent_models(now) {
+                let times = lacking.entry(model).or_default();
+                *times = times.saturating_add(1);
+            }
+        }
+        let lacking = lacking.into_iter().filter(|(_, times)| *times == count);
+        let mut models: Vec<String> = lacking.map(|(model, _)| model).collect();
+        models.sort();
+        models
+    }
+
+    /// A credential that may be used for a call and was not tried for it; which one is drawn by the seed,
+    /// first among those that no call had to leave.
+    pub(crate) fn credential(
+        &self,
+        query: ChannelQuery<'_>,
+        seed: u64,
+        tried: &[i64],
+    ) -> Option<&ChannelCredential> {
         let usable: Vec<&ChannelCredential> = self
             .credentials
             .iter()
-            .filter(|credential| credential.is_usable(now))
+            .filter(|credential| !tried.contains(&credential.id.number()))
+            .filter(|credential| credential.is_usable(query))
             .collect();
-        let count = u64::try_from(usable.len()).ok()?;
+        let good = usable.iter().filter(|one| !one.is_doubted(query));
+        let good: Vec<&ChannelCredential> = good.copied().collect();
+        let choice = if good.is_empty() { usable } else { good };
+        let count = u64::try_from(choice.len()).ok()?;
         let index = usize::try_from(mix(&mut seed.rotate_left(17)).checked_rem(count)?).ok()?;
-        usable.get(index).copied()
+        choice.get(index).copied()
     }
 
-    /// One credential by its number, if it may be used now.
-    pub(crate) fn credential_by(&self, number: i64, now: Timestamp) -> Option<&ChannelCredential> {
+    /// One credential by its number, if it may be used for a call.
+    pub(crate) fn credential_by(
+        &self,
+        number: i64,
+        query: ChannelQuery<'_>,
+    ) -> Option<&ChannelCredential> {
         let known = self
             .credentials
             .iter()
             .find(|one| one.id.number() == number);
-        known.filter(|credential| credential.is_usable(now))
-    }
-
-    /// Whether requests may be sent to it, its failures considered.
-    pub(crate) fn is_open(&self, now: Timestamp) -> bool {
-        self.health.open_until_millis.load(Ordering::Relaxed) <= now.millis()
-    }
-
-    pub(crate) fn record_success(&self) {
-        self.health.failures.store(0, Ordering::Relaxed);
-    }
-
-    /// The upstream failed.
-    pub(crate) fn failed(&self, now: Timestamp) {
-        let failures = self.health.failures.fetch_add(1, Ordering::Relaxed);
-        if failures.saturating_add(1) >= OPEN_AFTER {
-            let until = now.millis().saturating_add(OPEN_FOR_MILLIS);
-            self.health
-                .open_until_millis
-                .store(until, Ordering::Relaxed);
-        }
+        known.filter(|credential| credential.is_usable(query))
     }
 
     /// How long the parts of a call may take here.
@@ -399,62 +386,12 @@ impl Channel {
     }
 }
 
-// === impl LiveCredential ===
-
-impl ChannelCredential {
-    fn open(
-        credential: &CredentialRow,
-        channel: &str,
-        provider: &Provider,
-        keyring: &Keyring,
-    ) -> Option<Self> {
-        let context = credential_context(channel, &credential.label);
-        let secret = opened(keyring, &context, &credential.sealed)?;
-        let opened = UpstreamCredential::new(&provider.auth, &secret);
-        if let Err(error) = &opened {
-            tracing::warn!(channel.name = channel, %error, "channel registry: credential skipped");
-        }
-        let opened = opened.ok()?;
-        Some(Self {
-            id: credential.id,
-            opened: Arc::new(opened),
-            sealed: credential.sealed.clone(),
-            cool_until_millis: AtomicI64::new(credential.cool_until.map_or(0, Timestamp::millis)),
-            paused: AtomicBool::new(credential.paused_reason.is_some()),
-        })
-    }
-
-    /// Takes over what was learnt: how long to leave it alone, and a token that it has fetched.
-    fn with_memory_of(mut self, before: Option<&Channel>) -> Self {
-        let known = before
-            .into_iter()
-            .flat_map(|channel| &channel.credentials)
-            .find(|known| known.id == self.id);
-        if let Some(known) = known {
-            let until = known.cool_until_millis.load(Ordering::Relaxed);
-            self.cool_until_millis.fetch_max(until, Ordering::Relaxed);
-            if known.sealed == self.sealed {
-                self.opened = Arc::clone(&known.opened);
-            }
-        }
-        self
-    }
-
-    fn is_usable(&self, now: Timestamp) -> bool {
-        !self.paused.load(Ordering::Relaxed)
-            && self.cool_until_millis.load(Ordering::Relaxed) <= now.millis()
-    }
-
-    /// Leaves it alone for a while, as the upstream asked.
-    pub(crate) fn cool(&self, now: Timestamp, seconds: u64) {
-        let seconds = i64::try_from(seconds.min(MAX_COOL_SECONDS)).unwrap_or(0);
-        let until = now.millis().saturating_add(seconds.saturating_mul(1_000));
-        self.cool_until_millis.fetch_max(until, Ordering::Relaxed);
-    }
-
-    /// Skips it until an operator resumes it. True if it was not paused before.
-    pub(crate) fn pause(&self) -> bool {
-        !self.paused.swap(true, Ordering::Relaxed)
+fn attempt_channel(row: &ChannelRow, health: &Health) -> AttemptChannel {
+    AttemptChannel {
+        id: row.id.number(),
+        name: row.name.clone(),
+        provider: row.provider.clone(),
+        metrics: Arc::clone(&health.attempts),
     }
 }
 

@@ -8,20 +8,23 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use trunkline_ledger::Outcome;
-use trunkline_store::channels;
+use trunkline_types::AccountId;
 use trunkline_upstream::SendError;
 
 use crate::attempt::Attempt;
 use crate::channel_permit::{ChannelPermit, Saturated, channel_permit};
-use crate::channels::{Channel, ChannelCredential};
+use crate::channels::{Channel, ChannelCredential, ChannelQuery};
 use crate::error::{ApiError, ErrorCode};
 use crate::request_context::RequestContext;
 use crate::services::Services;
 
-pub(crate) use self::ladder::{Classified, upstream_refusal};
+pub(crate) use self::ladder::{Classified, refused_by, upstream_refusal};
 
 /// Seconds of a cool-down where the upstream names none.
 pub(crate) const DEFAULT_COOL_SECONDS: u64 = 5;
+/// Refusals of credentials and models in one call that do not count as attempts: they cost nothing, and
+/// the next credential may do.
+const FREE_REFUSALS: usize = 8;
 
 /// What one operation does at one channel.
 pub(crate) trait Attempts: Send {
@@ -56,6 +59,10 @@ pub(crate) trait Attempts: Send {
 /// The channels of one call, and what may be repeated.
 pub(crate) struct Candidates {
     pub(crate) channels: Vec<Arc<Channel>>,
+    /// The public name of the model.
+    pub(crate) model: String,
+    /// Whose call it is.
+    pub(crate) account: AccountId,
     /// Which credential of a channel is drawn.
     pub(crate) seed: u64,
     /// The only credential that may be used.
@@ -84,6 +91,7 @@ pub(crate) enum AfterSent {
 pub(crate) struct To<'a> {
     pub(crate) channel: &'a Arc<Channel>,
     pub(crate) credential: &'a ChannelCredential,
+    pub(crate) query: ChannelQuery<'a>,
 }
 
 /// A request for one channel.
@@ -132,6 +140,8 @@ pub(crate) enum SkipReason {
     RateLimited(u64),
     Silent,
     Failed,
+    /// The upstream does not have the model.
+    ModelAbsent,
 }
 
 /// What the channels came to.
@@ -151,6 +161,22 @@ pub(crate) struct Tally {
 #[derive(Clone, Copy)]
 pub(crate) struct AttemptLog<'a>(pub(crate) Option<&'a RequestContext>);
 
+/// What is left of a call, and what it came to so far.
+struct Progress {
+    attempts: usize,
+    refusals: usize,
+    tally: Tally,
+}
+
+/// What asking one channel came to.
+enum Asked<T> {
+    Served(Served<T>),
+    Next,
+    /// No other channel is asked.
+    End,
+    Stop(Exhausted),
+}
+
 /// Asks channel after channel until one takes the request.
 pub(crate) async fn run<A: Attempts>(
     services: &Services,
@@ -158,66 +184,124 @@ pub(crate) async fn run<A: Attempts>(
     attempts: &mut A,
 ) -> Result<Served<A::Accepted>, Exhausted> {
     let candidates = attempts.candidates(services);
-    let mut tally = Tally::default();
-    let mut left = 0..candidates.policy.attempts;
-    for channel in candidates.channels {
-        let now = services.now();
-        let credential = match candidates.credential {
-            Some(only) => channel.credential_by(only, now),
-            None => channel.credential(now, candidates.seed),
+    let mut progress = Progress {
+        attempts: candidates.policy.attempts,
+        refusals: FREE_REFUSALS,
+        tally: Tally::default(),
+    };
+    for channel in &candidates.channels {
+        let asked = ask(services, log, attempts, &candidates, channel, &mut progress);
+        match asked.await {
+            Asked::Served(served) => return Ok(served),
+            Asked::Next => {}
+            Asked::End => break,
+            Asked::Stop(exhausted) => return Err(exhausted),
+        }
+    }
+    Err(attempts.exhausted(progress.tally))
+}
+
+/// Asks one channel, with one credential after the other while it is the credential that is refused.
+async fn ask<A: Attempts>(
+    services: &Services,
+    log: AttemptLog<'_>,
+    attempts: &mut A,
+    candidates: &Candidates,
+    channel: &Arc<Channel>,
+    progress: &mut Progress,
+) -> Asked<A::Accepted> {
+    let mut tried = Vec::new();
+    loop {
+        let query = candidates.query(services);
+        let Some(credential) = candidates.credential_of(channel, query, &tried) else {
+            return Asked::Next;
         };
-        let Some(credential) = credential else {
-            continue;
-        };
-        let outbound = match attempts.build(services, &channel).await {
+        tried.push(credential.id.number());
+        let outbound = match attempts.build(services, channel).await {
             Built::Ready(outbound) => outbound,
             Built::Unsendable(error) => {
-                tally.unsendable.get_or_insert(error);
-                continue;
+                progress.tally.unsendable.get_or_insert(error);
+                return Asked::Next;
             }
-            Built::Skip => continue,
-            Built::Saturated(seconds) => {
-                tally.is_saturated(seconds);
-                continue;
-            }
-            Built::Stop(exhausted) => return Err(exhausted),
+            Built::Skip => return Asked::Next,
+            Built::Saturated(seconds) => return progress.saturated(seconds),
+            Built::Stop(exhausted) => return Asked::Stop(exhausted),
         };
         // A saturated channel is passed over like one that cools down.
-        let permit = match channel_permit(services, &channel).await {
+        let permit = match channel_permit(services, channel).await {
             Ok(permit) => permit,
-            Err(Saturated(seconds)) => {
-                tally.is_saturated(seconds);
-                continue;
-            }
+            Err(Saturated(seconds)) => return progress.saturated(seconds),
         };
-        if left.next().is_none() {
-            break;
-        }
-        let held = log.started(&channel, permit);
+        let Some(left) = progress.attempts.checked_sub(1) else {
+            return Asked::End;
+        };
+        let held = log.started(channel, permit);
         let to = To {
-            channel: &channel,
+            channel,
             credential,
+            query,
         };
         let classified = attempts.attempt(services, log, to, outbound).await;
         drop(held);
         let policy = candidates.policy;
-        match ladder::apply(services, log, to, policy, classified, &mut tally) {
+        match ladder::apply(services, log, to, policy, classified, &mut progress.tally) {
             ladder::Verdict::Accepted(answer) => {
-                return Ok(Served {
+                return Asked::Served(Served {
                     credential: credential.id.number(),
-                    channel: Arc::clone(&channel),
+                    channel: Arc::clone(channel),
                     answer,
                 });
             }
-            ladder::Verdict::AskNext => {}
-            ladder::Verdict::Stop(exhausted) => return Err(exhausted),
+            ladder::Verdict::AskCredential => match progress.refusals.checked_sub(1) {
+                Some(refusals) => progress.refusals = refusals,
+                None => progress.attempts = left,
+            },
+            ladder::Verdict::AskNext => {
+                progress.attempts = left;
+                return Asked::Next;
+            }
+            ladder::Verdict::Stop(exhausted) => return Asked::Stop(exhausted),
             ladder::Verdict::MayBeTaken => {
-                tally.may_be_taken = true;
-                break;
+                progress.tally.may_be_taken = true;
+                return Asked::End;
             }
         }
     }
-    Err(attempts.exhausted(tally))
+}
+
+// === impl Progress ===
+
+impl Progress {
+    /// A channel takes nothing more for so many seconds.
+    fn saturated<T>(&mut self, seconds: u64) -> Asked<T> {
+        self.tally.is_saturated(seconds);
+        Asked::Next
+    }
+}
+
+// === impl Candidates ===
+
+impl Candidates {
+    fn query(&self, services: &Services) -> ChannelQuery<'_> {
+        ChannelQuery {
+            model: &self.model,
+            account: self.account,
+            now: services.now(),
+        }
+    }
+
+    fn credential_of<'a>(
+        &self,
+        channel: &'a Channel,
+        query: ChannelQuery<'_>,
+        tried: &[i64],
+    ) -> Option<&'a ChannelCredential> {
+        match self.credential {
+            Some(only) if tried.is_empty() => channel.credential_by(only, query),
+            Some(_) => None,
+            None => channel.credential(query, self.seed, tried),
+        }
+    }
 }
 
 // === impl AttemptLog ===
@@ -254,6 +338,13 @@ impl AttemptLog<'_> {
         if let Some(context) = self.0 {
             let now = context.elapsed();
             context.attempt_finished(|attempt| attempt.answered(None, Some(name(error)), now));
+        }
+    }
+
+    /// What the answer was about, where the status does not say it.
+    fn about(self, code: &'static str) {
+        if let Some(context) = self.0 {
+            context.attempt_finished(|attempt| attempt.error = Some(code));
         }
     }
 }
@@ -327,6 +418,11 @@ fn no_channel(model: &str, reason: Option<SkipReason>) -> Exhausted {
             format!("the upstream of {model:?} failed; nothing was charged"),
             Outcome::UpstreamFailed,
         ),
+        Some(SkipReason::ModelAbsent) => (
+            ErrorCode::NoRoute,
+            format!("no upstream has model {model:?} now; nothing was charged"),
+            Outcome::UpstreamFailed,
+        ),
     };
     let mut error = ApiError::new(code, text);
     if let Some(SkipReason::RateLimited(seconds)) = reason {
@@ -341,20 +437,4 @@ const fn name(error: &SendError) -> &'static str {
         SendError::Broken(_) => "broken",
         SendError::Silent => "silent",
     }
-}
-
-/// Other nodes should not use it either.
-fn store_pause(services: &Services, credential: &ChannelCredential, status: StatusCode) {
-    let (data, id) = (services.data.clone(), credential.id);
-    services.tasks.spawn(async move {
-        let written = async {
-            let mut tx = data.begin().await?;
-            let reason = format!("the upstream answered {}", status.as_u16());
-            let done = channels::pause(&mut tx, id, &reason).await;
-            tx.finish(done).await
-        };
-        if let Err(error) = written.await {
-            tracing::warn!(%error, "credential pause could not be stored");
-        }
-    });
 }

@@ -15,6 +15,7 @@ mod body;
 mod catalog_publish;
 mod catalog_snapshot;
 mod channel_permit;
+mod channel_probe;
 mod channels;
 mod charge;
 mod count_tokens;

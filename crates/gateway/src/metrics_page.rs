@@ -26,6 +26,7 @@ fn metrics(services: &Services) -> String {
     calls_by_model(&mut page, services);
     durations(&mut page, services);
     channels(&mut page, services);
+    absent_models(&mut page, services);
     credentials(&mut page, services);
     engines(&mut page, services);
     limits(&mut page, services);
@@ -138,15 +139,27 @@ fn channels(page: &mut Page, services: &Services) {
         let took = &channel.attempted.metrics.first_byte;
         family.histogram(("channel", &channel.row.name), took);
     }
-    let help = "1 while the circuit breaker of a channel is open.";
+    let help = "1 while the circuit breaker of a channel is open, for all accounts or for some.";
     let mut family = page.gauges("channel_left_alone", help);
     for channel in &channels {
-        let left_alone = u8::from(!channel.is_open(now));
+        let left_alone = u8::from(channel.health.is_left_alone(now));
         family.sample(&[("channel", &channel.row.name)], left_alone);
     }
     let mut family = page.gauges("channel_faults", "Consecutive failures of a channel.");
     for channel in &channels {
-        family.sample(&[("channel", &channel.row.name)], channel.failures());
+        family.sample(&[("channel", &channel.row.name)], channel.health.failures());
+    }
+}
+
+fn absent_models(page: &mut Page, services: &Services) {
+    let now = services.now();
+    let registry = services.channels.load_full();
+    let help = "1 while a model of a channel counts as absent at its upstream.";
+    let mut family = page.gauges("channel_model_absent", help);
+    for channel in sorted(registry.channels().map(AsRef::as_ref)) {
+        for model in channel.absent_models(now) {
+            family.sample(&[("channel", &channel.row.name), ("model", &model)], 1_u8);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use trunkline_wire::read_error;
 use trunkline_wire::{Edit, Format, Rewrite, patch, rewrite_response, scan};
 
 use crate::caller::Caller;
-use crate::channels::Channel;
+use crate::channels::{Channel, ChannelQuery};
 use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::upstream_refusal;
@@ -49,7 +49,7 @@ pub(crate) async fn handle(
         let text = "this response is stored in a region that this API key may not use";
         return Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("response_id"));
     }
-    let mut answer = ask_channel(services, &channel, &opened, task, query).await?;
+    let mut answer = ask_channel(services, caller, &channel, &opened, task, query).await?;
     let most = services.settings.max_answer_bytes;
     let status = answer.status;
     let body = answer.whole(most).await;
@@ -76,6 +76,7 @@ pub(crate) async fn handle(
 
 async fn ask_channel(
     services: &Services,
+    caller: &Caller,
     channel: &Channel,
     opened: &SealedResponseId,
     task: Task,
@@ -92,9 +93,13 @@ async fn ask_channel(
         .provider
         .address(&channel.base, &ask)
         .map_err(|_| unknown())?;
-    let now = services.now();
+    let of_call = ChannelQuery {
+        model: "",
+        account: caller.account.id,
+        now: services.now(),
+    };
     let credential = channel
-        .credential_by(opened.credential, now)
+        .credential_by(opened.credential, of_call)
         .ok_or_else(gone)?;
     let settings = &services.settings;
     let call = Outgoing {

@@ -65,8 +65,12 @@ pub(crate) fn dashscope(response: &VendorResponse<'_>) -> VendorFailure {
 /// The same for an error found deeper in a response.
 pub(crate) fn dashscope_by_code(
     response: &VendorResponse<'_>,
-    error: VendorError,
+    mut error: VendorError,
 ) -> VendorFailure {
+    if error.message.starts_with("Model not exist") {
+        // It has the code of any wrong parameter.
+        "ModelNotFound".clone_into(&mut error.code);
+    }
     let code = error.code.as_str();
     if code.starts_with("Throttling") || response.status == 429 {
         return limited(response);
@@ -81,8 +85,7 @@ pub(crate) fn dashscope_by_code(
     ];
     let is_account = account.contains(&code)
         || code.contains("AccessDenied")
-        || code.starts_with("AllocationQuota")
-        || error.message.starts_with("Model not exist");
+        || code.starts_with("AllocationQuota");
     if is_account || matches!(response.status, 401..=404) {
         return VendorFailure::Credential(error);
     }

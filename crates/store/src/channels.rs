@@ -232,6 +232,15 @@ pub async fn resume(tx: &mut Tx, channel: ChannelId) -> Result<Vec<String>, DbEr
     rows::resume(tx, channel, number).await
 }
 
+/// Resumes one paused credential. False, without a new revision, if it is not paused.
+pub async fn resume_credential(tx: &mut Tx, credential: CredentialId) -> Result<bool, DbError> {
+    if rows::would_pause(tx, credential).await? {
+        return Ok(false);
+    }
+    let number = revision::bump(tx, TOPIC).await?;
+    rows::resume_credential(tx, credential, number).await
+}
+
 /// Associated data of a credential's seal. The parts are unambiguous, because neither a name nor a
 /// label has line breaks.
 #[must_use]

@@ -1,15 +1,22 @@
 //! What an upstream's answer does: to its channel, to its credential, and to the call. One ladder for
 //! every operation.
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use trunkline_ledger::Outcome;
-use trunkline_upstream::SendError;
+use trunkline_upstream::{AnswerClass, Refusal, SendError};
 use trunkline_wire::UpstreamError;
 
-use super::{AfterSent, AttemptLog, Exhausted, RetryPolicy, SkipReason, Tally, To, store_pause};
+use super::{
+    AfterSent, AttemptLog, DEFAULT_COOL_SECONDS, Exhausted, RetryPolicy, SkipReason, Tally, To,
+};
+use crate::channel_probe::store_pause;
+use crate::channels::ChannelQuery;
 use crate::error::{ApiError, ErrorCode};
 use crate::scrub::without_secrets;
 use crate::services::Services;
+
+/// Seconds for which an exhausted quota is not asked again where the upstream names none.
+const QUOTA_SECONDS: u64 = 60;
 
 /// What one attempt came to.
 pub(crate) enum Classified<T> {
@@ -19,6 +26,10 @@ pub(crate) enum Classified<T> {
     /// This credential is at its limit for so many seconds.
     RateLimited(u64),
     CredentialRejected(StatusCode),
+    /// The credential's account has nothing left for so many seconds.
+    OutOfQuota(u64),
+    /// The upstream does not have the model.
+    ModelAbsent,
     /// The upstream is down, and surely did not take it.
     Unavailable,
     /// The upstream failed, and may have taken it.
@@ -35,6 +46,9 @@ pub(crate) enum Classified<T> {
 /// How the loop goes on.
 pub(super) enum Verdict<T> {
     Accepted(T),
+    /// Another credential of the channel, then another channel.
+    AskCredential,
+    /// Another channel.
     AskNext,
     /// No other channel may be asked.
     MayBeTaken,
@@ -50,57 +64,86 @@ pub(super) fn apply<T>(
     classified: Classified<T>,
     tally: &mut Tally,
 ) -> Verdict<T> {
-    let now = services.now();
-    let ask_next = |tally: &mut Tally, reason| {
-        tally.reason = Some(reason);
-        Verdict::AskNext
-    };
+    let (channel, now) = (to.channel, services.now());
+    // The attempt may have taken minutes.
+    let query = ChannelQuery { now, ..to.query };
+    let to = To { query, ..to };
+    let (account, health) = (query.account, &channel.health);
     match classified {
-        Classified::Accepted(answer) => Verdict::Accepted(answer),
+        Classified::Accepted(answer) => {
+            to.credential.served(query.model);
+            Verdict::Accepted(answer)
+        }
         Classified::RequestRejected(error) => Verdict::Stop(Exhausted {
             error,
             outcome: Outcome::Refused,
         }),
         Classified::RateLimited(seconds) => {
-            to.credential.cool(now, seconds);
-            ask_next(tally, SkipReason::RateLimited(seconds))
+            to.credential.limited(query, seconds);
+            tally.reason = Some(SkipReason::RateLimited(seconds));
+            Verdict::AskCredential
+        }
+        Classified::OutOfQuota(seconds) => {
+            log.about("out_of_quota");
+            to.credential.limited(query, seconds);
+            tally.reason = Some(SkipReason::Failed);
+            Verdict::AskCredential
         }
         Classified::CredentialRejected(status) => {
-            pause(services, to, status);
-            ask_next(tally, SkipReason::Failed)
+            rejected(services, log, to, status);
+            tally.reason = Some(SkipReason::Failed);
+            Verdict::AskCredential
+        }
+        Classified::ModelAbsent => {
+            log.about("model_absent");
+            lacks_model(to);
+            tally.reason.get_or_insert(SkipReason::ModelAbsent);
+            Verdict::AskCredential
         }
         Classified::Saturated(seconds) => {
             tally.saturated = true;
-            ask_next(tally, SkipReason::RateLimited(seconds))
+            tally.reason = Some(SkipReason::RateLimited(seconds));
+            Verdict::AskNext
         }
         Classified::Unavailable => {
-            to.channel.failed(now);
-            ask_next(tally, SkipReason::Failed)
+            health.failed(account, now);
+            tally.reason = Some(SkipReason::Failed);
+            Verdict::AskNext
         }
         Classified::Failed => {
-            to.channel.failed(now);
+            health.failed(account, now);
             tally.reason = Some(SkipReason::Failed);
             after_sent(policy)
         }
         Classified::Lost(error) => {
             log.lost(&error);
-            to.channel.failed(now);
-            let (reason, sent) = match error {
-                SendError::NotSent(_) => (SkipReason::Failed, false),
-                SendError::Broken(_) => (SkipReason::Failed, true),
-                SendError::Silent => (SkipReason::Silent, true),
-            };
-            tally.reason = Some(reason);
-            if sent {
-                after_sent(policy)
-            } else {
-                Verdict::AskNext
-            }
+            lost(to, policy, &error, tally)
         }
         Classified::Stop(exhausted) => Verdict::Stop(exhausted),
         Classified::StopCredentialRejected(status, exhausted) => {
-            pause(services, to, status);
+            rejected(services, log, to, status);
             Verdict::Stop(exhausted)
+        }
+    }
+}
+
+fn lost<T>(to: To<'_>, policy: RetryPolicy, error: &SendError, tally: &mut Tally) -> Verdict<T> {
+    let (health, now) = (&to.channel.health, to.query.now);
+    match error {
+        SendError::NotSent(_) => {
+            health.unreached(now);
+            tally.reason = Some(SkipReason::Failed);
+            Verdict::AskNext
+        }
+        SendError::Broken(_) => {
+            health.failed(to.query.account, now);
+            tally.reason = Some(SkipReason::Failed);
+            after_sent(policy)
+        }
+        SendError::Silent => {
+            health.failed(to.query.account, now);
+            tally.reason = Some(SkipReason::Silent);
+            after_sent(policy)
         }
     }
 }
@@ -112,15 +155,60 @@ const fn after_sent<T>(policy: RetryPolicy) -> Verdict<T> {
     }
 }
 
-/// Uses a credential no more until an operator has looked at it.
-fn pause(services: &Services, to: To<'_>, status: StatusCode) {
-    if to.credential.pause() {
-        tracing::error!(
+/// The upstream refused a credential. It is paused only if calls of several accounts have seen that;
+/// otherwise a probe decides.
+fn rejected(services: &Services, log: AttemptLog<'_>, to: To<'_>, status: StatusCode) {
+    log.about("credential_refused");
+    tracing::warn!(
+        channel.name = to.channel.row.name,
+        status = status.as_u16(),
+        "credential refused at a call; a probe tells whether it is bad"
+    );
+    if to.credential.refused(to.query) {
+        store_pause(services, to.channel, to.credential, status.as_u16());
+    }
+}
+
+/// The upstream does not have a model that the channel is said to serve.
+fn lacks_model(to: To<'_>) {
+    if to.credential.lacks(to.query) {
+        tracing::warn!(
             channel.name = to.channel.row.name,
-            status = status.as_u16(),
-            "credential paused: the upstream rejected it"
+            model = to.query.model,
+            "model absent at an upstream: calls of several accounts were refused"
         );
-        store_pause(services, to.credential, status);
+    }
+}
+
+/// What follows from a refusal, by the rows of the channel's provider. None: it is about the request, and
+/// the caller gets the upstream's message.
+pub(crate) fn refused_by<T>(
+    to: To<'_>,
+    headers: &HeaderMap,
+    status: u16,
+    codes: [Option<&str>; 2],
+    retry_after: Option<u64>,
+) -> Option<Classified<T>> {
+    let refusal = Refusal {
+        status,
+        codes,
+        headers,
+    };
+    let shown = StatusCode::from_u16(status).unwrap_or(StatusCode::FORBIDDEN);
+    match to.channel.provider.answer_class(refusal) {
+        AnswerClass::Request => None,
+        AnswerClass::Credential => Some(Classified::CredentialRejected(shown)),
+        AnswerClass::Quota => {
+            let seconds = retry_after.unwrap_or(QUOTA_SECONDS);
+            Some(Classified::OutOfQuota(seconds))
+        }
+        AnswerClass::ModelAbsent => Some(Classified::ModelAbsent),
+        AnswerClass::RateLimited => {
+            let seconds = retry_after.unwrap_or(DEFAULT_COOL_SECONDS);
+            Some(Classified::RateLimited(seconds))
+        }
+        AnswerClass::Overloaded => Some(Classified::Unavailable),
+        AnswerClass::Failed => Some(Classified::Failed),
     }
 }
 

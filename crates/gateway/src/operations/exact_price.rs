@@ -1,14 +1,14 @@
 //! A call whose price is known before anything is made, and what such calls have in common at a channel.
 
-use http::StatusCode;
+use http::HeaderMap;
 use trunkline_catalog::{Attributes, FieldReport, RequestError, Sale};
 use trunkline_generation::{Encoded, VendorFailure};
 use trunkline_types::{EndpointType, Money, Usage};
 
-use crate::channels::seed_of_id;
+use crate::channels::{Channel, ChannelQuery, seed_of_id};
 use crate::error::{ApiError, ErrorCode, refused};
 use crate::failover::{
-    AfterSent, Built, Candidates, Classified, DEFAULT_COOL_SECONDS, RetryPolicy,
+    AfterSent, Built, Candidates, Classified, DEFAULT_COOL_SECONDS, RetryPolicy, To, refused_by,
 };
 use crate::headers::MAX_COST_HEADER;
 use crate::priced_call::{Price, PricedCall, Pricing, Terms};
@@ -60,16 +60,32 @@ impl Priced {
         Err(ApiError::new(ErrorCode::MaxCostExceeded, text).with_money("required_usd", amount))
     }
 
+    pub(super) fn query(&self, services: &Services) -> ChannelQuery<'_> {
+        ChannelQuery {
+            model: &self.call.model,
+            account: self.call.caller.account.id,
+            now: services.now(),
+        }
+    }
+
+    /// An answer of a channel that had begun did not end as one.
+    pub(super) fn failed_at(&self, services: &Services, channel: &Channel) {
+        let account = self.call.caller.account.id;
+        channel.health.failed(account, services.now());
+    }
+
     /// The channels whose provider has the endpoint.
     pub(super) fn candidates(&self, services: &Services, after_sent: AfterSent) -> Candidates {
         let call = &self.call;
         let seed = seed_of_id(call.id);
         let registry = services.channels.load_full();
-        let mut channels = registry.order(&call.model, &call.sale.group, services.now(), seed);
+        let mut channels = registry.order(self.query(services), &call.sale.group, seed);
         channels.retain(|channel| channel.provider.serves(self.endpoint));
         channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
         Candidates {
             channels,
+            model: call.model.clone(),
+            account: call.caller.account.id,
             seed,
             credential: None,
             policy: RetryPolicy {
@@ -91,18 +107,21 @@ impl Priced {
     }
 }
 
-/// Classifies a vendor's failure.
-pub(super) fn classified<T>(services: &Services, failure: VendorFailure) -> Classified<T> {
+/// Classifies a vendor's failure. What a refusal is about is said by the rows of its provider.
+pub(super) fn classified<T>(
+    services: &Services,
+    to: To<'_>,
+    failure: VendorFailure,
+) -> Classified<T> {
     match failure {
-        VendorFailure::Refused(vendor_error) => {
-            Classified::RequestRejected(vendors::vendor_error(services, &vendor_error))
+        VendorFailure::Refused(error) | VendorFailure::Credential(error) => {
+            let (headers, codes) = (HeaderMap::new(), [Some(error.code.as_str()), None]);
+            refused_by(to, &headers, error.status, codes, None).unwrap_or_else(|| {
+                Classified::RequestRejected(vendors::vendor_error(services, &error))
+            })
         }
         VendorFailure::Limited { retry_after } => {
             Classified::RateLimited(retry_after.unwrap_or(DEFAULT_COOL_SECONDS))
-        }
-        VendorFailure::Credential(vendor_error) => {
-            let status = StatusCode::from_u16(vendor_error.status);
-            Classified::CredentialRejected(status.unwrap_or(StatusCode::FORBIDDEN))
         }
         VendorFailure::Busy(_) => Classified::Unavailable,
         VendorFailure::Failed(_) => Classified::Failed,

@@ -161,7 +161,7 @@ async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
     assert_eq!(attempts("first", "answered"), 3.0);
     assert_eq!(attempts("first", "refused"), 1.0);
     assert_eq!(
-        after["trunkline_credentials{channel=\"broken\",state=\"paused\"}"],
+        after["trunkline_credentials{channel=\"broken\",state=\"resting\"}"],
         1.0
     );
     assert_eq!(

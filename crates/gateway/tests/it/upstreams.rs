@@ -188,12 +188,15 @@ async fn another_channel_answers_when_the_first_one_does_not() {
 
 // covers: D-3-78
 #[tokio::test]
-async fn a_credential_that_was_refused_is_not_tried_again() {
+async fn a_credential_that_was_refused_is_paused_after_a_probe_until_an_operator_resumes_it() {
     let harness = TestGateway::new().await;
-    let broken = trunkline_simulator::Simulator::start(Default::default())
+    let settings = trunkline_simulator::Settings {
+        keys: vec!["another key".to_owned()],
+        ..Default::default()
+    };
+    let broken = trunkline_simulator::Simulator::start(settings)
         .await
         .unwrap();
-    broken.plan(always(Fault::Status(401)));
     harness
         .channel("broken", &broken.base_url(), 0, &[("sim-fast", "sim-fast")])
         .await;
@@ -201,8 +204,9 @@ async fn a_credential_that_was_refused_is_not_tried_again() {
         assert_eq!(harness.chat(&ask("Hello")).await.status, 200);
     }
     assert_eq!(broken.requests().len(), 1);
-    // Every node is told, and only a person takes it back.
-    broken.clear_plans();
+    // The probe is refused too, and every node is told.
+    harness.gateway.probe_channels().await;
+    assert_eq!(broken.requests().len(), 2);
     let paused = async || {
         let mut session = harness.console.session().await.unwrap();
         let found = channels::find(&mut session, "broken")
@@ -216,7 +220,7 @@ async fn a_credential_that_was_refused_is_not_tried_again() {
     }
     harness.gateway.refresh().await.unwrap();
     assert_eq!(harness.chat(&ask("Hello")).await.status, 200);
-    assert_eq!(broken.requests().len(), 1);
+    assert_eq!(broken.requests().len(), 2);
     let (id, reason) = paused().await;
     assert!(reason.unwrap().contains("401"));
     let mut tx = harness.console.begin().await.unwrap();
@@ -225,7 +229,7 @@ async fn a_credential_that_was_refused_is_not_tried_again() {
     tx.commit().await.unwrap();
     harness.gateway.refresh().await.unwrap();
     assert_eq!(harness.chat(&ask("Hello")).await.status, 200);
-    assert_eq!(broken.requests().len(), 2, "it is asked again");
+    assert_eq!(broken.requests().len(), 3, "it is asked again");
     broken.stop().await;
 }
 

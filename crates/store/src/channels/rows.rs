@@ -218,6 +218,22 @@ pub(super) async fn resume(
     Ok(labels)
 }
 
+pub(super) async fn resume_credential(
+    tx: &mut Tx,
+    credential: CredentialId,
+    number: i64,
+) -> Result<bool, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.channel_credential SET paused_reason = NULL, revision = $2
+         WHERE id = $1 AND paused_reason IS NOT NULL",
+    )
+    .bind(credential.number())
+    .bind(number)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
 /// Adds the credentials to their channels. A credential whose channel was added after the channels
 /// were read is left for the next read.
 fn with_credentials(mut channels: Vec<Channel>, rows: &[PgRow]) -> Result<Vec<Channel>, DbError> {

@@ -171,13 +171,9 @@ fn models_address(channel: &Channel, provider: &Provider) -> anyhow::Result<Uri>
             provider.name
         )
     })?;
-    let list = match &provider.addressing {
-        Addressing::Plain => "/models".to_owned(),
-        Addressing::Azure { api_version } => format!("/openai/models?api-version={api_version}"),
-        Addressing::Bedrock | Addressing::Vertex => {
-            bail!("{} has no endpoint that lists models", provider.name)
-        }
-    };
+    let list = provider.models_path();
+    let list =
+        list.with_context(|| format!("{} has no endpoint that lists models", provider.name))?;
     let address = format!("{base}{list}").parse();
     address.with_context(|| format!("{base} is not a URL"))
 }

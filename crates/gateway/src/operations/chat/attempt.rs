@@ -20,10 +20,10 @@ use super::Quoted;
 use super::outbound::OutboundRequest;
 use super::send::send;
 use super::unlisted::DroppedField;
-use crate::channels::Channel;
+use crate::channels::{Channel, ChannelQuery};
 use crate::failover::{
-    AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, DEFAULT_COOL_SECONDS,
-    Exhausted, RetryPolicy, Tally, To, upstream_refusal,
+    AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy, Tally,
+    To, refused_by, upstream_refusal,
 };
 use crate::response_id::{YOUNG_SECONDS, not_found};
 use crate::services::Services;
@@ -71,6 +71,8 @@ impl Attempts for Quoted {
     fn candidates(&self, services: &Services) -> Candidates {
         Candidates {
             channels: self.order(services),
+            model: self.request.model().to_owned(),
+            account: self.call.caller.account.id,
             seed: self.seed(),
             // Another credential may belong to another account of the upstream.
             credential: self
@@ -113,7 +115,7 @@ impl Attempts for Quoted {
                 Err(error) => return Classified::Lost(error),
             };
             log.answered(answer.status);
-            match self.judge(services, answer).await {
+            match self.judge(services, to, answer).await {
                 Judged::Answer(answer, early) => {
                     return Classified::Accepted(ChatAnswer {
                         answer,
@@ -150,16 +152,20 @@ impl Quoted {
     /// that serve the model, and before all others the one that signed the conversation's reasoning.
     pub(super) fn order(&self, services: &Services) -> Vec<Arc<Channel>> {
         let registry = services.channels.load_full();
-        let (now, model) = (services.now(), self.request.model());
         let caller = &self.call.caller;
+        let query = ChannelQuery {
+            model: self.request.model(),
+            account: caller.account.id,
+            now: services.now(),
+        };
         if let Some(sealed_id) = &self.continues {
             let channel = registry.channel(sealed_id.channel).into_iter();
             return channel
-                .filter(|channel| channel.row.models.contains_key(model))
+                .filter(|channel| channel.row.models.contains_key(query.model))
                 .filter(|channel| caller.may_be_served_in(channel.row.region.as_deref()))
                 .collect();
         }
-        let mut order = registry.order(model, &self.call.sale.group, now, self.seed());
+        let mut order = registry.order(query, &self.call.sale.group, self.seed());
         order.retain(|channel| caller.may_be_served_in(channel.row.region.as_deref()));
         let sticky = self.sticky_channel();
         let index = sticky.and_then(|mark| order.iter().position(|one| one.mark == mark));
@@ -170,26 +176,19 @@ impl Quoted {
         order
     }
 
-    async fn judge(&self, services: &Services, mut answer: UpstreamResponse) -> Judged {
+    async fn judge(&self, services: &Services, to: To<'_>, mut answer: UpstreamResponse) -> Judged {
         let status = match answer.status.as_u16() {
             429 if Defect::Swallowed429.is_on() => 500,
             status => status,
         };
-        Judged::Other(match status {
-            200..=299 => return self.begun(answer).await,
-            429 => {
-                let mut seconds = retry_after(&answer.headers);
-                if seconds.is_none() {
-                    let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
-                    seconds = retry_delay(&body);
-                }
-                Classified::RateLimited(seconds.unwrap_or(DEFAULT_COOL_SECONDS))
+        match status {
+            200..=299 => self.begun(answer).await,
+            400..=499 => self.refused(services, to, &mut answer).await,
+            _ => {
+                let classified = refused_by(to, &answer.headers, status, [None, None], None);
+                Judged::Other(classified.unwrap_or(Classified::Failed))
             }
-            401..=403 => Classified::CredentialRejected(answer.status),
-            400..=499 => return self.refused(services, &mut answer).await,
-            503 | 529 => Classified::Unavailable,
-            _ => Classified::Failed,
-        })
+        }
     }
 
     /// An answer has begun. A stream that continues a response may still say that it is not there, before
@@ -226,15 +225,25 @@ impl Quoted {
         Judged::Answer(answer, early)
     }
 
-    /// The upstream's error message about the request.
-    async fn refused(&self, services: &Services, answer: &mut UpstreamResponse) -> Judged {
+    /// The upstream refused the call: what that is about, and its message if it is about the request.
+    async fn refused(
+        &self,
+        services: &Services,
+        to: To<'_>,
+        answer: &mut UpstreamResponse,
+    ) -> Judged {
         let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
         let refusal = read_error(&body);
         if self.continues.is_some() && previous_not_found(&refusal) {
             return Judged::NotThere;
         }
-        let error = upstream_refusal(services, answer.status, &refusal);
-        Judged::Other(Classified::RequestRejected(error))
+        let seconds = retry_after(&answer.headers).or_else(|| retry_delay(&body));
+        let codes = [refusal.code.as_deref(), refusal.kind.as_deref()];
+        let status = answer.status.as_u16();
+        let classified = refused_by(to, &answer.headers, status, codes, seconds);
+        Judged::Other(classified.unwrap_or_else(|| {
+            Classified::RequestRejected(upstream_refusal(services, answer.status, &refusal))
+        }))
     }
 
     /// The same for every turn of a conversation: its account, its model and how it began.

@@ -85,7 +85,7 @@ impl Answering<'_> {
                 return RelayEnd::Failed(ChatRelayed::Unsent(responder), exhausted);
             }
         };
-        self.upstream.channel.record_success();
+        self.upstream.channel.health.record_success();
         if self.context.is_traced() && self.upstream.to == Format::OpenaiChat {
             self.note_facts(read_response_facts(&body));
         }

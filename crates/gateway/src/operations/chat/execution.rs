@@ -277,7 +277,9 @@ impl Execution for Quoted {
 impl Answering<'_> {
     /// The answer that had begun did not end as one.
     pub(super) fn upstream_failed(&self) {
-        self.upstream.channel.failed(self.services.now());
+        let account = self.quoted.call.caller.account.id;
+        let health = &self.upstream.channel.health;
+        health.failed(account, self.services.now());
         self.context
             .attempt_finished(|attempt| attempt.error = Some("broke_off"));
     }

@@ -54,7 +54,7 @@ impl Answering<'_> {
     pub(super) fn thinks_unseen(&self) -> bool {
         let model = self.quoted.request.model();
         self.quoted.call.sale.model.entry().reasons()
-            || self.upstream.channel.streams().is_reasoner(model)
+            || self.upstream.channel.health.streams.is_reasoner(model)
     }
 
     /// What so many tokens of output cost, at most.

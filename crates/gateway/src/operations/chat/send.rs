@@ -21,6 +21,7 @@ pub(super) async fn send(
     let To {
         channel,
         credential,
+        query: _,
     } = to;
     let facts = &quoted.request.facts;
     let ask = Ask {

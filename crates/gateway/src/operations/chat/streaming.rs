@@ -96,11 +96,12 @@ impl Answering<'_> {
                     took,
                 };
                 channel
-                    .streams()
+                    .health
+                    .streams
                     .record(self.quoted.request.model(), &streamed);
             }
             (End::ClientGone | End::Exhausted, None) if self.thinks_unseen() => {
-                relay.unseen_tokens = channel.streams().tokens_in(took);
+                relay.unseen_tokens = channel.health.streams.tokens_in(took);
             }
             (
                 End::Done | End::ClientGone | End::Exhausted | End::Failed(..) | End::Unavailable,
@@ -191,7 +192,7 @@ impl Answering<'_> {
                 return RelayEnd::Failed(relayed, exhausted);
             }
         };
-        self.upstream.channel.record_success();
+        self.upstream.channel.health.record_success();
         let channel = Arc::clone(&self.upstream.channel);
         RelayEnd::Charge(relayed, channel, outcome)
     }

@@ -233,10 +233,10 @@ impl Attempts for ImagesExecution {
         };
         match (protocol.decode)(&self.ask, &response.as_vendor_response()) {
             Ok(drawn) => {
-                to.channel.record_success();
+                to.channel.health.record_success();
                 Classified::Accepted((drawn, written))
             }
-            Err(failure) => classified(services, failure),
+            Err(failure) => classified(services, to, failure),
         }
     }
 

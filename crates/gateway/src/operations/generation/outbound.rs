@@ -36,6 +36,7 @@ pub(super) async fn send(
     let To {
         channel,
         credential,
+        query: _,
     } = to;
     let deadlines = channel.deadlines(waits.total, waits.idle);
     let sending = match &request.form {

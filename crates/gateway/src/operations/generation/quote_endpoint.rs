@@ -137,11 +137,8 @@ fn preview_losses(
     write: impl Fn(&Channel) -> Option<Result<Encoded, RequestError>>,
 ) -> Result<Vec<FieldNote>, ApiError> {
     let call = &priced.call;
-    let (now, group) = (services.now(), &call.sale.group);
-    let mut order = services
-        .channels
-        .load_full()
-        .order(&call.model, group, now, 0);
+    let registry = services.channels.load_full();
+    let mut order = registry.order(priced.query(services), &call.sale.group, 0);
     order.retain(|channel| call.caller.may_be_served_in(channel.row.region.as_deref()));
     let first = order.iter().find_map(|channel| write(channel));
     let notes = match first {

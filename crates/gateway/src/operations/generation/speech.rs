@@ -226,7 +226,7 @@ impl Attempts for SpeechExecution {
             }),
             Err(error) => match error.lost() {
                 Ok(lost) => Classified::Lost(lost),
-                Err(failure) => classified(services, failure),
+                Err(failure) => classified(services, to, failure),
             },
         }
     }
@@ -368,14 +368,14 @@ impl Execution for SpeechExecution {
             End::ClientGone if relayed.is_served => Outcome::ClientGone,
             End::ClientGone => return RelayEnd::ClientGone,
             End::Failed(outcome) => {
-                served.channel.failed(services.now());
+                self.priced.failed_at(services, &served.channel);
                 context.attempt_finished(|attempt| attempt.error = Some("broke_off"));
                 let text = "the upstream ended its audio early";
                 let error = ApiError::new(ErrorCode::UpstreamFailed, text);
                 return RelayEnd::Failed(relayed, Exhausted { error, outcome });
             }
         };
-        served.channel.record_success();
+        served.channel.health.record_success();
         RelayEnd::Charge(relayed, served.channel, outcome)
     }
 

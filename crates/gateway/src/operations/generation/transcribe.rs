@@ -191,14 +191,14 @@ impl Attempts for TranscriptionExecution {
         });
         match turned.map_err(SpeechError::lost) {
             Ok(rendered) => {
-                to.channel.record_success();
+                to.channel.health.record_success();
                 for note in written.notes {
                     self.priced.call.report.add(note);
                 }
                 Classified::Accepted(rendered)
             }
             Err(Ok(lost)) => Classified::Lost(lost),
-            Err(Err(failure)) => classified(services, failure),
+            Err(Err(failure)) => classified(services, to, failure),
         }
     }
 

@@ -14,7 +14,7 @@ use trunkline_upstream::{Outgoing, Protocol, SendError, UpstreamResponse};
 use trunkline_wire::Format;
 
 use super::request::SocialExecution;
-use crate::channels::{Channel, SOCIAL_FORMAT, seed_of_id};
+use crate::channels::{Channel, ChannelQuery, SOCIAL_FORMAT, seed_of_id};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
@@ -44,10 +44,14 @@ impl Attempts for SocialExecution {
 
     fn candidates(&self, services: &Services) -> Candidates {
         let call = &self.call;
-        let (now, group) = (services.now(), &call.sale.group);
+        let query = ChannelQuery {
+            model: &call.model,
+            account: call.caller.account.id,
+            now: services.now(),
+        };
         let seed = seed_of_id(call.id);
         let registry = services.channels.load_full();
-        let mut channels = registry.order(&call.model, group, now, seed);
+        let mut channels = registry.order(query, &call.sale.group, seed);
         channels.retain(|channel| channel.speaks(SOCIAL_FORMAT));
         channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
         channels.truncate(ATTEMPTS);
@@ -57,6 +61,8 @@ impl Attempts for SocialExecution {
         channels.truncate(ATTEMPTS);
         Candidates {
             channels,
+            model: call.model.clone(),
+            account: call.caller.account.id,
             seed,
             credential: None,
             policy: RetryPolicy {
@@ -93,7 +99,7 @@ impl Attempts for SocialExecution {
         match send(services, to, &outbound.vendor_request).await {
             Ok(answer) => {
                 log.answered(answer.status);
-                to.channel.record_success();
+                to.channel.health.record_success();
                 classify_source(services, &self.query.cell, answer).await
             }
             Err(error) => Classified::Lost(error),
@@ -106,7 +112,9 @@ impl Attempts for SocialExecution {
                 no_capacity(&self.query.cell.platform.name, seconds)
             }
             Some(SkipReason::Silent) => unanswered(Outcome::UpstreamTimeout),
-            Some(SkipReason::Failed) | None => unanswered(Outcome::UpstreamFailed),
+            Some(SkipReason::Failed | SkipReason::ModelAbsent) | None => {
+                unanswered(Outcome::UpstreamFailed)
+            }
         }
     }
 }
@@ -119,6 +127,7 @@ async fn send(
     let To {
         channel,
         credential,
+        query: _,
     } = to;
     let unsent = || SendError::NotSent("the address cannot be written".to_owned());
     let address = format!("{}{}", channel.base, vendor_request.target);

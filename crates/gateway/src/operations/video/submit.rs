@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
 use trunkline_db::DbError;
+use trunkline_generation::vendor_http::VendorError;
 use trunkline_generation::video::Outbound;
 use trunkline_generation::video::upstreams::{JobContext, Protocol, Submitted, protocol_of};
 use trunkline_ledger::Outcome;
@@ -19,11 +20,11 @@ use super::encryption;
 use super::inline_media;
 use super::transitions::{self, Ending, StepError};
 use crate::caller::allows_region;
-use crate::channels::Channel;
+use crate::channels::{Channel, ChannelQuery};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{
     self, AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
-    Tally, To,
+    Tally, To, refused_by,
 };
 use crate::model_alias;
 use crate::services::Services;
@@ -80,7 +81,12 @@ impl Attempts for Submission<'_> {
         let task = &self.accepted.task;
         let seed = u64::try_from(task.id.as_u128() & u128::from(u64::MAX)).unwrap_or(0);
         let registry = services.channels.load_full();
-        let mut channels = registry.order(&task.model, &task.group, services.now(), seed);
+        let query = ChannelQuery {
+            model: &task.model,
+            account: task.account,
+            now: services.now(),
+        };
+        let mut channels = registry.order(query, &task.group, seed);
         channels.retain(|channel| channel.speaks(self.protocol.format));
         channels.retain(|channel| {
             let region = channel.row.region.as_deref();
@@ -89,6 +95,8 @@ impl Attempts for Submission<'_> {
         });
         Candidates {
             channels,
+            model: task.model.clone(),
+            account: task.account,
             seed,
             credential: None,
             policy: RetryPolicy {
@@ -148,6 +156,7 @@ impl Submission<'_> {
         let To {
             channel,
             credential,
+            query: _,
         } = to;
         let task = &self.accepted.task;
         let settings = &services.settings.video;
@@ -191,11 +200,11 @@ impl Submission<'_> {
                 not_taken(services, task, Classified::Lost(error)).await
             }
             Err(SendError::Broken(why)) => {
-                channel.failed(services.now());
+                channel.health.failed(task.account, services.now());
                 on_lost(services, task, &why).await
             }
             Err(SendError::Silent) => {
-                channel.failed(services.now());
+                channel.health.failed(task.account, services.now());
                 on_lost(services, task, "no answer came in time").await
             }
             Ok(response) => {
@@ -219,11 +228,14 @@ impl Submission<'_> {
         let task = &self.accepted.task;
         match submitted {
             Submitted::Accepted { id } => {
-                to.channel.record_success();
+                to.channel.health.record_success();
                 let sending = on_taken(services, task, to.channel, &id).await?;
                 Ok(Classified::Accepted(Ok(sending)))
             }
-            Submitted::Refused(vendor_error) => {
+            Submitted::Refused(vendor_error) | Submitted::Credential(vendor_error) => {
+                if let Some(classified) = about_the_channel(to, &vendor_error) {
+                    return not_taken(services, task, classified).await;
+                }
                 let error = vendors::vendor_error(services, &vendor_error);
                 if self.accepted.fresh {
                     forget_refused(services, task).await;
@@ -247,17 +259,24 @@ impl Submission<'_> {
                     .for_each(|until| services.poll_budget.is_full_until(channel, until));
                 not_taken(services, task, Classified::Saturated(seconds)).await
             }
-            Submitted::Credential(vendor_error) => {
-                let status = StatusCode::from_u16(vendor_error.status);
-                let status = status.unwrap_or(StatusCode::FORBIDDEN);
-                not_taken(services, task, Classified::CredentialRejected(status)).await
-            }
             Submitted::Unknown(vendor_error) => {
-                to.channel.failed(services.now());
+                to.channel.health.failed(task.account, services.now());
                 on_lost(services, task, &vendor_error.message).await
             }
         }
     }
+}
+
+/// What a refusal says about the channel or its credential, by the rows of its provider; none if it is
+/// about the task.
+fn about_the_channel(
+    to: To<'_>,
+    vendor_error: &VendorError,
+) -> Option<Classified<Result<Sending, StepError>>> {
+    let codes = [Some(vendor_error.code.as_str()), None];
+    let classified = refused_by(to, &HeaderMap::new(), vendor_error.status, codes, None);
+    // The vendor says that there is no job.
+    classified.filter(|classified| !matches!(classified, Classified::Failed))
 }
 
 /// The task waits for another channel, unless a worker has it.

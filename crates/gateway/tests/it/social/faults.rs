@@ -96,7 +96,7 @@ async fn each_answer_of_the_source_has_its_own_and_nothing_is_charged_or_told() 
 
 // covers: D-7-SOC-05, D-7-SOC-06, D-7-SOC-07, D-7-SOC-08, D-3-53
 #[tokio::test]
-async fn an_account_refused_by_the_source_is_paused_with_an_internal_alert() {
+async fn an_account_refused_by_the_source_rests_with_an_internal_alert() {
     for status in ["401", "402", "403"] {
         let harness = TestGateway::of_social().await;
         let got = harness
@@ -108,10 +108,10 @@ async fn an_account_refused_by_the_source_is_paused_with_an_internal_alert() {
         );
         check_silent(&got);
         let metrics = harness.metrics().await;
-        let paused = metrics
-            .lines()
-            .any(|line| line.contains("source") && line.contains("paused") && line.ends_with(" 1"));
-        assert!(paused, "{metrics}");
+        let resting = metrics.lines().any(|line| {
+            line.contains("source") && line.contains("resting") && line.ends_with(" 1")
+        });
+        assert!(resting, "{metrics}");
         // The source is not asked now, and that is no 503 either.
         let calls = harness.vendor_calls().len();
         let got = harness.look("kuaishou/search", "keyword=a").await;
