@@ -75,6 +75,8 @@ mod idempotency_faults;
 #[cfg(test)]
 mod idempotency_streams;
 #[cfg(test)]
+mod isolation;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod leaving;

@@ -60,6 +60,8 @@ pub(crate) struct ChannelOptions<'a> {
     pub(crate) proxy: Option<&'a str>,
     pub(crate) requests_per_minute: Option<i64>,
     pub(crate) concurrent_calls: Option<i64>,
+    /// Labels and secrets beside the usual credential.
+    pub(crate) more_credentials: &'a [(&'a str, &'a str)],
 }
 
 /// Redis and NATS of a gateway whose test brings none.

@@ -258,7 +258,17 @@ impl TestGateway {
                 .seal(Purpose::Credentials, &binding, text.as_bytes());
             sealed.unwrap()
         };
-        let sealed = seal(&credential_context(name, "main"), CANARY);
+        let secrets = [("main", CANARY)].into_iter();
+        let secrets = secrets.chain(options.more_credentials.iter().copied());
+        let sealed: Vec<(&str, Vec<u8>)> = secrets
+            .map(|(label, secret)| (label, seal(&credential_context(name, label), secret)))
+            .collect();
+        let credentials = sealed.iter().map(|(label, sealed)| NewCredential {
+            label,
+            sealed,
+            hint: "…cdef",
+        });
+        let credentials: Vec<NewCredential<'_>> = credentials.collect();
         let proxy = options.proxy.map(|text| seal(&proxy_context(name), text));
         let extra_headers = options.extra_headers.iter().map(own).collect();
         let cost = json!({
@@ -280,11 +290,7 @@ impl TestGateway {
             requests_per_minute: options.requests_per_minute,
             concurrent_calls: options.concurrent_calls,
             cost: Some(&cost),
-            credentials: &[NewCredential {
-                label: "main",
-                sealed: &sealed,
-                hint: "…cdef",
-            }],
+            credentials: &credentials,
         };
         let mut tx = self.console.begin().await.unwrap();
         let added = channels::add(&mut tx, &new).await;
