@@ -138,6 +138,8 @@ mod tests {
             left: 0,
             mark: 0,
             ends_in: Duration::ZERO,
+            frees_in: Duration::ZERO,
+            generation: 0,
             refused: false,
         }
     }

@@ -28,9 +28,9 @@ pub struct CounterState {
     pub limit: u64,
     /// What is left of it, as far as this node knows.
     pub remaining: u64,
-    /// Until the window ends.
+    /// Until the oldest part of what was taken leaves the window; zero if nothing was taken.
     pub resets_in: Duration,
-    /// The window's number on this node.
+    /// The number of the window's newest part on this node.
     pub(crate) turn: u64,
 }
 

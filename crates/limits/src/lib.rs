@@ -6,8 +6,9 @@
 //! number.
 //!
 //! A node draws *slices* of a window from Redis by one script and spends them in memory, so most
-//! calls do not wait. Never more than the limit is granted in one window over all nodes; what a
-//! node has drawn and not spent, at most one slice of each counter, is unavailable to the others.
+//! calls do not wait. The window slides: never more than the limit is granted in any minute over all
+//! nodes, wherever it begins. What a node has drawn and not spent, at most one slice of each counter,
+//! is unavailable to the others.
 //! See `docs/guide/rate-limits.md`.
 #![cfg_attr(
     not(test),

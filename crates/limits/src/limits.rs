@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
@@ -90,11 +91,17 @@ impl Limits {
     /// Counted in this process alone.
     #[must_use]
     pub fn local() -> Self {
+        Self::local_within(WINDOW)
+    }
+
+    /// The same with another window, for tests that do not wait for minutes.
+    #[must_use]
+    pub fn local_within(window: Duration) -> Self {
         // Without Redis there is no sync task.
         let (commands, _) = mpsc::channel(1);
         Self {
             inner: Arc::new(NodeCounters::new(
-                LocalCounters::new(WINDOW, WINDOW),
+                LocalCounters::new(window, window),
                 None,
                 commands,
             )),

@@ -87,7 +87,10 @@ impl LocalCounters {
         shard.make_room(now);
         let (mut asks, mut refused) = (Vec::new(), None);
         for (which, cost) in costs.iter().enumerate() {
-            match shard.counter(group, cost, now).has(cost, source, now) {
+            match shard
+                .counter(group, cost, self.window, now)
+                .has(cost, source, now)
+            {
                 Decision::Yes => {}
                 // The longest wait decides.
                 Decision::No(wait) => match refused {
@@ -103,13 +106,13 @@ impl LocalCounters {
         }
         if !asks.is_empty() {
             let asked = asks.into_iter().map(|cost| {
-                let ask = shard.counter(group, cost, now).ask(cost, now);
+                let ask = shard.counter(group, cost, self.window, now).ask(cost, now);
                 (cost.key.clone(), ask)
             });
             return TakeResult::Short(asked.collect());
         }
         for cost in costs {
-            shard.counter(group, cost, now).take(cost, self.window, now);
+            shard.counter(group, cost, self.window, now).take(cost, now);
         }
         TakeResult::Taken(shard.states(group, costs, source, now))
     }
@@ -142,9 +145,10 @@ impl LocalCounters {
         cost: &CounterCost,
         now: Instant,
     ) -> Option<RedisRequest> {
-        let shard = self.shard(group)?;
-        let counter = shard.groups.get(&group)?.counters.get(&cost.key)?;
-        match &counter.state {
+        let mut shard = self.shard(group)?;
+        let group = shard.groups.get_mut(&group)?;
+        let counter = group.counters.get_mut(&cost.key)?;
+        match &mut counter.state {
             State::Window(window) => {
                 let more = window.state(cost.limit, Source::Shared, now);
                 // Nothing is left to draw.
@@ -284,12 +288,18 @@ fn locked(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
 // === impl Shard ===
 
 impl Shard {
-    fn counter(&mut self, group: CounterGroup, cost: &CounterCost, now: Instant) -> &mut Counter {
+    fn counter(
+        &mut self,
+        group: CounterGroup,
+        cost: &CounterCost,
+        window: Duration,
+        now: Instant,
+    ) -> &mut Counter {
         let group = self.groups.entry(group).or_default();
         let count = &mut self.count;
         let counter = group.counters.entry(cost.key.clone()).or_insert_with(|| {
             *count = count.saturating_add(1);
-            Counter::new(cost, now)
+            Counter::new(cost, window, now)
         });
         counter.limit = cost.limit;
         counter
@@ -335,9 +345,9 @@ impl Shard {
 // === impl Counter ===
 
 impl Counter {
-    fn new(cost: &CounterCost, now: Instant) -> Self {
+    fn new(cost: &CounterCost, window: Duration, now: Instant) -> Self {
         let state = match cost.key.kind {
-            CounterKind::Requests | CounterKind::Tokens => State::Window(Window::new(now)),
+            CounterKind::Requests | CounterKind::Tokens => State::Window(Window::new(window, now)),
             CounterKind::Concurrent => State::Concurrency(ConcurrencyCounter::new()),
         };
         Self {
@@ -357,17 +367,17 @@ impl Counter {
         }
     }
 
-    fn ask(&self, cost: &CounterCost, now: Instant) -> RedisRequest {
+    fn ask(&mut self, cost: &CounterCost, now: Instant) -> RedisRequest {
         let wanted = (cost.limit, cost.taken());
-        match &self.state {
+        match &mut self.state {
             State::Window(window) => window.ask(wanted, now),
             State::Concurrency(concurrency) => concurrency.ask(wanted, now),
         }
     }
 
-    fn take(&mut self, cost: &CounterCost, length: Duration, now: Instant) {
+    fn take(&mut self, cost: &CounterCost, now: Instant) {
         match &mut self.state {
-            State::Window(window) => window.take(cost.taken(), length, now),
+            State::Window(window) => window.take(cost.taken(), now),
             State::Concurrency(concurrency) => concurrency.take(cost.taken()),
         }
     }
@@ -408,7 +418,7 @@ mod tests {
         }
         let kept = table.count();
         assert!(kept < 64 * SWEEP_FROM * 2, "{kept} counters are in memory");
-        table.sweep(at + minute);
+        table.sweep(at + minute * 2);
         assert_eq!((table.count(), table.groups().len()), (0, 0));
     }
 
@@ -434,7 +444,7 @@ mod tests {
                 panic!("the second is used up")
             };
             assert_eq!((which, states[0].remaining), (1, 4));
-            assert_eq!(wait, minute);
+            assert_eq!(wait, minute + minute / 30);
         }
     }
 }

@@ -10,14 +10,14 @@ use redis::{AsyncConnectionConfig, Client, RedisError, Script};
 use tokio::time::{Instant, timeout};
 
 use crate::key::{CounterGroup, CounterKey};
-use crate::settings::{RedisSettings, SLICES};
+use crate::settings::{PARTS, RedisSettings, SLICES};
 
 /// Longest wait for a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// Values that the script answers for each key.
-const ANSWER_VALUES: usize = 5;
+const ANSWER_VALUES: usize = 7;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RedisRequest {
     /// A part of a window.
     Window {
@@ -25,14 +25,12 @@ pub(crate) enum RedisRequest {
         need: u64,
         /// Spent, and not known to Redis.
         owed: u64,
+        /// The generation of the counter that the node has reported to.
+        generation: u64,
+        /// What this node has taken that still counts, for a counter that does not know it.
+        known: u64,
         /// Drawn, and not needed any more.
-        give: u64,
-        /// The window that the node is in.
-        mark: u64,
-        /// What had been given out of it, as far as the node knows.
-        count: u64,
-        /// How long it still lasts; nothing if the node is in none.
-        ends_in: Duration,
+        returned: Vec<Returned>,
     },
     Concurrency {
         limit: u64,
@@ -43,13 +41,26 @@ pub(crate) enum RedisRequest {
     },
 }
 
+/// What a node returns of a part of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Returned {
+    /// Redis' number of the part.
+    pub(crate) mark: u64,
+    pub(crate) amount: u64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RedisReply {
     /// Of a window: the slice. Of concurrency: all that this node may hold.
     pub(crate) granted: u64,
     pub(crate) left: u64,
+    /// Until the part of the window ends that the slice can be spent in.
     pub(crate) ends_in: Duration,
+    /// The number of that part.
     pub(crate) mark: u64,
+    /// Until enough is free for what was refused, or anything for a counter that is used.
+    pub(crate) frees_in: Duration,
+    pub(crate) generation: u64,
     /// It was this counter that there was not enough of.
     pub(crate) refused: bool,
 }
@@ -78,27 +89,29 @@ impl RedisRequest {
         }
     }
 
-    /// As the script reads it.
-    fn values(&self) -> (&'static str, [u64; 7]) {
-        match *self {
+    /// As the script reads it: a word, a fixed number of values, and for a window how many pairs follow.
+    fn values(&self) -> (&'static str, Vec<u64>) {
+        match self {
             Self::Window {
                 limit,
                 need,
                 owed,
-                give,
-                mark,
-                count,
-                ends_in,
+                generation,
+                known,
+                returned,
             } => {
-                let ends_in = u64::try_from(ends_in.as_millis()).unwrap_or(0);
-                ("w", [limit, need, owed, give, mark, count, ends_in])
+                let pairs = u64::try_from(returned.len()).unwrap_or(0);
+                let mut values = vec![*limit, *need, *owed, *generation, *known, pairs];
+                let each = returned.iter().flat_map(|back| [back.mark, back.amount]);
+                values.extend(each);
+                ("w", values)
             }
             Self::Concurrency {
                 limit,
                 need,
                 in_use,
                 keep,
-            } => ("s", [limit, need, in_use, keep, 0, 0, 0]),
+            } => ("s", vec![*limit, *need, *in_use, *keep]),
         }
     }
 }
@@ -107,7 +120,7 @@ impl RedisRequest {
 
 impl RedisReply {
     fn read(values: &[i64]) -> Option<Self> {
-        let &[granted, left, ends_in, mark, refused] = values else {
+        let &[granted, left, ends_in, mark, refused, frees_in, generation] = values else {
             return None;
         };
         Some(Self {
@@ -116,6 +129,8 @@ impl RedisReply {
             ends_in: Duration::from_millis(u64::try_from(ends_in).ok()?),
             mark: u64::try_from(mark).ok()?,
             refused: refused != 0,
+            frees_in: Duration::from_millis(u64::try_from(frees_in).ok()?),
+            generation: u64::try_from(generation).ok()?,
         })
     }
 }
@@ -158,7 +173,8 @@ impl RedisClient {
         call.arg(&self.settings.node)
             .arg(millis(self.settings.window))
             .arg(millis(self.settings.lease))
-            .arg(SLICES.saturating_mul(nodes.max(1)));
+            .arg(SLICES.saturating_mul(nodes.max(1)))
+            .arg(PARTS);
         for (name, ask) in asks {
             let (kind, values) = ask.values();
             call.key(name.key(group)).arg(kind).arg(&values[..]);

@@ -21,6 +21,8 @@ pub struct RedisSettings {
 
 /// How long a window is.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
+/// Parts of a window. What was taken counts for the window and at most one part longer.
+pub(crate) const PARTS: u32 = 30;
 /// A slice is at most this part of what is left, divided by the nodes.
 pub(crate) const SLICES: u64 = 8;
 /// A counter that Redis refused is not requested again before this has passed.

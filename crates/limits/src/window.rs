@@ -1,34 +1,41 @@
-//! Window counter of requests or tokens: what this node has drawn, and what it has spent. Pure.
+//! Sliding window of requests or tokens: what this node has drawn, and what it has spent. Pure.
+//!
+//! The window is cut into short parts. What was taken in a part counts until the last of it was taken one
+//! window ago, so that no more than the limit is taken in any window, wherever it begins, and nobody waits
+//! longer than a window. A slice that was drawn from Redis can be spent only in the part that Redis counts
+//! it in; the rest of it is returned.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::decision::{CounterState, Decision, Source};
-use crate::redis::{RedisReply, RedisRequest};
-use crate::settings::{IDLE, RECHECK};
+use crate::redis::{RedisReply, RedisRequest, Returned};
+use crate::settings::{IDLE, PARTS, RECHECK};
 
 /// A slice smaller than this is not prefetched: the window is nearly empty.
 const AHEAD_FROM: u64 = 8;
-/// A window that ends this soon is not restored in a Redis that lost it.
-const TOO_SHORT: Duration = Duration::from_millis(500);
 
-/// One counter of one window.
+/// One counter.
 #[derive(Debug)]
 pub(crate) struct Window {
-    /// When the window is over; none if none was begun.
-    ends: Option<Instant>,
-    /// Redis' id of the window; 0 if unknown to Redis.
-    mark: u64,
-    /// Number of the window, so that a late correction is not counted in the wrong one.
+    length: Duration,
+    /// The parts that still count, oldest first.
+    parts: VecDeque<Part>,
+    /// Number of the newest part, so that a late correction is counted in its own.
     turn: u64,
-    /// Drawn and not spent.
+    /// Drawn in the newest part and not spent.
     left: u64,
-    spent: u64,
+    /// Drawn in older parts and not spent.
+    returned: Vec<Returned>,
     /// Spent, and not known to Redis.
     owed: u64,
-    /// What was left in Redis at its last reply.
+    /// The generation of the counter in Redis; 0 if none is known.
+    generation: u64,
+    /// What was left in Redis at its last reply, and when more of it becomes free.
     shared: u64,
+    frees: Option<Instant>,
     /// The last slice.
     slice: u64,
     refused_until: Option<Instant>,
@@ -36,18 +43,42 @@ pub(crate) struct Window {
     pub(crate) ahead: bool,
 }
 
+/// When what was taken in a part counts no more.
+fn frees_at(part: &Part, length: Duration) -> Instant {
+    part.last.checked_add(length).unwrap_or(part.last)
+}
+
+/// The length of a part.
+fn part_of(length: Duration) -> Duration {
+    length.checked_div(PARTS).unwrap_or(length)
+}
+
+/// A part of the window.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    turn: u64,
+    /// Redis' number of it; 0 if nothing was drawn in it.
+    mark: u64,
+    spent: u64,
+    /// When the last of it was taken; before that, when the part began.
+    last: Instant,
+    ends: Instant,
+}
+
 // === impl Window ===
 
 impl Window {
-    pub(crate) fn new(now: Instant) -> Self {
+    pub(crate) fn new(length: Duration, now: Instant) -> Self {
         Self {
-            ends: None,
-            mark: 0,
+            length,
+            parts: VecDeque::new(),
             turn: 0,
             left: 0,
-            spent: 0,
+            returned: Vec::new(),
             owed: 0,
+            generation: 0,
             shared: 0,
+            frees: None,
             slice: 0,
             refused_until: None,
             used: now,
@@ -55,15 +86,15 @@ impl Window {
         }
     }
 
-    /// Resets a window that has ended.
+    /// Ends a part that is over, and forgets those that count no more.
     pub(crate) fn roll(&mut self, now: Instant) {
-        if self.ends.is_some_and(|ends| ends <= now) {
-            let turn = self.turn.wrapping_add(1);
-            *self = Self {
-                turn,
-                ahead: self.ahead,
-                ..Self::new(now)
-            };
+        if self.current(now).is_none() {
+            self.return_slice();
+        }
+        let length = self.length;
+        let is_over = |part: &Part| frees_at(part, length) <= now;
+        while self.parts.front().is_some_and(is_over) {
+            self.parts.pop_front();
         }
     }
 
@@ -74,74 +105,79 @@ impl Window {
         source: Source,
         now: Instant,
     ) -> Decision {
-        let fits = |most: u64| self.spent == 0 || self.spent.saturating_add(amount) <= most;
-        let until = || Decision::No(self.ends_in(now));
+        let spent = self.spent();
+        let fits = |most: u64| spent == 0 || spent.saturating_add(amount) <= most;
         if !fits(limit) {
-            return until();
+            return Decision::No(self.wait(limit, amount, now));
         }
-        if self.left >= amount {
+        if self.left >= amount && self.current(now).is_some() {
             return Decision::Yes;
         }
+        let share = source.share(limit);
         match source {
-            Source::Shared if self.is_known_empty(amount, now) => until(),
+            Source::Shared if self.is_known_empty(amount, now) => {
+                Decision::No(self.frees_in(now).unwrap_or(RECHECK))
+            }
             Source::Shared => Decision::AskRedis,
-            Source::Share(_) if fits(source.share(limit)) => Decision::Yes,
-            Source::Share(_) => until(),
+            Source::Share(_) if fits(share) => Decision::Yes,
+            Source::Share(_) => Decision::No(self.wait(share, amount, now)),
         }
     }
 
     /// Takes what was found to be there.
-    pub(crate) fn take(&mut self, amount: u64, window: Duration, now: Instant) {
+    pub(crate) fn take(&mut self, amount: u64, now: Instant) {
+        let ends = now.checked_add(part_of(self.length)).unwrap_or(now);
+        self.open(now, ends);
+        if let Some(part) = self.parts.back_mut() {
+            part.spent = part.spent.saturating_add(amount);
+            part.last = part.last.max(now);
+        }
         match self.left.checked_sub(amount) {
             Some(left) => self.left = left,
             None => self.owed = self.owed.saturating_add(amount),
         }
-        self.spent = self.spent.saturating_add(amount);
         self.used = now;
-        if self.ends.is_none() {
-            self.ends = now.checked_add(window);
-        }
     }
 
     /// Corrects a taken amount. True if Redis must be informed.
     pub(crate) fn correct(&mut self, turn: u64, taken: u64, used: u64) -> bool {
-        // A correction of an ended window is ignored.
-        if turn != self.turn {
+        // What counts no more is not corrected.
+        let newest = self.turn;
+        let Some(part) = self.parts.iter_mut().find(|part| part.turn == turn) else {
             return false;
-        }
+        };
         if let Some(more) = used.checked_sub(taken) {
-            self.spent = self.spent.saturating_add(more);
-            let debt = more.saturating_sub(self.left);
-            self.left = self.left.saturating_sub(more);
+            part.spent = part.spent.saturating_add(more);
+            let ready = if turn == newest { self.left } else { 0 };
+            let debt = more.saturating_sub(ready);
+            self.left = self.left.saturating_sub(more.min(ready));
             self.owed = self.owed.saturating_add(debt);
             return debt > 0;
         }
         let less = taken.saturating_sub(used);
-        self.spent = self.spent.saturating_sub(less);
+        part.spent = part.spent.saturating_sub(less);
+        let mark = part.mark;
         let unowed = less.min(self.owed);
         self.owed = self.owed.saturating_sub(unowed);
-        if self.mark != 0 {
-            self.left = self.left.saturating_add(less.saturating_sub(unowed));
+        let drawn = less.saturating_sub(unowed);
+        if turn == newest && mark != 0 {
+            self.left = self.left.saturating_add(drawn);
+        } else {
+            self.give_back(mark, drawn);
         }
         false
     }
 
     /// The request for so much.
-    pub(crate) fn ask(&self, (limit, amount): (u64, u64), now: Instant) -> RedisRequest {
-        RedisRequest::Window {
-            limit,
-            need: amount.saturating_sub(self.left),
-            owed: self.owed,
-            give: 0,
-            mark: self.mark,
-            count: limit.saturating_sub(self.shared),
-            ends_in: self.known_for(now),
-        }
+    pub(crate) fn ask(&mut self, (limit, amount): (u64, u64), now: Instant) -> RedisRequest {
+        self.roll(now);
+        self.request(limit, amount.saturating_sub(self.left))
     }
 
     /// The request for the next slice.
-    pub(crate) fn ask_more(&self, limit: u64, now: Instant) -> RedisRequest {
-        self.ask((limit, self.left.saturating_add(1)), now)
+    pub(crate) fn ask_more(&mut self, limit: u64, now: Instant) -> RedisRequest {
+        self.roll(now);
+        self.request(limit, 1)
     }
 
     /// Whether the next slice should be drawn before this one is spent.
@@ -150,65 +186,164 @@ impl Window {
         !self.ahead && self.slice >= AHEAD_FROM && self.shared > 0 && low
     }
 
-    /// What to report to Redis without a waiting caller: what is owed, and an unused slice.
+    /// What to report to Redis without a waiting caller: what is owed, and unused slices.
     pub(crate) fn due(&mut self, limit: u64, now: Instant) -> Option<RedisRequest> {
         self.roll(now);
-        let idle = now.saturating_duration_since(self.used) >= IDLE;
-        let give = if idle && self.mark != 0 { self.left } else { 0 };
-        if give == 0 && self.owed == 0 {
+        if now.saturating_duration_since(self.used) >= IDLE {
+            self.return_slice();
+        }
+        if self.owed == 0 && self.returned.is_empty() {
             return None;
         }
-        // Removed first, so that what is being returned is not spent.
-        self.left = self.left.saturating_sub(give);
-        Some(RedisRequest::Window {
-            limit,
-            need: 0,
-            owed: self.owed,
-            give,
-            mark: self.mark,
-            count: limit.saturating_sub(self.shared),
-            ends_in: self.known_for(now),
-        })
+        Some(self.request(limit, 0))
     }
 
     /// Applies Redis' reply to a request that was sent then.
     pub(crate) fn apply(&mut self, answer: &RedisReply, owed: u64, sent: Instant, now: Instant) {
-        if self.mark != 0 && self.mark != answer.mark {
-            // Another window than the local one: its slice is gone with it.
-            self.turn = self.turn.wrapping_add(1);
-            (self.left, self.spent, self.owed) = (0, 0, owed);
-        }
-        self.mark = answer.mark;
-        self.owed = self.owed.saturating_sub(owed);
-        self.left = self.left.saturating_add(answer.granted);
-        self.shared = answer.left;
-        if answer.granted > 0 {
-            self.slice = answer.granted;
-        }
         // From when it was sent, not received: never later than Redis' own end.
-        self.ends = sent.checked_add(answer.ends_in);
+        let ends = sent.checked_add(answer.ends_in).unwrap_or(sent);
+        self.owed = self.owed.saturating_sub(owed);
+        self.generation = answer.generation;
+        self.shared = answer.left;
+        self.frees = sent.checked_add(answer.frees_in);
         self.refused_until = answer.refused.then(|| now.checked_add(RECHECK)).flatten();
+        if answer.granted == 0 {
+            return;
+        }
+        self.slice = answer.granted;
+        let newest = self.parts.back();
+        if newest.is_some_and(|part| part.mark != 0 && part.mark != answer.mark) {
+            self.end_part(now);
+        }
+        self.open(now, ends);
+        if let Some(part) = self.parts.back_mut() {
+            (part.mark, part.ends) = (answer.mark, part.ends.min(ends));
+        }
+        self.left = self.left.saturating_add(answer.granted);
     }
 
     /// The state for the client.
     pub(crate) fn state(&self, limit: u64, source: Source, now: Instant) -> CounterState {
-        let remaining = match source {
-            Source::Shared => self.shared.saturating_add(self.left),
-            Source::Share(_) => source
-                .share(limit)
-                .saturating_sub(self.spent)
-                .max(self.left),
+        let spent = self.spent();
+        let (remaining, frees) = match source {
+            Source::Shared => {
+                let remaining = self.shared.saturating_add(self.left);
+                (remaining, self.frees_in(now))
+            }
+            Source::Share(_) => {
+                let remaining = source.share(limit).saturating_sub(spent);
+                (remaining.max(self.left), None)
+            }
+        };
+        let own = || {
+            let oldest = self.parts.iter().find(|part| part.spent > 0);
+            oldest.map(|part| self.frees_in_window(part, now))
         };
         CounterState {
             limit,
-            remaining: remaining.min(limit.saturating_sub(self.spent)),
-            resets_in: self.ends_in(now),
+            remaining: remaining.min(limit.saturating_sub(spent)),
+            resets_in: frees.or_else(own).unwrap_or_default(),
             turn: self.turn,
         }
     }
 
     pub(crate) fn is_over(&self, now: Instant) -> bool {
-        self.ends.is_none_or(|ends| ends <= now) && !self.ahead
+        let length = self.length;
+        let is_over = |part: &Part| frees_at(part, length) <= now;
+        self.parts.iter().all(is_over) && !self.ahead
+    }
+
+    fn request(&mut self, limit: u64, need: u64) -> RedisRequest {
+        // Removed first, so that what is being returned is not spent. It is lost if the request fails.
+        let returned = std::mem::take(&mut self.returned);
+        let known = self.spent().saturating_add(self.left);
+        RedisRequest::Window {
+            limit,
+            need,
+            owed: self.owed,
+            generation: self.generation,
+            known: known.saturating_sub(self.owed),
+            returned,
+        }
+    }
+
+    /// The part that is open now.
+    fn current(&self, now: Instant) -> Option<&Part> {
+        self.parts.back().filter(|part| now < part.ends)
+    }
+
+    /// Begins a part if none is open.
+    fn open(&mut self, now: Instant, ends: Instant) {
+        if self.current(now).is_some() {
+            return;
+        }
+        self.return_slice();
+        self.turn = self.turn.wrapping_add(1);
+        self.parts.push_back(Part {
+            turn: self.turn,
+            mark: 0,
+            spent: 0,
+            last: now,
+            ends,
+        });
+    }
+
+    /// What is drawn and not spent goes back.
+    fn return_slice(&mut self) {
+        let amount = std::mem::take(&mut self.left);
+        let mark = self.parts.back().map_or(0, |part| part.mark);
+        self.give_back(mark, amount);
+    }
+
+    fn give_back(&mut self, mark: u64, amount: u64) {
+        if amount == 0 || mark == 0 {
+            return;
+        }
+        match self
+            .returned
+            .iter_mut()
+            .find(|returned| returned.mark == mark)
+        {
+            Some(returned) => returned.amount = returned.amount.saturating_add(amount),
+            None => self.returned.push(Returned { mark, amount }),
+        }
+    }
+
+    fn end_part(&mut self, now: Instant) {
+        self.return_slice();
+        if let Some(part) = self.parts.back_mut() {
+            part.ends = part.ends.min(now);
+        }
+    }
+
+    fn spent(&self) -> u64 {
+        let spent = self.parts.iter().map(|part| part.spent);
+        spent.fold(0, u64::saturating_add)
+    }
+
+    /// Until so much fits, by what this node has spent.
+    fn wait(&self, limit: u64, amount: u64, now: Instant) -> Duration {
+        let mut left = self.spent();
+        for part in self.parts.iter().filter(|part| part.spent > 0) {
+            left = left.saturating_sub(part.spent);
+            if left == 0 || left.saturating_add(amount) <= limit {
+                return self.frees_in_window(part, now);
+            }
+        }
+        Duration::ZERO
+    }
+
+    /// Until a part counts no more. A caller may have looked at its clock before the last one of the part
+    /// did, and waits no longer for it.
+    fn frees_in_window(&self, part: &Part, now: Instant) -> Duration {
+        let left = frees_at(part, self.length).saturating_duration_since(now);
+        left.min(self.length)
+    }
+
+    /// Until more is free in Redis. It counts a part from its end, because slices may be spent until then.
+    fn frees_in(&self, now: Instant) -> Option<Duration> {
+        let left = self.frees?.saturating_duration_since(now);
+        (!left.is_zero()).then_some(left.min(self.length))
     }
 
     /// Whether Redis has just refused this much.
@@ -216,155 +351,7 @@ impl Window {
         let recent = self.refused_until.is_some_and(|until| now < until);
         recent && amount > self.shared.saturating_add(self.left)
     }
-
-    fn ends_in(&self, now: Instant) -> Duration {
-        let ends = self.ends.unwrap_or(now);
-        ends.saturating_duration_since(now)
-    }
-
-    /// How much longer the window lasts that Redis may have to restore; zero if too short.
-    fn known_for(&self, now: Instant) -> Duration {
-        let left = self.ends_in(now);
-        if self.mark == 0 || left < TOO_SHORT {
-            return Duration::ZERO;
-        }
-        left
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MINUTE: Duration = Duration::from_secs(60);
-    const ALONE: Source = Source::Share(1);
-
-    fn told(granted: u64, left: u64, mark: u64) -> RedisReply {
-        RedisReply {
-            granted,
-            left,
-            mark,
-            ends_in: MINUTE,
-            refused: false,
-        }
-    }
-
-    fn spend(window: &mut Window, amount: u64, source: Source, now: Instant) -> bool {
-        window.roll(now);
-        let has = window.has((10, amount), source, now) == Decision::Yes;
-        if has {
-            window.take(amount, MINUTE, now);
-        }
-        has
-    }
-
-    #[test]
-    fn alone_a_window_gives_its_limit_and_begins_anew_when_it_is_over() {
-        let now = Instant::now();
-        let mut window = Window::new(now);
-        let given = (0..20)
-            .filter(|_| spend(&mut window, 1, ALONE, now))
-            .count();
-        assert_eq!(given, 10);
-        let state = window.state(10, ALONE, now);
-        assert_eq!((state.remaining, state.resets_in), (0, MINUTE));
-        assert_eq!(window.has((10, 1), ALONE, now), Decision::No(MINUTE));
-        let later = now + MINUTE;
-        assert!(spend(&mut window, 1, ALONE, later));
-        assert_eq!(window.state(10, ALONE, later).remaining, 9);
-    }
-
-    #[test]
-    fn one_of_three_nodes_gives_a_third_and_at_least_one() {
-        let now = Instant::now();
-        for (limit, given) in [(10, 3), (2, 1), (600, 200)] {
-            let mut window = Window::new(now);
-            let mut count = 0;
-            while window.has((limit, 1), Source::Share(3), now) == Decision::Yes {
-                window.take(1, MINUTE, now);
-                count += 1;
-            }
-            assert_eq!(count, given, "of {limit}");
-        }
-    }
-
-    #[test]
-    fn a_slice_is_spent_without_asking_and_never_behind_its_window() {
-        let now = Instant::now();
-        let mut window = Window::new(now);
-        assert_eq!(window.has((10, 1), Source::Shared, now), Decision::AskRedis);
-        window.apply(&told(2, 8, 5), 0, now, now);
-        assert!(spend(&mut window, 1, Source::Shared, now));
-        assert_eq!(window.state(10, Source::Shared, now).remaining, 9);
-        assert!(spend(&mut window, 1, Source::Shared, now));
-        assert_eq!(window.has((10, 1), Source::Shared, now), Decision::AskRedis);
-        window.apply(&told(2, 6, 5), 0, now, now);
-        window.roll(now + MINUTE);
-        assert_eq!(
-            window.has((10, 1), Source::Shared, now + MINUTE),
-            Decision::AskRedis
-        );
-    }
-
-    #[test]
-    fn what_was_spent_without_redis_is_owed_to_it_and_told_once() {
-        let now = Instant::now();
-        let mut window = Window::new(now);
-        assert!(spend(&mut window, 1, Source::Share(2), now));
-        assert!(spend(&mut window, 1, Source::Share(2), now));
-        let RedisRequest::Window { owed, .. } = window.ask((10, 1), now) else {
-            panic!("a window asks as one")
-        };
-        assert_eq!(owed, 2);
-        window.apply(&told(1, 7, 5), owed, now, now);
-        let RedisRequest::Window { owed, count, .. } = window.ask((10, 2), now) else {
-            panic!("a window asks as one")
-        };
-        assert_eq!((owed, count), (0, 3));
-    }
-
-    #[test]
-    fn what_was_used_beyond_the_guess_is_counted_in_its_own_window_alone() {
-        let now = Instant::now();
-        let mut window = Window::new(now);
-        assert!(spend(&mut window, 4, ALONE, now));
-        let turn = window.state(10, ALONE, now).turn;
-        assert!(
-            window.correct(turn, 4, 12),
-            "more than there is: it is owed"
-        );
-        assert_eq!(window.state(10, ALONE, now).remaining, 0);
-        assert!(!spend(&mut window, 1, ALONE, now));
-        window.correct(turn, 12, 5);
-        assert_eq!(window.state(10, ALONE, now).remaining, 5);
-        let later = now + MINUTE;
-        assert!(spend(&mut window, 1, ALONE, later));
-        window.correct(turn, 4, 400);
-        assert_eq!(window.state(10, ALONE, later).remaining, 9);
-    }
-
-    #[test]
-    fn a_call_larger_than_the_limit_takes_a_fresh_window_whole() {
-        let now = Instant::now();
-        let mut window = Window::new(now);
-        assert!(spend(&mut window, 10, ALONE, now));
-        assert!(!spend(&mut window, 10, ALONE, now));
-    }
-
-    #[test]
-    fn an_unused_slice_is_returned_and_not_spent_meanwhile() {
-        let now = Instant::now();
-        let mut window = Window::new(now);
-        window.apply(&told(8, 2, 5), 0, now, now);
-        assert!(window.due(10, now).is_none(), "it is fresh");
-        let later = now + IDLE;
-        let Some(RedisRequest::Window { give, need, .. }) = window.due(10, later) else {
-            panic!("it goes back")
-        };
-        assert_eq!((give, need), (8, 0));
-        assert_eq!(
-            window.has((10, 1), Source::Shared, later),
-            Decision::AskRedis
-        );
-    }
-}
+mod tests;

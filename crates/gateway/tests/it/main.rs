@@ -83,6 +83,8 @@ mod leaving;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod limits_channels;
+#[cfg(test)]
 mod limits_nodes;
 #[cfg(test)]
 mod listing;

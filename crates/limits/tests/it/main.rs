@@ -3,4 +3,6 @@
 #[cfg(test)]
 mod cost;
 #[cfg(test)]
+mod double_window;
+#[cfg(test)]
 mod suite;

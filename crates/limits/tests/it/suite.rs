@@ -12,8 +12,8 @@ use trunkline_limits::{
 use trunkline_testkit::{FaultProxy, Redis};
 use trunkline_types::Secret;
 
-const TAG: CounterGroup = CounterGroup::new("account", 7);
-const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const TAG: CounterGroup = CounterGroup::new("account", 7);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 /// Long enough for a slow machine; what a slow Redis does is tested with the real one.
 const PATIENT: Duration = Duration::from_secs(5);
 const SLICES: u64 = 8;
@@ -30,7 +30,7 @@ fn want(kind: CounterKind, number: i64, limit: u64, amount: u64) -> CounterCost 
     }
 }
 
-fn requests(number: i64, limit: u64) -> CounterCost {
+pub(crate) fn requests(number: i64, limit: u64) -> CounterCost {
     want(CounterKind::Requests, number, limit, 1)
 }
 
@@ -39,13 +39,13 @@ fn at_once(number: i64, limit: u64) -> CounterCost {
 }
 
 /// One node. Its keeper runs until it is dropped.
-struct Node {
-    limits: Limits,
+pub(crate) struct Node {
+    pub(crate) limits: Limits,
     stop: watch::Sender<bool>,
 }
 
 impl Node {
-    fn settings(redis: &Redis, name: &str) -> RedisSettings {
+    pub(crate) fn settings(redis: &Redis, name: &str) -> RedisSettings {
         RedisSettings {
             timeout: PATIENT,
             ..RedisSettings::new(Secret::new(redis.url()), name)
@@ -56,7 +56,7 @@ impl Node {
         Self::with(Self::settings(redis, name)).await
     }
 
-    async fn with(settings: RedisSettings) -> Self {
+    pub(crate) async fn with(settings: RedisSettings) -> Self {
         let (limits, keeper) = Limits::redis(settings).unwrap();
         let node = Self::keep(limits, keeper);
         node.becomes(Mode::Shared).await;
