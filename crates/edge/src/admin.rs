@@ -1,27 +1,43 @@
 //! The admin listener: health and metrics. Never on a public address.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
+use trunkline_listener::{ListenerSettings, Peer, Service};
 
-use crate::response::{self, Response};
+use crate::response::{self, Response, ResponseBody};
 use crate::state::EdgeState;
 
 /// Writes the metrics of a node.
 pub type MetricsPage = Arc<dyn Fn() -> String + Send + Sync>;
 
+/// Scrapers and probes, not customers.
+const SETTINGS: ListenerSettings = ListenerSettings {
+    name: "admin",
+    max_connections: 100,
+    descriptor_percent: 5,
+    head_wait: Duration::from_secs(10),
+    reader_wait: Duration::from_secs(30),
+    max_head_bytes: 16_384,
+    max_headers: 100,
+    max_streams: 16,
+};
+
 pub struct Admin {
     edge: Arc<EdgeState>,
     metrics: MetricsPage,
     listener: TcpListener,
+}
+
+/// What answers its requests.
+struct AdminPages {
+    edge: Arc<EdgeState>,
+    metrics: MetricsPage,
 }
 
 impl Admin {
@@ -36,32 +52,20 @@ impl Admin {
     }
 
     /// Serves until `stop` changes.
-    pub async fn serve(self, mut stop: watch::Receiver<bool>) {
-        let connections = TaskTracker::new();
-        loop {
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
-                _ = stop.changed() => break,
-            };
-            let Ok((stream, _)) = accepted else { continue };
-            let (edge, metrics) = (Arc::clone(&self.edge), Arc::clone(&self.metrics));
-            let mut stop = stop.clone();
-            connections.spawn(async move {
-                let service = service_fn(|request: Request<Incoming>| {
-                    let answered = answer(&edge, &metrics, request.uri().path());
-                    async move { Ok::<_, std::convert::Infallible>(answered) }
-                });
-                let builder = auto::Builder::new(TokioExecutor::new());
-                let connection = builder.serve_connection(TokioIo::new(stream), service);
-                tokio::select! {
-                    // A scraper that goes away badly is its own affair.
-                    ended = connection => drop(ended),
-                    _ = stop.changed() => {}
-                }
-            });
-        }
-        connections.close();
-        connections.wait().await;
+    pub async fn serve(self, stop: watch::Receiver<bool>) {
+        let pages = Arc::new(AdminPages {
+            edge: self.edge,
+            metrics: self.metrics,
+        });
+        trunkline_listener::serve(self.listener, SETTINGS, pages, stop).await;
+    }
+}
+
+impl Service for AdminPages {
+    type Body = ResponseBody;
+
+    async fn answer(&self, request: Request<Incoming>, _peer: Peer) -> Response {
+        answer(&self.edge, &self.metrics, request.uri().path())
     }
 }
 

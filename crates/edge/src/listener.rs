@@ -5,20 +5,17 @@ mod forwarded;
 mod mounted_service;
 mod tls;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, Request};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
-use tokio_util::task::TaskTracker;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use trunkline_listener::{ListenerSettings, Peer, Service};
 use trunkline_store::Network;
 use trunkline_types::RequestId;
 use trunkline_wire::Format;
@@ -26,7 +23,7 @@ use trunkline_wire::Format;
 use self::tls::Tls;
 use crate::request_context::RequestContext;
 use crate::response::{OriginalRequest, Response, ResponseBody};
-use crate::socket::{PeerWatch, WatchedStream};
+use crate::socket::PeerWatch;
 use crate::state::EdgeState;
 
 pub use self::forwarded::caller_address;
@@ -38,10 +35,9 @@ const MAX_HEAD_BYTES: usize = 65_536;
 const MAX_HEADERS: usize = 128;
 /// Requests that one HTTP/2 connection may have open.
 const MAX_STREAMS: u32 = 128;
-/// Resets of streams that one connection may send before it is closed.
-const MAX_PENDING_RESETS: usize = 64;
-/// Pause after the system refused a connection, so that its lack of files is not a busy loop.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The part of the process's descriptors that its connections may take. The rest is for upstreams, files
+/// and the database.
+const DESCRIPTOR_PERCENT: usize = 75;
 
 /// How often the certificate's files are looked at.
 const CERTIFICATE_LOOK: Duration = Duration::from_secs(2);
@@ -87,7 +83,6 @@ pub struct BoundListener {
 pub struct Edge {
     listener: TcpListener,
     shared: Arc<Shared>,
-    connections: TaskTracker,
 }
 
 /// What answers the requests of a listener. A response is made in a box: an idle connection keeps no
@@ -109,7 +104,6 @@ pub trait RequestHandler: Send + Sync {
 struct Shared {
     handler: Box<dyn RequestHandler>,
     settings: EdgeSettings,
-    builder: auto::Builder<TokioExecutor>,
     tls: Option<Tls>,
     guest: Option<MountedService>,
 }
@@ -153,31 +147,14 @@ impl BoundListener {
     /// What answers its requests. Nothing is accepted before [`Edge::serve`].
     #[must_use]
     pub fn open(self, handler: Box<dyn RequestHandler>) -> Edge {
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder
-            .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(handler.edge().settings.head_wait)
-            .max_buf_size(MAX_HEAD_BYTES)
-            .max_headers(MAX_HEADERS)
-            .half_close(true);
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(MAX_STREAMS)
-            .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
-            .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
-            .keep_alive_interval(Duration::from_secs(30));
         Edge {
             listener: self.listener,
             shared: Arc::new(Shared {
                 handler,
                 settings: self.settings,
-                builder,
                 tls: self.tls,
                 guest: self.guest,
             }),
-            connections: TaskTracker::new(),
         }
     }
 }
@@ -186,106 +163,71 @@ impl BoundListener {
 
 impl Edge {
     /// Accepts until `stop` changes, then lets every connection end its request.
-    pub async fn serve(self, mut stop: watch::Receiver<bool>) {
-        let connection_permits = Arc::new(Semaphore::new(self.shared.settings.max_connections));
-        let mut look = tokio::time::interval(CERTIFICATE_LOOK);
-        loop {
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
-                _ = stop.changed() => break,
-                _ = look.tick() => {
-                    self.shared.tls.iter().for_each(Tls::follow);
-                    continue;
-                }
-            };
-            let (stream, peer) = match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    tracing::warn!(%error, "accept failed");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            };
-            // Beyond the limit a connection is closed at once: waiting would only move the queue.
-            let Ok(permit) = Arc::clone(&connection_permits).try_acquire_owned() else {
-                continue;
-            };
-            let (shared, stop) = (Arc::clone(&self.shared), stop.clone());
-            self.connections.spawn(async move {
-                shared.handshake(stream, peer, stop).await;
-                drop(permit);
-            });
+    pub async fn serve(self, stop: watch::Receiver<bool>) {
+        let Self { listener, shared } = self;
+        let settings = shared.listener_settings();
+        let serving = trunkline_listener::serve(listener, settings, Arc::clone(&shared), stop);
+        let following = async {
+            let mut look = tokio::time::interval(CERTIFICATE_LOOK);
+            loop {
+                look.tick().await;
+                shared.tls.iter().for_each(Tls::follow);
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            () = following => {}
         }
-        drop(self.listener);
-        self.connections.close();
-        self.connections.wait().await;
     }
 }
 
 // === impl Shared ===
 
-impl Shared {
-    /// Shakes hands, if the listener speaks TLS.
-    async fn handshake(
-        self: Arc<Self>,
-        stream: TcpStream,
-        peer: SocketAddr,
-        stop: watch::Receiver<bool>,
-    ) {
-        drop(stream.set_nodelay(true));
-        let line = WatchedStream::new(stream);
-        let from = (peer, line.watch());
-        let Some(tls) = &self.tls else {
-            return self.connection(line, from, stop).await;
-        };
-        let handshake = tls.acceptor().accept(line);
-        let head_wait = self.handler.edge().settings.head_wait;
-        match tokio::time::timeout(head_wait, handshake).await {
-            Ok(Ok(stream)) => self.connection(stream, from, stop).await,
-            Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
-            Err(_) => tracing::debug!("TLS handshake timed out"),
-        }
+impl Service for Shared {
+    type Body = ResponseBody;
+
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> impl Future<Output = Response> + Send {
+        self.respond(request, peer)
     }
 
-    async fn connection<S>(
-        self: Arc<Self>,
-        stream: S,
-        from: (SocketAddr, PeerWatch),
-        mut stop: watch::Receiver<bool>,
-    ) where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let shared = Arc::clone(&self);
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (shared, from) = (Arc::clone(&shared), from.clone());
-            async move { Ok::<_, std::convert::Infallible>(shared.answer(request, from).await) }
-        });
-        let connection = self.builder.serve_connection(TokioIo::new(stream), service);
-        tokio::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            _ = stop.changed() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "connection error");
+    fn is_proxy(&self, address: IpAddr) -> bool {
+        forwarded::is_trusted(address.to_canonical(), &self.settings.trusted_proxies)
+    }
+
+    fn tls(&self) -> Option<Arc<TlsAcceptor>> {
+        self.tls.as_ref().map(Tls::acceptor)
+    }
+}
+
+impl Shared {
+    fn listener_settings(&self) -> ListenerSettings {
+        let settings = &self.handler.edge().settings;
+        ListenerSettings {
+            name: "edge",
+            max_connections: self.settings.max_connections,
+            descriptor_percent: DESCRIPTOR_PERCENT,
+            head_wait: settings.head_wait,
+            reader_wait: settings.reader_wait,
+            max_head_bytes: MAX_HEAD_BYTES,
+            max_headers: MAX_HEADERS,
+            max_streams: MAX_STREAMS,
         }
     }
 
     /// One request: an id, an answer, and a context that ends with one line in the access log.
-    async fn answer(
-        &self,
-        request: Request<Incoming>,
-        (peer, watch): (SocketAddr, PeerWatch),
-    ) -> Response {
+    async fn respond(&self, request: Request<Incoming>, peer: Peer) -> Response {
+        let watch = PeerWatch::new(peer.socket);
+        let peer = peer.address.ip();
         let guest = self.guest.as_ref();
         if let Some(guest) = guest.filter(|guest| (guest.owns)(request.uri().path())) {
-            return guest.answered(request, peer.ip()).await;
+            return guest.answered(request, peer).await;
         }
         let proxies = &self.settings.trusted_proxies;
-        let address = caller_address(request.headers(), peer.ip(), proxies);
+        let address = caller_address(request.headers(), peer, proxies);
         let handler = &self.handler;
         let context = RequestContext::begin(handler.edge(), &request, (address, watch));
         let format = handler.format_of(request.uri().path());

@@ -19,6 +19,8 @@ pub struct AcceptSettings {
     pub head_wait: Duration,
     /// From the head to the last byte of the body.
     pub body_wait: Duration,
+    /// A client that reads nothing for so long has gone.
+    pub reader_wait: Duration,
     /// How long keys may be used without having been compared.
     pub stale_after: Duration,
     /// The page that explains errors; `#` and a code are added to it.
@@ -36,6 +38,7 @@ impl Default for AcceptSettings {
             account_share: 5,
             head_wait: Duration::from_secs(10),
             body_wait: Duration::from_secs(60),
+            reader_wait: Duration::from_secs(60),
             stale_after: Duration::from_secs(120),
             error_pages: "http://127.0.0.1:8081/docs/errors".to_owned(),
             limits: LimitSettings::default(),

@@ -1,7 +1,6 @@
 //! Reading a request's body: all of it, within its size and its time.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -15,10 +14,6 @@ use crate::error::{ApiError, ErrorCode};
 use crate::form::Form;
 use crate::operation::Received;
 use crate::services::Services;
-
-/// Bytes of a refused upload that are still read, and for how long.
-const REST_BYTES: usize = 64_000_000;
-const REST_WAIT: Duration = Duration::from_secs(5);
 
 /// A JSON body, once there is a place for it in flight.
 pub(crate) async fn receive_json(
@@ -150,23 +145,6 @@ pub(crate) async fn read(body: Incoming, settings: &AcceptSettings) -> Result<By
         )),
         Ok(Ok(body)) => Ok(body.to_bytes()),
     }
-}
-
-/// Drains a refused body for a while: a client that is still sending reads no answer from a connection
-/// that is closed under it.
-pub(crate) async fn drain_rejected(mut body: Incoming) {
-    let rest = async {
-        let mut left = REST_BYTES;
-        while left > 0 {
-            let Some(Ok(frame)) = body.frame().await else {
-                return;
-            };
-            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
-        }
-    };
-    // A client that sends more than that is cut off.
-    let _in_time: Result<(), tokio::time::error::Elapsed> =
-        tokio::time::timeout(REST_WAIT, rest).await;
 }
 
 fn too_large(most: usize) -> ApiError {

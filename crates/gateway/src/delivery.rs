@@ -74,7 +74,7 @@ pub(crate) async fn send_acked(
     let out = AckedSender {
         pieces,
         watch: context.watch.clone(),
-        patience: services.settings.reader_wait,
+        patience: services.settings.accept.reader_wait,
     };
     responder.send(Ok(response)).is_ok() && out.hand(body).await
 }

@@ -111,7 +111,7 @@ impl Services {
         let tasks = TaskTracker::new();
         let account_api = AccountApi::new(AccountConfig {
             settings: AccountSettings {
-                reader_wait: parts.settings.reader_wait,
+                reader_wait: parts.settings.accept.reader_wait,
                 events: parts.settings.events.clone(),
                 webhooks: parts.settings.webhooks.clone(),
             },

@@ -27,8 +27,6 @@ pub struct Settings {
     pub stream_idle: Duration,
     /// Longest call that does not stream.
     pub whole_wait: Duration,
-    /// A client that reads nothing for so long has gone.
-    pub reader_wait: Duration,
     /// How long a model that thinks unseen is read on for its usage when its client has left.
     pub read_on: Duration,
     /// What it may write meanwhile, at the customer's prices.
@@ -65,7 +63,6 @@ impl Default for Settings {
             tranche_tokens: 4_096,
             stream_idle: Duration::from_secs(300),
             whole_wait: Duration::from_secs(600),
-            reader_wait: Duration::from_secs(60),
             read_on: Duration::from_secs(10),
             read_on_usd: Money::from_nanos(50_000_000),
             cancelled_input_usd: Money::from_nanos(1_000_000_000),

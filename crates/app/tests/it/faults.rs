@@ -12,6 +12,7 @@ mod media;
 mod price_reload;
 mod prices;
 mod process_harness;
+mod silent_sockets;
 mod social;
 mod streams;
 mod video_chaos;

@@ -32,7 +32,7 @@ pub fn caller_address(headers: &HeaderMap, peer: IpAddr, proxies: &[Network]) ->
     address
 }
 
-fn is_trusted(address: IpAddr, proxies: &[Network]) -> bool {
+pub(super) fn is_trusted(address: IpAddr, proxies: &[Network]) -> bool {
     let own = Network::parse(&address.to_string());
     own.is_some_and(|own| proxies.iter().any(|network| network.contains(&own)))
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use trunkline_edge::settings::AcceptSettings;
 use trunkline_gateway::Settings;
 use trunkline_store::keys;
 use trunkline_types::KeyId;
@@ -62,7 +63,10 @@ async fn an_upstream_that_cannot_be_reached_is_502_and_costs_nothing() {
 async fn a_reader_that_stops_reading_times_out_and_pays_for_received_output() {
     let harness = TestGateway::with(
         Settings {
-            reader_wait: Duration::from_millis(400),
+            accept: AcceptSettings {
+                reader_wait: Duration::from_millis(400),
+                ..AcceptSettings::default()
+            },
             ..Settings::default()
         },
         ALL,

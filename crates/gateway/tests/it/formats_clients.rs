@@ -84,7 +84,10 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing_in_every_pair() {
 #[tokio::test]
 async fn a_stalled_reader_times_out_and_pays_in_every_format() {
     let settings = Settings {
-        reader_wait: Duration::from_millis(400),
+        accept: AcceptSettings {
+            reader_wait: Duration::from_millis(400),
+            ..AcceptSettings::default()
+        },
         ..Settings::default()
     };
     let harness = harness(TestOptions {

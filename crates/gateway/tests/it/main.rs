@@ -77,6 +77,8 @@ mod idempotency_streams;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod neighbours;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod leaving;

@@ -51,6 +51,8 @@ pub(crate) struct ProcessHarness {
     /// Whether the gateway reaches its database through the wire.
     wired: bool,
     environment: Vec<(&'static str, &'static str)>,
+    /// Descriptors that the gateway may have; none for as many as this process.
+    descriptors: Option<u32>,
     /// The line to the upstream.
     pub(crate) road: FaultProxy,
 }
@@ -97,6 +99,14 @@ impl ProcessHarness {
         let mut harness = Self::furnished(OwnSettings::default(), wired, environment).await;
         let port = harness.upstream_port();
         generation_fixtures::sell(&harness.console, &harness.keyring, port).await;
+        harness.start_gateway().await;
+        harness
+    }
+
+    /// One whose gateway may have so many descriptors.
+    pub(crate) async fn of_descriptors(descriptors: u32) -> Self {
+        let mut harness = Self::furnished(OwnSettings::default(), false, &[]).await;
+        harness.descriptors = Some(descriptors);
         harness.start_gateway().await;
         harness
     }
@@ -162,6 +172,7 @@ impl ProcessHarness {
             gateway: None,
             wired,
             environment: environment.to_vec(),
+            descriptors: None,
             road,
         };
         let port = harness.upstream_port();
@@ -207,7 +218,15 @@ impl ProcessHarness {
             self.postgres.direct_url(Role::Data)
         };
         trunkline_testkit::count("gateway process");
-        let mut command = Command::new(TRUNKLINE);
+        let mut command = match self.descriptors {
+            None => Command::new(TRUNKLINE),
+            Some(most) => {
+                let mut shell = Command::new("sh");
+                let script = "ulimit -n \"$0\" && exec \"$@\"";
+                shell.args(["-c", script, &most.to_string(), TRUNKLINE]);
+                shell
+            }
+        };
         command
             // Jobs commit all the time; a test that catches a commit means that of a call.
             .args([

@@ -115,7 +115,7 @@ impl Answering<'_> {
         Relay {
             pieces,
             context: Arc::clone(self.context),
-            reader_wait: self.services.settings.reader_wait,
+            reader_wait: self.services.settings.accept.reader_wait,
             follow: quoted.adapter(self.services, &self.upstream),
             request: quoted.call.id,
             list: quoted.as_json_array.then(ArrayFrames::default),

@@ -420,7 +420,7 @@ impl Execution for SpeechExecution {
         let Ok(settled) = settled else { return true };
         if !relayed.gone {
             let last = std::mem::take(&mut relayed.last);
-            let wait = services.settings.reader_wait;
+            let wait = services.settings.accept.reader_wait;
             relayed.send(context, last, wait).await;
             drop(relayed.pieces.send(FilePiece::End).await);
         }
@@ -438,7 +438,7 @@ impl SpeechRelayed {
         context: &RequestContext,
         mut stream: SpeechStream,
     ) -> End {
-        let wait = services.settings.reader_wait;
+        let wait = services.settings.accept.reader_wait;
         self.meter.push(&self.last);
         loop {
             let outlives = self.outlives();

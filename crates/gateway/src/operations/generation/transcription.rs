@@ -109,10 +109,7 @@ impl Operation for Transcription {
             let text = "send the recording as `multipart/form-data`, in a part named `file`";
             return Err(ApiError::new(ErrorCode::UnsupportedMedia, text));
         };
-        if let Err(error) = check_upload(services, request.body().size_hint().lower()) {
-            body::drain_rejected(request.into_body()).await;
-            return Err(error);
-        }
+        check_upload(services, request.body().size_hint().lower())?;
         // Of an upload nothing is in memory but a few pieces.
         let permit = services.edge.acquire(caller.account.id, 0)?;
         let (head, incoming) = request.into_parts();
@@ -246,10 +243,8 @@ async fn receive_form(
             let mut receiving = stored.map_err(|error| upload_error(error, most))?;
             while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
                 hash.iter_mut().for_each(|hash| hash.update(&piece));
-                if let Err(error) = receiving.take(&piece).await {
-                    let_out(&mut part).await;
-                    return Err(upload_error(error, most));
-                }
+                let received = receiving.take(&piece).await;
+                received.map_err(|error| upload_error(error, most))?;
             }
             let stored = receiving.finish().await;
             file = Some((stored.map_err(|error| upload_error(error, most))?, about));
@@ -287,18 +282,6 @@ fn check_upload(services: &Services, promised: u64) -> Result<(), ApiError> {
         return Err(upload_error(UploadError::TooLarge, most));
     }
     Ok(())
-}
-
-/// Drains what is refused, as far as an honest form goes: a client that is still sending reads no answer
-/// from a connection that is closed under it.
-async fn let_out(part: &mut multer::Field<'_>) {
-    let mut left = AROUND;
-    while left > 0 {
-        let Ok(Some(piece)) = part.chunk().await else {
-            return;
-        };
-        left = left.saturating_sub(u64::try_from(piece.len()).unwrap_or(u64::MAX));
-    }
 }
 
 /// A body whose pieces come in time.

@@ -114,7 +114,7 @@ async fn turn_pages(
     let out = Arc::new(AckedSender {
         pieces,
         watch: context.watch.clone(),
-        patience: services.settings.reader_wait,
+        patience: services.settings.accept.reader_wait,
     });
     let opening = Arc::new(Opening(Mutex::new(Some((responder, coming)))));
     let mut sofar = Sofar::default();

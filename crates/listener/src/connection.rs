@@ -1,0 +1,209 @@
+//! One connection, from accept to its end.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::connections::ConnectionEntry;
+use crate::listener::ListenerSettings;
+use crate::paced_body::PacedBody;
+use crate::stream::{ClientStream, FramedStream, linger};
+use crate::stream_executor::{self, StreamExecutor};
+
+/// Resets of streams that one connection may send before it is closed.
+const MAX_PENDING_RESETS: usize = 64;
+/// Between two pings of an HTTP/2 connection.
+const PING_EVERY: Duration = Duration::from_secs(30);
+/// Bytes that one HTTP/2 stream may have ready to be sent.
+const MAX_SEND_BYTES: usize = 65_536;
+
+/// What answers the requests of a listener.
+pub trait Service: Send + Sync + 'static {
+    /// The body of its responses.
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
+        + Send
+        + 'static;
+
+    /// Answers one request.
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// Whether an address is a proxy's, with many clients behind it.
+    fn is_proxy(&self, _address: IpAddr) -> bool {
+        false
+    }
+
+    /// TLS, if the listener speaks it.
+    fn tls(&self) -> Option<Arc<TlsAcceptor>> {
+        None
+    }
+}
+
+/// The other end of a connection. It keeps nothing open.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    pub address: SocketAddr,
+    pub socket: Weak<TcpStream>,
+}
+
+/// What all connections of a listener share.
+pub(crate) struct Shared<S> {
+    pub(crate) service: Arc<S>,
+    pub(crate) settings: ListenerSettings,
+    pub(crate) builder: auto::Builder<StreamExecutor>,
+}
+
+/// A connection that was accepted.
+pub(crate) struct Accepted {
+    pub(crate) socket: TcpStream,
+    pub(crate) address: SocketAddr,
+    pub(crate) entry: ConnectionEntry,
+}
+
+/// What the requests of one connection share.
+struct Requests {
+    entry: ConnectionEntry,
+    peer: Peer,
+    /// A request has come.
+    has_begun: AtomicBool,
+    /// Whether the client has still to send a part of a request that it has begun.
+    is_sending: Arc<AtomicBool>,
+}
+
+pub(crate) fn builder(settings: &ListenerSettings) -> auto::Builder<StreamExecutor> {
+    let executor = StreamExecutor {
+        reader_wait: settings.reader_wait,
+    };
+    let mut builder = auto::Builder::new(executor);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(settings.head_wait)
+        .max_buf_size(settings.max_head_bytes)
+        .max_headers(settings.max_headers)
+        .half_close(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(settings.max_streams)
+        .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
+        .max_send_buf_size(MAX_SEND_BYTES)
+        .max_header_list_size(u32::try_from(settings.max_head_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(PING_EVERY);
+    builder
+}
+
+// === impl Shared ===
+
+impl<S: Service> Shared<S> {
+    /// Serves a connection until it ends, says nothing, or must make way for another.
+    pub(crate) async fn serve(self: Arc<Self>, accepted: Accepted, stop: watch::Receiver<bool>) {
+        let Accepted {
+            socket,
+            address,
+            entry,
+        } = accepted;
+        drop(socket.set_nodelay(true));
+        let socket = Arc::new(socket);
+        let requests = Arc::new(Requests {
+            entry,
+            peer: Peer {
+                address,
+                socket: Arc::downgrade(&socket),
+            },
+            has_begun: AtomicBool::new(false),
+            is_sending: Arc::default(),
+        });
+        let head_wait = self.settings.head_wait;
+        let is_over = tokio::select! {
+            () = Arc::clone(&self).handshake(&socket, &requests, stop) => true,
+            () = requests.is_silent(head_wait) => false,
+            () = requests.entry.must_close() => false,
+        };
+        // A client that is sending a request which was refused reads the response when it has sent it.
+        if is_over && requests.is_sending.load(Ordering::Relaxed) {
+            tokio::select! {
+                () = linger(&socket) => {}
+                () = requests.entry.must_close() => {}
+            }
+        }
+    }
+
+    async fn handshake(
+        self: Arc<Self>,
+        socket: &Arc<TcpStream>,
+        requests: &Arc<Requests>,
+        stop: watch::Receiver<bool>,
+    ) {
+        let stream = ClientStream::new(Arc::clone(socket), self.settings.reader_wait);
+        let Some(tls) = self.service.tls() else {
+            return self.requests(stream, requests, stop).await;
+        };
+        match tls.accept(stream).await {
+            Ok(stream) => self.requests(stream, requests, stop).await,
+            Err(error) => tracing::debug!(%error, "TLS handshake failed"),
+        }
+    }
+
+    async fn requests<I>(
+        self: Arc<Self>,
+        stream: I,
+        requests: &Arc<Requests>,
+        mut stop: watch::Receiver<bool>,
+    ) where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let stream = FramedStream::new(stream, Arc::clone(&requests.is_sending));
+        let (service, requests) = (Arc::clone(&self.service), Arc::clone(requests));
+        let service = service_fn(move |request: Request<Incoming>| {
+            requests.has_begun.store(true, Ordering::Relaxed);
+            let (service, entry) = (Arc::clone(&service), requests.entry.request());
+            let peer = requests.peer.clone();
+            async move {
+                let answered = service.answer(request, peer).await;
+                let paced = |body| PacedBody::new(body, stream_executor::progress(), entry);
+                Ok::<_, std::convert::Infallible>(answered.map(paced))
+            }
+        });
+        let connection = self.builder.serve_connection(TokioIo::new(stream), service);
+        tokio::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            _ = stop.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(listener = self.settings.name, %error, "connection error");
+        }
+    }
+}
+
+// === impl Requests ===
+
+impl Requests {
+    /// Waits for the deadline of the first request; for ever if that has come.
+    async fn is_silent(&self, head_wait: Duration) {
+        tokio::time::sleep(head_wait).await;
+        if self.has_begun.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
