@@ -4,10 +4,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use trunkline_types::AccountId;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::settings::AcceptSettings;
+
+/// A smaller answer is not counted: the connection takes it at once.
+const COUNTED_FROM: usize = 16_384;
 
 /// Calls and bytes in flight, over all and for each account.
 #[derive(Default)]
@@ -128,22 +132,47 @@ impl Drop for InFlightPermit {
         if let Some((calls, held)) = accounts.get_mut(&self.account) {
             *calls = calls.saturating_sub(1);
             *held = held.saturating_sub(self.bytes);
-            if *calls == 0 {
+            if (*calls, *held) == (0, 0) {
                 accounts.remove(&self.account);
             }
         }
     }
 }
 
-/// Bytes of an answer that are kept while its call runs: they count as a body does. They are never
-/// refused: each is bounded, and the next request finds less capacity.
+/// Bytes of an answer, while its call runs or until its client has taken them: they count as a body does.
+/// They are never refused: each is bounded, and the next request finds less capacity.
 pub struct BufferPermit {
     in_flight: Arc<InFlight>,
     account: AccountId,
     bytes: usize,
 }
 
+/// The bytes of an answer, counted as long as they are in memory.
+struct CountedBytes {
+    bytes: Bytes,
+    _permit: BufferPermit,
+}
+
+impl AsRef<[u8]> for CountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl BufferPermit {
+    /// The same bytes, counted until the connection has taken them.
+    pub(crate) fn counted(in_flight: Arc<InFlight>, account: AccountId, bytes: Bytes) -> Bytes {
+        if bytes.len() < COUNTED_FROM {
+            return bytes;
+        }
+        let mut permit = Self::none(in_flight, account);
+        permit.count(bytes.len());
+        Bytes::from_owner(CountedBytes {
+            bytes,
+            _permit: permit,
+        })
+    }
+
     pub const fn none(in_flight: Arc<InFlight>, account: AccountId) -> Self {
         Self {
             in_flight,
@@ -158,8 +187,11 @@ impl BufferPermit {
         let flight = &self.in_flight;
         flight.bytes.fetch_add(bytes, Ordering::Relaxed);
         flight.bytes.fetch_sub(before, Ordering::Relaxed);
-        if let Some((_, held)) = flight.lock().get_mut(&self.account) {
-            *held = held.saturating_add(bytes).saturating_sub(before);
+        let mut accounts = flight.lock();
+        let (calls, held) = accounts.entry(self.account).or_default();
+        *held = held.saturating_add(bytes).saturating_sub(before);
+        if (*calls, *held) == (0, 0) {
+            accounts.remove(&self.account);
         }
     }
 }

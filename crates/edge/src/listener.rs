@@ -243,8 +243,22 @@ impl Shared {
         }
         context.show_limits(&mut answered, format);
         context.answered(&answered);
-        answered
+        counted(&context, answered)
     }
+}
+
+/// A whole answer is memory of its account until its client has taken it. A replay is counted already.
+fn counted(context: &RequestContext, answered: Response) -> Response {
+    if answered.extensions().get::<OriginalRequest>().is_some() {
+        return answered;
+    }
+    answered.map(|body| match body {
+        ResponseBody::Whole(Some(bytes)) => ResponseBody::Whole(Some(context.counted(bytes))),
+        other @ (ResponseBody::Whole(None)
+        | ResponseBody::Pieces(_)
+        | ResponseBody::File(_)
+        | ResponseBody::Acked(_)) => other,
+    })
 }
 
 /// The ids of its call: the first one's, where an answer is given again.

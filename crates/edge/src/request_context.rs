@@ -2,6 +2,8 @@
 //! the trace are made of. It is shared by the handler and the call's own task; dropping the last
 //! reference ends it, so that every request has exactly one line, whatever became of it.
 
+mod answer_memory;
+
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

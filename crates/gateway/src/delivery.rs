@@ -76,6 +76,7 @@ pub(crate) async fn send_acked(
         watch: context.watch.clone(),
         patience: services.settings.accept.reader_wait,
     };
+    let body = context.counted(body);
     responder.send(Ok(response)).is_ok() && out.hand(body).await
 }
 

@@ -93,9 +93,8 @@ pub(crate) async fn store_response(
     let data = &services.data;
     let tried = async {
         loop {
-            match stored_responses::store(data, account, (&idempotency_key.key, request), &sealed)
-                .await
-            {
+            let key = &idempotency_key.key;
+            match stored_responses::store(data, account, key, request, &sealed).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => {
                     tracing::error!(request.id = %request, "idempotency row missing: response not stored, call written off");

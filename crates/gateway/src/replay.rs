@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use tokio::sync::Semaphore;
 use tokio::sync::broadcast::Receiver;
 use tokio::time::{Instant, timeout};
 use trunkline_edge::state::CompletedCall;
@@ -28,6 +29,9 @@ const LONGEST_LOOK: Duration = Duration::from_millis(500);
 const TASK_WAIT: Duration = Duration::from_secs(10);
 const KEY: &str = "idempotency-key";
 
+/// Answers that are read and opened at once, over all accounts: each is in memory three times meanwhile.
+static READS: Semaphore = Semaphore::const_new(4);
+
 /// The bytes of a replay, counted as memory of their account until the connection has taken them.
 struct ReplayedBody {
     body: Bytes,
@@ -43,6 +47,8 @@ impl AsRef<[u8]> for ReplayedBody {
 /// What a look at the row of a key came to.
 enum Look {
     Answer(Box<Response>),
+    /// The answer of this call is stored, so many bytes.
+    Stored(RequestId, u64),
     /// This call is under way.
     Running(RequestId),
 }
@@ -64,27 +70,30 @@ pub(crate) async fn or_replay(
 /// Waits for the first call and gives its answer.
 async fn replay(services: &Services, same: Duplicate) -> Result<Response, ApiError> {
     // A waiting duplicate is a call in flight like others.
-    let permit = services.edge.acquire(same.account, 0)?;
+    let waiting = services.edge.acquire(same.account, 0)?;
     let mut ended = services.completed_calls();
     let began = Instant::now();
     let wait = services.settings.idempotency.wait;
     let mut pause = FIRST_LOOK;
-    let answered = loop {
+    loop {
         let request = match look_up(services, &same, began.elapsed()).await? {
-            Look::Answer(answer) => break Ok(*answer),
+            Look::Answer(answer) => return Ok(*answer),
+            Look::Stored(request, bytes) => {
+                // One call, one permit: its own is for as many bytes as it has.
+                drop(waiting);
+                return stored_answer(services, &same, request, bytes).await;
+            }
             Look::Running(request) => request,
         };
         let left = wait.saturating_sub(began.elapsed());
         if left.is_zero() || services.is_draining() {
             let text = "a call with this idempotency key is still under way; send it again \
                         and it waits for that one; nothing was charged twice";
-            break Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
+            return Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
         }
         over(&mut ended, request, pause.min(left)).await;
         pause = pause.saturating_mul(2).min(LONGEST_LOOK);
-    };
-    drop(permit);
-    answered
+    }
 }
 
 async fn look_up(
@@ -99,19 +108,14 @@ async fn look_up(
     };
     let found = stored_responses::find(&services.data, same.account, &same.key, include).await;
     let Some(row) = found? else {
-        let text = "the first call with this idempotency key failed, and nothing was charged; \
-                    send it again";
-        return Err(ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY));
+        return Err(first_failed());
     };
     if row.body_hash != same.body_hash {
         return Err(conflict());
     }
     let (request, account) = (row.request, same.account);
-    match &row.answer {
-        Some(sealed) => {
-            let stored = stored_answer(services, request, account, sealed).await;
-            stored.map(Look::answer)
-        }
+    match row.answer_bytes {
+        Some(bytes) => Ok(Look::Stored(request, bytes)),
         None if same.task => replay_task(services, request, account, waited).await,
         None if row.finished => {
             no_stored_response(services, request, account, "was not kept").await
@@ -120,25 +124,32 @@ async fn look_up(
     }
 }
 
+/// The answer as it was stored. Its memory is counted before it is read.
 async fn stored_answer(
     services: &Services,
+    same: &Duplicate,
     request: RequestId,
-    account: AccountId,
-    sealed: &[u8],
+    bytes: u64,
 ) -> Result<Response, ApiError> {
-    let Some(stored) = stored_response::open_record(services, request, account, sealed) else {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let account = same.account;
+    let mut permit = services.edge.acquire(account, bytes)?;
+    let reads = READS.acquire().await;
+    let sealed = stored_responses::answer(&services.data, account, &same.key, request).await?;
+    let sealed = sealed.ok_or_else(first_failed)?;
+    let Some(stored) = stored_response::open_record(services, request, account, &sealed) else {
         tracing::error!(request.id = %request, "idempotency: the stored response cannot be unsealed");
         let text = "the answer of the first call cannot be read right now; nothing was charged \
                     again; GET /v1/usage tells what it cost";
         return Err(ApiError::new(ErrorCode::Unavailable, text));
     };
+    drop((sealed, reads));
     let Some(body) = stored.body else {
         let most = services.settings.idempotency.most_bytes;
         let why = format!("has more than the {most} bytes that are stored");
         return no_stored_response(services, request, account, &why).await;
     };
-    // A client that does not read its replay holds these bytes in memory.
-    let permit = services.edge.acquire(account, body.len())?;
+    permit.shrink_to(body.len());
     let body = (!body.is_empty()).then(|| {
         Bytes::from_owner(ReplayedBody {
             body,
@@ -149,6 +160,12 @@ async fn stored_answer(
     *answer.status_mut() = stored.status;
     *answer.headers_mut() = stored.headers;
     Ok(again_of(answer, request))
+}
+
+fn first_failed() -> ApiError {
+    let text = "the first call with this idempotency key failed, and nothing was charged; \
+                send it again";
+    ApiError::new(ErrorCode::IdempotencyInFlight, text).at(KEY)
 }
 
 /// The call was charged and its answer is not here to be given again.

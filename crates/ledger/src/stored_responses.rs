@@ -21,10 +21,11 @@ pub struct Row {
     /// SHA-256 of that call's body.
     pub body_hash: [u8; 32],
     pub finished: bool,
-    pub answer: Option<Vec<u8>>,
+    /// Bytes of its answer; none if it has none that may be given.
+    pub answer_bytes: Option<u64>,
 }
 
-/// Which answers may be include.
+/// Which answers may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Include {
     /// None: only the row.
@@ -38,7 +39,8 @@ pub enum Include {
 pub async fn store(
     database: &Database,
     account: AccountId,
-    (key, request): (&str, RequestId),
+    key: &str,
+    request: RequestId,
     answer: &[u8],
 ) -> Result<bool, DbError> {
     let mut session = database.session().await?;
@@ -65,7 +67,7 @@ pub async fn find(
     let mut session = database.session().await?;
     let row = sqlx::query(
         "SELECT i.request_id, i.body_hash, i.state,
-             CASE WHEN $3 OR ($4 AND i.state = 'finished') THEN i.response END AS response
+             CASE WHEN $3 OR ($4 AND i.state = 'finished') THEN octet_length(i.response) END AS bytes
          FROM ledger.idempotency AS i
          WHERE i.account_id = $1 AND i.key = $2 AND i.created_at > app.now() - interval '24 hours'",
     )
@@ -81,8 +83,29 @@ pub async fn find(
         request: request_of(&row)?,
         body_hash: hash.try_into().unwrap_or_default(),
         finished: column::<&str>(&row, "state")? == "finished",
-        answer: column(&row, "response")?,
+        answer_bytes: column::<Option<i32>>(&row, "bytes")?
+            .and_then(|bytes| u64::try_from(bytes).ok()),
     }))
+}
+
+/// The answer of a key's call. None if the key belongs to another call by now.
+pub async fn answer(
+    database: &Database,
+    account: AccountId,
+    key: &str,
+    request: RequestId,
+) -> Result<Option<Vec<u8>>, DbError> {
+    let mut session = database.session().await?;
+    let row = sqlx::query(
+        "SELECT i.response FROM ledger.idempotency AS i
+         WHERE i.account_id = $1 AND i.key = $2 AND i.request_id = $3",
+    )
+    .bind(account.number())
+    .bind(key)
+    .bind(request.uuid())
+    .fetch_optional(&mut *session)
+    .await?;
+    row.map_or(Ok(None), |row| column(&row, "response"))
 }
 
 /// The newest call of the last two minutes with a generated key and this body.

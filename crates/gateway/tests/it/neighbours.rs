@@ -1,6 +1,9 @@
 //! One client cannot hurt another: silent connections, ambiguous and oversized requests, responses that
 //! are not read.
 
+mod http2_client;
+mod unread_replays;
+
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 

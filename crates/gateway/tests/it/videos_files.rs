@@ -107,6 +107,11 @@ async fn a_file_is_served_in_ranges_before_it_is_stored_and_after() {
         assert_eq!(linked.header("content-type").as_deref(), Some("video/mp4"));
         let whole = harness.get(&content).await;
         assert_eq!((whole.status.as_u16(), &whole.body), (200, &file));
+        // G-18
+        for file in [&linked, &whole] {
+            let sniffed = file.header("x-content-type-options");
+            assert_eq!(sniffed.as_deref(), Some("nosniff"));
+        }
         for path in [&content, &link] {
             let head = harness.send(Method::HEAD, path, Bytes::new()).await;
             assert_eq!(head.status, 200);

@@ -24,8 +24,8 @@ async fn find(harness: &TestLedger, account: AccountId, key: &str, shown: Includ
         .unwrap()
 }
 
-async fn keep(harness: &TestLedger, account: AccountId, named: (&str, RequestId)) -> bool {
-    stored_responses::store(&harness.data, account, named, b"sealed")
+async fn keep(harness: &TestLedger, account: AccountId, key: &str, call: RequestId) -> bool {
+    stored_responses::store(&harness.data, account, key, call, b"sealed")
         .await
         .unwrap()
 }
@@ -36,40 +36,43 @@ async fn a_stored_response_appears_with_the_charge_and_goes_without_it() {
     let account = harness.account(100, 0).await;
     let (ledger, _tasks) = harness.ledger("n1").await;
     let first = name(&ledger, account, "k").await;
-    assert!(keep(&harness, account, ("k", first)).await);
+    assert!(keep(&harness, account, "k", first).await);
     assert!(
-        !keep(&harness, account, ("k", request())).await,
+        !keep(&harness, account, "k", request()).await,
         "another call"
     );
-    assert!(!keep(&harness, account, ("l", first)).await, "another name");
+    assert!(!keep(&harness, account, "l", first).await, "another name");
     let running = find(&harness, account, "k", Include::Charged)
         .await
         .unwrap();
-    assert_eq!((running.finished, running.answer), (false, None));
+    assert_eq!((running.finished, running.answer_bytes), (false, None));
     let task = find(&harness, account, "k", Include::Any).await.unwrap();
-    assert_eq!(task.answer.as_deref(), Some(&b"sealed"[..]));
+    assert_eq!(task.answer_bytes, Some(6));
     ledger.settle(settle(first, account, 10)).await.unwrap();
     let row = find(&harness, account, "k", Include::Charged)
         .await
         .unwrap();
-    let answer = Some(b"sealed".to_vec());
     assert_eq!(
         row,
         Row {
             request: first,
             body_hash: [7; 32],
             finished: true,
-            answer
+            answer_bytes: Some(6),
         }
     );
+    let answer = stored_responses::answer(&harness.data, account, "k", first);
+    assert_eq!(answer.await.unwrap(), Some(b"sealed".to_vec()));
+    let other = stored_responses::answer(&harness.data, account, "k", request());
+    assert_eq!(other.await.unwrap(), None);
     let looked = find(&harness, account, "k", Include::Nothing)
         .await
         .unwrap();
-    assert_eq!(looked.answer, None);
+    assert_eq!(looked.answer_bytes, None);
     let other = harness.account(100, 0).await;
     assert_eq!(find(&harness, other, "k", Include::Any).await, None);
     let second = name(&ledger, account, "gone").await;
-    assert!(keep(&harness, account, ("gone", second)).await);
+    assert!(keep(&harness, account, "gone", second).await);
     ledger.void(void(second, account)).await.unwrap();
     assert_eq!(find(&harness, account, "gone", Include::Any).await, None);
     harness.audit().await;
@@ -82,7 +85,7 @@ async fn a_node_that_dies_before_the_charge_frees_the_key_and_its_answer() {
     let account = harness.account(100, 0).await;
     let (ledger, _tasks) = harness.ledger("n1").await;
     let call = name(&ledger, account, "k").await;
-    assert!(keep(&harness, account, ("k", call)).await);
+    assert!(keep(&harness, account, "k", call).await);
     let node = NodeId::new("n1").unwrap();
     let (_, voided) = trunkline_ledger::recovery::register(&harness.data, &node)
         .await

@@ -27,14 +27,16 @@ use super::poll;
 use super::views::{self, no_task};
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
+use crate::in_flight::InFlightPermit;
 use crate::response::{Response, ResponseBody};
 use crate::services::Services;
 use crate::task_id::{task_name, task_of};
 
 /// What is signed for whom.
 const LINK: &[u8] = b"media";
-/// Pieces of a file under way to a reader.
+/// Pieces of a file under way to a reader, and bytes that they may have together.
 const PIECES: usize = 8;
+const PIECES_BYTES: usize = 524_288;
 /// The content type of a video that is not stored yet.
 pub(super) const VIDEO: &str = "video/mp4";
 
@@ -155,6 +157,7 @@ async fn serve_object(
     path: &ObjectPath,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
+    let permit = file_permit(services, path.account())?;
     let media = &services.media;
     let facts = media.head(path).await.map_err(stored_error)?;
     let etag = facts.etag();
@@ -171,6 +174,7 @@ async fn serve_object(
     let (pieces, received) = mpsc::channel(PIECES);
     let mut stream = fetched.stream;
     services.tasks.spawn(async move {
+        let _permit = permit;
         while let Some(Ok(piece)) = stream.next().await {
             if pieces.send(piece).await.is_err() {
                 return;
@@ -191,6 +195,7 @@ async fn relay_from_upstream(
     task: &Task,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
+    let permit = file_permit(services, task.account)?;
     let range = headers.get(RANGE).cloned();
     let fetching = Fetching::open(services, task, range).await.map_err(|why| {
         tracing::warn!(task.id = task_name(task.id), why, "media download failed");
@@ -207,8 +212,23 @@ async fn relay_from_upstream(
         }
     }
     sent.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    services.tasks.spawn(fetching.pass_on(pieces));
+    never_run(sent);
+    services.tasks.spawn(async move {
+        let _permit = permit;
+        fetching.pass_on(pieces).await;
+    });
     Ok(answer)
+}
+
+/// A file under way is a call in flight of its account, and its pieces are in memory.
+fn file_permit(services: &Services, account: AccountId) -> Result<InFlightPermit, ApiError> {
+    services.edge.acquire(account, PIECES_BYTES)
+}
+
+/// A file is shown as what it is said to be, and never run.
+fn never_run(headers: &mut HeaderMap) {
+    let sniff = HeaderName::from_static("x-content-type-options");
+    headers.insert(sniff, HeaderValue::from_static("nosniff"));
 }
 
 /// Fetches a finished file into the store. A file that cannot be had is asked for anew; the task
@@ -321,9 +341,7 @@ impl FileView<'_> {
         if let Some(Ok(value)) = self.etag.map(HeaderValue::from_str) {
             headers.insert(ETAG, value);
         }
-        // A file is shown as what it is said to be, and never run.
-        let sniff = HeaderName::from_static("x-content-type-options");
-        headers.insert(sniff, HeaderValue::from_static("nosniff"));
+        never_run(headers);
         answer
     }
 }
