@@ -59,6 +59,8 @@ pub struct AckedChunk {
 #[derive(Debug)]
 pub struct AckedBody {
     pieces: mpsc::Receiver<AckedChunk>,
+    /// The piece whose first byte was given.
+    begun: Option<AckedChunk>,
     /// Bytes that are to come, where that is known.
     left: Option<u64>,
 }
@@ -74,19 +76,34 @@ impl AckedBody {
     pub fn whole(pieces: mpsc::Receiver<AckedChunk>, bytes: u64) -> Self {
         Self {
             pieces,
+            begun: None,
             left: Some(bytes),
         }
     }
 
     /// A body of an unknown number of pieces.
     pub fn open(pieces: mpsc::Receiver<AckedChunk>) -> Self {
-        Self { pieces, left: None }
+        Self {
+            pieces,
+            begun: None,
+            left: None,
+        }
     }
 
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
-        let handed = std::task::ready!(self.pieces.poll_recv(context));
-        let Some(bytes) = handed.map(AckedChunk::take) else {
-            return Poll::Ready(None);
+        let bytes = if let Some(begun) = self.begun.take() {
+            begun.take()
+        } else {
+            let Some(mut chunk) = std::task::ready!(self.pieces.poll_recv(context)) else {
+                return Poll::Ready(None);
+            };
+            match chunk.first_byte() {
+                Some(first) => {
+                    self.begun = Some(chunk);
+                    Ok(first)
+                }
+                None => chunk.take(),
+            }
         };
         if let Ok(bytes) = &bytes {
             let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -99,6 +116,12 @@ impl AckedBody {
 // === impl AckedChunk ===
 
 impl AckedChunk {
+    /// The first byte of more, as a frame of its own: an HTTP/2 server takes a frame before its client's
+    /// window has capacity for it, and asks for the rest when the first byte has gone.
+    fn first_byte(&mut self) -> Option<Bytes> {
+        (self.bytes.len() > 1 && !self.taken.is_closed()).then(|| self.bytes.split_to(1))
+    }
+
     /// The bytes, if their sender still waits: what it has refunded must not arrive.
     fn take(self) -> Result<Bytes, BrokenOff> {
         match self.taken.send(()) {

@@ -37,11 +37,12 @@ impl AckedSender {
     }
 }
 
-/// Sends a piece that its client must take. False if it did not take its first byte.
+/// Sends a piece that its client must take. False if it did not take its first byte; then the rest cannot
+/// arrive any more.
 pub(crate) async fn hand_over<T>(
     pieces: &mpsc::Sender<T>,
     piece: T,
-    receipt: oneshot::Receiver<()>,
+    mut receipt: oneshot::Receiver<()>,
     (watch, patience): (&PeerWatch, Duration),
 ) -> bool {
     if watch.has_left().await {
@@ -49,9 +50,14 @@ pub(crate) async fn hand_over<T>(
     }
     let given = async {
         pieces.send(piece).await.ok()?;
-        receipt.await.ok()
+        (&mut receipt).await.ok()
     };
-    matches!(tokio::time::timeout(patience, given).await, Ok(Some(())))
+    if matches!(tokio::time::timeout(patience, given).await, Ok(Some(()))) {
+        return true;
+    }
+    // From here on it cannot be taken; it may have been a moment ago.
+    receipt.close();
+    receipt.try_recv().is_ok()
 }
 
 /// Sends a whole response that was charged. False if the client did not take its first byte.

@@ -1,6 +1,7 @@
 //! One client cannot hurt another: silent connections, ambiguous and oversized requests, responses that
 //! are not read.
 
+mod closed_windows;
 mod http2_client;
 mod unread_replays;
 

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use http::{Request, Response};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 const OPEN: u32 = 50_000_000;
@@ -14,6 +15,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 
 pub(crate) struct ClosedWindow {
     sender: SendRequest<Bytes>,
+    open: Option<oneshot::Sender<()>>,
     _driver: JoinSet<()>,
 }
 
@@ -24,11 +26,20 @@ impl ClosedWindow {
             .initial_window_size(0)
             .initial_connection_window_size(OPEN)
             .handshake(stream);
-        let (sender, connection) = handshake.await.unwrap();
+        let (sender, mut connection) = handshake.await.unwrap();
+        let (open, opened) = oneshot::channel();
         let mut driver = JoinSet::new();
-        driver.spawn(async move { drop(connection.await) });
+        driver.spawn(async move {
+            tokio::select! {
+                ended = &mut connection => return drop(ended),
+                opened = opened => drop(opened),
+            }
+            connection.set_initial_window_size(OPEN).unwrap();
+            drop(connection.await);
+        });
         Self {
             sender,
+            open: Some(open),
             _driver: driver,
         }
     }
@@ -48,4 +59,26 @@ impl ClosedWindow {
         let response = tokio::time::timeout(LONGEST, response).await;
         response.unwrap().unwrap()
     }
+
+    /// Opens the window for all streams.
+    pub(crate) fn open(&mut self) {
+        let open = self.open.take().unwrap();
+        open.send(()).unwrap();
+    }
+}
+
+/// Bytes of a body that arrive before it ends or breaks off, and whether it ended.
+pub(crate) async fn received(mut body: h2::RecvStream) -> (usize, bool) {
+    let mut bytes = 0;
+    let all = async {
+        while let Some(piece) = body.data().await {
+            let Ok(piece) = piece else {
+                return (bytes, false);
+            };
+            bytes += piece.len();
+            drop(body.flow_control().release_capacity(piece.len()));
+        }
+        (bytes, true)
+    };
+    tokio::time::timeout(LONGEST, all).await.unwrap()
 }
