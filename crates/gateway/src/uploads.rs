@@ -1,22 +1,37 @@
 //! Recordings on their way in: streamed to a file that has no name, so that neither memory nor a crash
 //! keeps anything of them.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use trunkline_probe::{MeasureError, Measurement, measure};
+use trunkline_types::AccountId;
 
 /// Bytes that are written, or read, at one go.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Bytes of uploads on the disk.
+/// Bytes of uploads on the disk, over all and for each account.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct UploadDiskUsage(Arc<AtomicU64>);
+pub(crate) struct UploadDiskUsage(Arc<Mutex<DiskUsage>>);
+
+#[derive(Debug, Default)]
+struct DiskUsage {
+    all: u64,
+    of_accounts: HashMap<AccountId, u64>,
+}
+
+/// Bytes that an upload, the uploads of its account, and all uploads may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UploadLimits {
+    pub(crate) file: u64,
+    pub(crate) account: u64,
+    pub(crate) all: u64,
+}
 
 /// Why an upload could not be kept.
 #[derive(Debug)]
@@ -34,7 +49,6 @@ pub(crate) struct Receiving {
     written: u64,
     gathered: BytesMut,
     reservation: DiskReservation,
-    most: u64,
 }
 
 /// An upload that is here.
@@ -56,69 +70,87 @@ pub(crate) struct Reading {
 #[derive(Debug)]
 struct DiskReservation {
     disk: UploadDiskUsage,
+    account: AccountId,
     taken: u64,
-    most: u64,
+    most: UploadLimits,
 }
 
 // === impl DiskReservation ===
 
 impl DiskReservation {
     fn take(&mut self, more: u64) -> Result<(), UploadError> {
-        let before = self.disk.0.fetch_add(more, Ordering::Relaxed);
-        self.taken = self.taken.saturating_add(more);
-        if before.saturating_add(more) > self.most {
+        let mut usage = self.disk.lock();
+        let usage = &mut *usage;
+        let all = usage.all.saturating_add(more);
+        let own = usage.of_accounts.entry(self.account).or_default();
+        let account = own.saturating_add(more);
+        if all > self.most.all || account > self.most.account {
             return Err(UploadError::NoCapacity);
         }
+        *own = account;
+        usage.all = all;
+        self.taken = self.taken.saturating_add(more);
         Ok(())
     }
 }
 
 impl Drop for DiskReservation {
     fn drop(&mut self) {
-        self.disk.0.fetch_sub(self.taken, Ordering::Relaxed);
+        let mut usage = self.disk.lock();
+        usage.all = usage.all.saturating_sub(self.taken);
+        if let Some(own) = usage.of_accounts.get_mut(&self.account) {
+            *own = own.saturating_sub(self.taken);
+            if *own == 0 {
+                usage.of_accounts.remove(&self.account);
+            }
+        }
     }
 }
 
-// === impl Disk ===
+// === impl UploadDiskUsage ===
 
 impl UploadDiskUsage {
     /// Bytes that lie there.
     #[cfg(test)]
     fn used(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.lock().all
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DiskUsage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Receiving ===
 
 impl Receiving {
-    /// A new file of at most so many bytes, on a disk that takes so many.
+    /// A new file of an account.
     pub(crate) async fn begin(
         folder: &Path,
         disk: &UploadDiskUsage,
-        most: u64,
-        most_on_disk: u64,
+        account: AccountId,
+        most: UploadLimits,
     ) -> Result<Self, UploadError> {
         let folder = folder.to_owned();
         let file = blocking(move || tempfile::tempfile_in(folder)).await?;
         let reservation = DiskReservation {
             disk: disk.clone(),
+            account,
             taken: 0,
-            most: most_on_disk,
+            most,
         };
         Ok(Self {
             file: Arc::new(file),
             written: 0,
             gathered: BytesMut::new(),
             reservation,
-            most,
         })
     }
 
     /// The next bytes.
     pub(crate) async fn take(&mut self, bytes: &Bytes) -> Result<(), UploadError> {
         let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        if self.written.saturating_add(more) > self.most {
+        if self.written.saturating_add(more) > self.reservation.most.file {
             return Err(UploadError::TooLarge);
         }
         self.reservation.take(more)?;
@@ -242,7 +274,14 @@ mod tests {
     #[tokio::test]
     async fn an_upload_is_read_again_unchanged_and_releases_its_disk_space() {
         let (folder, disk) = (std::env::temp_dir(), UploadDiskUsage::default());
-        let begin = |most, on_disk| Receiving::begin(&folder, &disk, most, on_disk);
+        let begin = |file, all| {
+            let most = UploadLimits {
+                file,
+                account: all,
+                all,
+            };
+            Receiving::begin(&folder, &disk, AccountId::new(1), most)
+        };
         let mut receiving = begin(1_000_000, 2_000_000).await.unwrap();
         let mut sent = Vec::new();
         for number in 0_u8..=255 {
@@ -271,5 +310,29 @@ mod tests {
         assert!(matches!(more, Err(UploadError::NoCapacity)));
         drop((receiving, other));
         assert_eq!(disk.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn one_account_cannot_fill_the_disk() {
+        let (folder, disk) = (std::env::temp_dir(), UploadDiskUsage::default());
+        let most = UploadLimits {
+            file: 100,
+            account: 120,
+            all: 400,
+        };
+        let begin = |number| Receiving::begin(&folder, &disk, AccountId::new(number), most);
+        let hundred = Bytes::from(vec![0; 100]);
+        let mut first = begin(1).await.unwrap();
+        first.take(&hundred).await.unwrap();
+        let mut second = begin(1).await.unwrap();
+        let refused = second.take(&hundred).await;
+        assert!(matches!(refused, Err(UploadError::NoCapacity)));
+        let mut other = begin(2).await.unwrap();
+        other.take(&hundred).await.unwrap();
+        drop(first);
+        second.take(&hundred).await.unwrap();
+        drop((second, other));
+        assert_eq!(disk.used(), 0);
+        assert!(disk.lock().of_accounts.is_empty());
     }
 }

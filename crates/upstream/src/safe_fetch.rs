@@ -6,6 +6,7 @@
 mod error;
 mod exchange;
 mod networks;
+mod places;
 mod resolve;
 mod resolve_connect;
 mod response;
@@ -18,13 +19,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HOST, LOCATION, RANGE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::client::{ClientError, Roots, tls};
 pub use error::FetchError;
 use exchange::{Exchange, exchange};
 pub use networks::{Network, NetworkError};
+use places::{Place, Places};
 pub use resolve::{Resolve, Resolving, SystemResolver};
 pub use response::{FetchResponse, Served};
 use target::Target;
@@ -53,7 +54,7 @@ pub struct SafeFetchSettings {
     pub connect_within: Duration,
     /// Timeout of each hop, from DNS to the head of its response.
     pub first_byte: Duration,
-    /// Concurrent fetches; the next one waits within its own timeout.
+    /// Concurrent fetches; the next one waits within its own timeout. One owner may have a quarter of them.
     pub max_at_once: usize,
     /// Certificates that are trusted beside the public roots.
     pub roots: Roots,
@@ -83,7 +84,7 @@ pub struct SafeFetcher {
     settings: Arc<SafeFetchSettings>,
     resolver: Arc<dyn Resolve>,
     tls: Arc<rustls::ClientConfig>,
-    places: Arc<Semaphore>,
+    places: Places,
 }
 
 // === impl SafeFetchSettings ===
@@ -140,13 +141,23 @@ impl SafeFetcher {
     ) -> Result<Self, ClientError> {
         let mut tls = tls(&settings.roots)?;
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let most = settings.max_at_once.min(Semaphore::MAX_PERMITS);
+        let places = Places::new(settings.max_at_once);
         Ok(Self {
             settings: Arc::new(settings),
             resolver,
             tls: Arc::new(tls),
-            places: Arc::new(Semaphore::new(most)),
+            places,
         })
+    }
+
+    /// The same fetcher for one owner, who may have a part of the concurrent fetches: slow addresses of one
+    /// customer delay no others.
+    #[must_use]
+    pub fn of(&self, owner: i64) -> Self {
+        Self {
+            places: self.places.of(owner),
+            ..self.clone()
+        }
     }
 
     /// Fetches a URL and follows redirects. The head was received when this returns; the body is read from the
@@ -189,7 +200,7 @@ impl SafeFetcher {
             settings: Arc::new(settings),
             resolver: Arc::clone(&self.resolver),
             tls: Arc::clone(&self.tls),
-            places: Arc::new(Semaphore::new(max_at_once.min(Semaphore::MAX_PERMITS))),
+            places: Places::new(max_at_once),
         }
     }
 
@@ -253,11 +264,10 @@ impl SafeFetcher {
         asked.unwrap_or(Err(FetchError::Slow))
     }
 
-    async fn place(&self, ends: Instant) -> Result<OwnedSemaphorePermit, FetchError> {
-        let waiting = Arc::clone(&self.places).acquire_owned();
-        match tokio::time::timeout_at(ends, waiting).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => Err(FetchError::Busy),
+    async fn place(&self, ends: Instant) -> Result<Place, FetchError> {
+        match tokio::time::timeout_at(ends, self.places.take()).await {
+            Ok(Some(place)) => Ok(place),
+            Ok(None) | Err(_) => Err(FetchError::Busy),
         }
     }
 }

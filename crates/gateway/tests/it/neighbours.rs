@@ -3,6 +3,7 @@
 
 mod closed_windows;
 mod http2_client;
+mod shares;
 mod unread_replays;
 
 use std::net::SocketAddr;

@@ -90,10 +90,18 @@ pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     schedule(tx, new.id, new.account, Job::Submit, new.lease).await
 }
 
-/// Whether a channel with a limit of concurrent tasks can take one more, tasks of unknown state
-/// included. An advisory lock serialises callers until their transaction ends, so that two never
-/// take the last slot.
-pub async fn has_capacity(tx: &mut Tx, channel: i64, most: i64) -> Result<bool, DbError> {
+/// The part of a channel's concurrent tasks that one account leaves to others: one divided by it.
+const OTHERS_PART: i64 = 4;
+
+/// Whether a channel with a limit of concurrent tasks can take one more of an account, tasks of unknown
+/// state included. One account may have three quarters of them, so that others find some free. An advisory
+/// lock serialises callers until their transaction ends, so that two never take the last slot.
+pub async fn has_capacity(
+    tx: &mut Tx,
+    channel: i64,
+    account: AccountId,
+    most: i64,
+) -> Result<bool, DbError> {
     sqlx::query(
         "SELECT pg_catalog.pg_advisory_xact_lock(
              pg_catalog.hashtextextended('tasks of channel ' || $1::text, 0))",
@@ -102,16 +110,18 @@ pub async fn has_capacity(tx: &mut Tx, channel: i64, most: i64) -> Result<bool, 
     .execute(&mut **tx)
     .await?;
     // Only open tasks are scheduled, so old ones are not read.
-    let open: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM app.video_schedule AS s
+    let (open, own): (i64, i64) = sqlx::query_as(
+        "SELECT count(*), count(*) FILTER (WHERE t.account_id = $2) FROM app.video_schedule AS s
          JOIN app.video_task AS t ON t.id = s.task_id
          WHERE s.job IN ('submit', 'poll') AND t.channel_id = $1
              AND t.state IN ('submitting', 'unknown', 'submitted', 'running')",
     )
     .bind(channel)
+    .bind(account.number())
     .fetch_one(&mut **tx)
     .await?;
-    Ok(open < most)
+    let for_others = most.checked_div(OTHERS_PART).unwrap_or(0);
+    Ok(open < most && own < most.saturating_sub(for_others))
 }
 
 /// It is about to be sent to a channel. Commit before anything is sent.

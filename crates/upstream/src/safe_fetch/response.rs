@@ -7,12 +7,12 @@ use bytes::Bytes;
 use http::header::CONTENT_RANGE;
 use http::{HeaderMap, StatusCode};
 use hyper::body::{Body as _, Incoming};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::error::FetchError;
 use super::exchange::Exchange;
+use super::places::Place;
 use super::{ByteRange, FetchRequest};
 
 /// A response whose head was received. Dropping it closes the connection.
@@ -31,7 +31,7 @@ pub struct FetchResponse {
     ended: Option<FetchError>,
     ends: Instant,
     _connection: JoinSet<()>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// Which part of the file the body is.
@@ -55,7 +55,7 @@ impl FetchResponse {
         exchanged: Exchange,
         ask: FetchRequest,
         ends: Instant,
-        place: OwnedSemaphorePermit,
+        place: Place,
     ) -> Result<Self, FetchError> {
         let (head, body) = exchanged.response.into_parts();
         let length = body.size_hint().exact();

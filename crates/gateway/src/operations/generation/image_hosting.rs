@@ -52,7 +52,7 @@ async fn host_image(
 ) -> Result<Value, String> {
     let bytes = match image.at {
         ImageSource::Held(bytes) => bytes,
-        ImageSource::Link(link) => fetch_image(services, &link).await?,
+        ImageSource::Link(link) => fetch_image(services, caller, &link).await?,
     };
     let kind = kind_of(&bytes).ok_or("what the upstream sent is no picture")?;
     let (url, base64) = if wants_base64 {
@@ -71,16 +71,17 @@ async fn host_image(
 }
 
 /// What a vendor's link leads to.
-async fn fetch_image(services: &Services, link: &str) -> Result<Bytes, String> {
+async fn fetch_image(services: &Services, caller: &Caller, link: &str) -> Result<Bytes, String> {
     let ask = FetchRequest {
         range: None,
         max_bytes: services.settings.generation.max_picture_bytes,
         within: services.settings.accept.body_wait,
     };
+    let fetcher = services.fetcher.of(caller.account.id.number());
     let mut why = String::new();
     for _ in 0..TRIES {
         let fetched = async {
-            let mut answer = services.fetcher.get(link, ask).await?;
+            let mut answer = fetcher.get(link, ask).await?;
             if !answer.status.is_success() {
                 let status = answer.status.as_u16();
                 return Ok(Err(format!("the vendor's link answers {status}")));

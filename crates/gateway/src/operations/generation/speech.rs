@@ -251,7 +251,7 @@ impl SpeechExecution {
             total: Duration::from_millis(to.channel.provider.total_ms),
             idle: settings.stream_idle,
         };
-        let id = self.priced.call.id;
+        let (id, account) = (self.priced.call.id, self.priced.call.caller.account.id);
         let sent = outbound::send(services, to, &written.request, None, id, waits);
         let answer = sent.await.map_err(SpeechError::Unsent)?;
         log.answered(answer.status);
@@ -267,7 +267,7 @@ impl SpeechExecution {
                 &response.as_vendor_response(),
             )));
         }
-        let mut stream = SpeechStream::open(services, answer, manner).await?;
+        let mut stream = SpeechStream::open(services, account, answer, manner).await?;
         let Some(sound) = stream.next(services).await? else {
             return Err(SpeechError::Body(BodyError::Broken(
                 "no audio came".to_owned(),

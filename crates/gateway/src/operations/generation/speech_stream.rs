@@ -4,6 +4,7 @@ use bytes::Bytes;
 use trunkline_generation::VendorFailure;
 use trunkline_generation::speech::{AudioChunk, StreamMode};
 use trunkline_generation::vendor_http::VendorError;
+use trunkline_types::AccountId;
 use trunkline_upstream::safe_fetch::{FetchRequest, FetchResponse};
 use trunkline_upstream::{BodyError, SendError, UpstreamResponse};
 use trunkline_wire::Frames;
@@ -16,6 +17,8 @@ use crate::vendors::BufferedResponse;
 type ReadEvent = fn(&[u8]) -> Result<AudioChunk, VendorFailure>;
 
 pub(super) struct SpeechStream {
+    /// Whose share of the fetches a link takes.
+    account: AccountId,
     source: Source,
     is_over: bool,
 }
@@ -66,6 +69,7 @@ impl SpeechStream {
     /// The audio of an answer that is a success so far.
     pub(super) async fn open(
         services: &Services,
+        account: AccountId,
         answer: UpstreamResponse,
         manner: StreamMode,
     ) -> Result<Self, SpeechError> {
@@ -82,12 +86,13 @@ impl SpeechStream {
                 let response = response.map_err(|error| BodyError::Broken(error.to_string()))?;
                 match read(&response.as_vendor_response()).map_err(SpeechError::Vendor)? {
                     AudioChunk::Audio(bytes) | AudioChunk::Last(bytes) => Source::Held(bytes),
-                    AudioChunk::Link(link) => linked(services, &link).await?,
+                    AudioChunk::Link(link) => linked(services, account, &link).await?,
                     AudioChunk::Nothing | AudioChunk::Done => return Err(silent()),
                 }
             }
         };
         Ok(Self {
+            account,
             source,
             is_over: false,
         })
@@ -124,7 +129,7 @@ impl SpeechStream {
                             Some(bytes)
                         }
                         AudioChunk::Link(link) => {
-                            self.source = linked(services, &link).await?;
+                            self.source = linked(services, self.account, &link).await?;
                             continue;
                         }
                         AudioChunk::Nothing => continue,
@@ -141,7 +146,11 @@ impl SpeechStream {
     }
 }
 
-async fn linked(services: &Services, link: &str) -> Result<Source, SpeechError> {
+async fn linked(
+    services: &Services,
+    account: AccountId,
+    link: &str,
+) -> Result<Source, SpeechError> {
     let settings = &services.settings;
     let ask = FetchRequest {
         range: None,
@@ -149,7 +158,7 @@ async fn linked(services: &Services, link: &str) -> Result<Source, SpeechError> 
         within: settings.whole_wait,
     };
     let broken = |text: String| SpeechError::from(BodyError::Broken(text));
-    let answer = services.fetcher.get(link, ask).await;
+    let answer = services.fetcher.of(account.number()).get(link, ask).await;
     let answer = answer.map_err(|error| broken(error.to_string()))?;
     if !answer.status.is_success() {
         return Err(broken(format!("its link answers {}", answer.status)));

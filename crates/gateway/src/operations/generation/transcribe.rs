@@ -17,7 +17,7 @@ use trunkline_generation::transcription::{
 use trunkline_generation::vendor_http::{VendorError, VendorResponse};
 use trunkline_generation::{Encoded, VendorFailure, VendorRequest};
 use trunkline_ledger::Outcome;
-use trunkline_types::{Bucket, Money, Usage};
+use trunkline_types::{AccountId, Bucket, Money, Usage};
 use trunkline_upstream::SendError;
 use trunkline_upstream::safe_fetch::FetchRequest;
 
@@ -352,7 +352,8 @@ impl TranscriptionExecution {
                     tokio::time::sleep(services.settings.generation.poll_pause).await;
                 }
                 NextStep::Fetch(link) => {
-                    let bytes = fetch_text(services, &link).await?;
+                    let account = self.priced.call.caller.account.id;
+                    let bytes = fetch_text(services, account, &link).await?;
                     return self.fetched(protocol, &bytes);
                 }
             }
@@ -378,7 +379,11 @@ impl TranscriptionExecution {
 }
 
 /// The file that a vendor put a transcript into.
-async fn fetch_text(services: &Services, link: &str) -> Result<Bytes, SpeechError> {
+async fn fetch_text(
+    services: &Services,
+    account: AccountId,
+    link: &str,
+) -> Result<Bytes, SpeechError> {
     let ask = FetchRequest {
         range: None,
         max_bytes: u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX),
@@ -387,6 +392,7 @@ async fn fetch_text(services: &Services, link: &str) -> Result<Bytes, SpeechErro
     let broken = |text: String| SpeechError::Unsent(SendError::Broken(text));
     let mut answer = services
         .fetcher
+        .of(account.number())
         .get(link, ask)
         .await
         .map_err(|error| broken(error.to_string()))?;

@@ -18,7 +18,7 @@ use trunkline_generation::transcription::{
     TranscriptionEndpoint, TranscriptionRequest, Upload as Recording, plan,
 };
 use trunkline_probe::{MeasureError, Measurement};
-use trunkline_types::{Bucket, EndpointType, Usage};
+use trunkline_types::{AccountId, Bucket, EndpointType, Usage};
 
 use super::images::put;
 use super::transcribe::TranscriptionExecution;
@@ -33,7 +33,7 @@ use crate::operations::exact_price::{Planned, Priced, check_endpoint};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
 use crate::services::Services;
-use crate::uploads::{Receiving, Upload, UploadError};
+use crate::uploads::{Receiving, Upload, UploadError, UploadLimits};
 
 /// The part that holds the recording.
 const FILE: &str = "file";
@@ -114,7 +114,7 @@ impl Operation for Transcription {
         let permit = services.edge.acquire(caller.account.id, 0)?;
         let (head, incoming) = request.into_parts();
         let hashes = has_key(&head.headers);
-        let body = receive_form(services, &boundary, incoming, hashes).await?;
+        let body = receive_form(services, caller.account.id, &boundary, incoming, hashes).await?;
         Ok(Received {
             headers: head.headers,
             body,
@@ -209,6 +209,7 @@ impl Operation for Transcription {
 /// Streams a form: its file to the disk, its fields into memory.
 async fn receive_form(
     services: &Services,
+    account: AccountId,
     boundary: &str,
     body: Incoming,
     hashes: bool,
@@ -238,16 +239,17 @@ async fn receive_form(
                 part.content_type().map(ToString::to_string),
             );
             let disk = &services.upload_disk;
-            let (most, on_disk) = (settings.max_upload_bytes, settings.max_uploads_on_disk);
-            let stored = Receiving::begin(&settings.upload_folder, disk, most, on_disk).await;
-            let mut receiving = stored.map_err(|error| upload_error(error, most))?;
+            let most = upload_limits(services);
+            let stored = Receiving::begin(&settings.upload_folder, disk, account, most).await;
+            let mut receiving = stored.map_err(|error| upload_error(error, most.file))?;
             while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
                 hash.iter_mut().for_each(|hash| hash.update(&piece));
                 let received = receiving.take(&piece).await;
-                received.map_err(|error| upload_error(error, most))?;
+                received.map_err(|error| upload_error(error, most.file))?;
             }
             let stored = receiving.finish().await;
-            file = Some((stored.map_err(|error| upload_error(error, most))?, about));
+            let stored = stored.map_err(|error| upload_error(error, most.file))?;
+            file = Some((stored, about));
             continue;
         }
         let mut text = Vec::new();
@@ -273,6 +275,18 @@ async fn receive_form(
         measurement,
         hash: hash.map(|hash| format!("{:x?}", hash.finalize().as_slice())),
     })
+}
+
+/// One account may have its share of the disk, and always one file.
+fn upload_limits(services: &Services) -> UploadLimits {
+    let settings = &services.settings.generation;
+    let (file, all) = (settings.max_upload_bytes, settings.max_uploads_on_disk);
+    let share = u64::try_from(services.settings.accept.account_share.max(1)).unwrap_or(1);
+    UploadLimits {
+        file,
+        account: all.checked_div(share).unwrap_or(all).max(file),
+        all,
+    }
 }
 
 /// Whether the head of an upload promises one that we take.

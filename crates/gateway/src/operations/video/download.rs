@@ -47,7 +47,8 @@ impl Fetching {
                     max_bytes: services.settings.max_file_bytes,
                     within: WITHIN,
                 };
-                let answer = services.fetcher.get(&link, ask).await;
+                let fetcher = services.fetcher.of(task.account.number());
+                let answer = fetcher.get(&link, ask).await;
                 let answer = answer.map_err(|error| error.to_string())?;
                 good(answer.status).map(|()| Self::Linked(Box::new(answer)))
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use trunkline_generation::video::{Container, KnownMedia, MediaFacts, ProbeTarget};
 use trunkline_probe::visual::{Format, MAX_BYTES, MediaInfo, Probe, ProbeError, Step};
+use trunkline_types::AccountId;
 use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse, SafeFetcher, Served};
 
 use crate::services::Services;
@@ -16,11 +17,16 @@ const WITHIN: Duration = Duration::from_secs(10);
 const MAX_SUBJECTS: usize = 64;
 
 /// What is known of the media of a request.
-pub(super) async fn measure(services: &Services, subjects: &[ProbeTarget]) -> KnownMedia {
+pub(super) async fn measure(
+    services: &Services,
+    account: AccountId,
+    subjects: &[ProbeTarget],
+) -> KnownMedia {
     let mut all = KnownMedia::default();
     let mut running = tokio::task::JoinSet::new();
+    let fetcher = services.fetcher.of(account.number());
     for subject in subjects.iter().take(MAX_SUBJECTS) {
-        let (fetcher, url) = (services.fetcher.clone(), subject.url.clone());
+        let (fetcher, url) = (fetcher.clone(), subject.url.clone());
         running.spawn(async move {
             let measured = tokio::time::timeout(WITHIN, measured(&fetcher, &url)).await;
             (url, measured.ok().flatten())

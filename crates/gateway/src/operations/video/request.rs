@@ -198,7 +198,9 @@ impl Operation for Video {
         };
         let mut plan = (family.plan)(&context(&nothing)).map_err(refused)?;
         if !plan.to_probe.is_empty() {
-            let measured = Box::pin(measure::measure(services, &plan.to_probe)).await;
+            let account = pricing.caller.account.id;
+            let measuring = measure::measure(services, account, &plan.to_probe);
+            let measured = Box::pin(measuring).await;
             plan = (family.plan)(&context(&measured)).map_err(refused)?;
         }
         let terms = Terms {

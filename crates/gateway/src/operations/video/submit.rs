@@ -165,7 +165,7 @@ impl Submission<'_> {
         let began = Instant::now();
         let mut tx = services.data.begin().await?;
         if let Some(most) = channel.row.concurrent_calls
-            && !tasks::has_capacity(&mut tx, lane.0, most).await?
+            && !tasks::has_capacity(&mut tx, lane.0, task.account, most).await?
         {
             return Ok(Classified::Saturated(FULL_SECONDS));
         }
