@@ -105,12 +105,34 @@ def too_large_body(dev):
     return " 413 " in line, line
 
 
+def double_window(dev):
+    """I-10: the limit at the end of a window, and again at the beginning of the next."""
+    limit = 20
+    key = dev.sub_key(requests_per_minute=limit)
+    accepted = []
+
+    def burst(count):
+        for _ in range(count):
+            before = time.monotonic()
+            if dev.chat("Hello", key=key, max_tokens=1)[0] != 429:
+                accepted.append((before, time.monotonic()))
+
+    burst(1)
+    began = time.monotonic()
+    time.sleep(57)
+    burst(limit)
+    time.sleep(max(0.0, began + 60.5 - time.monotonic()))
+    burst(limit)
+    most = max(sum(after < first + 60 for before, after in accepted if before >= first) for first, _ in accepted)
+    return most <= limit, f"{most} of {limit} accepted within a minute"
+
+
 ATTACKS = [
     ("G-07", unread_replays),
     ("G-18", two_lengths),
     ("I-18", too_large_body),
 ]
 # These wait for a clock.
-WAITING = [("G-06", silent_socket_lives)]
+WAITING = [("G-06", silent_socket_lives), ("I-10", double_window)]
 # These need a process of few descriptors.
 STARVED = [("G-06", silent_sockets)]

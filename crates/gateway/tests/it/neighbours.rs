@@ -2,6 +2,7 @@
 //! are not read.
 
 mod closed_windows;
+mod double_windows;
 mod http2_client;
 mod shares;
 mod unread_replays;
