@@ -2,7 +2,7 @@
 //! the trace are made of. It is shared by the handler and the call's own task; dropping the last
 //! reference ends it, so that every request has exactly one line, whatever became of it.
 
-mod answer_memory;
+mod answer;
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{Method, Request, Uri};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::time::Instant;
 use trunkline_ledger::Outcome;
@@ -22,7 +22,7 @@ use crate::attempt::Attempt;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::limit_headers::RateLimitHeaders;
-use crate::response::{LedgerLatency, Responder, Response, micros};
+use crate::response::{Responder, Response, micros};
 use crate::socket::PeerWatch;
 use crate::state::{CompletedCall, EdgeState};
 use crate::step::Step;
@@ -269,20 +269,6 @@ impl RequestContext {
         let mut facts = self.facts();
         facts.error_code = Some(error.kind.word());
         facts.leave();
-    }
-
-    /// The head of the answer is ready, and a whole answer altogether.
-    pub(crate) fn answered(&self, answer: &Response) {
-        let elapsed = self.elapsed();
-        let mut facts = self.facts();
-        facts.status = Some(answer.status().as_u16());
-        facts.first_byte = Some(elapsed);
-        facts.in_ledger = answer
-            .extensions()
-            .get::<LedgerLatency>()
-            .map(|time| time.0);
-        drop(facts);
-        self.sent(answer.body().size_hint().exact().unwrap_or(0));
     }
 
     /// So many bytes of the answer went to the connection.
