@@ -147,6 +147,8 @@ mod usage_report;
 #[cfg(test)]
 mod videos;
 #[cfg(test)]
+mod videos_advice;
+#[cfg(test)]
 mod videos_cancel;
 #[cfg(test)]
 mod videos_files;

@@ -31,6 +31,9 @@
 //!   default. `duration` is a text, `3` to `15`, default `5`; a number is refused, `type_string`.
 //! - `aspect_ratio` is required without a first frame (`ratio_required`) and not sent with one.
 //!
+//! `seconds` is a field of other families and has no effect: `duration` is what works, in the `multi` variant
+//! `metadata.duration`.
+//!
 //! `metadata.watermark` is false unless requested. Seconds that come out are billed and nothing
 //! else, so every bill is exact; a clip is measured for its limits only.
 
@@ -44,7 +47,7 @@ use serde_json::{Map, Value};
 use trunkline_catalog::{FieldNote, FieldTreatment, RequestError, Specs};
 
 use super::{Family, PlanContext};
-use crate::video::field_reader::{FieldReader, METADATA_IGNORED};
+use crate::video::field_reader::{FIELD_IGNORED, FieldReader, METADATA_IGNORED};
 use crate::video::plan::Plan;
 
 pub(super) const FAMILY: Family = Family {
@@ -117,6 +120,23 @@ fn strangers(
         );
         reader.say(note.with_fix("leave it out"));
     }
+}
+
+/// The length stands in another field here, and the advice writes it as that field takes it.
+fn ignore_seconds(context: &PlanContext<'_>, reader: &mut FieldReader<'_>, field: &str) {
+    let why = format!("this model takes its length from `{field}`");
+    let asked = match context.request.get("seconds") {
+        Some(Value::String(text)) => text.parse::<u64>().ok(),
+        Some(value) => value.as_u64(),
+        None => None,
+    };
+    let fix = match asked {
+        // The one field that is a text.
+        Some(seconds) if field == multi::DURATION => format!("use `{field}: \"{seconds}\"`"),
+        Some(seconds) => format!("use `{field}: {seconds}`"),
+        None => format!("use `{field}`"),
+    };
+    reader.ignored("seconds", FIELD_IGNORED, &why, &fix);
 }
 
 /// Reports a field as ignored, in place of its note as read.

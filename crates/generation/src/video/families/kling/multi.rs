@@ -7,7 +7,9 @@ use serde_json::Value;
 use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError, Scalar};
 
 use self::lists::{CLIPS, Clip, IMAGES, Picture, check_clip, clips, pictures, warn_of_small};
-use super::{MODES, PROTOCOL, RATIOS, Watermark, lengths, overruled, sound, watermark};
+use super::{
+    MODES, PROTOCOL, RATIOS, Watermark, ignore_seconds, lengths, overruled, sound, watermark,
+};
 use crate::video::families::PlanContext;
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader, METADATA_IGNORED};
 use crate::video::media_facts::ProbeTarget;
@@ -16,13 +18,15 @@ use crate::video::plan::{BillableUnits, Outbound, Plan};
 /// Pictures where the record names no number.
 const MAX_IMAGES: u64 = 7;
 const DEFAULT_DURATION: &str = "5";
+/// The length, as a text.
+pub(super) const DURATION: &str = "metadata.duration";
 /// Fields of the top level that stand in `metadata` for this model.
 const MOVED: [(&str, &str); 7] = [
     ("image", IMAGES),
     ("images", IMAGES),
     ("input_reference", IMAGES),
     ("video_url", CLIPS),
-    ("duration", "metadata.duration"),
+    ("duration", DURATION),
     ("size", "metadata.aspect_ratio"),
     ("mode", "metadata.mode"),
 ];
@@ -59,6 +63,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
         .any(|picture| picture.kind == Some("first_frame"));
     let aspect_ratio = ratio(&mut reader, has_first)?;
     let (duration, seconds) = duration(&mut reader, lengths(context.specs))?;
+    ignore_seconds(context, &mut reader, DURATION);
     for (number, picture) in image_list.iter().enumerate() {
         if let Some(facts) = context.facts.of(picture.image_url) {
             warn_of_small(&mut reader, number, facts);
@@ -145,7 +150,7 @@ fn duration<'a>(
     reader: &mut FieldReader<'a>,
     (least, most): (i64, i64),
 ) -> Result<(&'a str, u64), RequestError> {
-    let path = "metadata.duration";
+    let path = DURATION;
     let text = match reader.get(path) {
         None => {
             let why = "the upstream's own default";

@@ -5,8 +5,8 @@ use serde_json::{Map, Number, Value};
 use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError};
 
 use super::{
-    DEFAULT_SECONDS, MODES, PROTOCOL, RATIOS, Watermark, lengths, overruled, sound, strangers,
-    watermark,
+    DEFAULT_SECONDS, MODES, PROTOCOL, RATIOS, Watermark, ignore_seconds, lengths, overruled, sound,
+    strangers, watermark,
 };
 use crate::video::families::PlanContext;
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader, METADATA_IGNORED};
@@ -76,6 +76,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     }
     let mode = mode(&mut reader)?;
     let seconds = duration(&mut reader, lengths(context.specs))?;
+    ignore_seconds(context, &mut reader, "duration");
     let sound = sound(&mut reader)?;
     let (aspect_ratio, size) = if has_frame {
         let why = "the frame decides the shape";

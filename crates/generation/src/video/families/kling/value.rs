@@ -5,7 +5,8 @@ use serde_json::Value;
 use trunkline_catalog::{Attributes, RequestError};
 
 use super::{
-    DEFAULT_SECONDS, PROTOCOL, RATIOS, Watermark, lengths, overruled, strangers, watermark,
+    DEFAULT_SECONDS, PROTOCOL, RATIOS, Watermark, ignore_seconds, lengths, overruled, strangers,
+    watermark,
 };
 use crate::video::families::PlanContext;
 use crate::video::field_reader::{FIELD_IGNORED, FieldReader, METADATA_IGNORED};
@@ -74,6 +75,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     check_settings(&mut reader)?;
     let resolution = resolution(&mut reader)?;
     let seconds = duration(&mut reader, lengths(context.specs))?;
+    ignore_seconds(context, &mut reader, "duration");
     let aspect_ratio = match image {
         Some(_) => {
             let path = "metadata.settings.aspect_ratio";
