@@ -266,6 +266,13 @@ impl Totals {
         self.paid.checked_add(self.trial).unwrap_or(self.paid)
     }
 
+    /// What was spent: charges less refunds. Below zero where more was refunded, of charges of other days.
+    #[must_use]
+    pub fn spent(&self) -> Money {
+        let charged = self.charged();
+        charged.checked_sub(self.refunded).unwrap_or(charged)
+    }
+
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
         let money = |name: &str| column(row, name).map(Money::from_nanos);
         Ok(Self {

@@ -1230,7 +1230,7 @@ export interface components {
             low_balance_threshold_usd: string | null;
             /** @description Spend of the last 30 days, including today. */
             spent_30_days_usd: string;
-            /** @description Charges minus refunds of today (UTC). */
+            /** @description Spend of today (UTC): charges minus refunds, as in the usage report. */
             spent_today_usd: string;
             /** @description Spend of yesterday. */
             spent_yesterday_usd: string;
@@ -1252,7 +1252,7 @@ export interface components {
              * @description Failed calls.
              */
             failed: number;
-            /** @description Charges minus refunds. */
+            /** @description Spend: charges minus refunds. */
             spent_usd: string;
         };
         /** @description Public information on this instance. */
@@ -2279,6 +2279,8 @@ export interface components {
             output_units: number;
             /** @description Refunds on these days, regardless of the day of the charge. */
             refunded_usd: string;
+            /** @description Spend: charges minus refunds, as on the dashboard. Negative if the refunds exceed the charges. */
+            spent_usd: string;
         };
         /** @enum {string} */
         Verdict: "unverified" | "at_list" | "below_list" | "above_list" | "sources_disagree";

@@ -23,6 +23,7 @@ import {
   Stats,
   When,
 } from "@/kit";
+import { minusUsd } from "@/kit/records/money";
 import { locale, useLanguage, useTexts } from "@/text";
 import { Steps } from "./Steps";
 import { homeTexts } from "./texts";
@@ -170,7 +171,11 @@ function Spend({ home }: { home: Home | undefined }) {
           label={t.spendLabel}
           days={home.days.map((day) => ({
             day: day.day,
-            parts: [{ name: t.spentSeries, usd: day.spent_usd, calls: day.calls }],
+            // A bar has no room for less than nothing.
+            parts:
+              format.compareUsd(day.spent_usd, "0") < 0
+                ? []
+                : [{ name: t.spentSeries, usd: day.spent_usd, calls: day.calls }],
           }))}
           note={
             <>
@@ -234,7 +239,7 @@ function Errors({ rows }: { rows: LogRow[] | undefined }) {
     {
       id: "cost",
       head: t.columns.cost,
-      cell: (row) => <Money usd={row.cost_usd} kind="call" />,
+      cell: (row) => <Money usd={minusUsd(row.cost_usd, row.refunded_usd)} kind="call" />,
       align: "right",
       width: 120,
     },

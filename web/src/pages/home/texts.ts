@@ -22,7 +22,7 @@ export const homeTexts = defineTexts(
     callsToday: "Calls today",
     failedOf: (failed: string, share: string) => `${failed} failed (${share})`,
     noneFailed: "None failed",
-    utc: "Days are in UTC",
+    utc: "Spend is charges minus refunds · Days are in UTC",
     low: (mark: string) =>
       `Your balance is below ${mark}, your low-balance alert. Calls are rejected once it reaches zero.`,
     topUp: "Open wallet",
@@ -77,7 +77,7 @@ export const homeTexts = defineTexts(
     callsToday: "今日调用",
     failedOf: (failed: string, share: string) => `${failed} 次失败（${share}）`,
     noneFailed: "没有失败",
-    utc: "按 UTC 日计算",
+    utc: "花费为扣费减去退款 · 按 UTC 日计算",
     low: (mark: string) => `余额已低于您设置的低余额提醒 ${mark}。余额用尽后调用会被拒绝。`,
     topUp: "打开钱包",
     spend: "最近 14 天花费",

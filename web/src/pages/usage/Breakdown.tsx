@@ -28,7 +28,7 @@ export function Breakdown({ sums, total, filters, onOnly }: BreakdownProps) {
     () =>
       colours(
         sums
-          .filter((sum) => !isNothing(sum.charged))
+          .filter((sum) => !isNothing(sum.spent))
           .slice(0, COLOURED)
           .map((sum) => sum.name),
       ),
@@ -95,17 +95,17 @@ export function Breakdown({ sums, total, filters, onOnly }: BreakdownProps) {
         ),
     },
     {
-      id: "charged",
-      head: t.cols.charged,
+      id: "spent",
+      head: <span data-tip={t.spentHint}>{t.cols.spent}</span>,
       align: "right",
-      cell: (sum) => <Money usd={sum.charged} kind="call" className="text-ink" />,
+      cell: (sum) => <Money usd={sum.spent} kind="call" className="text-ink" />,
     },
     {
       id: "share",
       head: t.cols.share,
       width: 140,
       cell: (sum) => {
-        const share = shareOf(sum.charged, total);
+        const share = shareOf(sum.spent, total);
         return (
           <span className="flex items-center gap-2">
             <span aria-hidden className="h-1.5 w-16 shrink-0 overflow-hidden rounded-full bg-sunken">
@@ -115,7 +115,7 @@ export function Breakdown({ sums, total, filters, onOnly }: BreakdownProps) {
               />
             </span>
             <span className="num text-xs text-ink-3">
-              {share === 0 && !isNothing(sum.charged) ? t.tiny : percent(share, 1, lang)}
+              {share === 0 && !isNothing(sum.spent) ? t.tiny : percent(share, 1, lang)}
             </span>
           </span>
         );
@@ -155,7 +155,7 @@ export function Breakdown({ sums, total, filters, onOnly }: BreakdownProps) {
         columns={columns}
         rows={sums}
         rowKey={(sum) => sum.id}
-        cardFields={["name", "charged", "calls", "share", "act"]}
+        cardFields={["name", "spent", "calls", "share", "act"]}
       />
     </Section>
   );

@@ -199,7 +199,7 @@ function Shown({ report, filters, onChange, today }: WithFilters & { report: Rep
           <RequestsArea points={calls} label={t.requests} height={180} onZoom={zoom} onPick={(day) => zoom(day, day)} />
         </Card>
       )}
-      <Breakdown sums={sums} total={report.totals.charged_usd} filters={filters} onOnly={only} />
+      <Breakdown sums={sums} total={report.totals.spent_usd} filters={filters} onOnly={only} />
     </div>
   );
 }
@@ -212,14 +212,14 @@ function Totals({ report, days }: { report: Report; days: number }) {
   return (
     <Stats>
       <Stat
-        label={t.totals.charged}
-        value={<Money usd={totals.charged_usd} kind="balance" className="whitespace-normal!" />}
-        hint={t.totals.chargedHint(t.days(days), money(meanUsd(totals.charged_usd, days), "balance"))}
+        label={t.totals.spent}
+        value={<Money usd={totals.spent_usd} kind="balance" className="whitespace-normal!" />}
+        hint={t.totals.spentHint(t.days(days), money(meanUsd(totals.spent_usd, days), "balance"))}
       />
       <Stat
         label={t.totals.refunded}
         value={<Money usd={totals.refunded_usd} kind="balance" className="whitespace-normal!" />}
-        hint={t.totals.refundedHint}
+        hint={t.totals.refundedHint(money(totals.charged_usd, "balance"))}
       />
       <Stat
         label={t.totals.calls}

@@ -3,7 +3,7 @@ import type { UsageLine } from "@/api";
 import type { RequestPoint, SpendDay } from "@/kit";
 import { usdOf } from "@/kit/format";
 import { type Days, everyDay } from "@/kit/records/days";
-import { minusUsd, nano } from "@/kit/records/money";
+import { nano } from "@/kit/records/money";
 
 export const GROUPS = ["model", "key", "endpoint"] as const;
 export type Group = (typeof GROUPS)[number];
@@ -16,10 +16,9 @@ export interface Sum {
   failed: number;
   input: number;
   output: number;
-  charged: string;
   refunded: string;
-  /** Charged less refunded. */
-  net: string;
+  /** Charges minus refunds, as everywhere. */
+  spent: string;
 }
 
 function idOf(line: UsageLine, group: Group): string {
@@ -59,44 +58,46 @@ interface Adding {
   failed: number;
   input: number;
   output: number;
-  charged: bigint;
   refunded: bigint;
+  spent: bigint;
 }
 
-/** Dearest first; the same charge by more calls, then by name, so that equal answers look equal. */
+/** Dearest first; the same spend by more calls, then by name, so that equal answers look equal. */
 export function sumBy(lines: UsageLine[], group: Group, names: Map<string, string>): Sum[] {
   const found = new Map<string, Adding>();
   for (const line of lines) {
     const id = idOf(line, group);
-    const sum = found.get(id) ?? { calls: 0, failed: 0, input: 0, output: 0, charged: 0n, refunded: 0n };
+    const sum = found.get(id) ?? { calls: 0, failed: 0, input: 0, output: 0, refunded: 0n, spent: 0n };
     sum.calls += line.calls;
     sum.failed += line.failed_calls;
     sum.input += line.input_units;
     sum.output += line.output_units;
-    sum.charged += nano(line.charged_usd);
     sum.refunded += nano(line.refunded_usd);
+    sum.spent += nano(line.spent_usd);
     found.set(id, sum);
   }
-  const all = [...found].map(([id, sum]) => {
-    const charged = usdOf(sum.charged);
-    const refunded = usdOf(sum.refunded);
-    return { ...sum, id, name: names.get(id) ?? id, charged, refunded, net: minusUsd(charged, refunded) };
-  });
+  const all = [...found].map(([id, sum]) => ({
+    ...sum,
+    id,
+    name: names.get(id) ?? id,
+    refunded: usdOf(sum.refunded),
+    spent: usdOf(sum.spent),
+  }));
   return all.sort((one, other) => {
-    const money = nano(other.charged) - nano(one.charged);
+    const money = nano(other.spent) - nano(one.spent);
     if (money !== 0n) return money > 0n ? 1 : -1;
     return other.calls - one.calls || (one.name < other.name ? -1 : 1);
   });
 }
 
-/** Every day of the range with what each series cost; days without spend are there, empty. */
+/** Every day of the range with the spend of each series; days without spend are there, empty. A bar has no room for less than nothing. */
 export function spendDays(lines: UsageLine[], group: Group, names: Map<string, string>, days: Days): SpendDay[] {
   const found = new Map<string, { name: string; usd: string; calls: number }[]>();
   for (const line of lines) {
-    if (line.day === undefined || nano(line.charged_usd) === 0n) continue;
+    if (line.day === undefined || nano(line.spent_usd) <= 0n) continue;
     const id = idOf(line, group);
     const parts = found.get(line.day) ?? [];
-    parts.push({ name: names.get(id) ?? id, usd: line.charged_usd, calls: line.calls });
+    parts.push({ name: names.get(id) ?? id, usd: line.spent_usd, calls: line.calls });
     found.set(line.day, parts);
   }
   return everyDay(days).map((day) => ({ day, parts: found.get(day) ?? [] }));

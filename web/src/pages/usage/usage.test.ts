@@ -12,6 +12,7 @@ const line = (more: Partial<UsageLine>): UsageLine => ({
   output_units: 0,
   charged_usd: "0",
   refunded_usd: "0",
+  spent_usd: "0",
   ...more,
 });
 
@@ -30,18 +31,20 @@ describe("filters of usage", () => {
 
 describe("from lines to charts", () => {
   const lines = [
-    line({ day: "2026-11-13", model: "a", charged_usd: "0.1", calls: 2 }),
-    line({ day: "2026-11-13", model: "b", charged_usd: "0.2", calls: 1, failed_calls: 1 }),
-    line({ day: "2026-11-14", model: "a", charged_usd: "0.2", refunded_usd: "0.05", calls: 3 }),
+    line({ day: "2026-11-13", model: "a", charged_usd: "0.1", spent_usd: "0.1", calls: 2 }),
+    line({ day: "2026-11-13", model: "b", charged_usd: "0.2", spent_usd: "0.2", calls: 1, failed_calls: 1 }),
+    line({ day: "2026-11-14", model: "a", charged_usd: "0.2", refunded_usd: "0.05", spent_usd: "0.15", calls: 3 }),
     line({ day: "2026-11-14", model: "c", calls: 9 }),
+    line({ day: "2026-11-14", model: "d", refunded_usd: "0.3", spent_usd: "-0.3", calls: 0 }),
   ];
   const names = namesOf(lines, "model", words);
-  it("sums exactly, dearest first", () => {
+  it("spends what was charged less what was refunded, summed exactly, dearest first", () => {
     const sums = sumBy(lines, "model", names);
-    expect(sums.map((sum) => [sum.name, sum.charged, sum.net, sum.calls])).toEqual([
-      ["a", "0.3", "0.25", 5],
-      ["b", "0.2", "0.2", 1],
+    expect(sums.map((sum) => [sum.name, sum.spent, sum.refunded, sum.calls])).toEqual([
+      ["a", "0.25", "0.05", 5],
+      ["b", "0.2", "0", 1],
       ["c", "0", "0", 9],
+      ["d", "-0.3", "0.3", 0],
     ]);
   });
   it("has every day of the range, also empty ones, and no series that cost nothing", () => {

@@ -40,7 +40,7 @@ pub(crate) struct Home {
     /// Low-balance threshold; null for none.
     #[schema(required)]
     low_balance_threshold_usd: Option<String>,
-    /// Charges minus refunds of today (UTC).
+    /// Spend of today (UTC): charges minus refunds, as in the usage report.
     spent_today_usd: String,
     /// Spend of yesterday.
     spent_yesterday_usd: String,
@@ -73,7 +73,7 @@ pub(crate) struct HomeDay {
     /// The day.
     #[schema(example = "2026-11-16")]
     day: String,
-    /// Charges minus refunds.
+    /// Spend: charges minus refunds.
     spent_usd: String,
     /// Completed calls.
     calls: i64,
@@ -111,24 +111,22 @@ pub(super) async fn home(
         || usage_report::has_called(&shared.data, own.account).await?;
     let burn = burn(&month, today, own.now);
     let on = |day: UtcDay| of_day(&month, day);
-    let all = month.iter().fold(0, |sum: i64, (_, sums)| {
-        sum.saturating_add(spent_nanos(sums))
-    });
+    let all = spent_nanos(month.iter());
     let days = (0..SHOWN_DAYS).rev().map(|ago| {
         let day = today.earlier(ago);
         let sums = on(day);
         HomeDay {
             day: day.to_string(),
-            spent_usd: spent(&sums).to_string(),
+            spent_usd: sums.spent().to_string(),
             calls: sums.calls,
             failed: sums.failed,
         }
     });
     Ok(Json(Home {
         low_balance_threshold_usd: balance.low_balance_threshold.map(|mark| mark.to_string()),
-        spent_today_usd: spent(&on(today)).to_string(),
-        spent_yesterday_usd: spent(&on(today.earlier(1))).to_string(),
-        spent_30_days_usd: Money::from_nanos(all.max(0)).to_string(),
+        spent_today_usd: on(today).spent().to_string(),
+        spent_yesterday_usd: on(today.earlier(1)).spent().to_string(),
+        spent_30_days_usd: Money::from_nanos(all).to_string(),
         burn_per_day_usd: burn.to_string(),
         days_left: days_left(amounts::available(&balance), burn),
         calls_today: on(today).calls,
@@ -209,14 +207,11 @@ fn of_day(month: &[(UtcDay, Totals)], day: UtcDay) -> Totals {
     found.map_or(Totals::NOTHING, |(_, sums)| *sums)
 }
 
-/// Charged less what went back, which may be of another day's charge.
-fn spent_nanos(sums: &Totals) -> i64 {
-    sums.charged().nanos().saturating_sub(sums.refunded.nanos())
-}
-
-/// The same, where more came back than was charged as nothing.
-fn spent(sums: &Totals) -> Money {
-    Money::from_nanos(spent_nanos(sums).max(0))
+/// The spend of several days.
+fn spent_nanos<'a>(days: impl Iterator<Item = &'a (UtcDay, Totals)>) -> i64 {
+    days.fold(0, |sum: i64, (_, sums)| {
+        sum.saturating_add(sums.spent().nanos())
+    })
 }
 
 /// The mean of a day since the window began, or since the first day with a call in it; at least one day,
@@ -231,9 +226,7 @@ fn burn(month: &[(UtcDay, Totals)], today: UtcDay, now: Timestamp) -> Money {
     let Some(first) = first else {
         return Money::ZERO;
     };
-    let spent = inside().fold(0, |sum: i64, (_, sums)| {
-        sum.saturating_add(spent_nanos(sums))
-    });
+    let spent = spent_nanos(inside());
     let began = first.starts_at().seconds();
     let seconds = now.seconds().saturating_sub(began).max(SECONDS_A_DAY);
     let a_day = i128::from(spent.max(0))
@@ -305,7 +298,7 @@ mod tests {
         assert_eq!(burn(&[], today, now), Money::ZERO);
         let back = [(today, sums(1, 100, 300))];
         assert_eq!(burn(&back, today, now), Money::ZERO);
-        assert_eq!(spent(&back[0].1), Money::ZERO);
+        assert_eq!(back[0].1.spent(), Money::from_nanos(-200));
         assert_eq!(days_left(Money::from_nanos(5), Money::ZERO), None);
     }
 }

@@ -27,13 +27,14 @@ const USUAL_DAYS: i64 = 30;
 /// Most lines of one table.
 const MAX_TABLE_LINES: i64 = 50_000;
 const GROUPS: &str = "day, key, model, endpoint";
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "calls",
     "failed_calls",
     "input_units",
     "output_units",
     "charged_usd",
     "refunded_usd",
+    "spent_usd",
 ];
 
 /// Which sums.
@@ -110,6 +111,8 @@ pub(crate) struct UsageLine {
     charged_usd: String,
     /// Refunds on these days, regardless of the day of the charge.
     refunded_usd: String,
+    /// Spend: charges minus refunds, as on the dashboard. Negative if the refunds exceed the charges.
+    spent_usd: String,
 }
 
 /// Returns usage totals of the organisation.
@@ -247,6 +250,7 @@ impl UsageLine {
             output_units: sums.output_units,
             charged_usd: sums.charged().to_string(),
             refunded_usd: sums.refunded.to_string(),
+            spent_usd: sums.spent().to_string(),
         }
     }
 
@@ -282,7 +286,11 @@ impl UsageLine {
             self.output_units,
         ];
         fields.extend(counts.map(|count| count.to_string()));
-        fields.extend([self.charged_usd.clone(), self.refunded_usd.clone()]);
+        fields.extend([
+            self.charged_usd.clone(),
+            self.refunded_usd.clone(),
+            self.spent_usd.clone(),
+        ]);
         fields
     }
 }

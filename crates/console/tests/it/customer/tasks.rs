@@ -231,6 +231,29 @@ async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
 }
 
 #[tokio::test]
+async fn a_customer_reads_one_spend_on_home_and_in_usage() {
+    let harness = CustomerConsole::new().await;
+    let scene = scene(&harness).await;
+    let home = harness.read(&scene.browser, "/api/home").await;
+    let usage = harness.read(&scene.browser, "/api/usage").await;
+    let totals = &usage["totals"];
+    // Four videos of 0.3, of which two were refunded.
+    assert_eq!(
+        (&totals["charged_usd"], &totals["refunded_usd"]),
+        (&json!("1.2"), &json!("0.6"))
+    );
+    assert_eq!(totals["spent_usd"], "0.6");
+    assert_eq!(home["spent_30_days_usd"], totals["spent_usd"]);
+    let today = usage["data"].as_array().unwrap().last().unwrap();
+    assert_eq!(home["spent_today_usd"], today["spent_usd"]);
+    let by_model = harness
+        .read(&scene.browser, "/api/usage?group_by=model")
+        .await;
+    let by_model = by_model["data"].as_array().unwrap();
+    assert_eq!(field(by_model, "spent_usd"), ["0.3", "0.3"]);
+}
+
+#[tokio::test]
 async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
     let harness = CustomerConsole::new().await;
     let scene = scene(&harness).await;

@@ -51,6 +51,7 @@ async fn sums_are_apart_for_what_is_asked_and_come_to_the_same_total() {
         );
         assert_eq!(totals["charged_usd"], "0.0204");
         assert_eq!(totals["refunded_usd"], "0.0001");
+        assert_eq!(totals["spent_usd"], "0.0203");
         let sum: i64 = data.iter().map(|line| nanos(&line["charged_usd"])).sum();
         assert_eq!(sum, nanos(&totals["charged_usd"]), "{by}");
         for word in ["day", "model", "endpoint"] {
@@ -123,10 +124,10 @@ async fn a_table_is_safe_to_open_in_a_spreadsheet() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
-        "day,key_id,key_name,model,calls,failed_calls,input_units,output_units,charged_usd,refunded_usd"
+        "day,key_id,key_name,model,calls,failed_calls,input_units,output_units,charged_usd,refunded_usd,spent_usd"
     );
     let expected = format!(
-        ",{key},\"'=HYPERLINK(\"\"http://x.example\"\",\"\"pay\"\")\",\"'@sum, or \"\"other\"\"\",1,0,12,5,0.0004,0"
+        ",{key},\"'=HYPERLINK(\"\"http://x.example\"\",\"\"pay\"\")\",\"'@sum, or \"\"other\"\"\",1,0,12,5,0.0004,0,0.0004"
     );
     assert!(lines[1].ends_with(&expected), "{}", lines[1]);
     assert_eq!(lines.len(), 2);
