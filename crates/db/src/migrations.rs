@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 28] = [
+pub(crate) const MIGRATIONS: [Migration; 29] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -166,6 +166,11 @@ pub(crate) const MIGRATIONS: [Migration; 28] = [
         version: 20261118030000,
         name: "known_devices",
         sql: include_str!("../../../migrations/20261118030000_known_devices.sql"),
+    },
+    Migration {
+        version: 20261118060000,
+        name: "late_failures",
+        sql: include_str!("../../../migrations/20261118060000_late_failures.sql"),
     },
 ];
 

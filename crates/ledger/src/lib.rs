@@ -27,6 +27,7 @@ pub mod call_search;
 mod columns;
 mod day_scan;
 pub mod journal;
+pub mod late_failures;
 mod operations;
 mod outcome;
 pub mod partitions;

@@ -114,8 +114,9 @@ pub async fn read(
     let rows = sqlx::query(
         "WITH calls AS (
              SELECT u.request_id, 0 AS step, 'call' AS kind, u.settled_at AS at, -u.paid AS paid,
-                 -u.trial AS trial, u.key_id, u.model, u.endpoint, u.group_name, u.outcome, u.estimated,
-                 u.warnings
+                 -u.trial AS trial, u.key_id, u.model, u.endpoint, u.group_name,
+                 COALESCE((SELECT f.outcome FROM ledger.late_failure AS f
+                     WHERE f.request_id = u.request_id), u.outcome) AS outcome, u.estimated, u.warnings
              FROM ledger.usage AS u
              WHERE u.account_id = $1
              ORDER BY u.request_id DESC

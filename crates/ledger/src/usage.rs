@@ -45,12 +45,13 @@ pub async fn find(
     let mut session = database.session().await?;
     let row = sqlx::query(
         "SELECT u.model, u.endpoint, u.group_name, u.units, u.measured, u.tier, u.estimated, u.paid, u.trial,
-             u.cost, u.outcome, encode(u.price_version, 'hex') AS price_version, u.warnings,
+             u.cost, COALESCE(f.outcome, u.outcome) AS outcome, encode(u.price_version, 'hex') AS price_version, u.warnings,
              COALESCE((SELECT sum(t.amount) FROM ledger.transfer AS t
                  WHERE t.request_id = u.request_id
                      AND t.kind IN ('refund', 'settlement_adjustment', 'undelivered')), 0)::bigint
                  AS refunded
          FROM ledger.usage AS u
+         LEFT JOIN ledger.late_failure AS f ON f.request_id = u.request_id
          WHERE u.request_id = $1 AND u.account_id = $2",
     )
     .bind(request.uuid())

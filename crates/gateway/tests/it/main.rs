@@ -161,6 +161,8 @@ mod videos_media;
 #[cfg(test)]
 mod videos_money;
 #[cfg(test)]
+mod videos_outcome;
+#[cfg(test)]
 mod videos_quotes;
 #[cfg(test)]
 mod videos_races;

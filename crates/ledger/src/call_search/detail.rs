@@ -78,11 +78,13 @@ pub async fn detail(
 ) -> Result<Option<CallDetail>, DbError> {
     let mut session = database.session().await?;
     let row = sqlx::query(
-        "SELECT u.request_id, u.key_id, u.model, u.endpoint, u.outcome, u.warnings, u.estimated, u.paid,
+        "SELECT u.request_id, u.key_id, u.model, u.endpoint, COALESCE(f.outcome, u.outcome) AS outcome,
+             u.warnings, u.estimated, u.paid,
              u.trial, u.opened_at, u.settled_at, ledger.input_units(u.units) AS input_units,
              ledger.output_units(u.units) AS output_units, u.group_name, u.tier, u.price_version, u.units,
              u.measured, u.attempts, COALESCE(a.topped_up_at <= u.opened_at, false) AS topped_up
          FROM ledger.usage AS u JOIN ledger.account AS a ON a.id = u.account_id
+         LEFT JOIN ledger.late_failure AS f ON f.request_id = u.request_id
          WHERE u.request_id = $1 AND u.account_id = $2",
     )
     .bind(request.uuid())

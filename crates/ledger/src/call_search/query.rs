@@ -22,6 +22,10 @@ const FAILED: &str =
 const FAILED_MARK: i32 = 1;
 const DEAR_MARK: i32 = 2;
 
+/// The outcome as it is known now: a task that was taken may have failed since.
+const OUTCOME: &str = "CASE WHEN u.outcome = 'accepted' THEN COALESCE((SELECT f.outcome \
+    FROM ledger.late_failure AS f WHERE f.request_id = u.request_id), u.outcome) ELSE u.outcome END AS outcome";
+
 /// The condition of the inner query.
 enum Leads<'a> {
     Mark(i32),
@@ -39,11 +43,37 @@ pub(super) fn statement(search: &Search, step: IdRange, wanted: usize) -> QueryB
     }
     text.push("u.request_id DESC) AS place, (true");
     conditions(&mut text, search);
+    text.push(") AS fits FROM (");
+    if let Leads::Mark(FAILED_MARK) = leads {
+        text.push("SELECT u.* FROM ((");
+        scan(&mut text, search, step, &leads);
+        text.push(") UNION ALL (");
+        scan_late_failures(&mut text, search, step);
+        text.push(")) AS u ORDER BY u.lead DESC, u.request_id DESC LIMIT ");
+        text.push_bind(scanned);
+    } else {
+        scan(&mut text, search, step, &leads);
+    }
+    // The last row that may be scanned is returned even if it does not match: it shows how far the
+    // scan came.
+    text.push(") AS u) AS s WHERE s.fits OR s.place = ");
+    text.push_bind(scanned).push(" LIMIT ");
+    text.push_bind(i64::try_from(wanted).unwrap_or(i64::MAX));
+    text
+}
+
+fn columns(text: &mut QueryBuilder<Postgres>) {
+    text.push("SELECT u.request_id, u.key_id, u.model, u.endpoint, ");
+    text.push(OUTCOME);
     text.push(
-        ") AS fits FROM (SELECT u.request_id, u.key_id, u.model, u.endpoint, u.outcome, u.warnings,
-             u.estimated, u.paid, u.trial, u.opened_at, u.settled_at,
+        ", u.warnings, u.estimated, u.paid, u.trial, u.opened_at, u.settled_at,
              ledger.input_units(u.units) AS input_units, ledger.output_units(u.units) AS output_units",
     );
+}
+
+/// The calls of a range that the leading condition matches, newest first.
+fn scan(text: &mut QueryBuilder<Postgres>, search: &Search, step: IdRange, leads: &Leads<'_>) {
+    columns(text);
     if let Some(by) = leads.by() {
         text.push(", ").push(by).push(" AS lead");
     }
@@ -51,18 +81,34 @@ pub(super) fn statement(search: &Search, step: IdRange, wanted: usize) -> QueryB
     text.push_bind(search.account.number());
     text.push(" AND u.request_id >= ").push_bind(step.from);
     text.push(" AND u.request_id < ").push_bind(step.to);
-    leads.condition(&mut text);
+    leads.condition(text);
     text.push(" ORDER BY ");
     if let Some(by) = leads.by() {
         text.push(by).push(" DESC, ");
     }
-    text.push("u.request_id DESC LIMIT ").push_bind(scanned);
-    // The last row that may be scanned is returned even if it does not match: it shows how far the
-    // scan came.
-    text.push(") AS u) AS s WHERE s.fits OR s.place = ");
-    text.push_bind(scanned).push(" LIMIT ");
-    text.push_bind(i64::try_from(wanted).unwrap_or(i64::MAX));
-    text
+    text.push("u.request_id DESC LIMIT ");
+    text.push_bind(i64::from(MAX_SCANNED_ROWS));
+}
+
+/// The calls of a range that failed after they were charged: the index of failed calls has them as taken.
+fn scan_late_failures(text: &mut QueryBuilder<Postgres>, search: &Search, step: IdRange) {
+    columns(text);
+    text.push(", ").push_bind(FAILED_MARK).push(" AS lead");
+    text.push(" FROM ledger.late_failure AS late JOIN ledger.usage AS u ON u.request_id = late.request_id");
+    // Both ranges: the tables of other days are not opened.
+    for id in ["late.request_id", "u.request_id"] {
+        text.push(if id.starts_with('l') {
+            " WHERE "
+        } else {
+            " AND "
+        });
+        text.push(id).push(" >= ").push_bind(step.from);
+        text.push(" AND ").push(id).push(" < ").push_bind(step.to);
+    }
+    text.push(" AND late.account_id = ");
+    text.push_bind(search.account.number());
+    text.push(" ORDER BY late.request_id DESC LIMIT ");
+    text.push_bind(i64::from(MAX_SCANNED_ROWS));
 }
 
 fn conditions(text: &mut QueryBuilder<Postgres>, search: &Search) {

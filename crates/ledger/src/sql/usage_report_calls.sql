@@ -2,7 +2,8 @@
 -- began on; ids of a node whose clock is ahead may be of the next day.
 -- $1 account, $2 first day, $3 last day, $4 key, $5 model, $6 the key whose own and lower usage is seen,
 -- $7 those before this one, $8 days that a call may take, $9 limit
-SELECT u.*, b.refunded
+SELECT u.request_id, u.key_id, u.model, u.endpoint, u.group_name, COALESCE(f.outcome, u.outcome) AS outcome, u.units,
+    u.estimated, u.paid, u.trial, u.opened_at, u.settled_at, b.refunded
 FROM (SELECT u.request_id, u.key_id, u.model, u.endpoint, u.group_name, u.outcome, u.units, u.estimated,
           u.paid, u.trial, u.opened_at, u.settled_at
       FROM ledger.usage AS u
@@ -17,6 +18,7 @@ FROM (SELECT u.request_id, u.key_id, u.model, u.endpoint, u.group_name, u.outcom
               OR $6 = ANY ((SELECT s.chain FROM ledger.spender AS s WHERE s.key_id = u.key_id)::bigint[]))
       ORDER BY u.request_id DESC
       LIMIT $9) AS u
+LEFT JOIN ledger.late_failure AS f ON f.request_id = u.request_id
 CROSS JOIN LATERAL (
     SELECT COALESCE(sum(t.amount), 0)::bigint AS refunded
     FROM ledger.transfer AS t

@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_ledger::{
-    Detail, OnCallerGone, Op, Outcome, Owner, Refund, RefundKind, Reserve, Settle, Wallets, run_in,
+    Detail, OnCallerGone, Op, Outcome, Owner, Refund, RefundKind, Reserve, Settle, Wallets,
+    late_failures, run_in,
 };
 use trunkline_store::people::Role;
 use trunkline_store::tasks::{self, CANCELLED, NewTask};
@@ -125,6 +126,13 @@ async fn failed(harness: &CustomerConsole, account: AccountId, request: RequestI
     run_in(&mut tx, harness.ledger.node_epoch(), &[&refund])
         .await
         .unwrap();
+    let outcome = match code {
+        CANCELLED => Outcome::Cancelled,
+        _ => Outcome::UpstreamFailed,
+    };
+    late_failures::record(&mut tx, account, request, outcome)
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -228,6 +236,51 @@ async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
         got.error(400, "invalid_request");
     }
     harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_customer_sees_a_failed_video_as_failed_in_logs_on_home_and_in_usage() {
+    let harness = CustomerConsole::new().await;
+    let scene = scene(&harness).await;
+    let [_, running, done, failed, stopped] = scene.tasks.map(|request| request.to_string());
+    let logs = async |query: &str| {
+        let path = format!("/api/logs?limit=2{query}");
+        let (calls, _) = harness.pages(&scene.browser, &path).await;
+        let ended = |call: &Value| [&call["request_id"], &call["outcome"]].map(words);
+        calls.iter().map(ended).collect::<Vec<_>>()
+    };
+    let failures = [
+        [stopped.clone(), "cancelled".to_owned()],
+        [failed.clone(), "upstream_failed".to_owned()],
+    ];
+    let others = [done, running].map(|id| [id, "accepted".to_owned()]);
+    assert_eq!(logs("").await, [failures.clone(), others.clone()].concat());
+    assert_eq!(logs("&outcome=failed").await, failures);
+    assert_eq!(logs("&outcome=upstream_failed").await, failures[1..]);
+    assert_eq!(logs("&outcome=accepted").await, others);
+    assert_eq!(logs("&outcome=failed&model=film-1").await, failures[1..]);
+    let one = format!("/api/logs/{failed}");
+    let one = harness.read(&scene.browser, &one).await;
+    assert_eq!(one["outcome"], "upstream_failed", "{one}");
+
+    let home = harness.read(&scene.browser, "/api/home").await;
+    let errors = home["last_errors"].as_array().unwrap();
+    assert_eq!(field(errors, "request_id"), [stopped, failed]);
+    assert_eq!(
+        (&home["calls_today"], &home["failed_today"]),
+        (&json!(4), &json!(2))
+    );
+    let usage = harness.read(&scene.browser, "/api/usage").await;
+    let totals = &usage["totals"];
+    assert_eq!(
+        (&totals["calls"], &totals["failed_calls"]),
+        (&json!(4), &json!(2))
+    );
+    harness.audit().await;
+}
+
+fn words(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use trunkline_db::{DbError, Tx, events};
 use trunkline_generation::video::upstreams::ReportedUsage;
 use trunkline_ledger::{
     BatchError, Detail, OnCallerGone, Op, Outcome, Refund, RefundKind, Settle, Void, WriteOff,
-    WriteOffReason, run_in,
+    WriteOffReason, late_failures, run_in,
 };
 use trunkline_store::tasks::{self, Failed, Task, TaskState};
 use trunkline_types::{AccountId, Bucket, Money, RequestId, Units, Usage};
@@ -165,6 +165,10 @@ pub(super) async fn fail_in(
     });
     let operations: Vec<&Op> = std::iter::once(&back).chain(loss.as_ref()).collect();
     run_in(tx, services.ledger.node_epoch(), &operations).await?;
+    if let Some(Failed::Charged) = before {
+        // Its usage row says that it was taken; logs and counts say how it ended.
+        late_failures::record(tx, account, request, ending.outcome).await?;
+    }
     let event = payloads::task_failed(&services.account_api, task, ending.code, ending.message);
     events::append(tx, &[event]).await?;
     Ok(true)
