@@ -3,7 +3,7 @@
 
 use crate::codecs::mpeg::{ADTS_HEADER_BYTES, Frame, MPEG_HEADER_BYTES, Table};
 use crate::length::Sum;
-use crate::measurement::CountResult;
+use crate::measurement::{Count, CountResult};
 use crate::step::Step;
 use crate::tags::{Tag, is_end_tag};
 use crate::{Codec, MeasureError};
@@ -239,6 +239,8 @@ impl Counted {
             (false, true) => Codec::Mp3,
             (false, false) => Codec::Other,
         };
-        Ok((codec, self.sum.length()))
+        // A bare stream of AAC has no place to declare it.
+        let count = Count::new(codec, self.sum.length());
+        Ok(count.without_declared_delay(self.sum.rate()))
     }
 }

@@ -4,7 +4,7 @@
 use crate::byte_reader::{ByteReader, count_of};
 use crate::codecs::flac::{Found, Frame, stream_rate};
 use crate::length::Sum;
-use crate::measurement::CountResult;
+use crate::measurement::{Count, CountResult};
 use crate::step::Step;
 use crate::tags::Tag;
 use crate::{Codec, MeasureError};
@@ -71,7 +71,7 @@ impl Flac {
                 sum.add(open.frame.samples, open.frame.rate.unwrap_or(self.rate));
             }
         }
-        Ok((Codec::Flac, sum.length()))
+        Ok(Count::new(Codec::Flac, sum.length()))
     }
 
     fn start(&mut self, bytes: &[u8]) -> Step {

@@ -59,6 +59,12 @@ impl Length {
         self.0.div_ceil(SECOND_NANOS).max(1)
     }
 
+    /// The rest of it without a part.
+    #[must_use]
+    pub const fn saturating_sub(self, part: Self) -> Self {
+        Self(self.0.saturating_sub(part.0))
+    }
+
     /// Both, one after the other.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {

@@ -5,7 +5,7 @@ use std::io::{Read, Seek};
 use crate::adts_mpeg::Frames;
 use crate::bounded_reader::BoundedReader;
 use crate::incremental::Incremental;
-use crate::measurement::CountResult;
+use crate::measurement::{Count, CountResult};
 use crate::sniff::sniff;
 use crate::stream::Stream;
 use crate::{Container, MeasureError, Measurement};
@@ -23,7 +23,11 @@ const PART_BYTES: usize = 64 << 10;
 pub fn measure<R: Read + Seek>(mut source: R, bytes: u64) -> Result<Measurement, MeasureError> {
     let mut source = BoundedReader::new(&mut source, bytes)?;
     let (container, start) = sniff(&mut source)?;
-    let (codec, length) = match container {
+    let Count {
+        codec,
+        length,
+        undeclared,
+    } = match container {
         Container::Wav => walk(&mut source, start, Stream::Wav(Box::default())),
         Container::Mp3 => walk(&mut source, start, Stream::Frames(Box::new(Frames::mpeg()))),
         Container::Adts => walk(&mut source, start, Stream::Frames(Box::new(Frames::adts()))),
@@ -36,6 +40,7 @@ pub fn measure<R: Read + Seek>(mut source: R, bytes: u64) -> Result<Measurement,
         container,
         codec,
         length,
+        undeclared,
     })
 }
 

@@ -2,13 +2,25 @@
 
 use crate::Length;
 
-/// The codec and the length of what was counted.
-pub(crate) type CountResult = Result<(Codec, Length), MeasureError>;
+/// Most samples that are no sound at the ends of AAC: what its encoders put before it, 2112, and a packet that
+/// they fill up behind it.
+pub(crate) const MAX_AAC_PRIMING: u64 = 2_112 + 1_024;
+
+/// What was counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Count {
+    pub(crate) codec: Codec,
+    pub(crate) length: Length,
+    /// What of the length may be no sound, and is not declared.
+    pub(crate) undeclared: Length,
+}
+
+pub(crate) type CountResult = Result<Count, MeasureError>;
 
 /// The longest of the audio tracks of a file, if all of them could be counted.
 pub(crate) fn longest(tracks: impl Iterator<Item = CountResult>) -> CountResult {
     let tracks: Vec<_> = tracks.collect::<Result<_, _>>()?;
-    let longest = tracks.into_iter().rev().max_by_key(|(_, length)| *length);
+    let longest = tracks.into_iter().rev().max_by_key(|track| track.length);
     longest.ok_or(MeasureError::NoAudioTrack)
 }
 
@@ -52,6 +64,40 @@ pub struct Measurement {
     /// How its sound is coded.
     pub codec: Codec,
     pub length: Length,
+    /// What of the length may be the delay and padding of an encoder that did not declare them.
+    pub undeclared: Length,
+}
+
+// === impl Count ===
+
+impl Count {
+    /// All of the length is sound.
+    pub(crate) const fn new(codec: Codec, length: Length) -> Self {
+        Self {
+            codec,
+            length,
+            undeclared: Length::ZERO,
+        }
+    }
+
+    /// The same of a stream that declares no delay, which every encoder of AAC has.
+    pub(crate) fn without_declared_delay(mut self, rate: Option<u32>) -> Self {
+        if let Some(rate) = rate.filter(|_| self.codec == Codec::Aac) {
+            self.undeclared = Length::of_samples(MAX_AAC_PRIMING, rate);
+        }
+        self
+    }
+}
+
+// === impl Measurement ===
+
+impl Measurement {
+    /// Whole seconds as they are billed: rounded up, at least one. What may be no sound is not billed, so that a
+    /// second of sound is one second in every container.
+    #[must_use]
+    pub fn billed_seconds(&self) -> u64 {
+        self.length.saturating_sub(self.undeclared).whole_seconds()
+    }
 }
 
 /// Why a file has no length.

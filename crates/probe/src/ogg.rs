@@ -5,7 +5,7 @@
 mod track;
 
 use crate::byte_reader::ByteReader;
-use crate::measurement::CountResult;
+use crate::measurement::{Count, CountResult};
 use crate::step::Step;
 use crate::{Codec, Length, MeasureError};
 
@@ -78,7 +78,7 @@ impl Ogg {
             .codec
             .or(last_codec)
             .ok_or(MeasureError::NoAudioTrack)?;
-        Ok((codec, self.before.saturating_add(last)))
+        Ok(Count::new(codec, self.before.saturating_add(last)))
     }
 
     fn begin(&mut self, page: Page, flags: u8) {

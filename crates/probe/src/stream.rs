@@ -3,7 +3,7 @@
 use crate::adts_mpeg::Frames;
 use crate::byte_reader::count_of;
 use crate::flac::Flac;
-use crate::measurement::CountResult;
+use crate::measurement::{Count, CountResult};
 use crate::ogg::Ogg;
 use crate::step::Step;
 use crate::wav::Wav;
@@ -70,6 +70,6 @@ impl Pcm {
             is_float: false,
         };
         let samples = self.bytes.div_euclid(Self::SAMPLE_BYTES);
-        Ok((codec, Length::of_samples(samples, self.rate)))
+        Ok(Count::new(codec, Length::of_samples(samples, self.rate)))
     }
 }

@@ -32,6 +32,6 @@ impl StreamMeter {
     /// How long the stream is if it ends here. None if nothing in it was sound of its format.
     #[must_use]
     pub fn length(&self) -> Option<Length> {
-        self.0.finish().ok().map(|(_, length)| length)
+        self.0.finish().ok().map(|count| count.length)
     }
 }

@@ -116,7 +116,7 @@ impl TranscriptionRequest {
     /// What is billed: whole seconds, rounded up, at least one.
     #[must_use]
     pub fn seconds(&self) -> u64 {
-        self.upload.measurement.length.whole_seconds()
+        self.upload.measurement.billed_seconds()
     }
 }
 

@@ -96,6 +96,7 @@ pub(crate) fn upload(container: Container, millis: u64) -> Upload {
             container,
             codec,
             length: Length::from_nanos(millis * 1_000_000),
+            undeclared: Length::ZERO,
         },
     }
 }

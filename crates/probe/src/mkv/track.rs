@@ -1,7 +1,7 @@
 //! One track: its settings, and its packets counted.
 
 use crate::codecs::{Coding, Counter, aac, flac, float_rate, mpeg, opus, vorbis};
-use crate::measurement::CountResult;
+use crate::measurement::{Count, CountResult};
 use crate::{Codec, Length, MeasureError};
 
 use super::element::number;
@@ -79,7 +79,7 @@ impl Track {
     pub(super) fn measured(&self) -> CountResult {
         let coding = self.coding().ok_or(MeasureError::TooComplex)?;
         let Some(counter) = &self.counter else {
-            return Ok((coding.codec(), Length::ZERO));
+            return Ok(Count::new(coding.codec(), Length::ZERO));
         };
         let rate = counter.rate().unwrap_or(0);
         let start = match opus::pre_skip(&self.private_header) {
@@ -91,7 +91,11 @@ impl Track {
         let end = samples(self.discard_nanos, rate);
         let end = end.filter(|count| *count < counter.last()).unwrap_or(0);
         let length = counter.length_without(start.saturating_add(end));
-        Ok((coding.codec(), length))
+        let count = Count::new(coding.codec(), length);
+        Ok(match start {
+            0 => count.without_declared_delay(counter.rate()),
+            _ => count,
+        })
     }
 
     fn coding(&self) -> Option<Coding> {

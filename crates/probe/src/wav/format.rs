@@ -2,7 +2,7 @@
 
 use crate::adts_mpeg::Frames;
 use crate::byte_reader::ByteReader;
-use crate::measurement::CountResult;
+use crate::measurement::{Count, CountResult};
 use crate::step::Step;
 use crate::{Codec, Length, MeasureError};
 
@@ -119,7 +119,10 @@ impl Format {
             Layout::Frames(frames) => return frames.finish(rest),
             Layout::Unknown => return Err(MeasureError::TooComplex),
         };
-        Ok((self.codec, Length::of_samples(samples, self.rate)))
+        Ok(Count::new(
+            self.codec,
+            Length::of_samples(samples, self.rate),
+        ))
     }
 }
 

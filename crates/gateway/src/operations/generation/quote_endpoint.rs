@@ -191,6 +191,7 @@ fn as_form(json: Fields) -> Result<(Fields, Map<String, Value>, Upload), ApiErro
             container,
             codec,
             length: Length::from_nanos(seconds.saturating_mul(SECOND_NANOS)),
+            undeclared: Length::ZERO,
         },
     };
     let fields = Fields {

@@ -62,6 +62,46 @@ async fn a_transcript_is_billed_by_whole_seconds_of_the_recording() {
     harness.audit().await;
 }
 
+/// The first frames of a bare stream of AAC.
+fn first_frames(stream: &[u8], frames: usize) -> &[u8] {
+    let mut end = 0;
+    for _ in 0..frames {
+        let head = &stream[end..end + 7];
+        let bits = |byte: u8| usize::from(byte);
+        end += ((bits(head[3]) & 3) << 11) | (bits(head[4]) << 3) | (bits(head[5]) >> 5);
+    }
+    &stream[..end]
+}
+
+/// An encoder of AAC puts silence before the sound and fills up its last packet: a second of 16,000 samples is
+/// 17 packets of 1,024. A bare stream cannot say so, and these files do not.
+#[tokio::test]
+async fn a_customer_pays_one_second_for_a_second_of_aac_whose_container_does_not_declare_the_delay()
+{
+    const ADTS: &[u8] = include_bytes!("../../../../probe/tests/corpus/adts.aac");
+    const MP4: &[u8] = include_bytes!("../../../../probe/tests/corpus/dash.mp4");
+    const MATROSKA: &[u8] = include_bytes!("../../../../probe/tests/corpus/aac.mka");
+    let harness = TestGateway::generation().await;
+    let mut spent = 0;
+    for (name, kind, file, seconds) in [
+        ("talk.aac", "audio/aac", first_frames(ADTS, 17), 1),
+        ("talk.mp4", "audio/mp4", MP4, 1),
+        ("talk.mka", "audio/x-matroska", MATROSKA, 1),
+        // The least that 20 packets may be is 17,344 samples.
+        ("talk.aac", "audio/aac", first_frames(ADTS, 20), 2),
+    ] {
+        let form = Form::default().text("model", "ears");
+        let form = form.file("file", name, kind, file);
+        let got = form.send(&harness, PATH).await;
+        assert_eq!(got.status.as_u16(), 200, "{name}: {}", got.text());
+        spent += SECOND * seconds;
+        assert_eq!(harness.spent().await, spent, "{name}");
+        let row = harness.row(&got).await;
+        assert_eq!(row["units"], json!({ "audio_input": seconds }), "{name}");
+    }
+    harness.audit().await;
+}
+
 // covers: G-2.5-03, G-2.5-04, D-7-MON-12
 // covers: G-4-16, G-5-03
 #[tokio::test]

@@ -3,16 +3,16 @@
 use crate::MeasureError;
 use crate::bounded_reader::BoundedReader;
 use crate::codecs::{Coding, Counter};
-use crate::measurement::CountResult;
+use crate::measurement::{Count, CountResult, MAX_AAC_PRIMING};
 use crate::mp4::box_readers::{Clock, EditList, TrackHeader, handler};
 use crate::mp4::box_walk::BoxHeader;
 
 use super::sample_entry::SampleEntry;
 use super::sample_tables::{MAX_PACKETS, SampleTables};
 
-/// Most samples that an edit list may take away at the start: what encoders of AAC put there, 2112,
-/// and a packet. A list that hides more is a cut, and what is cut was still sent.
-const MAX_PRIMING: u64 = 2_112 + 1_024;
+/// Most samples that an edit list may take away at the start. A list that hides more is a cut, and what is cut
+/// was still sent.
+const MAX_PRIMING: u64 = MAX_AAC_PRIMING;
 
 #[derive(Debug, Default)]
 pub(super) struct Track {
@@ -64,8 +64,14 @@ impl Track {
         // Never the whole packet: one that plays for no time at all would not be there.
         let last = last.filter(|samples| *samples > 0);
         let end = last.map_or(0, |samples| counter.last().saturating_sub(samples));
-        let silent = start.max(self.pre_skip).saturating_add(end);
-        Ok((counter.coding().codec(), counter.length_without(silent)))
+        let start = start.max(self.pre_skip);
+        let silent = start.saturating_add(end);
+        let codec = counter.coding().codec();
+        let count = Count::new(codec, counter.length_without(silent));
+        Ok(match start {
+            0 => count.without_declared_delay(counter.rate()),
+            _ => count,
+        })
     }
 
     /// Packets that are there. Honest ones do not lie upon each other, so they are not more than the
