@@ -15,6 +15,7 @@
 mod base64;
 mod borrowed_str;
 mod builtin_fields;
+mod cache_writes;
 mod camel_case;
 pub mod canonical;
 pub mod claude_messages;

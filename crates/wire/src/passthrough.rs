@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use trunkline_types::{Bucket, Usage};
 
+use crate::cache_writes::CacheWriteNames;
 use crate::canonical::ReportedUsage;
 use crate::request_facts::{PathEdit, read_cap, read_model, typed};
 use crate::token_estimate::tokens_of_bytes;
@@ -189,11 +190,24 @@ fn reported(usage: Option<&Value>, meta: Option<&Value>) -> Option<ReportedUsage
         .or_else(|| told(meta, "/billed_units/input_tokens"))?;
     let cached = told(usage, "/prompt_tokens_details/cached_tokens");
     let cached = cached.unwrap_or(0).min(input);
+    let left = input.saturating_sub(cached);
+    let details = usage.and_then(|usage| usage.get("prompt_tokens_details"));
+    let names = details.and_then(|details| CacheWriteNames::deserialize(details).ok());
+    let writes = names.and_then(|names| names.writes());
+    let (kept, hour) = writes.unwrap_or((0, 0));
+    let (kept, hour) = (kept.min(left), hour.min(left.saturating_sub(kept)));
+    let left = left.saturating_sub(kept).saturating_sub(hour);
     let mut buckets = Usage::unknown()
-        .with(Bucket::PlainInput, input.saturating_sub(cached))
+        .with(Bucket::PlainInput, left)
         .with(Bucket::PlainOutput, output.unwrap_or(0));
-    if cached > 0 {
-        buckets = buckets.with(Bucket::CacheRead, cached);
+    for (bucket, tokens) in [
+        (Bucket::CacheRead, cached),
+        (Bucket::CacheWrite5m, kept),
+        (Bucket::CacheWrite1h, hour),
+    ] {
+        if tokens > 0 {
+            buckets = buckets.with(bucket, tokens);
+        }
     }
     Some(ReportedUsage {
         usage: buckets,

@@ -40,6 +40,41 @@ async fn every_recorded_provider_answer_is_parsed_and_billed_correctly() {
     harness.audit().await;
 }
 
+#[tokio::test]
+async fn a_customer_pays_for_cache_writes_as_such_under_every_name_that_a_vendor_has_for_them() {
+    const NAMES: [&str; 6] = [
+        "cache_write_tokens",
+        "cache_creation_input_tokens",
+        "cache_creation_tokens",
+        "cached_creation_tokens",
+        "ephemeral_5m_input_tokens",
+        "ephemeral_1h_input_tokens",
+    ];
+    let providers = Providers::builtin().unwrap();
+    let harness = TestGateway::new().await;
+    let (mut wrong, mut played) = (Vec::new(), String::new());
+    for name in ["openai", "openrouter", "dashscope", "openai_compatible"] {
+        let (provider, folder) = (providers.get(name).unwrap(), folder().join(name));
+        let mut cases = cases(&folder).unwrap();
+        cases.retain(|case| case.expected.units.contains_key("cache_write"));
+        assert!(!cases.is_empty(), "{name}");
+        for case in &cases {
+            if let Err(what) = run(&harness, provider, case).await {
+                wrong.push(format!("{name}/{}: {what}", case.name));
+            }
+            let file = folder.join(format!("{}.http", case.name));
+            played.push_str(&fs::read_to_string(file).unwrap());
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let missing: Vec<&str> = NAMES
+        .into_iter()
+        .filter(|name| !played.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "names without a fixture: {missing:?}");
+    harness.audit().await;
+}
+
 /// The provider of `docs/dev/adding/provider.md` stands in no list and no code.
 #[tokio::test]
 async fn a_provider_is_added_by_one_file_and_one_folder() {

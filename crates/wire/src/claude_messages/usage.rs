@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use trunkline_types::{Bucket, Usage};
 
+use crate::cache_writes::CacheLifetimes;
 use crate::canonical::ReportedUsage;
 use crate::serde_helpers::count;
 
@@ -19,21 +20,13 @@ pub(super) struct RawUsage {
     #[serde(default, deserialize_with = "count")]
     cache_read_input_tokens: Option<u64>,
     #[serde(default)]
-    cache_creation: Option<CacheWrites>,
+    cache_creation: Option<CacheLifetimes>,
     #[serde(default)]
     output_tokens_details: Option<OutputDetails>,
     /// Calls behind this one, where a request was more than one. They are billed together, and the
     /// fields above leave some of them out.
     #[serde(default)]
     iterations: Option<Vec<Iteration>>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-struct CacheWrites {
-    #[serde(default, deserialize_with = "count")]
-    ephemeral_5m_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    ephemeral_1h_input_tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -53,7 +46,7 @@ struct Iteration {
     #[serde(default, deserialize_with = "count")]
     cache_read_input_tokens: Option<u64>,
     #[serde(default)]
-    cache_creation: Option<CacheWrites>,
+    cache_creation: Option<CacheLifetimes>,
 }
 
 /// Which side of usage is reported.
@@ -141,18 +134,10 @@ impl Iteration {
         ]
     }
 
-    /// Cache writes by how long they live. The sum is the upstream's; what it does not put to the hour
-    /// are the five minutes of its default.
+    /// Cache writes by how long they live.
     fn writes(&self) -> (Option<u64>, Option<u64>) {
         let split = self.cache_creation.unwrap_or_default();
-        let hour = split.ephemeral_1h_input_tokens;
-        match self.cache_creation_input_tokens {
-            Some(total) => {
-                let hour = hour.map(|hour| hour.min(total));
-                (Some(total.saturating_sub(hour.unwrap_or(0))), hour)
-            }
-            None => (split.ephemeral_5m_input_tokens, hour),
-        }
+        split.of(self.cache_creation_input_tokens)
     }
 }
 

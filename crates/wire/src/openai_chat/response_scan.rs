@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline_types::{Bucket, Usage};
 
+use crate::cache_writes::CacheWriteNames;
 use crate::canonical::ReportedUsage;
 use crate::serde_helpers::count;
 use crate::token_estimate::tokens_of_bytes;
@@ -24,6 +25,9 @@ pub(super) struct RawUsage {
     prompt_cache_hit_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
+    /// Where they stand beside the tokens, and not in the details.
+    #[serde(flatten)]
+    cache_writes: CacheWriteNames,
     #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
@@ -34,9 +38,8 @@ pub(super) struct RawUsage {
 struct PromptDetails {
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
-    /// Written to a cache that lives minutes.
-    #[serde(default, alias = "cache_creation_tokens", deserialize_with = "count")]
-    cache_write_tokens: Option<u64>,
+    #[serde(flatten)]
+    cache_writes: CacheWriteNames,
     #[serde(default, deserialize_with = "count")]
     audio_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
@@ -104,6 +107,9 @@ impl RawUsage {
             later.prompt_cache_hit_tokens,
         );
         over(&mut self.cached_tokens, later.cached_tokens);
+        if later.cache_writes.writes().is_some() {
+            self.cache_writes = later.cache_writes;
+        }
         self.prompt_tokens_details = later.prompt_tokens_details.or(self.prompt_tokens_details);
         self.completion_tokens_details = later
             .completion_tokens_details
@@ -145,8 +151,14 @@ impl RawUsage {
         let heard = details.audio_tokens.unwrap_or(0);
         let heard = heard.min(prompt.saturating_sub(cached));
         let rest = prompt.saturating_sub(cached).saturating_sub(heard);
-        let kept = details.cache_write_tokens.unwrap_or(0).min(rest);
+        let inside = details.cache_writes.writes();
+        let (kept, hour) = inside
+            .or_else(|| self.cache_writes.writes())
+            .unwrap_or((0, 0));
+        let kept = kept.min(rest);
         let rest = rest.saturating_sub(kept);
+        let hour = hour.min(rest);
+        let rest = rest.saturating_sub(hour);
         let looked = details.image_tokens.unwrap_or(0).min(rest);
         let output = self.completion_tokens_details.unwrap_or_default();
         let spoken = output.audio_tokens.unwrap_or(0).min(completion);
@@ -158,6 +170,7 @@ impl RawUsage {
         for (bucket, tokens) in [
             (Bucket::CacheRead, cached),
             (Bucket::CacheWrite5m, kept),
+            (Bucket::CacheWrite1h, hour),
             (Bucket::ImageInput, looked),
             (Bucket::AudioInput, heard),
             (Bucket::ImageOutput, drawn),

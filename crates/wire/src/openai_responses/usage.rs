@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use trunkline_types::{Bucket, Usage};
 
+use crate::cache_writes::CacheWriteNames;
 use crate::canonical::ReportedUsage;
 use crate::serde_helpers::count;
 
@@ -26,8 +27,8 @@ pub(super) struct RawUsage {
 struct InputDetails {
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    cache_write_tokens: Option<u64>,
+    #[serde(flatten)]
+    cache_writes: CacheWriteNames,
     #[serde(default, deserialize_with = "count")]
     audio_tokens: Option<u64>,
 }
@@ -49,11 +50,16 @@ impl RawUsage {
         let output = output.saturating_add(self.reasoning_beside(input, output));
         let told = self.input_tokens_details.unwrap_or_default();
         let spoken = self.output_tokens_details.unwrap_or_default();
+        let writes = told.cache_writes.writes();
         let mut left = input;
         let mut usage = Usage::unknown();
         for (bucket, tokens) in [
             (Bucket::CacheRead, told.cached_tokens),
-            (Bucket::CacheWrite5m, told.cache_write_tokens),
+            (
+                Bucket::CacheWrite5m,
+                writes.map(|(five_minutes, _)| five_minutes),
+            ),
+            (Bucket::CacheWrite1h, writes.map(|(_, hour)| hour)),
             (Bucket::AudioInput, told.audio_tokens),
         ] {
             let tokens = tokens.unwrap_or(0).min(left);
