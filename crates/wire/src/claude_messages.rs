@@ -35,6 +35,7 @@ pub(crate) use response_scan::scan_response;
 pub(crate) use rewrite::{rewrite_frame, rewrite_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;
+pub(crate) use usage::written;
 
 /// A heartbeat inside a stream.
 pub const HEARTBEAT: &[u8] = b"event: ping\ndata: {\"type\": \"ping\"}\n\n";

@@ -66,6 +66,7 @@ pub use rewrite::restore_signatures;
 pub(crate) use rewrite::{rewrite_frame, rewrite_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;
+pub(crate) use usage::usage_json;
 
 use crate::Format;
 use crate::canonical::{NameRule, Signature};

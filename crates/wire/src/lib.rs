@@ -38,6 +38,7 @@ mod request_cut;
 mod request_dispatch;
 mod request_error;
 mod request_facts;
+mod response_cost;
 mod response_facts;
 mod serde_helpers;
 mod sse;
@@ -63,6 +64,7 @@ pub use request::{Outgoing, Request};
 pub use request_error::RequestError;
 pub use request_facts::{CapName, Facts, Fields, PathParams};
 pub use response_facts::{ResponseFacts, read_response_facts};
+pub use response_cost::{passthrough_with_cost, response_with_cost};
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};
 pub use stream_types::{
     Cost, FrameKind, ResponseError, ResponseMeta, ResponseSummary, Rewrite, StreamEnd, cost_comment,

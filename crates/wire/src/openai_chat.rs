@@ -25,7 +25,7 @@ pub(crate) use request_in::request_to_canonical;
 pub(crate) use request_out::request_from_canonical;
 pub use request_scan::{PREVIOUS_RESPONSE, renamed_cap};
 pub(crate) use request_scan::{edits, read_facts};
-pub(crate) use response_out::{response_from_canonical, response_to_canonical};
+pub(crate) use response_out::{response_from_canonical, response_to_canonical, usage_of};
 pub use response_scan::{rewrite_response, scan_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;

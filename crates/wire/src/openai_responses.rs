@@ -42,6 +42,7 @@ pub(crate) use response_scan::{response_to_canonical, scan_response};
 pub(crate) use rewrite::{rewrite_frame, rewrite_response};
 pub use stream_in::Reader;
 pub use stream_out::Writer;
+pub(crate) use usage::write_usage;
 
 use crate::Format;
 

@@ -174,30 +174,28 @@ impl FormatPair {
         let charged = charged(&row);
         same("charge", charged, price(&row))?;
         self.told_cost(got, received, charged)?;
-        if self.stream {
-            let details = &received.cost_details;
-            same("cost details", &details["units"], &row.units)?;
-            same("tier", details["tier"].as_str(), row.tier.as_deref())?;
-        }
+        let details = &received.cost_details;
+        same("cost details", &details["units"], &row.units)?;
+        same("tier", details["tier"].as_str(), row.tier.as_deref())?;
         Ok((row, truth))
     }
 
-    /// Where the cost is told: a header before a whole answer; a comment before the terminal frame of a
-    /// stream, and inside the usage.
+    /// Where the cost is told: inside the usage of every answer; in a header before a whole one, and in a
+    /// comment before the terminal frame of a stream.
     fn told_cost(
         self,
         got: &GatewayResponse,
         received: &DecodedAnswer,
         charged: i64,
     ) -> Result<(), String> {
+        let inside = received.cost.ok_or("no cost in the usage")?;
+        same("cost in usage", nanos(&format!("{inside:.9}")), charged)?;
         let header = got.header("trunkline-cost-usd");
         if !self.stream {
             let reported = header.ok_or("no cost in the headers")?;
             return same("cost in the header", nanos(&reported), charged);
         }
         same("cost in the header", header, None)?;
-        let inside = received.cost.ok_or("no cost in the usage")?;
-        same("cost in usage", nanos(&format!("{inside:.9}")), charged)?;
         let frames = Sse::all(&got.text());
         if self.caller == ClientFormat::Gemini {
             // Google's own clients do not take comments: the module of the format says which and how.

@@ -58,6 +58,27 @@ async fn until_asked(harness: &TestGateway, calls: usize) {
 }
 
 #[tokio::test]
+async fn a_caller_of_any_format_reads_the_cost_in_the_usage_of_a_whole_answer_as_in_that_of_a_stream()
+ {
+    let harness = harness(TestOptions::default()).await;
+    in_each(&harness, FormatPair::streamed(), async |harness, pair| {
+        let params = CallParams {
+            prompt: "Hello [[tokens:5]]",
+            ..CallParams::default()
+        };
+        let mut shown = Vec::new();
+        for stream in [false, true] {
+            let pair = FormatPair { stream, ..pair };
+            let (got, received) = pair.ask(harness, params).await?;
+            pair.billed(harness, (&got, &received)).await?;
+            shown.push((received.cost, received.cost_details));
+        }
+        same("cost, whole and streamed", &shown[0], &shown[1])
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_disconnected_reader_pays_for_received_output_in_every_pair() {
     let harness = harness(TestOptions::default()).await;
     in_each(&harness, FormatPair::streamed(), async |harness, pair| {

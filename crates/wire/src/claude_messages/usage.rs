@@ -149,7 +149,7 @@ fn added(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 /// Usage as Anthropic writes it.
-pub(super) fn written(reported: &ReportedUsage) -> Map<String, Value> {
+pub(crate) fn written(reported: &ReportedUsage) -> Map<String, Value> {
     let writes = reported.cache_writes();
     let read = reported.of(Bucket::CacheRead);
     let plain = reported.input().saturating_sub(writes).saturating_sub(read);

@@ -148,7 +148,7 @@ impl RawUsage {
 }
 
 /// Usage as Google reports it.
-pub(super) fn usage_json(reported: &ReportedUsage) -> Value {
+pub(crate) fn usage_json(reported: &ReportedUsage) -> Value {
     let input = reported.input();
     let output = reported.output();
     let thoughts = reported.reasoning.unwrap_or(0).min(output);

@@ -209,7 +209,7 @@ pub(super) fn call_of(call: &ToolCall, signature: Option<&Signature>) -> Value {
 }
 
 /// Usage as chat writes it.
-pub(super) fn usage_of(reported: &ReportedUsage) -> Value {
+pub(crate) fn usage_of(reported: &ReportedUsage) -> Value {
     let (input, output) = (reported.input(), reported.output());
     let mut prompt = json!({
         "cached_tokens": reported.of(Bucket::CacheRead),

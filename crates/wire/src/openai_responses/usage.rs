@@ -94,7 +94,7 @@ impl RawUsage {
 }
 
 /// What was used, as the format writes it.
-pub(super) fn write_usage(reported: &ReportedUsage) -> Value {
+pub(crate) fn write_usage(reported: &ReportedUsage) -> Value {
     let (input, output) = (reported.input(), reported.output());
     json!({
         "input_tokens": input,

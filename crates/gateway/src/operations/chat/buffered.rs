@@ -8,8 +8,8 @@ use trunkline_upstream::UpstreamResponse;
 use trunkline_wire::canonical::{Meter, ReportedUsage, Response as CanonicalResponse};
 use trunkline_wire::read_response_facts;
 use trunkline_wire::{
-    Format, ResponseError, UpstreamError, read_response, rewrite_response, scan_response,
-    write_response,
+    Cost, Format, ResponseError, UpstreamError, passthrough_with_cost, read_response,
+    response_with_cost, rewrite_response, scan_response, write_response,
 };
 
 use super::Quoted;
@@ -20,6 +20,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::failover::{Exhausted, upstream_refusal};
 use crate::idempotency::StoredResponse;
 use crate::operation::{RelayEnd, Settled};
+use crate::priced_call::Price;
 use crate::request_context::RequestContext;
 use crate::response::{
     self, LedgerLatency, Responder, Response, set_cost, set_dropped, set_ending, set_warnings,
@@ -35,7 +36,8 @@ pub(crate) struct Buffered {
     parsed: Option<Parsed>,
     /// As the upstream sent it.
     body: Bytes,
-    pub(super) counted: Option<ReportedUsage>,
+    /// What it used and what that costs, once it is metered.
+    counted: Option<(ReportedUsage, Cost)>,
     response: Option<Response>,
 }
 
@@ -143,17 +145,25 @@ impl Buffered {
         }
     }
 
+    /// What the answer came to.
+    pub(super) fn metered(&mut self, counted: ReportedUsage, price: &Price) {
+        let cost = Cost {
+            total: price.amount,
+            tier: price.tier.clone(),
+            units: price.units.clone(),
+        };
+        self.counted = Some((counted, cost));
+    }
+
     /// The response, before its charge is known to be written.
     fn response(&mut self, services: &Services, quoted: &Quoted, amount: Money) -> Response {
-        let body = match self.parsed.take() {
-            Some(parsed) => {
-                let body = self.body.clone();
-                let counted = self.counted.as_ref();
-                quoted.shown_body(services, &self.upstream, parsed, body, counted)
-            }
-            None => self.body.clone(),
-        };
-        self.body = body.clone();
+        if let Some(parsed) = self.parsed.take() {
+            let body = self.body.clone();
+            let counted = self.counted.as_ref().map(|(counted, _)| counted);
+            self.body = quoted.shown_body(services, &self.upstream, parsed, body, counted);
+        }
+        self.tell_cost(quoted, amount);
+        let body = self.body.clone();
         let mut response = response::bytes_of(StatusCode::OK, body, "application/json");
         let headers = response.headers_mut();
         set_cost(headers, amount);
@@ -161,6 +171,19 @@ impl Buffered {
         set_dropped(headers, &quoted.call.report);
         set_ending(headers, quoted.call.sale.model.entry());
         response
+    }
+
+    /// Writes the cost into the usage, where a stream has it as well.
+    fn tell_cost(&mut self, quoted: &Quoted, amount: Money) {
+        let Some((counted, cost)) = &mut self.counted else {
+            return;
+        };
+        cost.total = amount;
+        let told = match quoted.endpoint.passthrough {
+            Some(_) => passthrough_with_cost(&self.body, cost),
+            None => response_with_cost(quoted.format(), &self.body, counted, cost),
+        };
+        self.body = told.unwrap_or_else(|| self.body.clone());
     }
 
     pub(super) fn stored(
@@ -200,6 +223,11 @@ impl Buffered {
             Some(response) => response,
             None => self.response(services, quoted, settled.charged),
         };
+        // A settlement that was written before may be of another amount, and that is the one that counts.
+        let counted = self.counted.as_ref();
+        if !settled.is_stored && counted.is_some_and(|(_, cost)| cost.total != settled.charged) {
+            self.tell_cost(quoted, settled.charged);
+        }
         set_cost(response.headers_mut(), settled.charged);
         let latency = LedgerLatency(settled.in_ledger);
         response.extensions_mut().insert(latency);

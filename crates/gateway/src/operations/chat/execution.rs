@@ -221,7 +221,7 @@ impl Execution for Quoted {
                 if estimated {
                     self.call.late_warnings.push("usage_estimated");
                 }
-                buffered.counted = Some(counted);
+                buffered.metered(counted, &price);
             }
             ChatRelayed::Stream(relay) => {
                 let wants_usage = self.request.facts.wants_usage;

@@ -1,0 +1,52 @@
+//! What a whole response cost, inside its own usage, as a stream of its format has it at its end.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::canonical::ReportedUsage;
+use crate::{Cost, Edit, Format, claude_messages, gemini, openai_chat, openai_responses};
+use crate::{patch, priced, scan};
+
+/// A whole response with its cost. What the upstream reported stays as it is; where it reported nothing, the
+/// usage that is charged stands there. None if the bytes are no object.
+#[must_use]
+pub fn response_with_cost(
+    format: Format,
+    body: &[u8],
+    reported: &ReportedUsage,
+    cost: &Cost,
+) -> Option<Bytes> {
+    let object = scan(body).ok()?;
+    let field = usage_field(format);
+    let told = object.value(field).filter(|usage| usage.starts_with(b"{"));
+    let usage = match told {
+        Some(told) => priced(told, cost)?,
+        None => priced(written(format, reported).to_string().as_bytes(), cost)?,
+    };
+    Some(Bytes::from(patch(&object, &[Edit::Set(field, usage)])))
+}
+
+/// A whole response of a pass-through endpoint with its cost; none if it has no usage.
+#[must_use]
+pub fn passthrough_with_cost(body: &[u8], cost: &Cost) -> Option<Bytes> {
+    let object = scan(body).ok()?;
+    let told = object.value("usage");
+    let usage = priced(told.filter(|usage| usage.starts_with(b"{"))?, cost)?;
+    Some(Bytes::from(patch(&object, &[Edit::Set("usage", usage)])))
+}
+
+const fn usage_field(format: Format) -> &'static str {
+    match format {
+        Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses => "usage",
+        Format::Gemini => "usageMetadata",
+    }
+}
+
+fn written(format: Format, reported: &ReportedUsage) -> Value {
+    match format {
+        Format::OpenaiChat => openai_chat::usage_of(reported),
+        Format::ClaudeMessages => Value::Object(claude_messages::written(reported)),
+        Format::OpenaiResponses => openai_responses::write_usage(reported),
+        Format::Gemini => gemini::usage_json(reported),
+    }
+}
