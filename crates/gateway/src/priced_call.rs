@@ -154,6 +154,21 @@ impl PricedCall {
         quote(self.sale.offer(), self.class, units, self.situation())
     }
 
+    /// The same as if the request had said something else in one field.
+    pub(crate) fn quote_with(
+        &self,
+        units: &Units,
+        path: &str,
+        value: &str,
+    ) -> Result<Quote<'_>, QuoteError> {
+        let attributes = self.attributes.clone().with(path, value);
+        let context = PricingContext {
+            attributes: &attributes,
+            at: self.at,
+        };
+        quote(self.sale.offer(), self.class, units, context)
+    }
+
     pub(crate) fn situation(&self) -> PricingContext<'_> {
         PricingContext {
             attributes: &self.attributes,

@@ -22,6 +22,8 @@ pub(crate) struct Answer {
     pub(crate) says: Says,
     pub(crate) finish: Finish,
     pub(crate) usage: Usage,
+    /// The tier that it was served in.
+    pub(crate) service_tier: String,
     /// Whether it tells what Azure's filters found.
     pub(crate) is_filtered: bool,
 }
@@ -138,6 +140,7 @@ impl Answer {
                 completion: each.saturating_mul(choices),
                 reasoning: reasoning.saturating_mul(choices),
             },
+            service_tier: request.served_tier().to_owned(),
             is_filtered: request.is_filtered,
         }
     }

@@ -36,6 +36,8 @@ pub(crate) struct ChatRequest {
     /// Whether results of tools came since the user spoke.
     pub(crate) answers_tool: bool,
     pub(crate) format: Format,
+    /// The tier that was asked for.
+    pub(crate) service_tier: Option<String>,
     /// Whether answers tell what Azure's content filters found.
     pub(crate) is_filtered: bool,
 }
@@ -82,9 +84,28 @@ impl ChatRequest {
             parallel_calls: body.get("parallel_tool_calls") != Some(&Value::Bool(false)),
             answers_tool: messages.answers_tool,
             format,
+            service_tier: body
+                .get("service_tier")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             is_filtered: false,
         })
     }
+
+    /// The tier that serves it: that of the directive, else the one asked for.
+    pub(crate) fn served_tier(&self) -> &str {
+        served_tier(
+            self.directives.openai.service_tier.as_deref(),
+            self.service_tier.as_deref(),
+        )
+    }
+}
+
+/// The tier that serves a request: what a directive says, else what was asked for. Who leaves it to the
+/// account's setting gets the default.
+pub(crate) fn served_tier<'a>(directive: Option<&'a str>, asked: Option<&'a str>) -> &'a str {
+    let asked = asked.filter(|word| *word != "auto");
+    directive.or(asked).unwrap_or("default")
 }
 
 /// Parameters that are each fine and do not go together.

@@ -10,7 +10,6 @@ use crate::content_filters::{Found, PromptFound};
 
 /// UsageReporting which build answered; a constant, as nothing changes here.
 const FINGERPRINT: &str = "fp_simulator";
-const SERVICE_TIER: &str = "default";
 
 #[derive(Serialize)]
 pub(crate) struct Completion<'a> {
@@ -24,7 +23,7 @@ pub(crate) struct Completion<'a> {
     prompt_filter_results: Option<[PromptFound; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<UsageShape>,
-    service_tier: &'static str,
+    service_tier: &'a str,
     system_fingerprint: &'static str,
 }
 
@@ -75,7 +74,7 @@ pub(crate) struct Chunk<'a> {
     object: &'static str,
     created: u64,
     model: &'a str,
-    service_tier: &'static str,
+    service_tier: &'a str,
     system_fingerprint: &'static str,
     choices: &'a [ChunkChoice<'a>],
     /// Absent if usage was not asked for, `null` until it is told.
@@ -197,7 +196,7 @@ impl<'a> Completion<'a> {
             choices,
             prompt_filter_results: answer.is_filtered.then(|| [PromptFound::nothing()]),
             usage: usage.map(UsageShape::whole),
-            service_tier: SERVICE_TIER,
+            service_tier: &answer.service_tier,
             system_fingerprint: FINGERPRINT,
         }
     }
@@ -241,7 +240,7 @@ impl<'a> Chunk<'a> {
             object: "chat.completion.chunk",
             created: answer.created,
             model: &answer.model,
-            service_tier: SERVICE_TIER,
+            service_tier: &answer.service_tier,
             system_fingerprint: FINGERPRINT,
             choices,
             usage,

@@ -41,6 +41,7 @@ mod request_facts;
 mod response_cost;
 mod response_facts;
 mod serde_helpers;
+mod served_tier;
 mod sse;
 mod stream_types;
 mod text_bound;
@@ -63,8 +64,9 @@ pub use patch::{Edit, patch, patch_at};
 pub use request::{Outgoing, Request};
 pub use request_error::RequestError;
 pub use request_facts::{CapName, Facts, Fields, PathParams};
-pub use response_facts::{ResponseFacts, read_response_facts};
 pub use response_cost::{passthrough_with_cost, response_with_cost};
+pub use response_facts::{ResponseFacts, read_response_facts};
+pub use served_tier::served_tier;
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};
 pub use stream_types::{
     Cost, FrameKind, ResponseError, ResponseMeta, ResponseSummary, Rewrite, StreamEnd, cost_comment,

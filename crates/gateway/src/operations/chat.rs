@@ -10,6 +10,7 @@ mod quote;
 mod read_on;
 mod relay;
 mod send;
+mod served_tier;
 mod stream_adapter;
 mod streaming;
 mod unlisted;

@@ -160,6 +160,51 @@ async fn a_field_named_by_a_tier_sets_the_price_and_its_default_is_sent() {
     harness.audit().await;
 }
 
+/// A vendor serves what it was asked for, or less: a dear tier under load, as the default one. What it names in
+/// its answer is charged, and never more than was quoted.
+#[tokio::test]
+async fn a_caller_pays_for_the_tier_that_the_vendor_served_and_never_more_than_for_the_one_it_asked_for()
+ {
+    let harness = harness(TestOptions::default()).await;
+    for (asked, served, input, output, tier) in [
+        ("priority", "default", 1_000, 2_000, "standard"),
+        ("priority", "priority", 7_000, 9_000, "priority"),
+        ("default", "priority", 1_000, 2_000, "standard"),
+        // A tier without a price here changes nothing.
+        ("priority", "scale", 7_000, 9_000, "priority"),
+    ] {
+        for stream in [false, true] {
+            let directive = format!("[[served_tier:{served}]]");
+            let prompt = prompt_of(20).replacen("xxxxxxxxxxxxx", &directive, 1);
+            let mut body = ask("sim-tiers", &prompt);
+            body["service_tier"] = asked.into();
+            body["stream"] = stream.into();
+            if stream {
+                body["stream_options"] = json!({ "include_usage": true });
+            }
+            let got = harness.chat(&body).await;
+            assert_eq!(got.status, 200, "{}", got.text());
+            let frames = if stream {
+                got.frames()
+            } else {
+                vec![got.json()]
+            };
+            let last = frames.last().unwrap();
+            assert_eq!(last["service_tier"], served, "{last}");
+            let tokens = last["usage"]["prompt_tokens"].as_i64().unwrap();
+            let price = tokens * input + 10 * output;
+            let case = format!("{asked}, served {served}, stream {stream}");
+            assert_eq!(
+                charged(&harness, &got).await,
+                (price, tier.to_owned()),
+                "{case}"
+            );
+            assert_eq!(last["usage"]["cost_details"]["tier"], tier, "{case}");
+        }
+    }
+    harness.audit().await;
+}
+
 // covers: G-2.6-84
 #[tokio::test]
 async fn an_hourly_price_window_is_charged_by_the_clock_of_its_zone() {

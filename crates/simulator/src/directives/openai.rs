@@ -10,6 +10,8 @@ use super::{DirectiveError, MAX_TOKENS, number};
 pub(crate) struct OpenAiDirectives {
     /// `[[cache_write:7]]`
     pub(crate) cache_write_tokens: u64,
+    /// `[[served_tier:default]]`: the tier that serves it, whatever was asked for.
+    pub(crate) service_tier: Option<String>,
     /// `[[cite:2]]`: so many addresses beneath the text.
     pub(crate) citations: u64,
     /// `[[filter:prompt]]` or `[[filter:output]]`
@@ -31,6 +33,8 @@ pub(crate) enum Filter {
     Output,
 }
 
+/// The tiers that the vendor serves.
+const TIERS: [&str; 5] = ["default", "flex", "scale", "priority", "fast"];
 /// Most citations of one text.
 const MAX_CITATIONS: u64 = 100;
 
@@ -82,6 +86,8 @@ impl OpenAiDirectives {
     pub(crate) fn take(&mut self, name: &str, value: &str) -> Result<bool, DirectiveError> {
         match name {
             "cache_write" => self.cache_write_tokens = number(name, value, MAX_TOKENS)?,
+            "served_tier" if TIERS.contains(&value) => self.service_tier = Some(value.to_owned()),
+            "served_tier" => return Err(unknown(name, "a tier of the vendor's")),
             "cite" => self.citations = number(name, value, MAX_CITATIONS)?,
             "filter" => {
                 self.filter = Some(match value {
@@ -157,6 +163,7 @@ mod tests {
             ("filter", "both"),
             ("fail", "tired"),
             ("cite", "101"),
+            ("served_tier", "auto"),
             ("deployment", "there"),
             ("flag", "spam"),
         ] {

@@ -71,4 +71,14 @@ impl Echo {
             behind_usage: vec![given("user"), ("metadata", or("metadata", json!({})))],
         }
     }
+
+    /// The same with the tier that serves it.
+    pub(crate) fn served_in(mut self, tier: &str) -> Self {
+        for (name, value) in &mut self.after_output {
+            if *name == "service_tier" {
+                *value = json!(tier);
+            }
+        }
+        self
+    }
 }

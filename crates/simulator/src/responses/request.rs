@@ -7,7 +7,7 @@ use crate::directives::Directives;
 use crate::models;
 use crate::refusal::{Refusal, shown};
 use crate::request::fields::{self, checked_text, missing};
-use crate::request::{Format, Object};
+use crate::request::{Format, Object, served_tier};
 
 use super::context::{Context, Owner};
 use super::echo::Echo;
@@ -89,6 +89,11 @@ impl Asked {
         check_together(body, models::manners(model).fixed_temperature)?;
         let directives = Directives::read(&context.last_user_text)
             .map_err(|error| Refusal::directive(&error.0))?;
+        let tier = served_tier(
+            directives.openai.service_tier.as_deref(),
+            text(body, "service_tier"),
+        );
+        let echo = Echo::of(body, reasons).served_in(tier);
         Ok(Self {
             model: model.to_owned(),
             stream: is_true(body, "stream"),
@@ -104,7 +109,7 @@ impl Asked {
             directives,
             prompt_tokens: prompt.size.tokens(),
             context,
-            echo: Echo::of(body, reasons),
+            echo,
         })
     }
 }

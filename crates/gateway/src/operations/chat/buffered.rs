@@ -54,7 +54,7 @@ enum Parsed {
 
 impl Answering<'_> {
     pub(super) async fn buffer(
-        self,
+        mut self,
         mut answer: UpstreamResponse,
         mut responder: Responder,
     ) -> RelayEnd<ChatRelayed> {
@@ -88,6 +88,9 @@ impl Answering<'_> {
             }
         };
         self.upstream.channel.health.record_success();
+        if let Some(tier) = &mut self.upstream.tier {
+            tier.read(&body);
+        }
         if self.context.is_traced() && self.upstream.to == Format::OpenaiChat {
             self.note_facts(read_response_facts(&body));
         }
@@ -143,6 +146,11 @@ impl Buffered {
             ),
             None => (None, 0),
         }
+    }
+
+    /// The tier that the answer names.
+    pub(super) fn served_tier(&self) -> Option<&str> {
+        self.upstream.tier.as_ref()?.word()
     }
 
     /// What the answer came to.

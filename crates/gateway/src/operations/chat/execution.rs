@@ -14,6 +14,7 @@ use super::attempt::ChatAnswer;
 use super::buffered::Buffered;
 use super::outbound::field_note;
 use super::relay::Relay;
+use super::served_tier::TierWatch;
 use super::unlisted::DroppedField;
 use crate::channels::Channel;
 use crate::detach::respond;
@@ -37,6 +38,8 @@ pub(super) struct Upstream {
     pub(super) credential: i64,
     pub(super) to: Format,
     pub(super) state: TranslationState,
+    /// Its tier, where the price depends on it.
+    pub(super) tier: Option<TierWatch>,
 }
 
 /// One turn while it is answered.
@@ -150,6 +153,7 @@ impl Execution for Quoted {
             self.call.report.add(note);
         }
         let stream = self.request.facts.stream;
+        let tier = self.tier_watch(to, &answer.headers);
         let answering = Answering {
             services,
             context,
@@ -160,6 +164,7 @@ impl Execution for Quoted {
                 credential: served.credential,
                 to,
                 state,
+                tier,
             },
         };
         if stream {
@@ -205,7 +210,12 @@ impl Execution for Quoted {
             usage: counted,
             reasoning: None,
         });
-        let price = self.exact(&counted.usage)?;
+        let served = match &*relayed {
+            ChatRelayed::Unsent(_) => None,
+            ChatRelayed::Buffered(buffered) => buffered.served_tier(),
+            ChatRelayed::Stream(relay) => relay.follow.served_tier(),
+        };
+        let price = self.exact_as_served(&counted.usage, served)?;
         if outcome == Outcome::BalanceExhausted {
             self.call.late_warnings.push("balance_exhausted");
         }

@@ -11,6 +11,7 @@ use trunkline_wire::{
 
 use super::Quoted;
 use super::execution::Upstream;
+use super::served_tier::TierWatch;
 use crate::services::Services;
 
 /// Frames that wait for the end at most; an upstream that says more than that goodbye is not followed.
@@ -25,6 +26,7 @@ pub(crate) enum StreamAdapter {
 
 pub(crate) struct PassThrough {
     format: Format,
+    tier: Option<TierWatch>,
     tap: Tap,
     rewrite: Rewrite,
     changes: bool,
@@ -34,6 +36,7 @@ pub(crate) struct PassThrough {
 
 pub(crate) struct Translating {
     caller: Format,
+    tier: Option<TierWatch>,
     reader: Reader,
     restored: NameRestorer,
     meter: Meter,
@@ -51,6 +54,7 @@ impl Quoted {
             let rewrite = self.rewrite(upstream);
             return StreamAdapter::PassThrough(Box::new(PassThrough {
                 format: caller,
+                tier: upstream.tier.clone(),
                 tap: Tap::new(caller),
                 changes: rewrite.model.is_some() || caller != Format::OpenaiChat,
                 rewrite,
@@ -60,6 +64,7 @@ impl Quoted {
         }
         StreamAdapter::Translating(Box::new(Translating {
             caller,
+            tier: upstream.tier.clone(),
             reader: Reader::new(upstream.to),
             restored: NameRestorer::new(upstream.state.clone()),
             meter: Meter::default(),
@@ -73,14 +78,27 @@ impl Quoted {
 
 impl StreamAdapter {
     pub(super) fn observe(&mut self, frame: &Frame) -> FrameKind {
-        match self {
-            Self::PassThrough(same) => same.tap.observe(frame),
+        let (seen, tier) = match self {
+            Self::PassThrough(same) => (same.tap.observe(frame), &mut same.tier),
             Self::Translating(it) => {
                 let seen = it.reader.read(frame, &mut it.read);
                 it.pass();
-                seen
+                (seen, &mut it.tier)
             }
+        };
+        if let Some(tier) = tier {
+            tier.observe(frame, &seen);
         }
+        seen
+    }
+
+    /// The tier that the answer names.
+    pub(super) fn served_tier(&self) -> Option<&str> {
+        let tier = match self {
+            Self::PassThrough(same) => &same.tier,
+            Self::Translating(it) => &it.tier,
+        };
+        tier.as_ref()?.word()
     }
 
     /// The upstream's id of the answer, until the caller's is known.

@@ -1,0 +1,90 @@
+//! The tier that an answer was served in, by its own word, where prices depend on it. A vendor may serve a dear
+//! tier as the default one, and then the default is what is paid.
+
+use http::HeaderMap;
+use trunkline_catalog::Scalar;
+use trunkline_types::Usage;
+use trunkline_wire::openai_chat::SERVICE_TIER;
+use trunkline_wire::{Format, Frame, FrameKind, served_tier};
+
+use super::Quoted;
+use crate::error::ApiError;
+use crate::priced_call::Price;
+
+/// What vendors call the tier that is served to who asks for none.
+const DEFAULTS: [&str; 2] = ["default", "standard"];
+/// Where Google says it.
+const GEMINI_HEADER: &str = "x-gemini-service-tier";
+
+/// Looks for the tier of an answer.
+#[derive(Debug, Clone)]
+pub(super) struct TierWatch {
+    format: Format,
+    has_looked: bool,
+    word: Option<String>,
+}
+
+impl TierWatch {
+    pub(super) fn new(format: Format, headers: &HeaderMap) -> Self {
+        let word = headers
+            .get(GEMINI_HEADER)
+            .and_then(|word| word.to_str().ok());
+        Self {
+            format,
+            has_looked: false,
+            word: word.map(str::to_ascii_lowercase),
+        }
+    }
+
+    pub(super) fn read(&mut self, body: &[u8]) {
+        self.word = served_tier(self.format, body).or_else(|| self.word.take());
+    }
+
+    /// The first frame says it, and those at the end, which count: pieces between them are not looked at.
+    pub(super) fn observe(&mut self, frame: &Frame, seen: &FrameKind) {
+        let Some(data) = frame.data.as_ref() else {
+            return;
+        };
+        if !self.has_looked || *seen != FrameKind::Content {
+            self.has_looked = true;
+            self.read(data);
+        }
+    }
+
+    pub(super) fn word(&self) -> Option<&str> {
+        self.word.as_deref()
+    }
+}
+
+impl Quoted {
+    /// A watch for the tier, where the price depends on it.
+    pub(super) fn tier_watch(&self, format: Format, headers: &HeaderMap) -> Option<TierWatch> {
+        let list = self.call.sale.model.list();
+        let sells_tiers = list.request_paths().any(|path| path == SERVICE_TIER);
+        sells_tiers.then(|| TierWatch::new(format, headers))
+    }
+
+    /// What usage costs in the tier that was served: never more than in the tier that was asked for, of which the
+    /// quote and the hold are made. A word that is no tier of ours changes nothing.
+    pub(super) fn exact_as_served(
+        &self,
+        usage: &Usage,
+        served: Option<&str>,
+    ) -> Result<Price, ApiError> {
+        let asked = self.exact(usage)?;
+        let list = self.call.sale.model.list();
+        let is_known =
+            |word: &str| DEFAULTS.contains(&word) || list.sells(SERVICE_TIER, &Scalar::from(word));
+        let Some(served) = served.filter(|word| is_known(word)) else {
+            return Ok(asked);
+        };
+        match self.call.quote_with(&asked.units, SERVICE_TIER, served) {
+            Ok(quoted) if quoted.total <= asked.amount => Ok(Price {
+                amount: quoted.total,
+                tier: quoted.tier.to_owned(),
+                units: asked.units,
+            }),
+            Ok(_) | Err(_) => Ok(asked),
+        }
+    }
+}
