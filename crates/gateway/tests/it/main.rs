@@ -77,8 +77,6 @@ mod idempotency_streams;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
-mod neighbours;
-#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod leaving;
@@ -98,6 +96,8 @@ mod metrics;
 mod model_rules;
 #[cfg(test)]
 mod money;
+#[cfg(test)]
+mod neighbours;
 #[cfg(test)]
 mod nodes;
 #[cfg(test)]
