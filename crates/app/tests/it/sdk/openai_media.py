@@ -224,8 +224,8 @@ def writing_down_by_other_vendors():
         assert made.text == expected(file) and made.usage.seconds == 3, made
         assert priced(cost, create, model=model, **asked, response_format="text").strip() == expected(file)
     _, aac, _ = spoken("0.000765", model="tts-1", voice="onyx", input=TEXT, response_format="aac")
-    made = priced("0.00014", create, model="qwen3-asr-flash", file=("a.aac", aac))
-    assert made.text == expected(aac) and made.usage.seconds == 4, made
+    made = priced("0.000105", create, model="qwen3-asr-flash", file=("a.aac", aac))
+    assert made.text == expected(aac) and made.usage.seconds == 3, made
 
 
 def translations():
