@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::videos::{generation, made, quick, task_view};
 
-/// A clip of the length that a task has, and the advice about a field of its request.
+/// The advice about a field of a task's request.
 fn advice(task: &Value, field: &str) -> Option<String> {
-    let notes = task["metadata"]["warnings"].as_array().unwrap();
-    let note = notes.iter().find(|note| note["field"] == field)?;
+    let mut notes = task["metadata"]["warnings"].as_array()?.iter();
+    let note = notes.find(|note| note["field"] == field)?;
     Some(note["fix"].as_str().unwrap().to_owned())
 }
 

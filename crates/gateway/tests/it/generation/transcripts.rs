@@ -83,15 +83,15 @@ async fn a_customer_pays_one_second_for_a_second_of_aac_whose_container_does_not
     const MATROSKA: &[u8] = include_bytes!("../../../../probe/tests/corpus/aac.mka");
     let harness = TestGateway::generation().await;
     let mut spent = 0;
-    for (name, kind, file, seconds) in [
-        ("talk.aac", "audio/aac", first_frames(ADTS, 17), 1),
-        ("talk.mp4", "audio/mp4", MP4, 1),
-        ("talk.mka", "audio/x-matroska", MATROSKA, 1),
+    for (model, name, file, seconds) in [
+        ("wen-ears", "talk.aac", first_frames(ADTS, 17), 1),
+        ("ears", "talk.mp4", MP4, 1),
+        ("ears", "talk.webm", MATROSKA, 1),
         // The least that 20 packets may be is 17,344 samples.
-        ("talk.aac", "audio/aac", first_frames(ADTS, 20), 2),
+        ("wen-ears", "talk.aac", first_frames(ADTS, 20), 2),
     ] {
-        let form = Form::default().text("model", "ears");
-        let form = form.file("file", name, kind, file);
+        let form = Form::default().text("model", model);
+        let form = form.file("file", name, "application/octet-stream", file);
         let got = form.send(&harness, PATH).await;
         assert_eq!(got.status.as_u16(), 200, "{name}: {}", got.text());
         spent += SECOND * seconds;
