@@ -26,6 +26,16 @@ fn durations_in_headers_are_not_believed() {
     }
 }
 
+/// A second of sound whose file does not say what its encoder added. One sample more is billed where the file says.
+#[test]
+fn silence_that_a_file_does_not_declare_is_counted_and_not_billed() {
+    for (name, seconds) in [("dash.mp4", 1), ("aac.mka", 1), ("second-and-one.m4a", 2)] {
+        let heard = hear(&file(name));
+        assert_eq!(heard.length, truth(name).length(), "{name}");
+        assert_eq!(heard.billed_seconds(), seconds, "{name}");
+    }
+}
+
 #[test]
 fn times_of_packets_take_away_no_more_than_a_packet() {
     let truth = truth("faststart.m4a");

@@ -242,3 +242,29 @@ async fn a_delivery_in_doubt_of_a_call_that_cost_nothing_is_found() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn a_late_failure_of_a_call_that_keeps_its_charge_is_found() {
+    detects(
+        "INSERT INTO ledger.late_failure
+             (request_id, account_id, outcome, day, key_id, model, endpoint, group_name)
+         SELECT request_id, account_id, 'upstream_failed', (settled_at AT TIME ZONE 'UTC')::date,
+             COALESCE(key_id, 0), model, endpoint, group_name
+         FROM ledger.usage WHERE request_id = scene.id('charged')",
+        &["late_failure_was_kept"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_late_failure_that_counts_for_another_model_is_found() {
+    detects(
+        "INSERT INTO ledger.late_failure
+             (request_id, account_id, outcome, day, key_id, model, endpoint, group_name)
+         SELECT request_id, account_id, 'upstream_failed', (settled_at AT TIME ZONE 'UTC')::date,
+             COALESCE(key_id, 0), 'another', endpoint, group_name
+         FROM ledger.usage WHERE request_id = scene.id('charged')",
+        &["late_failure_was_kept", "usage_day_disagrees"],
+    )
+    .await;
+}
