@@ -444,7 +444,7 @@ mod tests {
                 panic!("the second is used up")
             };
             assert_eq!((which, states[0].remaining), (1, 4));
-            assert_eq!(wait, minute + minute / 30);
+            assert_eq!(wait, minute);
         }
     }
 }

@@ -36,7 +36,11 @@ fn submit(outbound: &Outbound, context: &JobContext<'_>) -> VendorRequest {
 
 fn read_submit(_sent: &Outbound, response: &VendorResponse<'_>) -> Submitted {
     let answer = response.json();
-    let error = error(response.status, &answer, "");
+    let mut error = error(response.status, &answer, "");
+    if error.message.starts_with("Model not exist") {
+        // It has the code of any wrong parameter.
+        "ModelNotFound".clone_into(&mut error.code);
+    }
     let is_throttled = error.code.starts_with("Throttling");
     match response.status {
         200..=299 => match text_at(&answer, "/output/task_id") {
@@ -64,7 +68,7 @@ fn is_of_the_account(error: &VendorError) -> bool {
     matches!(
         code,
         "Arrearage" | "InvalidApiKey" | "InvalidModel" | "ModelNotFound"
-    ) || error.message.starts_with("Model not exist")
+    )
 }
 
 fn poll(job_ref: &JobRef) -> VendorRequest {
