@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 29] = [
+pub(crate) const MIGRATIONS: [Migration; 30] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -166,6 +166,11 @@ pub(crate) const MIGRATIONS: [Migration; 29] = [
         version: 20261118030000,
         name: "known_devices",
         sql: include_str!("../../../migrations/20261118030000_known_devices.sql"),
+    },
+    Migration {
+        version: 20261118040000,
+        name: "exposure",
+        sql: include_str!("../../../migrations/20261118040000_exposure.sql"),
     },
     Migration {
         version: 20261118060000,

@@ -28,6 +28,7 @@ mod columns;
 mod day_scan;
 pub mod journal;
 pub mod late_failures;
+pub mod losses;
 mod operations;
 mod outcome;
 pub mod partitions;
