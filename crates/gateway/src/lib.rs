@@ -30,6 +30,7 @@ mod freshness;
 mod headers;
 mod idempotency;
 mod input_tokens;
+mod losses;
 mod metrics_page;
 mod model_alias;
 mod model_rules;
@@ -68,6 +69,7 @@ pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 
 pub use freshness::run_refresh;
+pub use losses::measure_losses;
 pub use metrics_page::admin_listener;
 pub use operations::social::social_cells;
 pub use operations::video::{

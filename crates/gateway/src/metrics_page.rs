@@ -10,6 +10,7 @@ use trunkline_edge::prometheus::Page;
 use trunkline_limits::Mode;
 
 use crate::channels::Channel;
+use crate::losses;
 use crate::services::Services;
 
 /// The admin listener of a gateway.
@@ -34,6 +35,7 @@ fn metrics(services: &Services) -> String {
     catalog(&mut page, services);
     events(&mut page, services);
     webhooks(&mut page, services);
+    losses::page(&mut page, services);
     page.text()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{broadcast, watch};
 use tokio_util::task::TaskTracker;
 use trunkline_account_api::{AccountApi, AccountConfig, AccountSettings};
@@ -18,6 +18,7 @@ use trunkline_edge::state::{CompletedCall, EdgeConfig, EdgeState};
 use trunkline_edge::telemetry::Telemetry;
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::Ledger;
+use trunkline_ledger::losses::KindLosses;
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_store::{catalog, channels};
@@ -85,6 +86,8 @@ pub struct Services {
     pub(crate) social_catalog: ArcSwap<SocialCatalog>,
     /// Calls at once to each social platform.
     pub(crate) platform_concurrency: PlatformConcurrency,
+    /// Today's losses, where a job of this node measures them.
+    pub(crate) losses: ArcSwapOption<Vec<KindLosses>>,
     pub(crate) tasks: TaskTracker,
     providers: ArcSwap<Providers>,
     pub(crate) keyring: Keyring,
@@ -141,6 +144,7 @@ impl Services {
             upload_disk: UploadDiskUsage::default(),
             social_catalog: ArcSwap::from_pointee(SocialCatalog::new(parts.cells)),
             platform_concurrency: PlatformConcurrency::default(),
+            losses: ArcSwapOption::empty(),
             tasks,
             providers: ArcSwap::from_pointee(parts.providers),
             keyring: parts.keyring,

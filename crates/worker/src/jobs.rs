@@ -4,6 +4,7 @@ mod email_delivery;
 mod email_retention;
 mod event_relay;
 mod event_retention;
+mod loss_metrics;
 mod media_retention;
 mod outbox_size;
 mod prompt_retention;
@@ -64,6 +65,12 @@ const JOBS: &[Job] = &[
         period: Duration::from_secs(5),
         wake: None,
         run: |context| Box::pin(outbox_size::run(context)),
+    },
+    Job {
+        name: "loss_metrics",
+        period: Duration::from_secs(60),
+        wake: None,
+        run: |context| Box::pin(loss_metrics::run(context)),
     },
     Job {
         name: "email_delivery",

@@ -47,8 +47,8 @@ fn parse(page: &str) -> BTreeMap<String, f64> {
                 for pair in inside.split("\",") {
                     let (label, _) = pair.split_once("=\"").unwrap();
                     let known = [
-                        "channel", "fault", "job", "le", "mode", "model", "outcome", "reason",
-                        "result", "side", "state", "stream", "version",
+                        "channel", "fault", "job", "kind", "le", "mode", "model", "outcome",
+                        "reason", "result", "side", "state", "stream", "version",
                     ];
                     assert!(known.contains(&label), "a label of its own: {line}");
                 }

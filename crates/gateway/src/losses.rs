@@ -1,0 +1,52 @@
+//! Today's losses on the metrics page: calls whose upstream may bill what the customer does not pay.
+
+use std::sync::Arc;
+
+use trunkline_db::DbError;
+use trunkline_edge::prometheus::Page;
+use trunkline_ledger::losses::{self, KindLosses, LossTotals};
+use trunkline_types::Money;
+
+use crate::services::Services;
+
+/// Reads today's losses of all accounts, for the metrics.
+pub async fn measure_losses(services: &Services) -> Result<(), DbError> {
+    let today = losses::today(&services.data).await?;
+    services.losses.store(Some(Arc::new(today)));
+    Ok(())
+}
+
+/// A node that does not measure them shows none: zero would say that there are no losses.
+pub(crate) fn page(page: &mut Page, services: &Services) {
+    let Some(today) = services.losses.load_full() else {
+        return;
+    };
+    let help = "Calls of today (UTC) that upstreams may bill and customers do not pay, by kind.";
+    let calls = |totals: LossTotals| totals.calls.to_string();
+    family(page, ("losses_calls", help), &today, |of| calls(of.total));
+    let help = "What customers would have paid for them, where that is known.";
+    family(page, ("losses_usd", help), &today, |of| usd(of.total));
+    let help = "The most such calls of one account.";
+    let name = "losses_account_max_calls";
+    family(page, (name, help), &today, |of| calls(of.account_max));
+    let help = "The largest such amount of one account.";
+    let name = "losses_account_max_usd";
+    family(page, (name, help), &today, |of| usd(of.account_max));
+}
+
+fn family(
+    page: &mut Page,
+    (name, help): (&'static str, &str),
+    today: &[KindLosses],
+    value: impl Fn(&KindLosses) -> String,
+) {
+    let mut family = page.gauges(name, help);
+    for of in today {
+        family.sample(&[("kind", of.kind.word())], value(of));
+    }
+}
+
+/// A gauge has a number at all times: what is not known of any call counts as none.
+fn usd(totals: LossTotals) -> String {
+    totals.sale.unwrap_or(Money::ZERO).to_string()
+}
