@@ -8,6 +8,7 @@ mod code;
 mod init;
 mod key;
 mod limit;
+mod losses;
 mod people;
 mod provider;
 mod social;
@@ -30,6 +31,7 @@ pub(crate) use code::{CodeCommand, CreateCodes, RevokeCodes, WalletWord};
 pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as read_database};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
+pub(crate) use losses::LossArguments;
 pub(crate) use people::{Invite, OperatorCommand};
 pub(crate) use provider::{PassField, ProviderCommand};
 pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
@@ -232,6 +234,21 @@ Examples:
   trunkline audit --json | jq .violations"
     )]
     Audit,
+
+    /// List calls that upstreams may bill and customers do not pay, by account and kind.
+    #[command(
+        after_help = "Kinds: overrun (used more than wallets, budgets, the caller's limit or the quote allowed),
+unbilled (a crash, an expired hold, an unavailable database, a late result), undelivered (refunded,
+because the client did not take the answer), interrupted (the client left; the amount is not known).
+Exits 1 if an account is above a threshold today (UTC). The database login needs the role
+trunkline_audit and nothing else.
+
+Examples:
+  trunkline losses
+  trunkline losses --days 7 --json | jq .losses
+  trunkline losses --alarm-usd 5 --alarm-calls 500"
+    )]
+    Losses(LossArguments),
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,6 +17,7 @@ mod key;
 mod key_lifecycle;
 mod keyring;
 mod limit;
+mod losses;
 mod migrate;
 mod people;
 mod provider;
@@ -108,6 +109,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             return dev::run(&load(named, &environment())?, wish, output).await;
         }
         Command::Audit => return audit::run(&configuration()?, output).await,
+        Command::Losses(wish) => return losses::run(&configuration()?, &wish, output).await,
     }
     Ok(ExitCode::SUCCESS)
 }

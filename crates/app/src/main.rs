@@ -76,7 +76,8 @@ fn logs(command: &Command) {
         | Command::Provider(_)
         | Command::Social(_)
         | Command::Workflow(_)
-        | Command::Audit => LevelFilter::INFO,
+        | Command::Audit
+        | Command::Losses(_) => LevelFilter::INFO,
     };
     let lines = tracing_subscriber::fmt::layer()
         .json()
