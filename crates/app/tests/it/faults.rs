@@ -8,6 +8,7 @@ mod cluster;
 mod fault_matrix;
 mod formats;
 mod load;
+mod losses;
 mod media;
 mod price_reload;
 mod prices;

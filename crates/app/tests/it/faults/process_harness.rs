@@ -53,6 +53,9 @@ pub(crate) struct ProcessHarness {
     environment: Vec<(&'static str, &'static str)>,
     /// Descriptors that the gateway may have; none for as many as this process.
     descriptors: Option<u32>,
+    /// Roles of the gateway's next process. Jobs commit all the time, and a test that catches a commit means
+    /// that of a call, so they run only where they are asked for.
+    pub(crate) roles: &'static str,
     /// The line to the upstream.
     pub(crate) road: FaultProxy,
 }
@@ -173,6 +176,7 @@ impl ProcessHarness {
             wired,
             environment: environment.to_vec(),
             descriptors: None,
+            roles: "edge",
             road,
         };
         let port = harness.upstream_port();
@@ -228,15 +232,8 @@ impl ProcessHarness {
             }
         };
         command
-            // Jobs commit all the time; a test that catches a commit means that of a call.
-            .args([
-                "serve",
-                "--json",
-                "--config",
-                "/dev/null",
-                "--roles",
-                "edge",
-            ])
+            .args(["serve", "--json", "--config", "/dev/null"])
+            .args(["--roles", self.roles])
             .current_dir(self.folder.path())
             .env("TRUNKLINE__DATABASE__URL", url.reveal())
             .env("TRUNKLINE__EDGE__LISTEN", address.to_string())
