@@ -1,9 +1,10 @@
-//! docs/dev/faults.md names tests and rows; both must be true.
+//! docs/dev/faults.md names tests and rows, docs/dev/threats.md names tests; all must be true.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 const INDEX: &str = include_str!("../../../../../../docs/dev/faults.md");
+const THREATS: &str = include_str!("../../../../../../docs/dev/threats.md");
 /// Words shorter than this in backticks are codes and commands, not tests.
 const SENTENCE: usize = 30;
 
@@ -59,4 +60,20 @@ fn the_index_of_faults_is_true() {
         assert!(rows().contains(row), "docs/dev/faults.md has no row {row}");
     }
     assert!(rows().len() > 35, "{:?}", rows());
+}
+
+#[test]
+fn the_threat_model_names_tests_that_exist() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut sources = String::new();
+    read(&crates, &mut sources);
+    let quoted = THREATS.split('`').skip(1).step_by(2);
+    let is_test = |word: &&str| word.matches('_').count() >= 4;
+    let named: BTreeSet<&str> = quoted.filter(is_test).collect();
+    assert!(named.len() > 80, "{named:?}");
+    let missing: Vec<&&str> = named
+        .iter()
+        .filter(|test| !sources.contains(&format!("fn {test}(")))
+        .collect();
+    assert!(missing.is_empty(), "there is no test {missing:#?}");
 }
