@@ -34,7 +34,7 @@ COMMENT ON VIEW ledger.exposure IS 'calls whose upstream may bill what the custo
 
 CREATE VIEW ledger.exposure_day AS
 SELECT (e.at AT TIME ZONE 'UTC')::date AS day, e.account_id, e.kind, count(*) AS calls,
-    least(sum(e.sale), 9223372036854775807)::bigint AS sale
+    (CASE WHEN sum(e.sale) > 9223372036854775807 THEN 9223372036854775807 ELSE sum(e.sale) END)::bigint AS sale
 FROM ledger.exposure AS e
 GROUP BY (e.at AT TIME ZONE 'UTC')::date, e.account_id, e.kind;
 COMMENT ON VIEW ledger.exposure_day IS 'the same by day, account and kind; a sale that is not known counts as none';

@@ -3,9 +3,9 @@
 WITH clock AS (
     SELECT (app.now() AT TIME ZONE 'UTC')::date::timestamp AT TIME ZONE 'UTC' AS today
 )
-SELECT e.account_id, e.kind, count(*) AS calls, least(sum(e.sale), 9223372036854775807)::bigint AS sale,
+SELECT e.account_id, e.kind, count(*) AS calls, (CASE WHEN sum(e.sale) > 9223372036854775807 THEN 9223372036854775807 ELSE sum(e.sale) END)::bigint AS sale,
     count(*) FILTER (WHERE e.at >= c.today) AS calls_today,
-    least(sum(e.sale) FILTER (WHERE e.at >= c.today), 9223372036854775807)::bigint AS sale_today
+    (CASE WHEN sum(e.sale) FILTER (WHERE e.at >= c.today) > 9223372036854775807 THEN 9223372036854775807 ELSE sum(e.sale) FILTER (WHERE e.at >= c.today) END)::bigint AS sale_today
 FROM clock AS c
 JOIN ledger.exposure AS e ON e.at >= c.today - ($1::integer - 1) * interval '1 day'
 WHERE e.request_id >= app.uuid_v7_floor(app.now() - ($1::integer + 3) * interval '1 day')
