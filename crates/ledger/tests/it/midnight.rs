@@ -92,7 +92,11 @@ async fn the_first_ten_thousand_calls_of_a_day_find_every_row_by_its_key() {
     let (year, month, day) = day.to_calendar_date();
     let of_day = |table: &str| format!("{table}_{year:04}{:02}{day:02}", u8::from(month));
     // A hold is looked for before it is made, found to be settled, and found to be changed.
-    let hold = counted(&harness, &of_day("hold"), CALLS).await;
+    // The node's own search for expired holds, by index too, may fall into these seconds.
+    let mut hold = counted(&harness, &of_day("hold"), CALLS).await;
+    let searches = hold.2 - 3 * CALLS;
+    assert!((0..=10).contains(&searches), "{hold:?}");
+    hold.2 = 3 * CALLS;
     assert_eq!(hold, (0, 0, 3 * CALLS, CALLS, CALLS), "hold");
     let usage = counted(&harness, &of_day("usage"), CALLS).await;
     assert_eq!(usage, (0, 0, 0, CALLS, 0), "usage");
