@@ -47,8 +47,8 @@ pub(crate) async fn reserve<E: Execution>(
     }
 }
 
-/// Charges what was metered, as far as there is money and no limit of the caller ends before. A request with an idempotency key stores its response first: there is never
-/// a charge without its response.
+/// Charges what was metered, as far as there is money and no limit of the caller ends before. A request with an
+/// idempotency key stores its response first: there is never a charge without its response.
 pub(crate) async fn settle<E: Execution>(
     services: &Services,
     context: &RequestContext,

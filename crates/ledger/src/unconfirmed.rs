@@ -1,31 +1,45 @@
 //! Charges whose delivery is in doubt: their process ended, not in order, right after it wrote them. The customer
 //! sees them as such and may have them refunded.
 
+use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, Tx};
 use trunkline_types::{AccountId, NodeId, RequestId};
 
 /// Notes the charges that an epoch wrote around its last sign of life and may not have delivered, unless it
 /// ended in order. A call with an idempotency key is not among them: its answer is stored.
 pub(crate) async fn note(tx: &mut Tx, node: &NodeId, epoch: i64) -> Result<u64, DbError> {
+    // Read first: as a value it leads to the tables of a day or two, as a column of a join to those of all days.
+    let last_alive: Option<OffsetDateTime> = sqlx::query_scalar(
+        "SELECT n.heartbeat_at FROM ledger.node AS n
+         WHERE n.name = $1 AND n.epoch = $2 AND NOT EXISTS (SELECT FROM ledger.node_epoch AS e
+             WHERE e.node = n.name AND e.epoch = n.epoch AND e.ended_at IS NOT NULL)",
+    )
+    .bind(node.as_str())
+    .bind(epoch)
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(last_alive) = last_alive else {
+        return Ok(0);
+    };
     let noted = sqlx::query(
         "INSERT INTO ledger.unconfirmed_delivery (request_id, account_id)
          SELECT u.request_id, u.account_id
-         FROM ledger.node AS n
-         JOIN ledger.usage AS u ON u.node = n.name AND u.epoch = n.epoch
+         FROM ledger.usage AS u
          JOIN ledger.hold AS h ON h.request_id = u.request_id
-         WHERE n.name = $1 AND n.epoch = $2
-             AND u.request_id >= app.uuid_v7_floor(n.heartbeat_at - interval '10 minutes')
-             AND u.settled_at >= n.heartbeat_at - interval '2 seconds'
+         WHERE u.node = $1 AND u.epoch = $2
+             AND u.request_id >= app.uuid_v7_floor($3 - interval '10 minutes')
+             AND h.request_id >= app.uuid_v7_floor($3 - interval '10 minutes')
+             AND u.settled_at >= $3 - interval '2 seconds'
              AND u.outcome = 'complete' AND u.paid + u.trial > 0
              AND h.owner = 'request' AND h.idempotency IS NULL
-             AND NOT EXISTS (SELECT FROM ledger.node_epoch AS e
-                 WHERE e.node = n.name AND e.epoch = n.epoch AND e.ended_at IS NOT NULL)
              AND NOT EXISTS (SELECT FROM ledger.transfer AS t
-                 WHERE t.request_id = u.request_id AND t.kind = 'undelivered')
+                 WHERE t.request_id = u.request_id AND t.kind = 'undelivered'
+                     AND t.request_id >= app.uuid_v7_floor($3 - interval '10 minutes'))
          ON CONFLICT (request_id) DO NOTHING",
     )
     .bind(node.as_str())
     .bind(epoch)
+    .bind(last_alive)
     .execute(&mut **tx)
     .await?;
     Ok(noted.rows_affected())

@@ -35,17 +35,17 @@ struct Alarm {
 /// Lists the losses. The exit code says whether an account is above a threshold.
 pub(super) async fn run(
     config: &Config,
-    wish: &LossArguments,
+    arguments: &LossArguments,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let database = database::open(config, Role::Audit).await?;
-    let losses = losses::by_account(&database, wish.days).await;
+    let losses = losses::by_account(&database, arguments.days).await;
     database::close(&database).await;
     let losses = losses.context("cannot read the losses")?;
-    let alarms = alarms(&losses, wish);
+    let alarms = alarms(&losses, arguments);
     let object = json!({
         "ok": alarms.is_empty(),
-        "days": wish.days,
+        "days": arguments.days,
         "losses": losses.iter().map(line).collect::<Vec<Value>>(),
         "alarms": alarms.iter().map(alarm).collect::<Vec<Value>>(),
     });
@@ -59,7 +59,7 @@ pub(super) async fn run(
 }
 
 /// Accounts above a threshold today, all kinds together.
-fn alarms(losses: &[AccountLosses], wish: &LossArguments) -> Vec<Alarm> {
+fn alarms(losses: &[AccountLosses], arguments: &LossArguments) -> Vec<Alarm> {
     let mut accounts: BTreeMap<AccountId, (i64, Money)> = BTreeMap::new();
     for loss in losses {
         let (calls, sale) = accounts.entry(loss.account).or_default();
@@ -67,8 +67,8 @@ fn alarms(losses: &[AccountLosses], wish: &LossArguments) -> Vec<Alarm> {
         let today = loss.today.sale.unwrap_or(Money::ZERO);
         *sale = sale.checked_add(today).unwrap_or(Money::MAX);
     }
-    let too_many = |calls: i64| wish.alarm_calls.is_some_and(|most| calls > i64::from(most));
-    let too_much = |sale: Money| wish.alarm_usd.is_some_and(|most| sale > most);
+    let too_many = |calls: i64| arguments.alarm_calls.is_some_and(|most| calls > i64::from(most));
+    let too_much = |sale: Money| arguments.alarm_usd.is_some_and(|most| sale > most);
     accounts
         .into_iter()
         .filter(|(_, (calls, sale))| too_many(*calls) || too_much(*sale))

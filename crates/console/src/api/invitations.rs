@@ -26,7 +26,7 @@ use crate::shared::Shared;
 use crate::times::rfc3339;
 use crate::tokens::{self, Token};
 
-/// Seconds after which a limit of an hour has room again.
+/// Seconds after which a limit of an hour allows a call again.
 const HOUR_SECONDS: i64 = 3_600;
 /// How long an invitation is good: a week.
 pub const INVITATION_SECONDS: i64 = 7 * 86_400;

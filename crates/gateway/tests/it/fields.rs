@@ -340,8 +340,8 @@ impl Random {
     }
 
     fn name(&mut self) -> String {
-        let letters = (0..12).map(|_| char::from(b"abcdefghij_"[self.below(11)]));
-        format!("zq{}", letters.collect::<String>())
+        let characters = (0..12).map(|_| char::from(b"abcdefghij_"[self.below(11)]));
+        format!("zq{}", characters.collect::<String>())
     }
 }
 
