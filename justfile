@@ -69,7 +69,7 @@ lint:
 build:
     cargo nextest run --workspace --locked --no-run
 
-# Licences, sources, banned crates and the wrappers that hold the rings.
+# Licences, sources, banned crates and the wrappers that hold the layers.
 deny:
     cargo deny --workspace check --hide-inclusion-graph bans licenses sources
 
@@ -194,7 +194,7 @@ charges cases="100000":
 video-quotes cases="10000":
     TRUNKLINE_VIDEOS={{ cases }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(videos_quotes::)'
 
-# Words a second of the ledger beside its bare statements and beside one UPDATE per call.
+# Ledger operations per second, compared with the bare SQL statements and with one UPDATE per call.
 ledger-speed:
     cargo nextest run --cargo-profile release --profile long --locked -p trunkline-ledger --test it -E 'test(/^speed::/)' --run-ignored all --no-capture
 

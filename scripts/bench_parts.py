@@ -23,7 +23,7 @@ MODEL = "gpt-4o-mini"
 CLAUDE = "claude-bench"
 GATEWAY_CORE, OTHER_CORE = "0", "1"
 READY_SECONDS = 60
-# Two sockets for each of a thousand streams, and room.
+# Two sockets for each of a thousand streams, and some more.
 OPEN_FILES = 16_384
 
 PRICES = """

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Letters of a commit that are shown.
+/// Characters of a commit that are displayed.
 const SHOWN_CHARACTERS: usize = 12;
 /// What stands behind a commit whose files were changed before the build.
 const CHANGED: &str = "-changed";
@@ -30,8 +30,8 @@ fn main() {
                 Some(commit) => (commit, ", changed"),
                 None => (commit.as_str(), ""),
             };
-            let shown: String = commit.chars().take(SHOWN_CHARACTERS).collect();
-            format!("commit {shown}{changed}")
+            let short_commit: String = commit.chars().take(SHOWN_CHARACTERS).collect();
+            format!("commit {short_commit}{changed}")
         }
         None if is_release => "commit unknown".to_owned(),
         None => "debug build".to_owned(),

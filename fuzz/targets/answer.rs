@@ -40,10 +40,10 @@ fuzz_target!(|data: &[u8]| {
     let answer = TranslationState::default().restore(answer);
     let _ = Meter::of_response(&answer).written();
     let written = write_response(to, &answer, &shown());
-    assert_bounded(to.word(), body.len(), written.len());
+    assert_bounded(to.as_str(), body.len(), written.len());
     assert!(
         serde_json::from_slice::<&serde_json::value::RawValue>(&written).is_ok(),
         "an answer of {} that is no JSON",
-        to.word()
+        to.as_str()
     );
 });

@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let to = format_of(choice >> 2);
     let written = write_request(to, &conversation, &target);
-    assert_bounded(to.word(), body.len(), written.body.len());
+    assert_bounded(to.as_str(), body.len(), written.body.len());
     if written.notes.first_refused().is_none() {
         let path = PathParams {
             model: Some("upstream"),

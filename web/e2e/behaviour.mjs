@@ -1,4 +1,4 @@
-// What pictures cannot show: the door, the keyboard, the step-up, what a browser remembers. Against a built console with
+// What pictures cannot show: the sign-in page, the keyboard, the step-up, what a browser remembers. Against a built console with
 // answers from fixtures.   node e2e/behaviour.mjs [--dist dir]
 import assert from "node:assert/strict";
 import { join, resolve } from "node:path";
@@ -84,7 +84,7 @@ await it(
 );
 
 await it(
-  "whoever is not signed in comes to the door, and from there to where they wanted to go",
+  "a visitor without a session comes to the sign-in page, and from there to where they wanted to go",
   { session: signedOut, responses: { ...usualMembers, "POST /api/session": session } },
   async (page, open) => {
     await open("/members?invite=1");
@@ -98,7 +98,7 @@ await it(
 );
 
 await it(
-  "the door never leads elsewhere",
+  "the sign-in page never leads elsewhere",
   { session: signedOut, responses: { ...usualHome, "POST /api/session": session } },
   async (page, open) => {
     await open("/sign-in?return_to=//evil.example/keys");
@@ -112,7 +112,7 @@ await it(
 );
 
 await it(
-  "a sign-in that ended while a page was open leads to the door",
+  "a sign-in that ended while a page was open leads to the sign-in page",
   { responses: { "GET /api/members": refused(401, "not_signed_in"), "GET /api/session": ended() } },
   async (page, open) => {
     await open("/members");
@@ -162,7 +162,7 @@ await it(
 );
 
 await it(
-  "letters typed before the search has come are kept, and so is the Enter",
+  "characters typed before the search has come are kept, and so is the Enter",
   {
     responses: {
       ...usualHome,

@@ -13,7 +13,7 @@ const CONFIG = `
 [console]
 sign_up = "open"
 `;
-/** Paths that answer anybody, and say nothing of a customer. */
+/** Paths that answer without a session, and say nothing of a customer. */
 const PUBLIC = [
   "/api/session",
   "/api/session/dev",
@@ -302,7 +302,7 @@ async function crossSite({ person }) {
     }
   }
   const session = await person.must("GET", "/api/session");
-  checks.that(session.signed_in, "and nothing of it has signed anybody out");
+  checks.that(session.signed_in, "and nothing of it has ended the session");
   await fromAnotherSite(person);
 }
 

@@ -58,11 +58,11 @@ pub async fn dispatch(
     resource: Resource,
     visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
-    visit.caller.check_endpoint(resource.word())?;
+    visit.caller.check_endpoint(resource.as_str())?;
     if resource.changes_account(&visit.method) && visit.caller.key.parent.is_some() {
         let text = format!(
             "this API key is a sub-key; {} belong to the whole account, and changes need a key without a parent",
-            resource.word()
+            resource.as_str()
         );
         return Err(ApiError::new(ErrorCode::EndpointNotAllowed, text));
     }
@@ -79,7 +79,7 @@ pub async fn dispatch(
 
 impl Resource {
     /// Its name in a key's list of endpoints.
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Keys => "keys",
             Self::Aliases => "aliases",

@@ -94,7 +94,7 @@ fn prompt_tokens(measured: &Usage) -> u64 {
         Bucket::AudioInput,
         Bucket::Characters,
     ];
-    let seconds = measured.told(Bucket::AudioSeconds).unwrap_or(0);
+    let seconds = measured.reported(Bucket::AudioSeconds).unwrap_or(0);
     total(measured, &tokens).saturating_add(audio_tokens_shown(seconds))
 }
 
@@ -109,6 +109,8 @@ fn completion_tokens(measured: &Usage) -> u64 {
 }
 
 fn total(measured: &Usage, buckets: &[Bucket]) -> u64 {
-    let counts = buckets.iter().filter_map(|bucket| measured.told(*bucket));
+    let counts = buckets
+        .iter()
+        .filter_map(|bucket| measured.reported(*bucket));
     counts.fold(0, u64::saturating_add)
 }

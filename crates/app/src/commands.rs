@@ -52,7 +52,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
     };
     let on_database = async |command| run_on_database(&configuration()?, command, output).await;
     match cli.command {
-        Command::Init(wish) => init::run(*wish, output).await?,
+        Command::Init(options) => init::run(*options, output).await?,
         Command::Migrate => migrate::run(&configuration()?, output).await?,
         Command::Config(ConfigCommand::Check) => config::check(&configuration()?, output)?,
         Command::Config(ConfigCommand::Default) => config::default(output),
@@ -72,8 +72,8 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
         }
-        Command::Provider(ProviderCommand::PassField(wish)) => {
-            provider::pass_field(&configuration()?, &wish, output)?;
+        Command::Provider(ProviderCommand::PassField(options)) => {
+            provider::pass_field(&configuration()?, &options, output)?;
         }
         Command::Catalog(CatalogCommand::Files(command)) => {
             return catalog::on_files(command, output);
@@ -99,17 +99,17 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             simulated,
             exit_on_eof,
         } => {
-            let wish = dev::DevOptions {
+            let options = dev::DevOptions {
                 ephemeral,
                 json: cli.json,
                 exit_on_eof,
                 simulated,
             };
             // Never the installed configuration: its database is not for play money.
-            return dev::run(&load(named, &environment())?, wish, output).await;
+            return dev::run(&load(named, &environment())?, options, output).await;
         }
         Command::Audit => return audit::run(&configuration()?, output).await,
-        Command::Losses(wish) => return losses::run(&configuration()?, &wish, output).await,
+        Command::Losses(options) => return losses::run(&configuration()?, &options, output).await,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -156,8 +156,8 @@ async fn dispatch(
         DatabaseCommand::Operator(OperatorCommand::Link) => {
             people::operator_link(database, config, output).await
         }
-        DatabaseCommand::Account(AccountCommand::Invite(wish)) => {
-            people::invite(database, (config, &wish), output).await
+        DatabaseCommand::Account(AccountCommand::Invite(options)) => {
+            people::invite(database, (config, &options), output).await
         }
         DatabaseCommand::Account(AccountCommand::Create(new)) => {
             account::create(database, &new, output).await
@@ -168,8 +168,8 @@ async fn dispatch(
         DatabaseCommand::Account(AccountCommand::Statement { id, limit }) => {
             account::statement(database, id, limit, output).await
         }
-        DatabaseCommand::Account(AccountCommand::Limits(wish)) => {
-            limit::of_account(database, &wish, output).await
+        DatabaseCommand::Account(AccountCommand::Limits(options)) => {
+            limit::of_account(database, &options, output).await
         }
         DatabaseCommand::Account(AccountCommand::Alias(command)) => {
             alias::run(database, command, output).await
@@ -178,21 +178,21 @@ async fn dispatch(
             account::low_balance(database, id, mark, output).await
         }
         DatabaseCommand::Topup(arguments) => topup::run(database, &arguments, output).await,
-        DatabaseCommand::Code(CodeCommand::Create(wish)) => {
-            code::create(database, &wish, output).await
+        DatabaseCommand::Code(CodeCommand::Create(options)) => {
+            code::create(database, &options, output).await
         }
         DatabaseCommand::Code(CodeCommand::List { batch, limit }) => {
             code::list(database, (batch.as_deref(), limit), output).await
         }
-        DatabaseCommand::Code(CodeCommand::Revoke(wish)) => {
-            code::revoke(database, &wish, output).await
+        DatabaseCommand::Code(CodeCommand::Revoke(options)) => {
+            code::revoke(database, &options, output).await
         }
         DatabaseCommand::Key(command) => run_key(database, command, output).await,
-        DatabaseCommand::Budget(BudgetCommand::Set(wish)) => {
-            budget::set(database, &wish, output).await
+        DatabaseCommand::Budget(BudgetCommand::Set(options)) => {
+            budget::set(database, &options, output).await
         }
-        DatabaseCommand::Limit(LimitCommand::Set(wish)) => {
-            limit::set(database, &wish, output).await
+        DatabaseCommand::Limit(LimitCommand::Set(options)) => {
+            limit::set(database, &options, output).await
         }
         DatabaseCommand::Limit(LimitCommand::Remove(of)) => {
             limit::remove(database, &of, output).await

@@ -1,5 +1,5 @@
 //! Configuration, in two stages: texts from the defaults, the file and the environment become one
-//! [`raw::RawConfig`]; checking it yields a [`Config`] in which every value is usable. Only this room
+//! [`raw::RawConfig`]; checking it yields a [`Config`] in which every value is usable. Only this module
 //! reads the environment.
 
 mod check;
@@ -61,7 +61,7 @@ pub(crate) struct Config {
     pub(crate) social: SocialSettings,
     pub(crate) studio: GenerationSettings,
     pub(crate) webhooks: WebhookSettings,
-    /// How letters are sent; none to keep them for the operator.
+    /// How emails are sent; none to keep them for the operator.
     pub(crate) mail: Option<MailSettings>,
     /// Where requests are counted over nodes; none to count in this process.
     pub(crate) redis: Option<Redis>,

@@ -1,4 +1,4 @@
-//! The `trunkline` executable: reads the command line and the configuration, calls the rooms, and
+//! The `trunkline` executable: reads the command line and the configuration, calls the other crates, and
 //! turns what they return into text, JSON and an exit code. Nothing here knows how a thing is done.
 #![cfg_attr(
     not(test),

@@ -139,8 +139,8 @@ impl Node {
         let (stop_listening, stopped) = watch::channel(false);
         let (stop_jobs, jobs) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let letters = (&plan.keyring, at_console.name.as_str());
-        let mail_worker = open::mail_worker(plan.mail.as_ref(), &data, letters)?;
+        let mail_identity = (&plan.keyring, at_console.name.as_str());
+        let mail_worker = open::mail_worker(plan.mail.as_ref(), &data, mail_identity)?;
         let console = plan.people.clone().map(|people| ConsoleDeps {
             data: data.clone(),
             people,
@@ -255,11 +255,11 @@ fn keep_fresh(
     gateway: &Arc<Services>,
 ) -> (oneshot::Sender<()>, watch::Receiver<bool>) {
     let (stop_fresh, stop) = oneshot::channel();
-    let (told, replaced) = watch::channel(false);
+    let (signal, replaced) = watch::channel(false);
     let fresh = trunkline_gateway::run_refresh(gateway.clone(), stop);
     tasks.spawn(async move {
         fresh.await;
-        told.send_replace(true);
+        signal.send_replace(true);
     });
     (stop_fresh, replaced)
 }

@@ -53,7 +53,9 @@ impl Backend {
     }
 
     async fn directory(root: &FilePath) -> Result<Self, MediaError> {
-        let unusable = |said: String| MediaError::Settings { said: cut(&said) };
+        let unusable = |message: String| MediaError::Settings {
+            message: cut(&message),
+        };
         tokio::fs::create_dir_all(root)
             .await
             .map_err(|error| unusable(format!("{}: {error}", root.display())))?;
@@ -221,15 +223,15 @@ fn bucket(settings: &S3Settings) -> Result<AmazonS3, MediaError> {
         builder = builder.with_endpoint(address(endpoint, settings)?);
     }
     builder.build().map_err(|error| MediaError::Settings {
-        said: cut(&error.to_string()),
+        message: cut(&error.to_string()),
     })
 }
 
 /// The endpoint as `object_store` wants it: with the bucket in the host name, unless it is in the path.
 fn address(endpoint: &str, settings: &S3Settings) -> Result<String, MediaError> {
-    let said = "the endpoint of S3 must be http://host or https://host, perhaps with a port";
+    let message = "the endpoint of S3 must be http://host or https://host, perhaps with a port";
     let unusable = || MediaError::Settings {
-        said: said.to_owned(),
+        message: message.to_owned(),
     };
     let uri: Uri = endpoint.parse().map_err(|_| unusable())?;
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -255,7 +257,7 @@ mod tests {
     fn settings(path_style: bool) -> S3Settings {
         S3Settings {
             endpoint: None,
-            bucket: "films".to_owned(),
+            bucket: "videos".to_owned(),
             region: "us-east-1".to_owned(),
             path_style,
             access_key: Secret::new("id".to_owned()),
@@ -271,11 +273,11 @@ mod tests {
             ("https://s3.example", true, "https://s3.example"),
             ("https://s3.example/", true, "https://s3.example"),
             ("http://127.0.0.1:9000", true, "http://127.0.0.1:9000"),
-            ("https://s3.example", false, "https://films.s3.example"),
+            ("https://s3.example", false, "https://videos.s3.example"),
             (
                 "http://s3.example:9000/",
                 false,
-                "http://films.s3.example:9000",
+                "http://videos.s3.example:9000",
             ),
         ] {
             let address = address(endpoint, &settings(path_style)).unwrap();
@@ -289,13 +291,13 @@ mod tests {
             "",
             "s3.example",
             "ftp://s3.example",
-            "https://s3.example/films",
+            "https://s3.example/videos",
             "https://s3.example?x=1",
             "https://user:word@s3.example",
             "https://",
         ] {
-            let said = address(wrong, &settings(true)).unwrap_err().to_string();
-            assert!(said.contains("must be http://host"), "{wrong}: {said}");
+            let text = address(wrong, &settings(true)).unwrap_err().to_string();
+            assert!(text.contains("must be http://host"), "{wrong}: {text}");
         }
     }
 
@@ -303,7 +305,7 @@ mod tests {
     fn settings_and_store_do_not_print_the_secret() {
         let settings = settings(true);
         let built = bucket(&settings).unwrap();
-        let shown = format!("{settings:?} {built}");
-        assert!(!shown.contains("canary"), "{shown}");
+        let debug = format!("{settings:?} {built}");
+        assert!(!debug.contains("canary"), "{debug}");
     }
 }

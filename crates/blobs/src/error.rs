@@ -20,28 +20,28 @@ pub enum MediaError {
     #[error("the range does not lie inside the object")]
     RangeOutside,
     /// The store rejected our key, or the key lacks the permission.
-    #[error("the media store refused our key, or the key may not do this: {said}")]
-    Refused { said: String },
+    #[error("the media store refused our key, or the key may not do this: {message}")]
+    Refused { message: String },
     /// The bucket of the settings does not exist.
     #[error("the bucket of the media store does not exist; create it, or mend the setting")]
     NoBucket,
     /// The store cannot be reached.
-    #[error("the media store cannot be reached: {said}")]
-    Away { said: String },
+    #[error("the media store cannot be reached: {message}")]
+    Away { message: String },
     #[error("the media store did not answer within {} ms", time_limit.as_millis())]
     TooSlow { time_limit: Duration },
     /// The metadata of an object is missing or does not match it.
     #[error("the object's metadata is missing or does not fit it")]
     Damaged,
     /// Settings that cannot be used.
-    #[error("the media store cannot be opened: {said}")]
+    #[error("the media store cannot be opened: {message}")]
     Settings {
         /// What is wrong, and how to fix it.
-        said: String,
+        message: String,
     },
     /// Any other error of the store.
-    #[error("the media store failed: {said}")]
-    Store { said: String },
+    #[error("the media store failed: {message}")]
+    Store { message: String },
 }
 
 /// Why a put stored nothing.
@@ -68,7 +68,7 @@ impl From<object_store::Error> for MediaError {
         use object_store::Error;
 
         let text = error.to_string();
-        let said = cut(&text);
+        let message = cut(&text);
         // A missing bucket is 404 as well. Reported as a missing object it would hide the misconfiguration.
         if text.contains("NoSuchBucket") {
             return Self::NoBucket;
@@ -82,12 +82,12 @@ impl From<object_store::Error> for MediaError {
         );
         // A denied listing is a generic error, which has no structured cause.
         if is_refused || REFUSALS.iter().any(|refusal| text.contains(refusal)) {
-            return Self::Refused { said };
+            return Self::Refused { message };
         }
         if is_about_the_way(&error) {
-            return Self::Away { said };
+            return Self::Away { message };
         }
-        Self::Store { said }
+        Self::Store { message }
     }
 }
 

@@ -117,8 +117,8 @@ fn roots(extra_pem: &[u8]) -> Result<rustls::RootCertStore, MediaError> {
     };
     for (index, found) in CertificateDer::pem_slice_iter(extra_pem).enumerate() {
         if index >= MAX_EXTRA_ROOTS {
-            let said = format!("more than {MAX_EXTRA_ROOTS} extra certificates");
-            return Err(MediaError::Settings { said });
+            let message = format!("more than {MAX_EXTRA_ROOTS} extra certificates");
+            return Err(MediaError::Settings { message });
         }
         let root = found.map_err(|error| unusable(&error))?;
         store.add(root).map_err(|error| unusable(&error))?;
@@ -128,6 +128,6 @@ fn roots(extra_pem: &[u8]) -> Result<rustls::RootCertStore, MediaError> {
 
 fn unusable(error: &dyn StdError) -> MediaError {
     MediaError::Settings {
-        said: cut(&format!("TLS: {error}")),
+        message: cut(&format!("TLS: {error}")),
     }
 }

@@ -146,8 +146,8 @@ mod tests {
                     .into_bytes(),
             ),
         ] {
-            let said = Metadata::from_sidecar(bytes, &text);
-            assert!(matches!(said, Err(MediaError::Damaged)), "{said:?}");
+            let parsed = Metadata::from_sidecar(bytes, &text);
+            assert!(matches!(parsed, Err(MediaError::Damaged)), "{parsed:?}");
         }
         let no_hash = content_type_alone(&sample().content_type);
         assert!(matches!(Metadata::from_attributes(5, &no_hash), Ok(None)));

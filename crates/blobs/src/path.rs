@@ -64,7 +64,9 @@ pub enum MediaPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// Not the form of such a name.
-    #[error("not a name of media: <day>/<shard>/<account>/<id>.<ending>, or task_ and 32 letters")]
+    #[error(
+        "not a name of media: <day>/<shard>/<account>/<id>.<ending>, or task_ and 32 characters"
+    )]
     Shape,
 }
 

@@ -98,8 +98,8 @@ impl Writing<'_> {
             taken.more(more)?;
             hash.update(&chunk);
             while !chunk.is_empty() {
-                let room = PART_BYTES.saturating_sub(part.len());
-                part.extend_from_slice(&chunk.split_to(room.min(chunk.len())));
+                let remaining = PART_BYTES.saturating_sub(part.len());
+                part.extend_from_slice(&chunk.split_to(remaining.min(chunk.len())));
                 if part.len() >= PART_BYTES {
                     self.add_part(part.split().freeze()).await?;
                 }

@@ -147,7 +147,7 @@ impl Media {
         let root = root.clone();
         let is_old = move |day: Day| is_over(day, UNFINISHED_KEPT, now);
         let walk = tokio::task::spawn_blocking(move || remove_staged(&root, &is_old, most));
-        let store_failed = |said: String| MediaError::Store { said };
+        let store_failed = |message: String| MediaError::Store { message };
         let removed = walk
             .await
             .map_err(|error| store_failed(error.to_string()))?

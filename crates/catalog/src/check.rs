@@ -323,8 +323,8 @@ impl Cells {
             .map(|threshold| threshold.saturating_add(1));
         let contexts: Vec<u64> = std::iter::once(0).chain(above).collect();
         let hours = Self::hours(tiers);
-        let room = MAX_CELLS.checked_div(contexts.len().checked_mul(hours.len())?)?;
-        let attributes = Self::attributes(tiers, room)?;
+        let remaining = MAX_CELLS.checked_div(contexts.len().checked_mul(hours.len())?)?;
+        let attributes = Self::attributes(tiers, remaining)?;
         Some(Self {
             contexts,
             attributes,
@@ -346,7 +346,7 @@ impl Cells {
     }
 
     /// Every combination of the values that tiers compare with, absence included.
-    fn attributes(tiers: &[Tier], room: usize) -> Option<Vec<Attributes>> {
+    fn attributes(tiers: &[Tier], remaining: usize) -> Option<Vec<Attributes>> {
         let mut values: BTreeMap<&str, BTreeSet<&Scalar>> = BTreeMap::new();
         for (path, value) in tiers.iter().flat_map(|tier| &tier.region.attributes) {
             values.entry(path).or_default().insert(value);
@@ -356,7 +356,7 @@ impl Cells {
             let size = combinations
                 .len()
                 .checked_mul(known.len().checked_add(1)?)?;
-            if size > room {
+            if size > remaining {
                 return None;
             }
             let with_values = combinations.iter().flat_map(|attributes| {

@@ -89,7 +89,7 @@ pub struct Entry {
     /// Hidden from callers without a key.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub login_required: bool,
-    /// The doors it can be called through.
+    /// The endpoints it can be called through.
     #[serde(default = "chat_endpoints")]
     pub endpoints: Vec<EndpointType>,
     /// Its modalities, as the catalog names them.
@@ -214,13 +214,13 @@ impl Document {
 // === impl Entry ===
 
 impl Entry {
-    /// Whether it can be called through a door.
+    /// Whether it can be called through an endpoint.
     #[must_use]
     pub fn serves(&self, endpoint: EndpointType) -> bool {
         self.endpoints.contains(&endpoint)
     }
 
-    /// Whether there is any door to call it through.
+    /// Whether there is any endpoint to call it through.
     #[must_use]
     pub fn is_callable(&self) -> bool {
         self.endpoints.iter().any(|endpoint| endpoint.is_callable())

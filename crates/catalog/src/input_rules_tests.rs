@@ -36,7 +36,7 @@ fn an_image_is_bounded_by_the_rule_of_its_vendor() {
 }
 
 #[test]
-fn sound_and_films_are_bounded_by_their_length_and_the_rest_by_the_window() {
+fn sound_and_videos_are_bounded_by_their_length_and_the_rest_by_the_window() {
     let gemini = rules("gemini-2.5-pro");
     assert_eq!(gemini.audio(Some(9_500)), 11 * 32);
     assert_eq!(gemini.video(Some(10_000), None), 11 * (288 + 32));

@@ -250,12 +250,12 @@ impl Tier {
     #[must_use]
     pub fn price(&self, face: Face, class: PriceClass) -> Option<(Face, UnitPrice)> {
         let faces = self.faces(class);
-        let mut asked = Some(face);
-        while let Some(current) = asked {
+        let mut next = Some(face);
+        while let Some(current) = next {
             if let Some(price) = faces.get(&current) {
                 return Some((current, *price));
             }
-            asked = current.stand_in();
+            next = current.stand_in();
         }
         None
     }

@@ -146,7 +146,7 @@ fn extreme<'a>(
     class: PriceClass,
     limits: &Limits,
     context: PricingContext<'_>,
-    (wanted, lengths): (Extreme, impl Iterator<Item = u64>),
+    (extreme, lengths): (Extreme, impl Iterator<Item = u64>),
 ) -> Result<Quote<'a>, QuoteError> {
     let unit = offer.list.billing_unit();
     let mut found: Option<Quote<'a>> = None;
@@ -155,13 +155,13 @@ fn extreme<'a>(
             .list
             .tier_at(context_len, context)
             .ok_or(QuoteError::OutsideCalendar)?;
-        let mut lines = side_lines(tier, class, unit, limits, wanted)?;
-        let round = match wanted {
+        let mut lines = side_lines(tier, class, unit, limits, extreme)?;
+        let round = match extreme {
             Extreme::Cheapest => Exact::round_half_up,
             Extreme::Dearest => Exact::round_up,
         };
         let total = share_out(&mut lines, unit, offer.rate, round)?;
-        let is_further = found.as_ref().is_none_or(|known| match wanted {
+        let is_further = found.as_ref().is_none_or(|known| match extreme {
             Extreme::Cheapest => total < known.total,
             Extreme::Dearest => total > known.total,
         });

@@ -139,7 +139,7 @@ impl Test {
         };
         match (&self.one_of, self.present) {
             (Some(words), _) => word_of(&value).is_some_and(|word| words.contains(&word)),
-            (None, Some(wanted)) => is_something(&value) == wanted,
+            (None, Some(expected)) => is_something(&value) == expected,
             (None, None) => true,
         }
     }

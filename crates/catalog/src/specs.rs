@@ -110,13 +110,16 @@ impl Specs {
     /// Whether the record lists effort levels, so that the model gets a level instead of a budget.
     #[must_use]
     pub fn thinks_by_effort(&self) -> bool {
-        let said = self.reasoning_efforts.as_deref();
-        said.is_some_and(|words| !words.is_empty())
+        let listed = self.reasoning_efforts.as_deref();
+        listed.is_some_and(|words| !words.is_empty())
     }
 
     pub fn efforts(&self) -> impl Iterator<Item = &str> {
-        let said = self.reasoning_efforts.as_deref().unwrap_or_default();
-        let defaults = DEFAULT_EFFORTS.iter().copied().filter(|_| said.is_empty());
-        said.iter().map(String::as_str).chain(defaults)
+        let listed = self.reasoning_efforts.as_deref().unwrap_or_default();
+        let defaults = DEFAULT_EFFORTS
+            .iter()
+            .copied()
+            .filter(|_| listed.is_empty());
+        listed.iter().map(String::as_str).chain(defaults)
     }
 }

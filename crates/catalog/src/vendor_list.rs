@@ -40,7 +40,7 @@ pub struct ListPrice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Nobody says what the vendor asks.
+    /// The vendor's price is not known.
     Unverified,
     /// The same.
     AtList,
@@ -106,8 +106,8 @@ impl ListPrice {
         if !is_day(&self.read_on) {
             say(format!("{:?} is no day such as 2026-11-15", self.read_on));
         }
-        let letters = self.currency.bytes().all(|byte| byte.is_ascii_uppercase());
-        if self.currency.len() != 3 || !letters {
+        let is_currency_code = self.currency.bytes().all(|byte| byte.is_ascii_uppercase());
+        if self.currency.len() != 3 || !is_currency_code {
             say("currency must be three capital letters".to_owned());
         }
         match (self.currency == USD, self.usd_rate) {
@@ -184,13 +184,13 @@ pub(crate) fn compare_tier(list: &[ListPrice], tier: Option<&str>, sold: &Faces)
 }
 
 fn compare_face(list: &[&ListPrice], sold: &Faces, face: Face) -> Option<FaceVerdict> {
-    let said: Vec<(Number, u64)> = list
+    let listed: Vec<(Number, u64)> = list
         .iter()
         .filter_map(|price| Some((price.in_usd(face)?, price.per)))
         .collect();
-    let (list_usd, per) = *said.first()?;
+    let (list_usd, per) = *listed.first()?;
     // Sources may list for different amounts: compared crosswise, nothing is rounded.
-    let disagree = said.iter().any(|(other, other_per)| {
+    let disagree = listed.iter().any(|(other, other_per)| {
         other.pico().checked_mul(i128::from(per))
             != list_usd.pico().checked_mul(i128::from(*other_per))
     });

@@ -138,12 +138,12 @@ async fn wrong_method() -> ApiError {
 }
 
 /// A page for people, if the path is one's.
-fn page((method, uri, asked): (&Method, &Uri, &HeaderMap), data_plane: &str) -> Option<Response> {
+fn page((method, uri, headers): (&Method, &Uri, &HeaderMap), data_plane: &str) -> Option<Response> {
     let reads = method == Method::GET || method == Method::HEAD;
     if !reads || !static_files::owns(uri.path()) {
         return None;
     }
-    static_files::answer(uri.path(), asked, data_plane)
+    static_files::answer(uri.path(), headers, data_plane)
 }
 
 fn unknown(uri: &Uri, known: &str) -> ApiError {

@@ -59,12 +59,12 @@ fn is_ours(origin: Option<&str>, head: &Parts, dash_url: &str) -> bool {
     if ours.is_ok_and(|ours| ours == origin) {
         return true;
     }
-    let asked = head.uri.authority().map(http::uri::Authority::as_str);
-    let asked = asked.or_else(|| word(&head.headers, HOST.as_str()));
+    let authority = head.uri.authority().map(http::uri::Authority::as_str);
+    let authority = authority.or_else(|| word(&head.headers, HOST.as_str()));
     let host = ["http://", "https://"]
         .into_iter()
         .find_map(|scheme| origin.strip_prefix(scheme));
-    host.is_some() && host == asked
+    host.is_some() && host == authority
 }
 
 /// A header that is there once.

@@ -19,25 +19,25 @@ pub(crate) struct OutgoingEmail<'a> {
 pub(crate) async fn write(
     shared: &Shared,
     tx: &mut Tx,
-    letter: OutgoingEmail<'_>,
+    email: OutgoingEmail<'_>,
 ) -> Result<(), ApiError> {
     let mut random = [0; RANDOM_BYTES];
     shared.random.fill(&mut random)?;
     let id = uuid_v7(shared.clock.now(), random);
     let context = emails::context(id);
     let binding = Binding::of_operator(&context);
-    let bytes = letter.content.bytes();
-    let sealed = shared.keyring.seal(Purpose::Letters, &binding, &bytes);
+    let bytes = email.content.bytes();
+    let sealed = shared.keyring.seal(Purpose::Emails, &binding, &bytes);
     let sealed = sealed.map_err(|error| {
         tracing::error!(%error, "email encryption failed");
         ApiError::unavailable()
     })?;
     let new = NewEmail {
         id,
-        kind: letter.kind,
-        to: letter.to,
+        kind: email.kind,
+        to: email.to,
         sealed: &sealed,
-        expires_at: letter.expires_at,
+        expires_at: email.expires_at,
         is_mailed: shared.settings.sends_mail,
     };
     Ok(emails::write(tx, &new).await?)

@@ -131,7 +131,7 @@ impl Providers {
         &self,
         id: &str,
         way: &AuthorizationRequest<'_>,
-        again: bool,
+        step_up: bool,
     ) -> Result<String, OidcError> {
         let known = self.known(id).ok_or(OidcError::Refused)?;
         let published = self.published(known, None).await?;
@@ -143,7 +143,7 @@ impl Providers {
         .set_redirect_uri(callback(way.callback)?);
         let verifier = PkceCodeVerifier::new(way.verifier.reveal().to_owned());
         let (state, nonce) = (way.state.to_owned(), way.nonce.to_owned());
-        let mut asked = client
+        let mut request = client
             .authorize_url(
                 CoreAuthenticationFlow::AuthorizationCode,
                 || CsrfToken::new(state),
@@ -151,14 +151,14 @@ impl Providers {
             )
             .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier));
         for scope in &known.settings.scopes {
-            asked = asked.add_scope(Scope::new(scope.clone()));
+            request = request.add_scope(Scope::new(scope.clone()));
         }
-        if again {
-            asked = asked
+        if step_up {
+            request = request
                 .add_prompt(CoreAuthPrompt::Login)
                 .set_max_age(Duration::ZERO);
         }
-        let (url, _, _) = asked.url();
+        let (url, _, _) = request.url();
         Ok(url.into())
     }
 
@@ -211,11 +211,14 @@ impl Providers {
             )),
         )
         .set_redirect_uri(callback(way.callback)?);
-        let asked = client.exchange_code(AuthorizationCode::new(code.to_owned()));
-        let asked = asked.map_err(|_| OidcError::Away)?;
+        let exchange = client.exchange_code(AuthorizationCode::new(code.to_owned()));
+        let exchange = exchange.map_err(|_| OidcError::Away)?;
         let verifier = PkceCodeVerifier::new(way.verifier.reveal().to_owned());
         let http = |request| call(self.client.clone(), request);
-        let answered = asked.set_pkce_verifier(verifier).request_async(&http).await;
+        let answered = exchange
+            .set_pkce_verifier(verifier)
+            .request_async(&http)
+            .await;
         let answered = answered.map_err(|error| {
             // Its text may quote the answer, and with it a token.
             let is_refused = was_refused(&error);
@@ -264,8 +267,8 @@ fn was_refused<E: std::error::Error>(
     error: &RequestTokenError<E, StandardErrorResponse<CoreErrorResponseType>>,
 ) -> bool {
     match error {
-        RequestTokenError::ServerResponse(said) => {
-            *said.error() == CoreErrorResponseType::InvalidGrant
+        RequestTokenError::ServerResponse(response) => {
+            *response.error() == CoreErrorResponseType::InvalidGrant
         }
         RequestTokenError::Request(_)
         | RequestTokenError::Parse(..)

@@ -30,10 +30,10 @@ const COMMON: &str = include_str!("passwords.txt");
 const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$\
                        AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Makes and checks hashes. Clones share the room.
+/// Makes and checks hashes. Clones share the limit.
 #[derive(Clone)]
 pub(crate) struct Passwords {
-    room: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     random: Arc<dyn RandomSource>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn check(field: &'static str, password: &Secret, email: &str) -> Resu
 impl Passwords {
     pub(crate) fn new(random: Arc<dyn RandomSource>) -> Self {
         Self {
-            room: Arc::new(Semaphore::new(AT_ONCE)),
+            slots: Arc::new(Semaphore::new(AT_ONCE)),
             random,
         }
     }
@@ -106,7 +106,7 @@ impl Passwords {
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let permit = tokio::time::timeout(WAIT, Arc::clone(&self.room).acquire_owned()).await;
+        let permit = tokio::time::timeout(WAIT, Arc::clone(&self.slots).acquire_owned()).await;
         match permit {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(ApiError::unavailable()),
@@ -167,15 +167,15 @@ mod tests {
         assert!(right("correct horse", Some(&hash)).await);
         assert!(!right("correct horsf", Some(&hash)).await);
         assert!(!right("correct horse", None).await);
-        let again = passwords.hash(&secret("correct horse")).await.unwrap();
-        assert_ne!(hash.reveal(), again.reveal(), "each has a salt of its own");
+        let second = passwords.hash(&secret("correct horse")).await.unwrap();
+        assert_ne!(hash.reveal(), second.reveal(), "each has a salt of its own");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_over_the_limit_is_asked_to_retry_later() {
         let passwords = Passwords::new(Arc::new(SystemRandom));
-        let room = u32::try_from(AT_ONCE).unwrap();
-        let _all = Arc::clone(&passwords.room).acquire_many_owned(room).await;
+        let most = u32::try_from(AT_ONCE).unwrap();
+        let _all = Arc::clone(&passwords.slots).acquire_many_owned(most).await;
         let refused = passwords.hash(&secret("correct horse")).await.unwrap_err();
         assert_eq!(refused.kind, crate::error::ErrorCode::Unavailable);
     }

@@ -14,18 +14,18 @@ use crate::error::ApiError;
 const TAG_BYTES: usize = 16;
 
 /// A value, or the word that the caller has it already.
-pub(crate) fn json<T: Serialize>(asked: &HeaderMap, value: &T) -> Result<Response, ApiError> {
+pub(crate) fn json<T: Serialize>(headers: &HeaderMap, value: &T) -> Result<Response, ApiError> {
     let body = serde_json::to_vec(value).map_err(|error| {
         tracing::error!(%error, "response serialization failed");
         ApiError::unavailable()
     })?;
-    Ok(bytes(asked, Bytes::from(body), "application/json"))
+    Ok(bytes(headers, Bytes::from(body), "application/json"))
 }
 
 /// The same of bytes that are JSON already.
-pub(crate) fn bytes(asked: &HeaderMap, body: Bytes, content_type: &'static str) -> Response {
+pub(crate) fn bytes(headers: &HeaderMap, body: Bytes, content_type: &'static str) -> Response {
     let tag = tag_of(&body);
-    let mut answered = if has(asked, &tag) {
+    let mut answered = if has(headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         let mut answered = Response::new(Body::from(body));
@@ -49,8 +49,8 @@ fn tag_of(body: &[u8]) -> String {
 }
 
 /// Whether one of the tags that the caller has is this one. Weak ones are as good for a GET.
-fn has(asked: &HeaderMap, tag: &str) -> bool {
-    let lists = asked.get_all(IF_NONE_MATCH).iter();
+fn has(headers: &HeaderMap, tag: &str) -> bool {
+    let lists = headers.get_all(IF_NONE_MATCH).iter();
     let texts = lists.filter_map(|value| value.to_str().ok());
     texts.flat_map(|list| list.split(',')).any(|one| {
         let one = one.trim();
@@ -62,7 +62,7 @@ fn has(asked: &HeaderMap, tag: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn asked(values: &[&str]) -> HeaderMap {
+    fn request_headers(values: &[&str]) -> HeaderMap {
         let pairs = values
             .iter()
             .map(|value| (IF_NONE_MATCH, value.parse().unwrap()));
@@ -82,16 +82,16 @@ mod tests {
             vec![&format!("\"x\" , W/{tag}")],
             vec!["*"],
         ] {
-            let again = bytes(&asked(&known), body(), "application/json");
-            assert_eq!(again.status(), StatusCode::NOT_MODIFIED, "{known:?}");
-            assert_eq!(again.headers()[ETAG], tag);
+            let repeated = bytes(&request_headers(&known), body(), "application/json");
+            assert_eq!(repeated.status(), StatusCode::NOT_MODIFIED, "{known:?}");
+            assert_eq!(repeated.headers()[ETAG], tag);
         }
         for other in ["\"x\"", tag.trim_matches('"'), ""] {
-            let sent = bytes(&asked(&[other]), body(), "application/json");
+            let sent = bytes(&request_headers(&[other]), body(), "application/json");
             assert_eq!(sent.status(), StatusCode::OK, "{other:?}");
         }
         let changed = bytes(
-            &asked(&[&tag]),
+            &request_headers(&[&tag]),
             Bytes::from_static(b"[]"),
             "application/json",
         );

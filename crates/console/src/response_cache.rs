@@ -58,7 +58,7 @@ impl ResponseCache {
         known.filter(|_| entries.stamp == stamp).cloned()
     }
 
-    /// An older stamp makes room: its answers are not true any more.
+    /// An older stamp is evicted: its responses are not true any more.
     fn keep(&self, stamp: u64, name: String, body: &Bytes) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.stamp != stamp {

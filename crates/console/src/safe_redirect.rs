@@ -4,22 +4,23 @@ use trunkline_store::oidc::RETURN_TO_MAX_CHARACTERS;
 use url::Url;
 
 /// A path on our own site, whatever was asked for.
-pub(crate) fn own_path(dash_url: &str, asked: Option<&str>) -> String {
+pub(crate) fn own_path(dash_url: &str, return_to: Option<&str>) -> String {
     let home = || "/".to_owned();
-    let Some(asked) = asked.filter(|asked| asked.len() <= RETURN_TO_MAX_CHARACTERS) else {
+    let Some(return_to) = return_to.filter(|return_to| return_to.len() <= RETURN_TO_MAX_CHARACTERS)
+    else {
         return home();
     };
     // Browsers read a backslash as a slash and overlook tabs and line breaks.
-    let plain = asked
+    let plain = return_to
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    if !plain || !asked.starts_with('/') || asked.starts_with("//") {
+    if !plain || !return_to.starts_with('/') || return_to.starts_with("//") {
         return home();
     }
     let Ok(base) = Url::parse(dash_url) else {
         return home();
     };
-    match base.join(asked) {
+    match base.join(return_to) {
         Ok(url) if url.origin() == base.origin() => {
             let query = url.query().map(|query| format!("?{query}"));
             let fragment = url.fragment().map(|fragment| format!("#{fragment}"));
@@ -44,7 +45,7 @@ mod tests {
 
     #[test]
     fn redirects_never_leave_the_site() {
-        let own = |asked: &str| own_path("https://dash.example", Some(asked));
+        let own = |return_to: &str| own_path("https://dash.example", Some(return_to));
         for good in [
             "/",
             "/keys",

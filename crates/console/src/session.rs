@@ -88,7 +88,7 @@ impl MemberSession {
         }
         let text = format!(
             "your role in this organisation, {}, does not allow this; an owner can change it. Nothing was changed",
-            self.role.word()
+            self.role.as_str()
         );
         Err(ApiError::new(ErrorCode::RoleNotAllowed, text))
     }

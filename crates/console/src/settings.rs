@@ -114,7 +114,7 @@ impl ConsoleSettings {
 
 impl SignUp {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Closed => "closed",
             Self::Invitation => "invitation",
@@ -127,7 +127,7 @@ impl SignUp {
 
 impl Mode {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Dev => "dev",
             Self::Live => "live",

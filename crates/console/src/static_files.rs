@@ -72,18 +72,18 @@ pub(crate) fn origin_of(address: &str) -> String {
 
 /// The document or the file; none if there is no such file. `others` is the origin of the data plane,
 /// which the playground asks.
-pub(crate) fn answer(path: &str, asked: &HeaderMap, others: &str) -> Option<Response> {
+pub(crate) fn answer(path: &str, request_headers: &HeaderMap, others: &str) -> Option<Response> {
     let path = path.trim_start_matches('/');
     let is_document = !path.starts_with(HASHED) && !is_file(path);
     let name = if is_document { DOCUMENT } else { path };
-    let Some((file, packed)) = best(name, asked) else {
+    let Some((file, packed)) = best(name, request_headers) else {
         return is_document.then(missing);
     };
     let body = match file.data {
         std::borrow::Cow::Borrowed(data) => Bytes::from_static(data),
         std::borrow::Cow::Owned(data) => Bytes::from(data),
     };
-    let mut answered = reply::bytes(asked, body, content_type(name));
+    let mut answered = reply::bytes(request_headers, body, content_type(name));
     let headers = answered.headers_mut();
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     if let Some(packed) = packed {
@@ -99,9 +99,9 @@ pub(crate) fn answer(path: &str, asked: &HeaderMap, others: &str) -> Option<Resp
 }
 
 /// The file in the smallest form that the caller takes.
-fn best(name: &str, asked: &HeaderMap) -> Option<(EmbeddedFile, Option<&'static str>)> {
+fn best(name: &str, request_headers: &HeaderMap) -> Option<(EmbeddedFile, Option<&'static str>)> {
     let takes = |coding: &str| {
-        let lists = asked.get_all(ACCEPT_ENCODING).iter();
+        let lists = request_headers.get_all(ACCEPT_ENCODING).iter();
         let mut words = lists
             .filter_map(|value| value.to_str().ok())
             .flat_map(|list| list.split(','));

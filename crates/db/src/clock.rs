@@ -48,7 +48,7 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         #[expect(
             clippy::disallowed_methods,
-            reason = "this is the clock that the rest of the house is handed"
+            reason = "this is the clock that the rest of the product is handed"
         )]
         let now = SystemTime::now();
         let micros = match now.duration_since(SystemTime::UNIX_EPOCH) {

@@ -68,10 +68,10 @@ impl DbError {
     /// unknown.
     #[must_use]
     pub fn of_commit(error: sqlx::Error) -> Self {
-        if let sqlx::Error::Database(said) = &error
-            && ended_for_certain(&**said)
+        if let sqlx::Error::Database(server_error) = &error
+            && ended_for_certain(&**server_error)
         {
-            return Self::of_answer(&**said);
+            return Self::of_answer(&**server_error);
         }
         if was_never_sent(&error) {
             return Self::from(error);
@@ -95,9 +95,9 @@ impl DbError {
         Self::Unavailable(Cause::of(error))
     }
 
-    fn of_answer(said: &dyn DatabaseError) -> Self {
-        let code = said.code().unwrap_or_default().into_owned();
-        let cause = Cause::of_answer(said);
+    fn of_answer(server_error: &dyn DatabaseError) -> Self {
+        let code = server_error.code().unwrap_or_default().into_owned();
+        let cause = Cause::of_answer(server_error);
         match code.as_str() {
             "08007" | "40003" => Self::UnknownCommit(cause),
             "40001" | "40P01" | "55P03" => Self::Conflict(cause),
@@ -107,18 +107,18 @@ impl DbError {
             "57014" | "25P03" | "25006" | "28000" | "28P01" | "3D000" | "58030" => {
                 Self::Unavailable(cause)
             }
-            "42501" | "44000" | "P0001" => Self::refused(said, cause),
+            "42501" | "44000" | "P0001" => Self::refused(server_error, cause),
             _ if code.starts_with("08") || code.starts_with("53") || code.starts_with("57P") => {
                 Self::Unavailable(cause)
             }
-            _ if code.starts_with("23") => Self::refused(said, cause),
+            _ if code.starts_with("23") => Self::refused(server_error, cause),
             _ => Self::Bug(cause),
         }
     }
 
-    fn refused(said: &dyn DatabaseError, cause: Cause) -> Self {
+    fn refused(server_error: &dyn DatabaseError, cause: Cause) -> Self {
         Self::Refused {
-            constraint: said.constraint().map(str::to_owned),
+            constraint: server_error.constraint().map(str::to_owned),
             cause,
         }
     }
@@ -127,8 +127,8 @@ impl DbError {
 impl From<sqlx::Error> for DbError {
     /// The error of anything but a commit; see [`DbError::of_commit`].
     fn from(error: sqlx::Error) -> Self {
-        if let sqlx::Error::Database(said) = &error {
-            return Self::of_answer(&**said);
+        if let sqlx::Error::Database(server_error) = &error {
+            return Self::of_answer(&**server_error);
         }
         let cause = Cause::of(&error);
         if is_away(&error) {
@@ -152,15 +152,15 @@ impl Cause {
 
     fn of(error: &sqlx::Error) -> Self {
         match error.as_database_error() {
-            Some(said) => Self::of_answer(said),
+            Some(server_error) => Self::of_answer(server_error),
             None => Self::ours(error.to_string()),
         }
     }
 
-    fn of_answer(said: &dyn DatabaseError) -> Self {
+    fn of_answer(server_error: &dyn DatabaseError) -> Self {
         Self {
-            code: said.code().map(std::borrow::Cow::into_owned),
-            text: said.message().to_owned(),
+            code: server_error.code().map(std::borrow::Cow::into_owned),
+            text: server_error.message().to_owned(),
         }
     }
 }
@@ -177,11 +177,11 @@ impl fmt::Display for Cause {
 /// PostgreSQL answered with an ERROR, which means that the transaction is over and rolled back.
 /// FATAL and PANIC can also be said after the commit was written, and so can the "canceled" of a
 /// wait for a standby.
-fn ended_for_certain(said: &dyn DatabaseError) -> bool {
-    let severity = said
+fn ended_for_certain(server_error: &dyn DatabaseError) -> bool {
+    let severity = server_error
         .try_downcast_ref::<PgDatabaseError>()
         .map(PgDatabaseError::severity);
-    let cancelled = said.code().is_some_and(|code| code == "57014");
+    let cancelled = server_error.code().is_some_and(|code| code == "57014");
     matches!(severity, Some(PgSeverity::Error)) && !cancelled
 }
 

@@ -15,7 +15,7 @@ use crate::address;
 use crate::error::{Cause, DbError, within};
 use crate::migrations::{MIGRATIONS, Migration};
 
-/// Any number will do that nobody else uses: "trunk".
+/// Any number will do that no other lock uses: "trunk".
 const ADVISORY_LOCK: i64 = 0x74_72_75_6e_6b;
 /// Longest wait for a connection.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -23,10 +23,10 @@ const CONNECT_WAIT: Duration = Duration::from_secs(10);
 const LOCK_WAIT: Duration = Duration::from_secs(60);
 /// How often to ask whether the other one is done.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
-/// Longest wait for a table that is in use; everybody else queues behind us meanwhile.
+/// Longest wait for a table that is in use; other sessions queue behind us meanwhile.
 const TABLE_LOCK_TIMEOUT: &str = "5s";
 
-/// How often a file is tried whose roles somebody else is making: `SET ROLE` and `GRANT` of a role
+/// How often a file is tried whose roles another migration is making: `SET ROLE` and `GRANT` of a role
 /// that is not seen yet. Anything else that says so fails just as well the fifth time.
 const ROLE_RACE_TRIES: u32 = 5;
 const ROLE_RACE_CODES: [&str; 2] = ["22023", "42704"];

@@ -180,7 +180,7 @@ impl Database {
         self.notifications().listening.send_replace(true);
         loop {
             match tokio::time::timeout(CHECK_AFTER, listener.try_recv()).await {
-                Ok(Ok(Some(said))) => self.notifications().receive(said.payload()),
+                Ok(Ok(Some(notification))) => self.notifications().receive(notification.payload()),
                 Ok(Ok(None)) => return Ok(()),
                 Ok(Err(error)) => return Err(error.into()),
                 Err(_) => {

@@ -30,7 +30,7 @@ const SETTINGS: [(&str, &str); 7] = [
 ];
 
 pub(crate) const BEGIN: &str = "BEGIN";
-/// The same behind PgBouncer, where start-up options do not arrive and a connection is anybody's after
+/// The same behind PgBouncer, where start-up options do not arrive and a connection serves any client after
 /// the transaction.
 const BEGIN_PLANNED: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; \
     SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
@@ -56,11 +56,11 @@ mod tests {
         let (direct, _) = by_keys(PgConnectOptions::new_without_pgpass(), Pooler::Direct);
         let (_, begin) = by_keys(PgConnectOptions::new_without_pgpass(), Pooler::PgBouncer);
         let options = direct.get_options().unwrap();
-        let mut said = "BEGIN".to_owned();
+        let mut expected = "BEGIN".to_owned();
         for (name, value) in SETTINGS {
             assert!(options.contains(&format!("-c {name}={value}")), "{options}");
-            said.push_str(&format!("; SET LOCAL {name} = {value}"));
+            expected.push_str(&format!("; SET LOCAL {name} = {value}"));
         }
-        assert_eq!(begin, said);
+        assert_eq!(begin, expected);
     }
 }

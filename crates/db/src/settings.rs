@@ -17,7 +17,7 @@ const DEFAULT_IDLE_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
 /// A connection is replaced after this long, so that a moved database is found.
 const DEFAULT_MAX_LIFETIME: Duration = Duration::from_secs(30 * 60);
-/// A connection that nobody needed for this long is closed.
+/// A connection that was unused for this long is closed.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// Whether something stands between us and PostgreSQL.

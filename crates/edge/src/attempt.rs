@@ -67,7 +67,7 @@ impl Attempt {
     }
 
     /// What it came to, as a code of a closed list.
-    pub(crate) const fn word(&self) -> &'static str {
+    pub(crate) const fn as_str(&self) -> &'static str {
         match (self.error, self.status) {
             (Some(code), _) => code,
             (None, Some(200..=299)) => "answered",
@@ -80,7 +80,7 @@ impl Attempt {
     /// The same where it is an error.
     pub(crate) fn error_code(&self) -> Option<&'static str> {
         let answered = self.error.is_none() && matches!(self.status, Some(200..=299));
-        (!answered).then(|| self.word())
+        (!answered).then(|| self.as_str())
     }
 
     /// How long its head took; none if there was none.

@@ -42,7 +42,7 @@ pub fn authenticate(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOwner {
     /// There is no key.
-    Nobody,
+    NoKey,
     /// There is one, and it opens nothing.
     Stranger,
     Known {
@@ -57,7 +57,7 @@ pub enum KeyOwner {
 #[must_use]
 pub fn key_owner(edge: &EdgeState, headers: &HeaderMap) -> KeyOwner {
     let Some(text) = key_text(headers, None) else {
-        return KeyOwner::Nobody;
+        return KeyOwner::NoKey;
     };
     let key = ApiKey::parse(text).ok();
     let found = key.map(|key| edge.find_key(&KeyHash::of(&key)));

@@ -158,7 +158,7 @@ impl ErrorCode {
         if let Self::Rule(code) = self {
             return code;
         }
-        self.word()
+        self.as_str()
     }
 
     /// Where it is explained on the page of errors. An upstream's own codes are not listed there; what
@@ -166,14 +166,14 @@ impl ErrorCode {
     #[must_use]
     pub fn anchor(&self) -> &str {
         if let Self::UpstreamRefused(_, _) = self {
-            return self.word();
+            return self.as_str();
         }
         self.code()
     }
 
     /// The same as a code of a closed list, for logs and counters.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::InvalidKey => "invalid_api_key",
             Self::ExpiredKey => "expired_api_key",

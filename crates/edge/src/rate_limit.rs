@@ -114,7 +114,7 @@ fn limit_costs(edge: &EdgeState, caller: &Caller, load: Cost<'_>) -> Vec<Counter
     );
     if let Some((name, rates)) = edge.limit_rules.load_full().of(account, scope, name) {
         let which = ScopeId::Text(name);
-        wants.add_all((scope.word(), &which), &Limits::of(&rates), load.tokens());
+        wants.add_all((scope.as_str(), &which), &Limits::of(&rates), load.tokens());
     }
     wants.0
 }

@@ -267,7 +267,7 @@ impl RequestContext {
 
     pub fn failed(&self, error: &ApiError) {
         let mut facts = self.facts();
-        facts.error_code = Some(error.kind.word());
+        facts.error_code = Some(error.kind.as_str());
         facts.leave();
     }
 
@@ -344,7 +344,7 @@ impl RequestContext {
         numbers.answered.fetch_add(1, Ordering::Relaxed);
         for attempt in &facts.attempts {
             let metrics = &attempt.channel.metrics;
-            metrics.count(attempt.word(), attempt.head_took());
+            metrics.count(attempt.as_str(), attempt.head_took());
         }
         if !facts.is_call {
             return;
@@ -354,7 +354,7 @@ impl RequestContext {
         }
         if let (Some(model), Some(outcome)) = (&facts.model, facts.outcome) {
             let tokens = facts.tokens.unwrap_or_default();
-            numbers.ended(model, outcome.word(), tokens);
+            numbers.ended(model, outcome.as_str(), tokens);
             numbers.duration.of(facts.stream).took(took);
             if let Some(first_byte) = facts.first_byte.filter(|_| facts.error_code.is_none()) {
                 numbers.first_byte.of(facts.stream).took(first_byte);
@@ -381,7 +381,7 @@ impl RequestContext {
                 stream = facts.is_call.then_some(facts.stream),
                 channel.name = channel,
                 attempts_count = facts.is_call.then_some(facts.attempts.len()),
-                outcome = facts.outcome.map(Outcome::word),
+                outcome = facts.outcome.map(Outcome::as_str),
                 fault = facts.error_code,
                 fields.dropped = Some(facts.dropped.as_str()).filter(|names| !names.is_empty()),
                 input_tokens_count = input,
@@ -426,8 +426,8 @@ impl RequestContext {
             finishes: &facts.finishes,
             tokens: facts.tokens,
             charged_nanos: facts.charged.map(Money::nanos),
-            outcome: facts.outcome.map(Outcome::word),
-            error: facts.error_code.or(failed.map(Outcome::word)),
+            outcome: facts.outcome.map(Outcome::as_str),
+            error: facts.error_code.or(failed.map(Outcome::as_str)),
             status: facts.status,
             stream: facts.stream,
             ttft: facts.first_byte.filter(|_| facts.stream),

@@ -68,7 +68,7 @@ pub(crate) struct Channel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CredentialStates {
     pub(crate) usable: usize,
-    pub(crate) resting: usize,
+    pub(crate) cooling_down: usize,
     pub(crate) paused: usize,
 }
 
@@ -243,7 +243,7 @@ impl Channel {
         let looks = provider
             .formats
             .iter()
-            .any(|one| one.word() == SOCIAL_FORMAT);
+            .any(|one| one.as_str() == SOCIAL_FORMAT);
         if !makes && !looks && !Format::ALL.iter().any(talks) {
             return Err("its provider does nothing that is sold here");
         }
@@ -299,7 +299,7 @@ impl Channel {
     /// Whether its provider speaks a format, by its name in files.
     pub(crate) fn speaks(&self, word: &str) -> bool {
         let mut formats = self.provider.formats.iter();
-        formats.any(|format| format.word() == word)
+        formats.any(|format| format.as_str() == word)
     }
 
     /// The upstream's name of a model.
@@ -313,7 +313,7 @@ impl Channel {
             let state = if credential.is_paused() {
                 &mut states.paused
             } else if credential.is_resting(now) {
-                &mut states.resting
+                &mut states.cooling_down
             } else {
                 &mut states.usable
             };

@@ -169,7 +169,7 @@ struct Progress {
 }
 
 /// What asking one channel came to.
-enum Asked<T> {
+enum AttemptResult<T> {
     Served(Served<T>),
     Next,
     /// No other channel is asked.
@@ -190,12 +190,12 @@ pub(crate) async fn run<A: Attempts>(
         tally: Tally::default(),
     };
     for channel in &candidates.channels {
-        let asked = ask(services, log, attempts, &candidates, channel, &mut progress);
-        match asked.await {
-            Asked::Served(served) => return Ok(served),
-            Asked::Next => {}
-            Asked::End => break,
-            Asked::Stop(exhausted) => return Err(exhausted),
+        let result = ask(services, log, attempts, &candidates, channel, &mut progress);
+        match result.await {
+            AttemptResult::Served(served) => return Ok(served),
+            AttemptResult::Next => {}
+            AttemptResult::End => break,
+            AttemptResult::Stop(exhausted) => return Err(exhausted),
         }
     }
     Err(attempts.exhausted(progress.tally))
@@ -209,23 +209,23 @@ async fn ask<A: Attempts>(
     candidates: &Candidates,
     channel: &Arc<Channel>,
     progress: &mut Progress,
-) -> Asked<A::Accepted> {
+) -> AttemptResult<A::Accepted> {
     let mut tried = Vec::new();
     loop {
         let query = candidates.query(services);
         let Some(credential) = candidates.credential_of(channel, query, &tried) else {
-            return Asked::Next;
+            return AttemptResult::Next;
         };
         tried.push(credential.id.number());
         let outbound = match attempts.build(services, channel).await {
             Built::Ready(outbound) => outbound,
             Built::Unsendable(error) => {
                 progress.tally.unsendable.get_or_insert(error);
-                return Asked::Next;
+                return AttemptResult::Next;
             }
-            Built::Skip => return Asked::Next,
+            Built::Skip => return AttemptResult::Next,
             Built::Saturated(seconds) => return progress.saturated(seconds),
-            Built::Stop(exhausted) => return Asked::Stop(exhausted),
+            Built::Stop(exhausted) => return AttemptResult::Stop(exhausted),
         };
         // A saturated channel is passed over like one that cools down.
         let permit = match channel_permit(services, channel).await {
@@ -233,7 +233,7 @@ async fn ask<A: Attempts>(
             Err(Saturated(seconds)) => return progress.saturated(seconds),
         };
         let Some(left) = progress.attempts.checked_sub(1) else {
-            return Asked::End;
+            return AttemptResult::End;
         };
         let held = log.started(channel, permit);
         let to = To {
@@ -246,7 +246,7 @@ async fn ask<A: Attempts>(
         let policy = candidates.policy;
         match ladder::apply(services, log, to, policy, classified, &mut progress.tally) {
             ladder::Verdict::Accepted(answer) => {
-                return Asked::Served(Served {
+                return AttemptResult::Served(Served {
                     credential: credential.id.number(),
                     channel: Arc::clone(channel),
                     answer,
@@ -258,12 +258,12 @@ async fn ask<A: Attempts>(
             },
             ladder::Verdict::AskNext => {
                 progress.attempts = left;
-                return Asked::Next;
+                return AttemptResult::Next;
             }
-            ladder::Verdict::Stop(exhausted) => return Asked::Stop(exhausted),
+            ladder::Verdict::Stop(exhausted) => return AttemptResult::Stop(exhausted),
             ladder::Verdict::MayBeTaken => {
                 progress.tally.may_be_taken = true;
-                return Asked::End;
+                return AttemptResult::End;
             }
         }
     }
@@ -273,9 +273,9 @@ async fn ask<A: Attempts>(
 
 impl Progress {
     /// A channel takes nothing more for so many seconds.
-    fn saturated<T>(&mut self, seconds: u64) -> Asked<T> {
+    fn saturated<T>(&mut self, seconds: u64) -> AttemptResult<T> {
         self.tally.is_saturated(seconds);
-        Asked::Next
+        AttemptResult::Next
     }
 }
 

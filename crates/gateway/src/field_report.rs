@@ -217,8 +217,7 @@ impl CheckedFields {
             }
             None if is_capped(entry, request) => {
                 let why = if facts.stream {
-                    "nobody knows how long answers of this model become, so a longest length is \
-                     written out"
+                    "the longest answer of this model is not known, so a limit is written out"
                 } else {
                     "an answer that comes whole cannot be stopped, so its longest length is \
                      written out and reserved"

@@ -123,8 +123,8 @@ mod tests {
     fn the_page_about_formats_tells_this_table() {
         let page = include_str!("../../../docs/guide/formats.md");
         for (caller, near) in NEAR {
-            let cells = near.map(|(format, why)| format!("{}: {why}", format.word()));
-            let row = format!("| {} | {} |", caller.word(), cells.join(" | "));
+            let cells = near.map(|(format, why)| format!("{}: {why}", format.as_str()));
+            let row = format!("| {} | {} |", caller.as_str(), cells.join(" | "));
             assert!(page.contains(&row), "docs/guide/formats.md lacks {row}");
         }
     }

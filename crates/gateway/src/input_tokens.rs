@@ -6,7 +6,7 @@ use trunkline_wire::{MediaKind, MediaPart, Request};
 
 /// The size of an image behind a link, and of one that cannot be measured, as a guess.
 const FAIR_SIZE: (u32, u32) = (1_024, 1_024);
-/// Bytes of encoded sound and film for one token, as a guess.
+/// Bytes of encoded sound and video for one token, as a guess.
 const FAIR_SOUND_BYTES: u64 = 48;
 /// Bytes of an encoded file for one token, as a guess.
 const FAIR_FILE_BYTES: u64 = 16;

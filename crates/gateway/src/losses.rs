@@ -42,7 +42,7 @@ fn family(
 ) {
     let mut family = page.gauges(name, help);
     for of in today {
-        family.sample(&[("kind", of.kind.word())], value(of));
+        family.sample(&[("kind", of.kind.as_str())], value(of));
     }
 }
 

@@ -174,7 +174,7 @@ fn credentials(page: &mut Page, services: &Services) {
         let states = channel.credential_states(now);
         let rows = [
             ("usable", states.usable),
-            ("resting", states.resting),
+            ("cooling_down", states.cooling_down),
             ("paused", states.paused),
         ];
         for (state, count) in rows {
@@ -211,10 +211,10 @@ fn limits(page: &mut Page, services: &Services) {
     let help = "How limits are counted: local, redis, or fallback while Redis is unavailable.";
     let mut family = page.gauges("limits_mode", help);
     for one in Mode::ALL {
-        family.sample(&[("mode", one.word())], u8::from(one == mode));
+        family.sample(&[("mode", one.as_str())], u8::from(one == mode));
     }
     let help = "Requests to Redis.";
-    page.counter("limits_redis_asked_total", help, counts.asked);
+    page.counter("limits_redis_requests_total", help, counts.requests);
     let help = "Requests to Redis that failed or timed out.";
     page.counter("limits_redis_errors_total", help, counts.failed);
     let help = "Decisions by this node's share of a limit while Redis was unavailable.";

@@ -21,7 +21,7 @@ pub(crate) fn openai(response: &VendorResponse<'_>) -> VendorFailure {
     let body = response.json();
     let param = filled_at(&body, "/error/param");
     let param = param.map(|name| name.chars().take(MAX_NAME).collect());
-    let error = told(response, &body, "/error").about(param);
+    let error = error_at(response, &body, "/error").about(param);
     let broke = [
         "insufficient_quota",
         "billing_hard_limit_reached",
@@ -38,7 +38,7 @@ pub(crate) fn openai(response: &VendorResponse<'_>) -> VendorFailure {
 /// Ark, in OpenAI's form with codes of its own. A model that is missing or not activated is a
 /// problem of the account.
 pub(crate) fn ark(response: &VendorResponse<'_>) -> VendorFailure {
-    let error = told(response, &response.json(), "/error");
+    let error = error_at(response, &response.json(), "/error");
     let code = error.code.as_str();
     let full = ["ServerOverloaded", "RequestBurstTooFast", "QuotaExceeded"];
     if full.contains(&code) || code.contains("RateLimitExceeded") {
@@ -59,7 +59,7 @@ pub(crate) fn dashscope(response: &VendorResponse<'_>) -> VendorFailure {
     } else {
         ""
     };
-    dashscope_by_code(response, told(response, &body, place))
+    dashscope_by_code(response, error_at(response, &body, place))
 }
 
 /// The same for an error found deeper in a response.
@@ -105,7 +105,7 @@ pub(crate) fn dashscope_by_code(
 pub(crate) fn minimax(response: &VendorResponse<'_>) -> VendorFailure {
     let body = response.json();
     let Some(code) = minimax_number(&body) else {
-        let error = told(response, &body, "/error");
+        let error = error_at(response, &body, "/error");
         let Some(code) = trailing_number(&error.message).map(str::to_owned) else {
             return by_status(response, error);
         };
@@ -135,7 +135,7 @@ pub(crate) fn minimax_by_number(
 
 /// OpenAI's form with numbers for codes.
 pub(crate) fn zhipu(response: &VendorResponse<'_>) -> VendorFailure {
-    let error = told(response, &response.json(), "/error");
+    let error = error_at(response, &response.json(), "/error");
     match error.code.as_str() {
         "1302" | "1303" | "1304" | "1305" | "1308" => limited(response),
         "1000" | "1001" | "1002" | "1003" | "1004" | "1110" | "1111" | "1112" | "1113" | "1120"
@@ -152,7 +152,7 @@ pub(crate) fn garbage(response: &VendorResponse<'_>, why: &str) -> VendorFailure
 }
 
 /// The vendor's error at a place of its response. It always has a code and a text.
-pub(crate) fn told(response: &VendorResponse<'_>, body: &Value, place: &str) -> VendorError {
+pub(crate) fn error_at(response: &VendorResponse<'_>, body: &Value, place: &str) -> VendorError {
     let word = |name: &str| filled_at(body, &format!("{place}/{name}"));
     let code = word("code").or_else(|| word("type"));
     let code = code.unwrap_or_else(|| format!("http_{}", response.status));

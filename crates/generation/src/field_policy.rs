@@ -59,7 +59,7 @@ pub(crate) fn extras(
     let names: Vec<String> = extras.keys().cloned().collect();
     for name in names {
         match entry.parameters.get(&name) {
-            Some(ParameterPolicy::Pass) => report.add(FieldNote::read(shown(&name))),
+            Some(ParameterPolicy::Pass) => report.add(FieldNote::read(shortened(&name))),
             Some(ParameterPolicy::Drop) => {
                 report.add(dropped(&name));
                 extras.remove(&name);
@@ -117,23 +117,23 @@ pub(crate) fn listed(words: &[String]) -> String {
 }
 
 /// A text of the caller's, for a message.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(SHOWN_NAME).collect()
 }
 
 fn dropped(name: &str) -> FieldNote {
     let why = "this model does not support it, so it is not sent";
     FieldNote::new(
-        shown(name),
+        shortened(name),
         FieldTreatment::Ignored,
         "parameter_dropped",
         why,
     )
-    .with_fix(format!("leave `{}` out", shown(name)))
+    .with_fix(format!("leave `{}` out", shortened(name)))
 }
 
 fn refused(name: &str) -> RequestError {
-    let name = shown(name);
+    let name = shortened(name);
     let text = format!("this model does not take `{name}`; leave it out");
     RequestError::new("parameter_refused", name, text)
 }
@@ -141,7 +141,7 @@ fn refused(name: &str) -> RequestError {
 fn unknown(name: &str, known: &[&str]) -> FieldNote {
     let why = "the format has no such field; it is passed on as it is, and no upstream promises to \
                read it";
-    let note = FieldNote::new(shown(name), FieldTreatment::Read, UNKNOWN_FIELD, why);
+    let note = FieldNote::new(shortened(name), FieldTreatment::Read, UNKNOWN_FIELD, why);
     match nearest(name, known.iter().copied()) {
         Some(meant) => note.with_fix(format!("did you mean `{meant}`?")),
         None => note.with_fix("remove it unless the model's vendor supports it"),

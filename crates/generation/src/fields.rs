@@ -94,7 +94,7 @@ impl<'a> RequestReader<'a> {
         name: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
         parse: impl FnOnce(&str) -> Option<T>,
-        wanted: &str,
+        expected: &str,
     ) -> Result<Option<T>, RequestError> {
         let Some(value) = self.see(name) else {
             return Ok(None);
@@ -103,7 +103,7 @@ impl<'a> RequestReader<'a> {
             Some(text) => parse(text.trim()),
             None => read(value),
         };
-        let refusal = || RequestError::invalid(name, format!("`{name}` must be {wanted}"));
+        let refusal = || RequestError::invalid(name, format!("`{name}` must be {expected}"));
         found.map(Some).ok_or_else(refusal)
     }
 

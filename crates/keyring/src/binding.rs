@@ -13,7 +13,7 @@ pub struct Binding<'a> {
     /// The account, or none for what belongs to the operator.
     pub account: Option<AccountId>,
     /// Where the token stands, in words of the caller: table, column and row, for example. Without
-    /// it, whoever can write to a table can swap two sealed rows of one account.
+    /// it, a user that can write to a table can swap two sealed rows of one account.
     pub context: &'a [u8],
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn associated_data(
     let fields = [
         kind.as_bytes(),
         header,
-        purpose.word().as_bytes(),
+        purpose.as_str().as_bytes(),
         prefix.as_bytes(),
         account,
         binding.context,

@@ -111,7 +111,7 @@ pub enum SourceError {
     /// A keyring is never overwritten by a new one: all that it sealed would be lost.
     #[error("keyring file {path:?} exists already; to change keys use: trunkline keyring rotate")]
     Exists { path: PathBuf },
-    /// Somebody else is writing, or was interrupted.
+    /// Another process is writing, or was interrupted.
     #[error(
         "{path:?} exists: another change of the keyring is under way or was interrupted; if none \
          is running, remove that file and try again"

@@ -126,7 +126,7 @@ impl Drop for Change {
 
 fn read_private(path: &Path) -> Result<(SecretBytes, Metadata), SourceError> {
     let cannot_read = |source| failed("read", path, source);
-    // Asked before opening, because opening a pipe waits for somebody to write.
+    // Asked before opening, because opening a pipe waits for a writer.
     if !fs::metadata(path).map_err(cannot_read)?.is_file() {
         let path = path.to_path_buf();
         return Err(SourceError::NotAFile { path });
@@ -137,7 +137,7 @@ fn read_private(path: &Path) -> Result<(SecretBytes, Metadata), SourceError> {
         let path = path.to_path_buf();
         return Err(SourceError::Exposed { path, mode });
     }
-    // One byte more than is taken, so that a longer file is refused instead of cut; the room is
+    // One byte more than is taken, so that a longer file is refused instead of cut; the buffer is
     // reserved whole, so that no growing leaves a copy of a key behind.
     let most = MAX_DOCUMENT_BYTES.saturating_add(1);
     let mut bytes = Zeroizing::new(Vec::with_capacity(most.saturating_mul(2)));

@@ -41,7 +41,7 @@ pub(crate) struct GenerationKeys {
     idempotent_answers: PurposeKeys,
     tasks: PurposeKeys,
     webhooks: PurposeKeys,
-    letters: PurposeKeys,
+    emails: PurposeKeys,
 }
 
 /// The keys of one purpose. The bytes are kept and not the ciphers made of them, because only the
@@ -136,7 +136,7 @@ impl GenerationKeys {
             idempotent_answers: PurposeKeys::derive(&hkdf, Purpose::IdempotentAnswers)?,
             tasks: PurposeKeys::derive(&hkdf, Purpose::Tasks)?,
             webhooks: PurposeKeys::derive(&hkdf, Purpose::Webhooks)?,
-            letters: PurposeKeys::derive(&hkdf, Purpose::Letters)?,
+            emails: PurposeKeys::derive(&hkdf, Purpose::Emails)?,
         })
     }
 
@@ -150,7 +150,7 @@ impl GenerationKeys {
             Purpose::IdempotentAnswers => &self.idempotent_answers,
             Purpose::Tasks => &self.tasks,
             Purpose::Webhooks => &self.webhooks,
-            Purpose::Letters => &self.letters,
+            Purpose::Emails => &self.emails,
         }
     }
 }
@@ -172,7 +172,7 @@ fn derive_key(
     purpose: Purpose,
     mode: &str,
 ) -> Result<SecretBytes, DocumentError> {
-    let info = format!("trunkline/v1/{}/{mode}", purpose.word());
+    let info = format!("trunkline/v1/{}/{mode}", purpose.as_str());
     let mut key = vec![0; DERIVED_KEY_BYTES];
     hkdf.expand(info.as_bytes(), &mut key)
         .map_err(|_| DocumentError::Derivation)?;

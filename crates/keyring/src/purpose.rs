@@ -18,8 +18,8 @@ pub enum Purpose {
     Tasks,
     /// Secrets and addresses of webhooks.
     Webhooks,
-    /// Links in letters that were not sent yet.
-    Letters,
+    /// Links in emails that were not sent yet.
+    Emails,
 }
 
 // === impl Purpose ===
@@ -35,12 +35,12 @@ impl Purpose {
         Self::IdempotentAnswers,
         Self::Tasks,
         Self::Webhooks,
-        Self::Letters,
+        Self::Emails,
     ];
 
     /// The word that stands in derivations and seals. It never changes.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Credentials => "credentials",
             Self::SealedIds => "sealed-ids",
@@ -50,7 +50,7 @@ impl Purpose {
             Self::IdempotentAnswers => "idempotent-answers",
             Self::Tasks => "tasks",
             Self::Webhooks => "webhooks",
-            Self::Letters => "letters",
+            Self::Emails => "letters",
         }
     }
 }

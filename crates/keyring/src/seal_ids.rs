@@ -1,4 +1,4 @@
-//! Sealing of ids: AES-256-GCM-SIV under a fixed nonce, so one id has one string and nobody needs a
+//! Sealing of ids: AES-256-GCM-SIV under a fixed nonce, so one id has one string without a
 //! table to find it again.
 //!
 //! A fixed nonce is what the SIV mode is made for (RFC 8452): it gives away only which plaintexts

@@ -24,7 +24,7 @@ pub use types::{AccountKind, Adjust, AdjustAnswer, Balance, Period, TopUp, TopUp
 /// Creates an account with empty wallets.
 pub async fn create_account(tx: &mut Tx, kind: AccountKind) -> Result<AccountId, DbError> {
     let row = sqlx::query("INSERT INTO ledger.account (kind) VALUES ($1) RETURNING id")
-        .bind(kind.word())
+        .bind(kind.as_str())
         .fetch_one(&mut **tx)
         .await?;
     column(&row, "id").map(AccountId::new)
@@ -167,7 +167,7 @@ pub async fn set_budget(
         )
         .bind(account.number())
         .bind(key_number)
-        .bind(period.word())
+        .bind(period.as_str())
         .execute(&mut **tx)
         .await?;
         return Ok(true);
@@ -181,7 +181,7 @@ pub async fn set_budget(
     )
     .bind(account.number())
     .bind(key_number)
-    .bind(period.word())
+    .bind(period.as_str())
     .bind(timezone)
     .bind(limit.nanos())
     .fetch_one(&mut **tx)
@@ -220,7 +220,7 @@ pub async fn set_low_balance(
     .bind(low)
     .execute(&mut **tx)
     .await?;
-    let told = update_low_balance(tx, &[(account, low)]).await?;
-    events::append(tx, &told).await?;
+    let events = update_low_balance(tx, &[(account, low)]).await?;
+    events::append(tx, &events).await?;
     Ok(true)
 }

@@ -66,7 +66,7 @@ pub enum Rejection {
 
 impl WalletBalances {
     /// What is free in the trial and the paid wallet, as far as they may be used.
-    fn room(&self, wallets: Wallets) -> (i64, i64) {
+    fn available(&self, wallets: Wallets) -> (i64, i64) {
         let free = |posted: i64, held: i64| posted.saturating_sub(held).max(0);
         let trial = match wallets {
             Wallets::TrialFirst => free(self.trial_posted, self.trial_held),
@@ -111,25 +111,25 @@ impl BatchState {
         if wallets == Wallets::PaidOnly && !balance.topped_up {
             return Err(Rejection::NeverToppedUp);
         }
-        let (trial_room, paid_room) = balance.room(wallets);
-        let wallet_room = trial_room.saturating_add(paid_room);
+        let (trial_left, paid_left) = balance.available(wallets);
+        let wallets_left = trial_left.saturating_add(paid_left);
         let tightest = self.tightest(windows);
-        let budget_room = tightest.map_or(i64::MAX, |(_, room)| room);
-        let fits = wallet_room.min(budget_room);
-        if amount > wallet_room {
+        let budget_left = tightest.map_or(i64::MAX, |(_, left)| left);
+        let fits = wallets_left.min(budget_left);
+        if amount > wallets_left {
             return Err(Rejection::TooLittle(Shortage::Wallet, fits, balance.held()));
         }
-        if let Some((budget, room)) = tightest.filter(|(_, room)| amount > *room) {
+        if let Some((budget, left)) = tightest.filter(|(_, left)| amount > *left) {
             return Err(Rejection::TooLittle(
                 Shortage::Budget(budget),
-                room.min(fits),
+                left.min(fits),
                 balance.held(),
             ));
         }
         if capacity.is_some_and(|name| self.capacity_left.get(name).copied().unwrap_or(0) < 1) {
             return Err(Rejection::CapacityReached);
         }
-        let trial = amount.min(trial_room);
+        let trial = amount.min(trial_left);
         let split = WalletSplit {
             paid: amount.saturating_sub(trial),
             trial,
@@ -163,11 +163,10 @@ impl BatchState {
 
     /// The window with the least left: its budget and what is left.
     fn tightest(&self, windows: &[BudgetWindowId]) -> Option<(i64, i64)> {
-        let rooms = windows.iter().filter_map(|id| self.windows.get(id));
-        let room = |window: &BudgetWindow| window.limit.saturating_sub(window.used).max(0);
-        rooms
-            .map(|window| (window.id, room(window)))
-            .min_by_key(|(_, room)| *room)
+        let all = windows.iter().filter_map(|id| self.windows.get(id));
+        let left = |window: &BudgetWindow| window.limit.saturating_sub(window.used).max(0);
+        all.map(|window| (window.id, left(window)))
+            .min_by_key(|(_, left)| *left)
     }
 
     fn apply(
@@ -196,19 +195,19 @@ impl BatchState {
 /// second value is what could not be charged.
 #[must_use]
 pub fn charge(amount: i64, held: WalletSplit) -> (WalletSplit, i64) {
-    let wanted = amount.max(0);
-    let trial = wanted.min(held.trial);
-    let paid = wanted.saturating_sub(trial).min(held.paid);
+    let requested = amount.max(0);
+    let trial = requested.min(held.trial);
+    let paid = requested.saturating_sub(trial).min(held.paid);
     let split = WalletSplit { paid, trial };
-    (split, wanted.saturating_sub(split.total()))
+    (split, requested.saturating_sub(split.total()))
 }
 
 /// Splits a refund: each part to its own wallet, paid money first, never more than was charged.
 #[must_use]
 pub fn refund_split(amount: Option<i64>, charged: WalletSplit) -> WalletSplit {
-    let wanted = amount.unwrap_or(i64::MAX).max(0);
-    let paid = wanted.min(charged.paid);
-    let trial = wanted.saturating_sub(paid).min(charged.trial);
+    let requested = amount.unwrap_or(i64::MAX).max(0);
+    let paid = requested.min(charged.paid);
+    let trial = requested.saturating_sub(paid).min(charged.trial);
     WalletSplit { paid, trial }
 }
 

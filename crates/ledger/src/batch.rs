@@ -122,7 +122,7 @@ pub(crate) async fn lock_accounts(
         if let Some(below) = column(row, "low_balance_nanos")? {
             let threshold = LowBalanceThreshold {
                 below,
-                told: column(row, "balance_low")?,
+                is_low: column(row, "balance_low")?,
                 posted: balance.paid_posted.saturating_add(balance.trial_posted),
             };
             thresholds.insert(account, threshold);

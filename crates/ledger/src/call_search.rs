@@ -127,8 +127,8 @@ async fn pages(
     let mut calls: Vec<Call> = Vec::new();
     while let Some(step) = scan.step() {
         // One more than is returned shows whether there are more.
-        let wanted = most.saturating_add(1).saturating_sub(calls.len());
-        let rows = query::statement(search, step, wanted)
+        let row_limit = most.saturating_add(1).saturating_sub(calls.len());
+        let rows = query::statement(search, step, row_limit)
             .build()
             // Planned each time with the ids known, so that partitions of other days are not
             // opened.
@@ -249,8 +249,8 @@ impl Search {
 // === impl IdPrefix ===
 
 impl IdPrefix {
-    /// Fewest letters, the prefix included.
-    pub const LEAST_LETTERS: usize = 8;
+    /// Fewest characters, the prefix included.
+    pub const MIN_PREFIX_CHARACTERS: usize = 8;
     const PREFIXES: [&'static str; 2] = ["req_", "task_"];
     const DIGITS: usize = 32;
 
@@ -258,7 +258,7 @@ impl IdPrefix {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
-        if text.len() < Self::LEAST_LETTERS {
+        if text.len() < Self::MIN_PREFIX_CHARACTERS {
             return None;
         }
         let bare = Self::PREFIXES

@@ -110,9 +110,9 @@ pub async fn read(database: &Database, query: &JournalQuery) -> Result<JournalPa
     let mut scan = DayScan::through(query.ids(lifetime));
     let mut entries: Vec<JournalEntry> = Vec::new();
     while let Some(step) = scan.step() {
-        let wanted = most.saturating_add(MOST_OF_ONE).saturating_add(1);
-        let charges = read::charges(&mut session, query, step, wanted).await?;
-        let moves = read::moves(&mut session, query, step, wanted).await?;
+        let row_limit = most.saturating_add(MOST_OF_ONE).saturating_add(1);
+        let charges = read::charges(&mut session, query, step, row_limit).await?;
+        let moves = read::moves(&mut session, query, step, row_limit).await?;
         let both = charges.laid_with(moves);
         entries.extend(
             both.entries
@@ -150,7 +150,7 @@ impl EntryKind {
     ];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Charge => "charge",
             Self::Refund => "refund",
@@ -167,7 +167,7 @@ impl EntryKind {
     /// The kind of a name; none if it is unknown.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 }
 

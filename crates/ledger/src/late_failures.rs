@@ -25,7 +25,7 @@ pub async fn record(
     )
     .bind(request.uuid())
     .bind(account.number())
-    .bind(outcome.word())
+    .bind(outcome.as_str())
     .execute(&mut **tx)
     .await?;
     Ok(recorded.rows_affected() > 0)

@@ -63,7 +63,7 @@ impl LossKind {
 
     /// Its name in `ledger.exposure`, metrics and reports.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Overrun => "overrun",
             Self::Unbilled => "unbilled",
@@ -96,7 +96,7 @@ pub async fn by_account(database: &Database, days: u16) -> Result<Vec<AccountLos
 pub async fn today(database: &Database) -> Result<Vec<KindLosses>, DbError> {
     let mut session = database.session().await?;
     let rows = sqlx::query(include_str!("sql/losses_today.sql"))
-        .bind(LossKind::ALL.map(LossKind::word).as_slice())
+        .bind(LossKind::ALL.map(LossKind::as_str).as_slice())
         .fetch_all(&mut *session)
         .await?;
     rows.iter()
@@ -112,7 +112,7 @@ pub async fn today(database: &Database) -> Result<Vec<KindLosses>, DbError> {
 
 fn kind_of(row: &PgRow) -> Result<LossKind, DbError> {
     let word: String = column(row, "kind")?;
-    let known = LossKind::ALL.into_iter().find(|kind| kind.word() == word);
+    let known = LossKind::ALL.into_iter().find(|kind| kind.as_str() == word);
     known.ok_or_else(|| {
         let unknown = format!("ledger.exposure has a kind {word:?}");
         DbError::from(sqlx::Error::Decode(unknown.into()))

@@ -332,7 +332,7 @@ impl Op {
 
 impl Owner {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Request => "request",
             Self::Task(_) => "task",
@@ -354,7 +354,7 @@ impl Owner {
 
 impl RefundKind {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Refund => "refund",
             Self::SettlementAdjustment => "settlement_adjustment",
@@ -367,7 +367,7 @@ impl RefundKind {
 
 impl WriteOffReason {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Crash => "crash",
             Self::Expired => "expired",

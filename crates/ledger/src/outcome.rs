@@ -47,7 +47,7 @@ impl Outcome {
     ];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "complete",
             Self::ClientGone => "client_gone",
@@ -68,7 +68,7 @@ impl Outcome {
     /// The outcome of a name; none if it is unknown.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.word() == word)
+        Self::ALL.into_iter().find(|one| one.as_str() == word)
     }
 
     /// Whether it delivered nothing, and so cost nothing. The partial index of failed calls and the

@@ -179,13 +179,13 @@ async fn lock_node(tx: &mut Tx, node: &NodeId) -> Result<i64, DbError> {
 
 /// Locks every account with open holds of the node's earlier epochs, all at once: in several rounds
 /// two transactions could deadlock.
-async fn lock_orphaned(tx: &mut Tx, heir: &NodeEpoch) -> Result<(), DbError> {
+async fn lock_orphaned(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<(), DbError> {
     let accounts: Vec<i64> = sqlx::query_scalar(
         "SELECT DISTINCT account_id FROM ledger.hold
          WHERE node = $1 AND epoch < $2 AND state = 'open' AND owner <> 'task'",
     )
-    .bind(heir.node.as_str())
-    .bind(heir.epoch)
+    .bind(node_epoch.node.as_str())
+    .bind(node_epoch.epoch)
     .fetch_all(&mut **tx)
     .await?;
     let accounts = accounts.into_iter().map(AccountId::new).collect();

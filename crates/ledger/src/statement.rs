@@ -260,7 +260,7 @@ impl EntryDetail {
     }
 
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Call { .. } => "call",
             Self::Refund => "refund",

@@ -226,8 +226,8 @@ impl Grouping {
             (self.group, "group"),
             (self.endpoint, "endpoint"),
         ];
-        let wanted = all.into_iter().filter(|(wanted, _)| *wanted);
-        wanted.map(|(_, word)| word).collect()
+        let grouped = all.into_iter().filter(|(grouped, _)| *grouped);
+        grouped.map(|(_, word)| word).collect()
     }
 }
 

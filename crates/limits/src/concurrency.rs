@@ -8,8 +8,8 @@ use crate::decision::{Decision, Source};
 use crate::redis::{RedisReply, RedisRequest};
 use crate::settings::RECHECK;
 
-/// What somebody who found no seat is told to wait: concurrency come back at any moment.
-const AGAIN: Duration = Duration::from_secs(1);
+/// Retry-After of a call over the limit: a permit may be returned at any moment.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct ConcurrencyCounter {
@@ -41,17 +41,17 @@ impl ConcurrencyCounter {
         source: Source,
         now: Instant,
     ) -> Decision {
-        let wanted = self.in_use.saturating_add(amount);
+        let needed = self.in_use.saturating_add(amount);
         match source {
-            Source::Shared if wanted <= self.leased(now).min(limit) => Decision::Yes,
+            Source::Shared if needed <= self.leased(now).min(limit) => Decision::Yes,
             Source::Shared if self.refused_until.is_some_and(|until| now < until) => {
-                Decision::No(AGAIN)
+                Decision::No(RETRY_AFTER)
             }
             Source::Shared => Decision::AskRedis,
-            Source::Share(_) if wanted <= source.share(limit).max(self.leased(now).min(limit)) => {
+            Source::Share(_) if needed <= source.share(limit).max(self.leased(now).min(limit)) => {
                 Decision::Yes
             }
-            Source::Share(_) => Decision::No(AGAIN),
+            Source::Share(_) => Decision::No(RETRY_AFTER),
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
         }
         assert_eq!(
             concurrency.has((3, 1), Source::Share(1), now),
-            Decision::No(AGAIN)
+            Decision::No(RETRY_AFTER)
         );
         concurrency.give_back(1);
         assert_eq!(
@@ -207,7 +207,7 @@ mod tests {
         let later = now + LEASE;
         assert_eq!(
             concurrency.has((6, 1), Source::Share(3), later),
-            Decision::No(AGAIN)
+            Decision::No(RETRY_AFTER)
         );
     }
 }

@@ -39,7 +39,7 @@ pub enum Mode {
 /// Counters of the rate limiter itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    pub asked: u64,
+    pub requests: u64,
     /// Requests to Redis that failed or timed out.
     pub failed: u64,
     /// Decisions by this node's share although Redis is configured.
@@ -63,7 +63,7 @@ impl Mode {
     pub const ALL: [Self; 3] = [Self::Local, Self::Shared, Self::Fallback];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Local => "local",
             Self::Shared => "redis",
@@ -82,8 +82,8 @@ impl Default for Limits {
 
 impl fmt::Debug for Limits {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = formatter.debug_struct("Limits");
-        shown.field("mode", &self.mode()).finish_non_exhaustive()
+        let mut debug = formatter.debug_struct("Limits");
+        debug.field("mode", &self.mode()).finish_non_exhaustive()
     }
 }
 
@@ -140,7 +140,7 @@ impl Limits {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let redis = inner.redis.as_ref();
         Counts {
-            asked: redis.map_or(0, |redis| of(&redis.asked)),
+            requests: redis.map_or(0, |redis| of(&redis.requests)),
             failed: redis.map_or(0, |redis| of(&redis.failed)),
             decided_locally: of(&inner.decided_locally),
             counters: inner.local.count(),

@@ -84,7 +84,7 @@ impl LocalCounters {
         let Some(mut shard) = self.shard(group) else {
             return TakeResult::Taken(Vec::new());
         };
-        shard.make_room(now);
+        shard.evict(now);
         let (mut asks, mut refused) = (Vec::new(), None);
         for (which, cost) in costs.iter().enumerate() {
             match shard
@@ -105,11 +105,11 @@ impl LocalCounters {
             return TakeResult::Refused(which, retry_after, states);
         }
         if !asks.is_empty() {
-            let asked = asks.into_iter().map(|cost| {
+            let requests = asks.into_iter().map(|cost| {
                 let ask = shard.counter(group, cost, self.window, now).ask(cost, now);
                 (cost.key.clone(), ask)
             });
-            return TakeResult::Short(asked.collect());
+            return TakeResult::Short(requests.collect());
         }
         for cost in costs {
             shard.counter(group, cost, self.window, now).take(cost, now);
@@ -174,7 +174,7 @@ impl LocalCounters {
     pub(crate) fn apply(
         &self,
         group: CounterGroup,
-        told: &[(CounterKey, RedisRequest)],
+        requests: &[(CounterKey, RedisRequest)],
         answers: &[RedisReply],
         sent: Instant,
         now: Instant,
@@ -185,7 +185,7 @@ impl LocalCounters {
         let Some(group) = shard.groups.get_mut(&group) else {
             return;
         };
-        for ((name, ask), answer) in told.iter().zip(answers) {
+        for ((name, ask), answer) in requests.iter().zip(answers) {
             let Some(counter) = group.counters.get_mut(name) else {
                 continue;
             };
@@ -323,7 +323,7 @@ impl Shard {
         costs.iter().map(of).collect()
     }
 
-    fn make_room(&mut self, now: Instant) {
+    fn evict(&mut self, now: Instant) {
         if self.count >= self.sweep_at.max(SWEEP_FROM) {
             self.sweep(now);
             self.sweep_at = self.count.saturating_mul(2);
@@ -357,21 +357,21 @@ impl Counter {
     }
 
     fn has(&mut self, cost: &CounterCost, source: Source, now: Instant) -> Decision {
-        let wanted = (cost.limit, cost.taken());
+        let needed = (cost.limit, cost.taken());
         match &mut self.state {
             State::Window(window) => {
                 window.roll(now);
-                window.has(wanted, source, now)
+                window.has(needed, source, now)
             }
-            State::Concurrency(concurrency) => concurrency.has(wanted, source, now),
+            State::Concurrency(concurrency) => concurrency.has(needed, source, now),
         }
     }
 
     fn ask(&mut self, cost: &CounterCost, now: Instant) -> RedisRequest {
-        let wanted = (cost.limit, cost.taken());
+        let needed = (cost.limit, cost.taken());
         match &mut self.state {
-            State::Window(window) => window.ask(wanted, now),
-            State::Concurrency(concurrency) => concurrency.ask(wanted, now),
+            State::Window(window) => window.ask(needed, now),
+            State::Concurrency(concurrency) => concurrency.ask(needed, now),
         }
     }
 

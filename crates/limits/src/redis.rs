@@ -75,7 +75,7 @@ pub(crate) struct RedisClient {
     settings: RedisSettings,
     link: RwLock<Option<MultiplexedConnection>>,
     is_up: AtomicBool,
-    pub(crate) asked: AtomicU64,
+    pub(crate) requests: AtomicU64,
     pub(crate) failed: AtomicU64,
 }
 
@@ -145,7 +145,7 @@ impl RedisClient {
             settings,
             link: RwLock::new(None),
             is_up: AtomicBool::new(false),
-            asked: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         })
     }
@@ -179,7 +179,7 @@ impl RedisClient {
             let (kind, values) = ask.values();
             call.key(name.key(group)).arg(kind).arg(&values[..]);
         }
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
         let sent = Instant::now();
         let answered = timeout(
             self.settings.timeout,

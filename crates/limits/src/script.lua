@@ -100,8 +100,8 @@ for i, key in ipairs(KEYS) do
         others = others + tonumber(count)
       end
     end
-    plan.room = plan.limit - others
-    plan.refused = plan.need > 0 and plan.in_use + plan.need > plan.room
+    plan.free = plan.limit - others
+    plan.refused = plan.need > 0 and plan.in_use + plan.need > plan.free
   end
   refused = refused or plan.refused
   plans[i] = plan
@@ -115,10 +115,10 @@ for i, key in ipairs(KEYS) do
     local have = plan.in_use
     if not refused then have = have + plan.need end
     if plan.need > 0 and not refused then
-      have = have + math.max(0, math.floor((plan.room - have) / slices))
+      have = have + math.max(0, math.floor((plan.free - have) / slices))
     end
-    granted = math.max(have, math.min(plan.keep, plan.room))
-    left = math.max(0, plan.room - granted)
+    granted = math.max(have, math.min(plan.keep, plan.free))
+    left = math.max(0, plan.free - granted)
     if granted > 0 then
       redis.call('HSET', key, node, text(granted) .. ':' .. text(now + lease))
       redis.call('PEXPIRE', key, lease)

@@ -1,7 +1,7 @@
 //! Sliding window of requests or tokens: what this node has drawn, and what it has spent. Pure.
 //!
 //! The window is cut into short parts. What was taken in a part counts until the last of it was taken one
-//! window ago, so that no more than the limit is taken in any window, wherever it begins, and nobody waits
+//! window ago, so that no more than the limit is taken in any window, wherever it begins, and no caller waits
 //! longer than a window. A slice that was drawn from Redis can be spent only in the part that Redis counts
 //! it in; the rest of it is returned.
 

@@ -58,7 +58,7 @@ enum End {
 #[must_use]
 pub fn open_sealed(keyring: &Keyring, id: Uuid, sealed: &[u8]) -> Option<Content> {
     let context = emails::context(id);
-    let opened = keyring.open(Purpose::Letters, &Binding::of_operator(&context), sealed);
+    let opened = keyring.open(Purpose::Emails, &Binding::of_operator(&context), sealed);
     Content::of_bytes(opened.ok()?.reveal())
 }
 
@@ -94,7 +94,7 @@ impl MailWorker {
         let mut session = self.data.session().await?;
         let claimed = emails::claim(&mut session, AT_ONCE, lease).await?;
         drop(session);
-        let ends = join_all(claimed.iter().map(|letter| self.one(mailer, letter))).await;
+        let ends = join_all(claimed.iter().map(|email| self.one(mailer, email))).await;
         let mut summary = DeliverySummary {
             taken: claimed.len(),
             ..DeliverySummary::default()
@@ -114,18 +114,18 @@ impl MailWorker {
         emails::clean_up(&self.data, TIDY_AT_ONCE).await
     }
 
-    async fn one(&self, mailer: &Mailer, letter: &Claimed) -> Result<End, DbError> {
-        let handed = match open_sealed(&self.keyring, letter.id, &letter.sealed) {
+    async fn one(&self, mailer: &Mailer, email: &Claimed) -> Result<End, DbError> {
+        let handed = match open_sealed(&self.keyring, email.id, &email.sealed) {
             None => Err(SmtpError {
                 text: "it cannot be read: this node's keyring did not seal it".to_owned(),
                 is_final: false,
             }),
             Some(content) => {
-                let rendered = render(&self.instance, letter.kind, &content, letter.expires_at);
+                let rendered = render(&self.instance, email.kind, &content, email.expires_at);
                 let envelope = Envelope {
-                    id: letter.id,
-                    to: &letter.to,
-                    written_at: letter.created_at,
+                    id: email.id,
+                    to: &email.to,
+                    written_at: email.created_at,
                     rendered: &rendered,
                 };
                 mailer.send(&envelope).await
@@ -133,23 +133,23 @@ impl MailWorker {
         };
         let mut session = self.data.session().await?;
         let Err(error) = handed else {
-            emails::sent(&mut session, letter).await?;
+            emails::sent(&mut session, email).await?;
             return Ok(End::Sent);
         };
         tracing::warn!(
-            letter = %letter.id,
-            kind = letter.kind.word(),
-            tries_count = letter.tries,
+            email = %email.id,
+            kind = email.kind.as_str(),
+            tries_count = email.tries,
             error = error.text,
             "email delivery failed"
         );
         let failure = Failure {
             error: &error.text,
-            wait: pause(letter.tries),
+            wait: pause(email.tries),
             patience: PATIENCE,
             is_final: error.is_final,
         };
-        let given_up = emails::failed(&mut session, letter, failure).await?;
+        let given_up = emails::failed(&mut session, email, failure).await?;
         Ok(match given_up {
             Some(true) => End::GivenUp,
             Some(false) | None => End::Later,

@@ -109,7 +109,7 @@ impl Mailer {
         match tokio::time::timeout(self.timeout, sending).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(smtp_error(&error)),
-            Err(_) => Err(again("the mail server did not answer in time")),
+            Err(_) => Err(retryable("the mail server did not answer in time")),
         }
     }
 
@@ -156,27 +156,27 @@ fn smtp_error(error: &lettre::transport::smtp::Error) -> SmtpError {
     if error.is_permanent() {
         let code = code.unwrap_or_default();
         if LOGIN_CODES.contains(&code) {
-            return again(&format!("the mail server does not let us in ({code})"));
+            return retryable(&format!("the mail server does not let us in ({code})"));
         }
         return over(&format!("the mail server refused it for good ({code})"));
     }
     if error.is_transient() {
         let code = code.unwrap_or_default();
-        return again(&format!("the mail server put it off ({code})"));
+        return retryable(&format!("the mail server put it off ({code})"));
     }
     if error.is_timeout() {
-        return again("the mail server did not answer in time");
+        return retryable("the mail server did not answer in time");
     }
     if error.is_tls() {
-        return again("the line to the mail server could not be made private (TLS)");
+        return retryable("the line to the mail server could not be made private (TLS)");
     }
     if error.is_response() || error.is_client() {
-        return again("the mail server speaks in a way we do not understand");
+        return retryable("the mail server speaks in a way we do not understand");
     }
-    again("the mail server could not be reached, or went away")
+    retryable("the mail server could not be reached, or went away")
 }
 
-fn again(text: &str) -> SmtpError {
+fn retryable(text: &str) -> SmtpError {
     SmtpError {
         text: text.to_owned(),
         is_final: false,

@@ -131,12 +131,12 @@ fn html(instance: &str, greeting: &str, parts: &Parts, link: &str) -> String {
 
 /// A name on one line, truncated: a line break in a subject would allow header injection.
 fn plain(name: &str) -> String {
-    let shown = name.split(char::is_control).collect::<Vec<_>>().join(" ");
-    let shown = shown.trim();
-    if shown.chars().count() <= MAX_NAME_CHARACTERS {
-        return shown.to_owned();
+    let cleaned = name.split(char::is_control).collect::<Vec<_>>().join(" ");
+    let cleaned = cleaned.trim();
+    if cleaned.chars().count() <= MAX_NAME_CHARACTERS {
+        return cleaned.to_owned();
     }
-    let kept: String = shown.chars().take(MAX_NAME_CHARACTERS).collect();
+    let kept: String = cleaned.chars().take(MAX_NAME_CHARACTERS).collect();
     format!("{kept}…")
 }
 
@@ -173,7 +173,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn said(kind: Kind, name: &str) -> RenderedEmail {
+    fn rendered(kind: Kind, name: &str) -> RenderedEmail {
         let content = Content {
             link: "https://dash.example.com/verify#t_0".to_owned(),
             name: name.to_owned(),
@@ -193,7 +193,7 @@ mod tests {
         let subjects: Vec<String> = Kind::ALL
             .into_iter()
             .map(|kind| {
-                let rendered = said(kind, "Ada");
+                let rendered = rendered(kind, "Ada");
                 let link = "https://dash.example.com/verify#t_0";
                 assert!(rendered.text.contains(link), "{}", rendered.text);
                 assert!(
@@ -250,7 +250,7 @@ mod tests {
     fn a_name_is_text_and_never_markup_or_a_header() {
         let name = "<img src=x onerror=alert(1)>\r\nBcc: all@example.com";
         for kind in Kind::ALL {
-            let rendered = said(kind, name);
+            let rendered = rendered(kind, name);
             assert!(!rendered.html.contains("<img"), "{}", rendered.html);
             assert!(
                 !rendered.subject.contains(['\r', '\n']),
@@ -258,7 +258,7 @@ mod tests {
                 rendered.subject
             );
         }
-        let long = said(Kind::Verify, &"a".repeat(500));
+        let long = rendered(Kind::Verify, &"a".repeat(500));
         assert!(
             long.text
                 .starts_with(&format!("Hello {}…,", "a".repeat(80))),

@@ -33,8 +33,8 @@ impl<'a> BoundedReader<'a> {
     /// Reads from a place until the buffer is full or the file ends, and returns how much that was.
     pub(crate) fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> Result<usize, MeasureError> {
         let left = usize::try_from(self.bytes.saturating_sub(at)).unwrap_or(usize::MAX);
-        let wanted = buffer.len().min(left);
-        if wanted == 0 {
+        let needed = buffer.len().min(left);
+        if needed == 0 {
             return Ok(0);
         }
         if self.at != at {
@@ -44,11 +44,11 @@ impl<'a> BoundedReader<'a> {
             self.at = at;
         }
         let mut filled = 0_usize;
-        while filled < wanted {
-            let Some(room) = buffer.get_mut(filled..wanted) else {
+        while filled < needed {
+            let Some(target) = buffer.get_mut(filled..needed) else {
                 break;
             };
-            match self.file.read(room) {
+            match self.file.read(target) {
                 Ok(0) => {
                     // Shorter than its given size: it ends here.
                     self.bytes = self.at;
@@ -80,10 +80,10 @@ impl ReadBuffer {
         &mut self,
         source: &mut BoundedReader<'_>,
         at: u64,
-        wanted: usize,
+        needed: usize,
     ) -> Result<&[u8], MeasureError> {
-        let wanted = wanted.min(BUFFER_BYTES);
-        let is_held = self.held(at).is_some_and(|held| held.len() >= wanted);
+        let needed = needed.min(BUFFER_BYTES);
+        let is_held = self.held(at).is_some_and(|held| held.len() >= needed);
         if !is_held {
             self.bytes.resize(BUFFER_BYTES, 0);
             let count = source.read_at(at, &mut self.bytes)?;
@@ -91,7 +91,7 @@ impl ReadBuffer {
             self.start = at;
         }
         let held = self.held(at).unwrap_or_default();
-        Ok(held.get(..wanted).unwrap_or(held))
+        Ok(held.get(..needed).unwrap_or(held))
     }
 
     fn held(&self, at: u64) -> Option<&[u8]> {

@@ -150,11 +150,11 @@ impl Counter {
         if size == 0 {
             return Ok(());
         }
-        let wanted = usize::try_from(size)
+        let needed = usize::try_from(size)
             .unwrap_or(HEADER_BYTES)
             .min(HEADER_BYTES);
         let header = if self.coding.needs_packet_bytes() {
-            buffer.at(source, at, wanted)?
+            buffer.at(source, at, needed)?
         } else {
             &[]
         };

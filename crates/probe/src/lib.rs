@@ -18,7 +18,7 @@
 //!   `iTunSMPB` is not read at all.
 //! - **What may be no sound and is not declared is told apart.** Bare AAC (ADTS) cannot declare its encoder's delay
 //!   and padding, and an MP4 without an edit list or a Matroska without a delay does not: [`Measurement::undeclared`] is the most that encoders
-//!   add, 3136 samples, and is not billed. A second of sound is one second in every container, and nobody gets
+//!   add, 3136 samples, and is not billed. A second of sound is one second in every container, and no caller gets
 //!   more than those samples for nothing.
 //! - **Of several audio tracks, the longest.** Links of a chained Ogg stream play one after the other
 //!   and add up.

@@ -109,7 +109,7 @@ pub enum MeasureError {
     /// It contradicts itself, or what is needed of it is missing.
     #[error("the audio file is broken")]
     Broken,
-    /// A film without sound, for one.
+    /// A video without sound, for one.
     #[error("there is no audio in the file")]
     NoAudioTrack,
     /// A coding whose packets cannot be counted, or more parts than are read.

@@ -118,17 +118,17 @@ impl Walk {
             return Ok(());
         };
         let size = element.size.unwrap_or(0);
-        let wanted = usize::try_from(size)
+        let needed = usize::try_from(size)
             .unwrap_or(VALUE_BYTES)
             .min(VALUE_BYTES);
         match element.id {
             TRACK_NUMBER | TRACK_TYPE | CODEC_ID | CODEC_DELAY | SAMPLING_FREQUENCY | CHANNELS
             | BIT_DEPTH | CONTENT_ENCODINGS => {
-                let bytes = self.buffer.at(source, body, wanted)?;
+                let bytes = self.buffer.at(source, body, needed)?;
                 track.value(element.id, bytes);
             }
             CODEC_PRIVATE => {
-                let bytes = self.buffer.at(source, body, wanted)?;
+                let bytes = self.buffer.at(source, body, needed)?;
                 track.private_header(bytes);
                 let end = body.saturating_add(size).min(source.bytes());
                 let most = u64::try_from(crate::codecs::vorbis::TAIL_BYTES).unwrap_or(0);

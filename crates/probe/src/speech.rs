@@ -36,7 +36,7 @@ impl SpeechFormat {
     }
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Mp3 => "mp3",
             Self::Opus => "opus",
@@ -77,7 +77,10 @@ mod tests {
         ];
         for (word, content_type) in types {
             let format = SpeechFormat::parse(word).expect("a word of the list");
-            assert_eq!((format.word(), format.content_type()), (word, content_type));
+            assert_eq!(
+                (format.as_str(), format.content_type()),
+                (word, content_type)
+            );
         }
         assert_eq!(SpeechFormat::parse("MP3"), None);
         assert_eq!(

@@ -202,14 +202,14 @@ impl Probe {
             match self.run() {
                 Ok(info) => self.outcome = Some(Ok(info)),
                 Err(Pause::Stop(error)) => self.outcome = Some(Err(error)),
-                Err(Pause::Need(wanted)) => {
+                Err(Pause::Need(demand)) => {
                     self.steps = self.steps.saturating_add(1);
                     if self.steps > MAX_STEPS {
                         self.outcome = Some(Err(ProbeError::TooManyParts));
                     } else if self.window.taken() >= MAX_BYTES {
                         self.outcome = Some(Err(ProbeError::TooLarge));
                     } else {
-                        return Step::Need(self.window.want(wanted));
+                        return Step::Need(self.window.want(demand));
                     }
                 }
             }

@@ -128,8 +128,8 @@ impl Wav {
                 Step::Consume(header_bytes.saturating_add(self.padded(size)))
             }
             b"fmt " | b"ds64" => {
-                let wanted = usize::try_from(size.min(MAX_READ_BYTES)).unwrap_or(usize::MAX);
-                let Some(body) = bytes.get(header..header.saturating_add(wanted)) else {
+                let needed = usize::try_from(size.min(MAX_READ_BYTES)).unwrap_or(usize::MAX);
+                let Some(body) = bytes.get(header..header.saturating_add(needed)) else {
                     return Step::NeedMore;
                 };
                 if &name == b"fmt " {

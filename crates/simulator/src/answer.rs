@@ -107,8 +107,8 @@ impl Answer {
             .min(request.max_tokens.unwrap_or(MAX_OUTPUT_TOKENS));
         let wanted_reasoning = request.directives.reasoning_tokens;
         let reasoning = wanted_reasoning.min(limit);
-        let room = limit.saturating_sub(reasoning);
-        let (says, spoken, is_cut) = content(request, fault, &id, room);
+        let remaining = limit.saturating_sub(reasoning);
+        let (says, spoken, is_cut) = content(request, fault, &id, remaining);
         let mut finish = match says {
             Says::Calls { .. } => Finish::ToolCalls,
             Says::Words(_) | Says::Document(_) | Says::Refusal(_) => Finish::Stop,
@@ -199,11 +199,11 @@ impl Says {
 
 /// The calls that a whole answer tells, each with its arguments. One whose name was cut off is not
 /// among them.
-pub(crate) fn told_calls<'a>(
+pub(crate) fn announced_calls<'a>(
     calls: &'a [SaidCall],
     pieces: &[CallPiece],
 ) -> Vec<(&'a SaidCall, String)> {
-    let mut told: Vec<(&SaidCall, String)> = calls
+    let mut announced: Vec<(&SaidCall, String)> = calls
         .first()
         .map(|call| (call, String::new()))
         .into_iter()
@@ -211,16 +211,16 @@ pub(crate) fn told_calls<'a>(
     for piece in pieces {
         match piece {
             CallPiece::Name { call } => {
-                told.extend(calls.get(*call).map(|call| (call, String::new())));
+                announced.extend(calls.get(*call).map(|call| (call, String::new())));
             }
             CallPiece::Arguments { text, .. } => {
-                if let Some((_, arguments)) = told.last_mut() {
+                if let Some((_, arguments)) = announced.last_mut() {
                     arguments.push_str(text);
                 }
             }
         }
     }
-    told
+    announced
 }
 
 /// How many filler words make a gigantic answer.
@@ -229,39 +229,48 @@ pub(crate) fn filler_words(bytes: u64) -> u64 {
 }
 
 /// The content, its tokens, and whether the limit cut it.
-fn content(request: &ChatRequest, fault: Option<Fault>, id: &str, room: u64) -> (Says, u64, bool) {
+fn content(
+    request: &ChatRequest,
+    fault: Option<Fault>,
+    id: &str,
+    remaining: u64,
+) -> (Says, u64, bool) {
     if let Some(Fault::GiganticBody { bytes } | Fault::GiganticFrame { bytes }) = fault {
         // A flood does not stop at a limit; that is what it is for.
         let words = filler_words(bytes);
         return (Says::Words(words), words, false);
     }
-    if let Some(wanted) = request.directives.refusal_tokens {
-        let words = wanted.min(room);
-        return (Says::Refusal(words), words, wanted > words);
+    if let Some(requested) = request.directives.refusal_tokens {
+        let words = requested.min(remaining);
+        return (Says::Refusal(words), words, requested > words);
     }
     let called = called_tools(request);
     if !called.is_empty() {
-        return said_calls(&called, id, room);
+        return said_calls(&called, id, remaining);
     }
     let mut document = match &request.format {
         Format::Text => {
-            let wanted = request.directives.tokens;
-            let words =
-                wanted.unwrap_or_else(|| wording::length(&request.model, request.directives.words));
-            return (Says::Words(words.min(room)), words.min(room), words > room);
+            let requested = request.directives.tokens;
+            let words = requested
+                .unwrap_or_else(|| wording::length(&request.model, request.directives.words));
+            return (
+                Says::Words(words.min(remaining)),
+                words.min(remaining),
+                words > remaining,
+            );
         }
         Format::JsonObject => tokens_of("{\n  \"answer\": \"sim\"\n}"),
         Format::JsonSchema(schema) => tokens_of(&schema::document(schema)),
     };
-    let is_cut = cut(&mut document, room);
+    let is_cut = cut(&mut document, remaining);
     let spoken = count(document.len());
     (Says::Document(document), spoken, is_cut)
 }
 
 /// The calls, their tokens, and whether the limit cut them.
-fn said_calls(called: &[Called<'_, Tool>], id: &str, room: u64) -> (Says, u64, bool) {
+fn said_calls(called: &[Called<'_, Tool>], id: &str, remaining: u64) -> (Says, u64, bool) {
     let id = id.trim_start_matches("chatcmpl-");
-    let mut said = Vec::new();
+    let mut calls = Vec::new();
     let mut pieces = Vec::new();
     for (call, one) in called.iter().enumerate() {
         let id = if call == 0 {
@@ -271,18 +280,15 @@ fn said_calls(called: &[Called<'_, Tool>], id: &str, room: u64) -> (Says, u64, b
             format!("call_{id}_{call}")
         };
         let name = one.tool.name.clone();
-        said.push(SaidCall { id, name });
+        calls.push(SaidCall { id, name });
         let tokens = tokens_of(&one.arguments(one.tool.parameters.as_ref()));
         let arguments = |text| CallPiece::Arguments { call, text };
         pieces.extend(tokens.into_iter().map(arguments));
     }
     // The first name is a token of its own, and the first to be said.
-    let is_cut = cut(&mut pieces, room.saturating_sub(1));
-    let spoken = count(pieces.len()).saturating_add(1).min(room);
-    let says = Says::Calls {
-        calls: said,
-        pieces,
-    };
+    let is_cut = cut(&mut pieces, remaining.saturating_sub(1));
+    let spoken = count(pieces.len()).saturating_add(1).min(remaining);
+    let says = Says::Calls { calls, pieces };
     (says, spoken, is_cut)
 }
 
@@ -290,17 +296,17 @@ fn said_calls(called: &[Called<'_, Tool>], id: &str, room: u64) -> (Says, u64, b
 /// client that loops over calls would never end.
 fn called_tools(request: &ChatRequest) -> Vec<Called<'_, Tool>> {
     let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
-    let wanted = || tool_calls::wanted(&request.directives.calls, find);
+    let requested = || tool_calls::requested(&request.directives.calls, find);
     let mut called = match &request.tool_choice {
         ToolChoice::None => Vec::new(),
         ToolChoice::Named(name) => {
-            let mut asked = wanted();
-            asked.retain(|call| call.tool.name == *name);
-            tool_calls::or_made_up(asked, find(name))
+            let mut calls = requested();
+            calls.retain(|call| call.tool.name == *name);
+            tool_calls::or_made_up(calls, find(name))
         }
-        ToolChoice::Required => tool_calls::or_made_up(wanted(), request.tools.first()),
+        ToolChoice::Required => tool_calls::or_made_up(requested(), request.tools.first()),
         ToolChoice::Free if request.answers_tool => Vec::new(),
-        ToolChoice::Free => wanted(),
+        ToolChoice::Free => requested(),
     };
     if !request.parallel_calls {
         called.truncate(1);
@@ -309,9 +315,9 @@ fn called_tools(request: &ChatRequest) -> Vec<Called<'_, Tool>> {
 }
 
 /// Shortens the list to so many tokens and says whether that took something away.
-fn cut<Token>(tokens: &mut Vec<Token>, room: u64) -> bool {
-    let room = usize::try_from(room).unwrap_or(usize::MAX);
-    let is_cut = tokens.len() > room;
-    tokens.truncate(room);
+fn cut<Token>(tokens: &mut Vec<Token>, remaining: u64) -> bool {
+    let remaining = usize::try_from(remaining).unwrap_or(usize::MAX);
+    let is_cut = tokens.len() > remaining;
+    tokens.truncate(remaining);
     is_cut
 }

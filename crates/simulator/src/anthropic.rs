@@ -25,7 +25,7 @@ use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 
-pub(crate) use complete::{Asked, Platform, complete};
+pub(crate) use complete::{CallContext, Platform, complete};
 pub(crate) use refusal::Refusal;
 pub(crate) use request::{Context, Purpose};
 
@@ -42,7 +42,7 @@ pub(crate) fn owns(path: &str) -> bool {
 
 /// Answers one request. An error closes the connection without an answer.
 pub(crate) async fn serve(mut recorded: RecordedRequest, is_too_large: bool) -> VendorResult {
-    // The vendor's load balancer refuses a large body before anybody looks at the key.
+    // The vendor's load balancer refuses a large body before the key is checked.
     if is_too_large || recorded.body.len() > MAX_BODY_BYTES {
         return Ok(refuse(recorded, &Refusal::too_large()));
     }
@@ -67,7 +67,7 @@ pub(crate) async fn serve(mut recorded: RecordedRequest, is_too_large: bool) -> 
         Ok(context) => context,
         Err(refusal) => return Ok(refuse(recorded, &refusal)),
     };
-    complete(recorded, Asked::by_body(), Some(context)).await
+    complete(recorded, CallContext::by_body(), Some(context)).await
 }
 
 /// Sends a refusal in this vendor's words.
@@ -101,7 +101,7 @@ fn context(headers: &HeaderMap, purpose: Purpose) -> Result<Context, Refusal> {
     if !is_date(&version) {
         let message = format!(
             "anthropic-version: \"{}\" is not a valid version",
-            crate::refusal::shown(&version)
+            crate::refusal::shortened(&version)
         );
         return Err(Refusal::invalid(message));
     }

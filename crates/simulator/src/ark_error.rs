@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArkError {
@@ -32,7 +32,7 @@ impl ArkError {
     }
 
     pub(crate) fn no_such_model(model: &str) -> Self {
-        let model = shown(model);
+        let model = shortened(model);
         let message = format!(
             "The model or endpoint {model} does not exist or you do not have access to it."
         );
@@ -40,7 +40,7 @@ impl ArkError {
     }
 
     pub(crate) fn no_such_task(id: &str) -> Self {
-        let message = format!("The specified task {} is not found.", shown(id));
+        let message = format!("The specified task {} is not found.", shortened(id));
         Self::new(404, "ResourceNotFound", message)
     }
 
@@ -66,7 +66,7 @@ impl ArkError {
     }
 
     /// A code that the prompt asked for, under the status it comes with.
-    pub(crate) fn wished(code: &str) -> Self {
+    pub(crate) fn requested(code: &str) -> Self {
         let family = code.split('.').next().unwrap_or_default();
         let status = match family {
             "AuthenticationError" => 401,

@@ -32,15 +32,15 @@ async fn inside(recorded: RecordedRequest) -> VendorResult {
         let refusal = Refusal::no_such_path(method.as_str(), recorded.parts.uri.path());
         Ok(recorded.refuse(&refusal))
     };
-    let Some(door) = recorded.azure.clone() else {
+    let Some(path) = recorded.azure.clone() else {
         return nothing(recorded);
     };
-    if door.needs_version && !door.has_version {
+    if path.needs_version && !path.has_version {
         return nothing(recorded);
     }
-    let is_deployed = door.deployment.is_some();
-    let is_newer = !door.needs_version;
-    match door.rest.as_str() {
+    let is_deployed = path.deployment.is_some();
+    let is_newer = !path.needs_version;
+    match path.rest.as_str() {
         "chat/completions" if is_deployed || is_newer => {
             if method == Method::POST {
                 chat::complete(recorded).await

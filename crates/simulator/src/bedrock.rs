@@ -7,7 +7,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::anthropic::bedrock::{Exception, VENDOR, except};
-use crate::anthropic::{Asked, Platform, complete};
+use crate::anthropic::{CallContext, Platform, complete};
 use crate::clock;
 use crate::headers;
 use crate::models;
@@ -42,15 +42,15 @@ pub(crate) async fn serve(mut recorded: RecordedRequest, is_too_large: bool) -> 
         Ok(key) => recorded.keyed(&key),
         Err(exception) => return Ok(except(recorded, &exception)),
     }
-    let asked = match asked(&recorded) {
-        Ok(asked) => asked,
+    let call_context = match call_context(&recorded) {
+        Ok(call_context) => call_context,
         Err(exception) => return Ok(except(recorded, &exception)),
     };
-    complete(recorded, asked, None).await
+    complete(recorded, call_context, None).await
 }
 
 /// Model and whether a stream is asked for, from the path.
-fn asked(recorded: &RecordedRequest) -> Result<Asked, Exception> {
+fn call_context(recorded: &RecordedRequest) -> Result<CallContext, Exception> {
     let path = recorded.parts.uri.path();
     let split = path
         .strip_prefix(PREFIX)
@@ -67,7 +67,7 @@ fn asked(recorded: &RecordedRequest) -> Result<Asked, Exception> {
     if !is_model(&id) {
         return Err(Exception::invalid_model());
     }
-    Ok(Asked {
+    Ok(CallContext {
         platform: Platform::Bedrock,
         model: Some(id),
         stream: Some(stream),

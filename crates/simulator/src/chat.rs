@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::fault_stage::{self, Injected, RuleScope};
 use crate::glimpse::Glimpse;
 use crate::recorded_request::RecordedRequest;
-use crate::refusal::{Refusal, shown};
+use crate::refusal::{Refusal, shortened};
 use crate::request::{ChatRequest, Object};
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
@@ -73,7 +73,7 @@ pub(crate) fn parse(recorded: &RecordedRequest) -> Result<Object, Refusal> {
         let message = format!(
             "Unsupported content type: '{}'. This API method only accepts 'application/json' \
              requests.",
-            shown(kind.as_deref().unwrap_or(""))
+            shortened(kind.as_deref().unwrap_or(""))
         );
         return Err(Refusal::unnamed(&message));
     }
@@ -90,14 +90,14 @@ fn script(answer: Answer, request: &ChatRequest, fault: Option<Fault>) -> Script
     if let Some(script) = Script::error_under_ok(fault, request.stream) {
         return script;
     }
-    let mut told = answer.usage;
+    let mut reported = answer.usage;
     if let Some(Fault::LyingUsage { factor }) = fault {
-        told = told.times(factor.into());
+        reported = reported.times(factor.into());
     }
     let renderer = Renderer {
         answer,
         asks_usage: request.include_usage,
-        told,
+        reported,
         cr_lf: fault == Some(Fault::CrLf),
         accents: matches!(fault, Some(Fault::SplitBytes { .. })),
     };

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::fault::{Fault, Rule};
-use crate::refusal::{Refusal, shown};
+use crate::refusal::{Refusal, shortened};
 use crate::script::Script;
 use crate::shared_state::SharedState;
 use crate::video_jobs::VideoJob;
@@ -120,6 +120,6 @@ fn ok(document: &impl Serialize) -> Script {
 }
 
 fn error(status: u16, message: &str) -> Script {
-    let body = json!({ "error": shown(message) }).to_string();
+    let body = json!({ "error": shortened(message) }).to_string();
     Script::json(status, None, body)
 }

@@ -12,7 +12,7 @@ pub(crate) fn name_deployment(recorded: &RecordedRequest, body: &mut Object) {
     let deployment = recorded
         .azure
         .as_ref()
-        .and_then(|door| door.deployment.clone());
+        .and_then(|path| path.deployment.clone());
     if let Some(name) = deployment {
         body.insert("model".to_owned(), Value::String(name));
     }

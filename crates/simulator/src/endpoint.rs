@@ -30,14 +30,14 @@ impl Endpoint {
 /// The body of a refusal on a path whose vendor has a shape of its own.
 pub(crate) fn refusal_body(path: &str, refusal: &Refusal) -> Option<String> {
     match Endpoint::at(path)? {
-        Endpoint::RerankV1 => Some(complaint("detail", refusal)),
-        Endpoint::RerankV2 => Some(complaint("message", refusal)),
+        Endpoint::RerankV1 => Some(error_text("detail", refusal)),
+        Endpoint::RerankV2 => Some(error_text("message", refusal)),
         Endpoint::Embeddings | Endpoint::Moderations | Endpoint::Completions => None,
     }
 }
 
 /// A refusal as these vendors write it.
-fn complaint(field: &str, refusal: &Refusal) -> String {
+fn error_text(field: &str, refusal: &Refusal) -> String {
     OrderedJson::new()
         .with(field, &refusal.detail.message)
         .done()

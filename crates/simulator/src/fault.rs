@@ -301,8 +301,11 @@ impl Planned {
     fn strike(&mut self, model: &str, key: &str) -> Option<Fault> {
         let rule = &self.rule;
         if rule.times == Some(self.struck)
-            || rule.model.as_deref().is_some_and(|wanted| wanted != model)
-            || rule.key.as_deref().is_some_and(|wanted| wanted != key)
+            || rule
+                .model
+                .as_deref()
+                .is_some_and(|expected| expected != model)
+            || rule.key.as_deref().is_some_and(|expected| expected != key)
         {
             return None;
         }

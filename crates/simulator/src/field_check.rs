@@ -132,7 +132,7 @@ pub(crate) fn check<D: Dialect>(
     check_each(dialect, &tables, object, path)?;
     let is_known = |name: &str| tables.iter().any(|table| schema.has(table, name));
     match object.keys().find(|name| !is_known(name)) {
-        Some(name) => Err(dialect.unknown(&join(path, crate::refusal::shown(name)))),
+        Some(name) => Err(dialect.unknown(&join(path, crate::refusal::shortened(name)))),
         None => Ok(()),
     }
 }

@@ -31,7 +31,7 @@ pub struct ImageCall {
     /// Whether a mask came with them.
     pub has_mask: bool,
     /// Pictures that were asked for, the vendor's default included.
-    pub asked: u32,
+    pub requested: u32,
     /// Pictures that the answer has. None if a fault came instead of an answer.
     pub made: u32,
     /// Pictures that the answer tells, or hides, as failed.

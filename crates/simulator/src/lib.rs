@@ -18,7 +18,7 @@ mod ark_error;
 mod audio;
 mod audio_state;
 mod azure;
-mod azure_door;
+mod azure_path;
 mod bedrock;
 mod chat;
 mod clock;

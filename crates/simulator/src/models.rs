@@ -21,10 +21,10 @@ const FAMILY: &str = "sim-";
 /// What vendors' models take of a chat completion, each by how its stand-ins' names begin. Every other
 /// name is a model of OpenAI's that does not reason. [unverified] Read from what clients of these vendors
 /// work around.
-const MANNERS: [(&str, Manners); 5] = [
+const QUIRKS: [(&str, ModelQuirks); 5] = [
     (
         "sim-reason",
-        Manners {
+        ModelQuirks {
             reasons: true,
             refuses: &[
                 "max_tokens",
@@ -38,7 +38,7 @@ const MANNERS: [(&str, Manners); 5] = [
     ),
     (
         "sim-moonshot",
-        Manners {
+        ModelQuirks {
             reasons: true,
             refuses: &["max_completion_tokens"],
             fixed_temperature: true,
@@ -47,7 +47,7 @@ const MANNERS: [(&str, Manners); 5] = [
     ),
     (
         "sim-xai",
-        Manners {
+        ModelQuirks {
             reasons: true,
             refuses: &["stop", "presence_penalty", "frequency_penalty"],
             fixed_temperature: false,
@@ -56,7 +56,7 @@ const MANNERS: [(&str, Manners); 5] = [
     ),
     (
         "sim-mistral",
-        Manners {
+        ModelQuirks {
             reasons: true,
             refuses: &["max_completion_tokens", "stream_options"],
             fixed_temperature: false,
@@ -65,7 +65,7 @@ const MANNERS: [(&str, Manners); 5] = [
     ),
     (
         "sim-think",
-        Manners {
+        ModelQuirks {
             reasons: true,
             refuses: &[],
             fixed_temperature: false,
@@ -76,7 +76,7 @@ const MANNERS: [(&str, Manners); 5] = [
 
 /// What a vendor's models take of a chat completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Manners {
+pub(crate) struct ModelQuirks {
     pub(crate) reasons: bool,
     pub(crate) refuses: &'static [&'static str],
     /// They take a temperature of 1 and no other.
@@ -93,13 +93,13 @@ pub(crate) fn is_known(model: &str) -> bool {
     model.len() > FAMILY.len() && model.starts_with(FAMILY)
 }
 
-pub(crate) fn manners(model: &str) -> Manners {
-    let known = MANNERS.iter().find(|(begins, _)| model.starts_with(begins));
-    known.map(|(_, manners)| *manners).unwrap_or_default()
+pub(crate) fn quirks(model: &str) -> ModelQuirks {
+    let known = QUIRKS.iter().find(|(begins, _)| model.starts_with(begins));
+    known.map(|(_, quirks)| *quirks).unwrap_or_default()
 }
 
 pub(crate) fn reasons(model: &str) -> bool {
-    manners(model).reasons
+    quirks(model).reasons
 }
 
 /// The list of models as JSON.

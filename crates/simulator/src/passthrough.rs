@@ -42,7 +42,7 @@ enum Wants {
 }
 
 /// Usage as it is told, if it is: prompt, completion.
-type Told = Option<(u64, u64)>;
+type ReportedTokens = Option<(u64, u64)>;
 
 // === impl Endpoint ===
 
@@ -88,34 +88,34 @@ pub(crate) async fn serve(mut recorded: RecordedRequest, endpoint: Endpoint) -> 
         let tokens = job.completion_tokens.max(1);
         fault_stage::pause(fault_stage::whole_wait(job.directives.pace_millis, tokens)).await;
     }
-    let script = told(&recorded, job, fault);
+    let script = script_of(&recorded, job, fault);
     Ok(recorded.play(script, Some(prompt_tokens)))
 }
 
 /// The script of what was made.
-fn told(recorded: &RecordedRequest, job: Job, fault: Option<Fault>) -> Script {
+fn script_of(recorded: &RecordedRequest, job: Job, fault: Option<Fault>) -> Script {
     if let Some(script) = Script::error_under_ok(fault, job.stream) {
         return script;
     }
-    let told: Told = fault_stage::reported(fault, job.prompt_tokens)
+    let reported: ReportedTokens = fault_stage::reported(fault, job.prompt_tokens)
         .zip(fault_stage::reported(fault, job.completion_tokens));
     let (stream, pace) = (job.stream, job.directives.pace_millis);
     let completion_tokens = job.completion_tokens;
     let document = match job.wants {
-        Wants::Vectors(vectors) => vectors.document(&job.model, told),
+        Wants::Vectors(vectors) => vectors.document(&job.model, reported),
         Wants::Verdict(verdict) => {
             let id = recorded.id("modr-");
             // A moderation costs nothing and tells no usage.
             let piece = Piece::new(verdict.document(&id, &job.model));
             return fault_stage::document(piece, fault).paced(stream, pace, fault);
         }
-        Wants::Ranks(ranks) => ranks.document(&recorded.id(""), &job.model, told),
+        Wants::Ranks(ranks) => ranks.document(&recorded.id(""), &job.model, reported),
         Wants::Text(text) => {
             let renderer = completions::Renderer {
                 id: recorded.id("cmpl-"),
                 created: clock::seconds(recorded.received_at_micros),
                 model: job.model,
-                told,
+                reported,
                 text,
                 fault,
             };
@@ -126,7 +126,7 @@ fn told(recorded: &RecordedRequest, job: Job, fault: Option<Fault>) -> Script {
         }
     };
     let mut piece = Piece::new(document).worth(completion_tokens);
-    piece.reports = told;
+    piece.reports = reported;
     fault_stage::document(piece, fault).paced(stream, pace, fault)
 }
 

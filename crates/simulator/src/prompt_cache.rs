@@ -90,7 +90,7 @@ impl PromptCache {
                 Ttl::FiveMinutes => moved.written_5m = moved.written_5m.saturating_add(tokens),
                 Ttl::Hour => moved.written_1h = moved.written_1h.saturating_add(tokens),
             }
-            make_room(&mut kept, now_secs);
+            evict(&mut kept, now_secs);
             let until_secs = now_secs.saturating_add(ttl.seconds());
             kept.insert(boundary.prefix, Kept { ttl, until_secs });
         }
@@ -121,7 +121,7 @@ fn longest<'a>(
     None
 }
 
-fn make_room(kept: &mut HashMap<[u8; 32], Kept>, now_secs: u64) {
+fn evict(kept: &mut HashMap<[u8; 32], Kept>, now_secs: u64) {
     if kept.len() < MAX_KEPT {
         return;
     }

@@ -81,8 +81,8 @@ impl Prefix {
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() && self.marks.len() < MAX_BLOCKS {
-            let room = BLOCK_BYTES.saturating_sub(self.filled).min(rest.len());
-            let (now, later) = rest.split_at(room);
+            let remaining = BLOCK_BYTES.saturating_sub(self.filled).min(rest.len());
+            let (now, later) = rest.split_at(remaining);
             self.hasher.update(now);
             self.filled = self.filled.saturating_add(now.len());
             if self.filled >= BLOCK_BYTES {

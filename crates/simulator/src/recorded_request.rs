@@ -8,7 +8,7 @@ use http::request::Parts;
 use sha2::{Digest, Sha256};
 
 use crate::access_tokens::TOKEN_PATH;
-use crate::azure_door::{self, Door};
+use crate::azure_path::{self, AzurePath};
 use crate::clock;
 use crate::endpoint;
 use crate::fault::UpstreamError;
@@ -26,7 +26,7 @@ pub(crate) struct RecordedRequest {
     pub(crate) body: Bytes,
     pub(crate) key: String,
     /// Set if it came to an endpoint of Azure.
-    pub(crate) azure: Option<Door>,
+    pub(crate) azure: Option<AzurePath>,
     pub(crate) number: u64,
     pub(crate) received_at_micros: u64,
     pub(crate) watch: BodyWatch,
@@ -41,8 +41,8 @@ impl RecordedRequest {
     /// Another key than a bearer's; the record shows its end.
     pub(crate) fn keyed(&mut self, key: &str) {
         key.clone_into(&mut self.key);
-        let shown = headers::last_four(key);
-        self.note(|record| record.key = shown);
+        let masked_key = headers::last_four(key);
+        self.note(|record| record.key = masked_key);
     }
 
     /// Adds to the request's record.
@@ -63,9 +63,9 @@ impl RecordedRequest {
     pub(crate) fn open(state: Arc<SharedState>, parts: Parts, body: Bytes) -> Self {
         let number = state.next_number();
         let received_at_micros = clock::now_micros();
-        let azure = azure_door::door(parts.uri.path(), parts.uri.query());
+        let azure = azure_path::azure_path(parts.uri.path(), parts.uri.query());
         let key = match &azure {
-            Some(_) => azure_door::key(&parts.headers),
+            Some(_) => azure_path::key(&parts.headers),
             None => headers::bearer(&parts.headers),
         };
         let key = key.unwrap_or_default().to_owned();
@@ -129,7 +129,7 @@ impl RecordedRequest {
     pub(crate) fn refusal(&self, refusal: &Refusal) -> Script {
         let path = self.parts.uri.path();
         match (&self.azure, endpoint::refusal_body(path, refusal)) {
-            (Some(_), _) => azure_door::refusal(refusal),
+            (Some(_), _) => azure_path::refusal(refusal),
             (None, Some(body)) => Script::json(refusal.status, refusal.retry_after_secs, body),
             (None, None) => Script::refusal(refusal),
         }

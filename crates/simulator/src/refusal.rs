@@ -76,18 +76,18 @@ impl Refusal {
     pub(crate) fn no_such_model(model: &str) -> Self {
         let message = format!(
             "The model `{}` does not exist or you do not have access to it.",
-            shown(model)
+            shortened(model)
         );
         Self::new(404, INVALID, Some("model_not_found"), message)
     }
 
     pub(crate) fn no_such_path(method: &str, path: &str) -> Self {
-        let message = format!("Invalid URL ({method} {})", shown(path));
+        let message = format!("Invalid URL ({method} {})", shortened(path));
         Self::new(404, INVALID, None, message)
     }
 
     pub(crate) fn wrong_method(method: &str, path: &str) -> Self {
-        let message = format!("Not allowed to {method} on {}.", shown(path));
+        let message = format!("Not allowed to {method} on {}.", shortened(path));
         Self::new(405, INVALID, Some("method_not_supported"), message)
     }
 
@@ -100,7 +100,7 @@ impl Refusal {
         let message = format!(
             "Rate limit reached for {} on requests per min (RPM). Please try again in \
              {retry_after_secs}s.",
-            shown(model)
+            shortened(model)
         );
         let mut refusal = Self::new(429, "requests", Some("rate_limit_exceeded"), message);
         refusal.retry_after_secs = Some(retry_after_secs);
@@ -112,15 +112,15 @@ impl Refusal {
         let message = format!(
             "Item with id '{}' not found. Items are not persisted when `store` is set to false. \
              Try again with `store` set to true, or remove this item from your input.",
-            shown(id)
+            shortened(id)
         );
         Self::new(404, INVALID, None, message).about("input")
     }
 
     /// Encrypted reasoning of another account. Seen in public reports of clients.
-    pub(crate) fn strange_seal(shown: &str) -> Self {
+    pub(crate) fn strange_seal(excerpt: &str) -> Self {
         let message = format!(
-            "The encrypted content {shown} could not be verified. Reason: Encrypted content could \
+            "The encrypted content {excerpt} could not be verified. Reason: Encrypted content could \
              not be decrypted or parsed."
         );
         Self::new(400, INVALID, Some("invalid_encrypted_content"), message)
@@ -128,13 +128,13 @@ impl Refusal {
 
     /// A response that is not kept for this key.
     pub(crate) fn no_such_response(id: &str) -> Self {
-        let message = format!("Response with id '{}' not found.", shown(id));
+        let message = format!("Response with id '{}' not found.", shortened(id));
         Self::new(404, INVALID, None, message)
     }
 
     /// A response that cannot be continued, with this status and with or without its code.
     pub(crate) fn previous_not_found(id: &str, status: u16, has_code: bool) -> Self {
-        let message = format!("Previous response with id '{}' not found.", shown(id));
+        let message = format!("Previous response with id '{}' not found.", shortened(id));
         let code = has_code.then_some("previous_response_not_found");
         Self::new(status, INVALID, code, message).about("previous_response_id")
     }
@@ -256,7 +256,7 @@ impl Refusal {
 }
 
 /// The beginning of a text from outside, cut at a character.
-pub(crate) fn shown(text: &str) -> &str {
+pub(crate) fn shortened(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_SHOWN_BYTES))
         .unwrap_or_default()
 }

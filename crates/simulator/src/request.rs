@@ -9,7 +9,7 @@ pub(crate) mod tools;
 use serde_json::Value;
 
 use crate::directives::Directives;
-use crate::models::{self, Manners};
+use crate::models::{self, ModelQuirks};
 use crate::refusal::Refusal;
 use crate::tokens::PromptSize;
 
@@ -62,9 +62,9 @@ impl ChatRequest {
         let Some(Value::Array(list)) = body.get("messages") else {
             return Err(fields::missing("messages"));
         };
-        let manners = models::manners(model);
-        let messages = Messages::read(list, manners.reasons)?;
-        check_together(body, manners)?;
+        let quirks = models::quirks(model);
+        let messages = Messages::read(list, quirks.reasons)?;
+        check_together(body, quirks)?;
         let (stream, asks_usage) = read_stream(body)?;
         let tools = tools::read_tools(body)?;
         let tool_choice = tools::read_choice(body, &tools)?;
@@ -74,7 +74,7 @@ impl ChatRequest {
         Ok(Self {
             model: model.to_owned(),
             stream,
-            include_usage: asks_usage || manners.tells_usage,
+            include_usage: asks_usage || quirks.tells_usage,
             choices: number(body, "n").unwrap_or(1),
             max_tokens: number(body, "max_completion_tokens").or(number(body, "max_tokens")),
             prompt: messages.size,
@@ -103,15 +103,15 @@ impl ChatRequest {
 
 /// The tier that serves a request: what a directive says, else what was asked for. Who leaves it to the
 /// account's setting gets the default.
-pub(crate) fn served_tier<'a>(directive: Option<&'a str>, asked: Option<&'a str>) -> &'a str {
-    let asked = asked.filter(|word| *word != "auto");
-    directive.or(asked).unwrap_or("default")
+pub(crate) fn served_tier<'a>(directive: Option<&'a str>, requested: Option<&'a str>) -> &'a str {
+    let requested = requested.filter(|word| *word != "auto");
+    directive.or(requested).unwrap_or("default")
 }
 
 /// Parameters that are each fine and do not go together.
-fn check_together(body: &Object, manners: Manners) -> Result<(), Refusal> {
+fn check_together(body: &Object, quirks: ModelQuirks) -> Result<(), Refusal> {
     let is_set = |name: &str| body.get(name).is_some_and(|value| !value.is_null());
-    if let Some(name) = manners.refuses.iter().find(|name| is_set(name)) {
+    if let Some(name) = quirks.refuses.iter().find(|name| is_set(name)) {
         let instead = match *name {
             "max_tokens" => " Use 'max_completion_tokens' instead.",
             "max_completion_tokens" => " Use 'max_tokens' instead.",
@@ -124,7 +124,7 @@ fn check_together(body: &Object, manners: Manners) -> Result<(), Refusal> {
     }
     let is_default = |value: &Value| value.is_null() || value.as_f64() == Some(1.0);
     if let Some(value) = body.get("temperature").filter(|value| !is_default(value))
-        && manners.fixed_temperature
+        && quirks.fixed_temperature
     {
         let message = format!(
             "Unsupported value: 'temperature' does not support {value} with this model. Only the \

@@ -25,7 +25,7 @@ pub struct RequestRecord {
     pub model: String,
     /// Whether a stream was asked for.
     pub stream: bool,
-    /// The bytes received, if they are at most 64 KiB and there was room; empty otherwise.
+    /// The bytes received, if they are at most 64 KiB and the log was not full; empty otherwise.
     #[serde(serialize_with = "as_text")]
     pub body: Bytes,
     /// SHA-256 of the bytes received, always.

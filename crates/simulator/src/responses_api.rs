@@ -28,7 +28,7 @@ use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::responses::answer::{Outcome, Output};
 use crate::responses::context::{self, Context, Owner};
 use crate::responses::echo::Echo;
-use crate::responses::request::{self, Asked};
+use crate::responses::request::{self, ResponsesRequest};
 use crate::responses::store::Stored;
 use crate::responses::wire_types::{Reply, Stage, Style};
 use events::Event;
@@ -77,60 +77,65 @@ async fn create(mut recorded: RecordedRequest) -> VendorResult {
         Err((id, spelling)) => return Ok(not_found(recorded, &body, &id, spelling)),
     };
     let id = recorded.id("resp_");
-    let asked = match ask(&recorded, &body, before, &id) {
-        Ok(asked) => asked,
+    let request = match ask(&recorded, &body, before, &id) {
+        Ok(request) => request,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
-    if let Some(refusal) = deployment::refused(&recorded, &asked.directives, &asked.model) {
+    if let Some(refusal) = deployment::refused(&recorded, &request.directives, &request.model) {
         return Ok(recorded.refuse(&refusal));
     }
-    let fault = fault_stage::select(&recorded, &asked.directives, &asked.model, RuleScope::Model);
+    let fault = fault_stage::select(
+        &recorded,
+        &request.directives,
+        &request.model,
+        RuleScope::Model,
+    );
     if let Some(error) = fault_stage::early(&mut recorded, fault).await? {
-        return Ok(recorded.fail(error, &asked.model, asked.prompt_tokens));
+        return Ok(recorded.fail(error, &request.model, request.prompt_tokens));
     }
     fault_stage::delay_first_byte(fault).await;
-    Ok(answer(recorded, &asked, id, fault).await)
+    Ok(answer(recorded, &request, id, fault).await)
 }
 
 /// Answers an acceptable request, in whichever of the three ways it asked for.
 async fn answer(
     recorded: RecordedRequest,
-    asked: &Asked,
+    request: &ResponsesRequest,
     id: String,
     fault: Option<Fault>,
 ) -> VendorResponse {
-    let output = Output::decide(asked, fault, digits(&id), &recorded.key);
+    let output = Output::decide(request, fault, digits(&id), &recorded.key);
     let reply = Reply {
         id,
         created_at: clock::seconds(recorded.received_at_micros),
-        model: asked.model.clone(),
-        echo: asked.echo.clone(),
+        model: request.model.clone(),
+        echo: request.echo.clone(),
         output,
         style: Style::default(),
     };
-    let prompt_tokens = asked.prompt_tokens;
+    let prompt_tokens = request.prompt_tokens;
     recorded.note(|record| {
         record.prompt_tokens = prompt_tokens;
         record.cache_read_tokens = reply.output.usage.cached;
         // This vendor does not say for how long; its caches live for minutes.
         record.cache_written_5m_tokens = reply.output.cache_write_tokens;
     });
-    keep(&recorded, asked, &reply, fault);
-    let pace = asked.directives.pace_millis;
-    if asked.background && !asked.stream {
+    keep(&recorded, request, &reply, fault);
+    let pace = request.directives.pace_millis;
+    if request.background && !request.stream {
         let body = reply.document(Stage::Queued);
         return recorded.play(Script::json(200, None, body), Some(prompt_tokens));
     }
-    if !asked.stream {
-        let said: u64 = reply
+    if !request.stream {
+        let text_tokens: u64 = reply
             .output
             .items
             .iter()
             .map(|item| item.what.deltas())
             .sum();
-        fault_stage::pause(fault_stage::whole_wait(pace, said)).await;
+        fault_stage::pause(fault_stage::whole_wait(pace, text_tokens)).await;
     }
-    let script = script::script(reply, asked.stream, pace, fault);
+    let script = script::script(reply, request.stream, pace, fault);
     recorded.play(script, Some(prompt_tokens))
 }
 
@@ -149,9 +154,9 @@ fn before(
             drop(found);
             // The request's own prompt goes before the one that made the response.
             let text = context::glimpse(body.get("input"));
-            let wished = Directives::read(&text).ok();
-            let wished = wished.and_then(|directives| directives.openai.spelling);
-            let spelling = wished.or(spelling).unwrap_or_default();
+            let requested = Directives::read(&text).ok();
+            let requested = requested.and_then(|directives| directives.openai.spelling);
+            let spelling = requested.or(spelling).unwrap_or_default();
             Err((id.to_owned(), spelling))
         }
     }
@@ -162,25 +167,30 @@ fn ask(
     body: &Object,
     before: Option<Context>,
     id: &str,
-) -> Result<Asked, Refusal> {
+) -> Result<ResponsesRequest, Refusal> {
     let find = |item: &str| recorded.state.responses().find_item(&recorded.key, item);
     let owner = Owner {
         key: &recorded.key,
         find: &find,
         digits: digits(id),
     };
-    Asked::read(body, before, &owner)
+    ResponsesRequest::read(body, before, &owner)
 }
 
 /// Keeps the response, if it is to be kept and came to something.
-fn keep(recorded: &RecordedRequest, asked: &Asked, reply: &Reply, fault: Option<Fault>) {
-    if !asked.store
+fn keep(
+    recorded: &RecordedRequest,
+    request: &ResponsesRequest,
+    reply: &Reply,
+    fault: Option<Fault>,
+) {
+    if !request.store
         || fault_stage::is_gigantic(fault)
         || matches!(reply.output.outcome, Outcome::Failed(_))
     {
         return;
     }
-    let mut context = asked.context.clone();
+    let mut context = request.context.clone();
     let inputs = context.items.len();
     let mut bytes = recorded.body.len();
     for item in &reply.output.items {
@@ -196,8 +206,11 @@ fn keep(recorded: &RecordedRequest, asked: &Asked, reply: &Reply, fault: Option<
         Some(_) | None => (0, Spelling::default()),
     };
     let now = clock::now_micros();
-    let running = if asked.background {
-        fault_stage::whole_wait(asked.directives.pace_millis, reply.output.usage.completion)
+    let running = if request.background {
+        fault_stage::whole_wait(
+            request.directives.pace_millis,
+            reply.output.usage.completion,
+        )
     } else {
         std::time::Duration::ZERO
     };
@@ -208,7 +221,7 @@ fn keep(recorded: &RecordedRequest, asked: &Asked, reply: &Reply, fault: Option<
         context,
         inputs,
         ready_at_micros: now.saturating_add(delay_micros),
-        spelling: asked.directives.openai.spelling.unwrap_or(named),
+        spelling: request.directives.openai.spelling.unwrap_or(named),
         ends_at_micros: now.saturating_add(running),
         is_cancelled: false,
         bytes,

@@ -101,13 +101,13 @@ fn array(schema: &Value, root: &Value, depth: u32, left: &mut u32) -> Value {
     let any = Value::Null;
     let item = schema.get("items").unwrap_or(&any);
     // Near the bottom an empty list ends a schema that holds lists of itself.
-    let wanted = if depth > MAX_DEPTH / 2 {
+    let length = if depth > MAX_DEPTH / 2 {
         least.max(1)
     } else {
         least
     };
     let mut items = Vec::new();
-    for _ in 0..wanted {
+    for _ in 0..length {
         if *left == 0 {
             break;
         }
@@ -120,8 +120,8 @@ fn number(schema: &Value) -> Value {
     let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
     let least = bound("minimum").or(bound("exclusiveMinimum").map(|low| low.saturating_add(1)));
     let most = bound("maximum").or(bound("exclusiveMaximum").map(|high| high.saturating_sub(1)));
-    let wished = 7;
-    let at_least = least.map_or(wished, |least| wished.max(least));
+    let usual = 7;
+    let at_least = least.map_or(usual, |least| usual.max(least));
     json!(most.map_or(at_least, |most| at_least.min(most)))
 }
 

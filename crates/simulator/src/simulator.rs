@@ -28,12 +28,12 @@ use crate::video_jobs::VideoJob;
 #[derive(Clone, Debug)]
 pub struct Simulator {
     state: Arc<SharedState>,
-    door: Arc<Door>,
+    handle: Arc<ListenerHandle>,
 }
 
 /// What only handles hold, so that the listener can see them go.
 #[derive(Debug)]
-struct Door {
+struct ListenerHandle {
     address: SocketAddr,
     close: watch::Sender<bool>,
     listener: Mutex<Option<JoinHandle<()>>>,
@@ -59,7 +59,7 @@ impl Simulator {
     /// The port cannot be opened.
     #[expect(
         clippy::disallowed_methods,
-        reason = "the door owns this task: stop() waits for it, and it ends with the last handle"
+        reason = "the handle owns this task: stop() waits for it, and it ends with the last handle"
     )]
     pub async fn start(settings: Settings) -> io::Result<Self> {
         let listener = TcpListener::bind(settings.bind).await?;
@@ -67,23 +67,23 @@ impl Simulator {
         let state = Arc::new(SharedState::new(settings));
         let (close, closed) = watch::channel(false);
         let task = tokio::spawn(listen(listener, Arc::clone(&state), closed));
-        let door = Arc::new(Door {
+        let handle = Arc::new(ListenerHandle {
             address,
             close,
             listener: Mutex::new(Some(task)),
         });
-        Ok(Self { state, door })
+        Ok(Self { state, handle })
     }
 
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.door.address
+        self.handle.address
     }
 
     /// What a client is pointed at, `http://127.0.0.1:PORT/v1`.
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.door.address)
+        format!("http://{}/v1", self.handle.address)
     }
 
     /// Adds a rule behind those that are there.
@@ -146,9 +146,9 @@ impl Simulator {
     pub async fn stop(self) {
         self.state.is_closing.store(true, Ordering::Release);
         // Without a receiver the listener has ended already.
-        self.door.close.send_replace(true);
+        self.handle.close.send_replace(true);
         let task = self
-            .door
+            .handle
             .listener
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -160,7 +160,7 @@ impl Simulator {
     }
 }
 
-/// Takes connections until the door closes, then ends those that are left.
+/// Takes connections until the handle closes, then ends those that are left.
 async fn listen(listener: TcpListener, state: Arc<SharedState>, mut closed: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
     loop {

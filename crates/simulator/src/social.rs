@@ -26,7 +26,7 @@ use crate::scripted_body::{Abort, VendorResult};
 use crate::social_state::SocialCall;
 use answer::{Context, Reply};
 use directives::SocialDirectives;
-use params::Asked;
+use params::Arguments;
 use rows::Row;
 
 const ROOT: &str = "/api/v1/";
@@ -67,18 +67,20 @@ pub(crate) async fn serve(mut recorded: RecordedRequest) -> VendorResult {
         return Ok(Reply::no_such_path().send(recorded, &request_id));
     };
     let query = recorded.parts.uri.query().unwrap_or("").to_owned();
-    let asked = if row.method == Method::POST {
-        Asked::from_body(&recorded.body, &row.params)
+    let arguments = if row.method == Method::POST {
+        Arguments::from_body(&recorded.body, &row.params)
     } else {
-        Asked::from_query(&query, &row.params)
+        Arguments::from_query(&query, &row.params)
     };
     let decided = decide(
         &recorded,
         row,
-        asked.as_ref().map_err(|(asked, why)| (asked, why)),
+        arguments
+            .as_ref()
+            .map_err(|(arguments, why)| (arguments, why)),
     );
-    let asked = asked.unwrap_or_else(|(asked, _)| asked);
-    note(&recorded, row, query, asked, &decided);
+    let arguments = arguments.unwrap_or_else(|(arguments, _)| arguments);
+    note(&recorded, row, query, arguments, &decided);
     if decided.slow_millis > 0 {
         tokio::time::sleep(Duration::from_millis(decided.slow_millis.into())).await;
     }
@@ -96,9 +98,9 @@ pub(crate) async fn serve(mut recorded: RecordedRequest) -> VendorResult {
 fn decide(
     recorded: &RecordedRequest,
     row: &Row,
-    asked: Result<&Asked, (&Asked, &Value)>,
+    arguments: Result<&Arguments, (&Arguments, &Value)>,
 ) -> Decided {
-    let received = asked.unwrap_or_else(|(asked, _)| asked);
+    let received = arguments.unwrap_or_else(|(arguments, _)| arguments);
     let context = Context::new(recorded, &row.path, received);
     if recorded.parts.method != row.method {
         return Decided::refused(Reply::wrong_method());
@@ -113,8 +115,8 @@ fn decide(
     {
         return Decided::refused(context.limited(1));
     }
-    if let Err((_, complaints)) = asked {
-        return Decided::refused(Reply::invalid(complaints));
+    if let Err((_, details)) = arguments {
+        return Decided::refused(Reply::invalid(details));
     }
     let strange = |(name, value): &(&String, &String)| {
         let mut params = row.params.iter();
@@ -137,14 +139,14 @@ fn decide(
             return Decided::refused(context.refused(400, &message));
         }
     };
-    wished(recorded, row, received, &context, directives)
+    by_directive(recorded, row, received, &context, directives)
 }
 
 /// Acts on the directive or the rule, or answers well.
-fn wished(
+fn by_directive(
     recorded: &RecordedRequest,
     row: &Row,
-    asked: &Asked,
+    arguments: &Arguments,
     context: &Context<'_>,
     directives: SocialDirectives,
 ) -> Decided {
@@ -166,9 +168,9 @@ fn wished(
         Some(SocialFault::Hang) => Outcome::Hang,
         Some(SocialFault::Close) => Outcome::Close,
         Some(SocialFault::Status(422)) => {
-            let complaint = json!({ "type": "value_error", "loc": ["query", "wish"],
-                "msg": "Value error, as it was wished for", "input": null });
-            Outcome::Say(Reply::invalid(&json!([complaint])))
+            let detail = json!({ "type": "value_error", "loc": ["query", "wish"],
+                "msg": "Value error, as the directive requests", "input": null });
+            Outcome::Say(Reply::invalid(&json!([detail])))
         }
         Some(SocialFault::Status(status)) => Outcome::Say(context.refused(status, RETRY)),
         Some(SocialFault::Flat400) => Outcome::Say(context.refused_flat(400, RETRY)),
@@ -197,7 +199,7 @@ fn wished(
             | SocialFault::SamePage
             | SocialFault::Slow { .. },
         )
-        | None => Outcome::Say(data::told(row, asked, context, fault)),
+        | None => Outcome::Say(data::page_data(row, arguments, context, fault)),
     };
     Decided {
         outcome,
@@ -210,7 +212,13 @@ fn wished(
 }
 
 /// Writes a call down, before anything is sent of it.
-fn note(recorded: &RecordedRequest, row: &Row, query: String, asked: Asked, decided: &Decided) {
+fn note(
+    recorded: &RecordedRequest,
+    row: &Row,
+    query: String,
+    arguments: Arguments,
+    decided: &Decided,
+) {
     let status = match &decided.outcome {
         Outcome::Say(reply) => reply.status,
         Outcome::Hang | Outcome::Close => 0,
@@ -231,7 +239,7 @@ fn note(recorded: &RecordedRequest, row: &Row, query: String, asked: Asked, deci
         } else {
             String::new()
         },
-        params: asked.received,
+        params: arguments.received,
         key: headers::last_four(&recorded.key),
         marker: decided.marker.clone(),
         fault: decided.fault,

@@ -1,5 +1,5 @@
 //! How long a text sounds, and the tone that stands for the voice: 60 milliseconds of about 440 hertz
-//! for each character, divided by the speed. Everybody can work it out beforehand.
+//! for each character, divided by the speed. A test can work it out beforehand.
 
 use std::sync::OnceLock;
 

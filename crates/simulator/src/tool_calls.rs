@@ -73,7 +73,7 @@ pub(crate) fn add(calls: &mut Vec<WantedCall>, call: WantedCall) -> Result<(), D
 }
 
 /// The calls that a prompt asks for, of the tools that there are.
-pub(crate) fn wanted<'a, Tool>(
+pub(crate) fn requested<'a, Tool>(
     calls: &'a [WantedCall],
     find: impl Fn(&str) -> Option<&'a Tool>,
 ) -> Vec<Called<'a, Tool>> {
@@ -88,17 +88,17 @@ pub(crate) fn wanted<'a, Tool>(
 
 /// What is asked for, or else this tool with made-up arguments.
 pub(crate) fn or_made_up<'a, Tool>(
-    asked: Vec<Called<'a, Tool>>,
+    calls: Vec<Called<'a, Tool>>,
     tool: Option<&'a Tool>,
 ) -> Vec<Called<'a, Tool>> {
-    if asked.is_empty() {
+    if calls.is_empty() {
         let made_up = tool.map(|tool| Called {
             tool,
             written: None,
         });
         return made_up.into_iter().collect();
     }
-    asked
+    calls
 }
 
 // === impl Called ===
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_call_may_be_long_but_not_endless() {
-        let room = MAX_CALL_BYTES - r#"RecordedRequest {"a":""}]]"#.len();
-        for (bytes, is_read) in [(room, true), (room + 1, false)] {
+        let remaining = MAX_CALL_BYTES - r#"RecordedRequest {"a":""}]]"#.len();
+        for (bytes, is_read) in [(remaining, true), (remaining + 1, false)] {
             let text = format!(r#"call:RecordedRequest {{"a":"{}"}}]]"#, "x".repeat(bytes));
             assert_eq!(read(&text).is_ok(), is_read, "{bytes}");
         }

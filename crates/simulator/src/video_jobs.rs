@@ -107,7 +107,7 @@ struct Inner {
     all: Vec<VideoJob>,
     by_id: HashMap<String, usize>,
     by_reference: HashMap<String, usize>,
-    refused_for_room: HashMap<String, u64>,
+    refused_for_capacity: HashMap<String, u64>,
     downloads: HashMap<String, u64>,
 }
 
@@ -156,7 +156,7 @@ impl Jobs {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the prompt asks that this submission finds no room, or the key has too many jobs.
+    /// Whether the prompt asks that this submission finds no capacity, or the key has too many jobs.
     pub(crate) fn is_full(
         &self,
         directives: &JobDirectives,
@@ -166,7 +166,10 @@ impl Jobs {
         let now = clock::now_micros();
         let mut inner = self.inner();
         if let Some(marker) = &directives.marker {
-            let refused = inner.refused_for_room.entry(marker.clone()).or_default();
+            let refused = inner
+                .refused_for_capacity
+                .entry(marker.clone())
+                .or_default();
             if *refused < directives.full_times {
                 *refused = refused.saturating_add(1);
                 return true;
@@ -190,7 +193,8 @@ impl Jobs {
         let run = directives.run_millis.unwrap_or(settings.run_millis);
         let begins_micros = created_micros.saturating_add(micros(wait));
         let ends = begins_micros.saturating_add(micros(run));
-        let told = |code: &String| (code.clone(), format!("the prompt asked for {code}"));
+        let requested_failure =
+            |code: &String| (code.clone(), format!("the prompt asked for {code}"));
         let job = VideoJob {
             id: new.id,
             vendor: new.vendor,
@@ -203,7 +207,9 @@ impl Jobs {
             created_micros,
             begins_micros,
             ends_micros: (!directives.is_stuck).then_some(ends),
-            fails: new.fails.or_else(|| directives.fail.as_ref().map(told)),
+            fails: new
+                .fails
+                .or_else(|| directives.fail.as_ref().map(requested_failure)),
             cancelled_micros: None,
             is_odd: directives.is_odd,
             polls: 0,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::answer::{Answer, Finish, SaidCall, Says, Usage, told_calls};
+use crate::answer::{Answer, Finish, SaidCall, Says, Usage, announced_calls};
 use crate::content_filters::{Found, PromptFound};
 
 /// UsageReporting which build answered; a constant, as nothing changes here.
@@ -164,8 +164,8 @@ impl<'a> Completion<'a> {
             Says::Words(_) | Says::Document(_) => (Some(text), None, None),
             Says::Refusal(_) => (None, Some(text), None),
             Says::Calls { calls, pieces } => {
-                let told = told_calls(calls, pieces).into_iter();
-                let calls = told.map(|(call, arguments)| Call::whole(call, arguments));
+                let announced = announced_calls(calls, pieces).into_iter();
+                let calls = announced.map(|(call, arguments)| Call::whole(call, arguments));
                 (None, None, Some(calls.collect()))
             }
         };

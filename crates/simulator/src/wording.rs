@@ -32,7 +32,7 @@ fn prose(index: u64) -> &'static str {
     WORDS.get(at).copied().unwrap_or_default()
 }
 
-/// The word at a place of an answer, with the space behind it. With accents some letters have two bytes,
+/// The word at a place of an answer, with the space behind it. With accents some characters have two bytes,
 /// so that a cut can fall inside one.
 pub(crate) fn word(model: &str, index: u64, accents: bool) -> String {
     let number = index.saturating_add(1);
@@ -59,20 +59,20 @@ pub(crate) fn length(model: &str, prompt_words: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn said(model: &str, words: u64) -> String {
+    fn words_of(model: &str, words: u64) -> String {
         let words = (0..words).map(|index| word(model, index, false));
         words.collect::<String>().trim_end().to_owned()
     }
 
     #[test]
     fn a_prose_model_answers_in_whole_sentences() {
-        let short = said("sim-prose", length("sim-prose", 1));
+        let short = words_of("sim-prose", length("sim-prose", 1));
         assert_eq!(
             short,
             "Hello! This answer comes from the simulator that ships with Trunkline, so no vendor was called \
              and no vendor will send a bill."
         );
-        let long = said("sim-prose", length("sim-prose", 1_000));
+        let long = words_of("sim-prose", length("sim-prose", 1_000));
         assert!(long.ends_with('.') && long.matches("Hello!").count() > 5);
         assert!(!TEXT.contains(['"', '\\']) && TEXT.is_ascii());
     }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn every_other_model_answers_in_numbered_words() {
         assert_eq!(
-            said("sim-fast", length("sim-fast", 1)),
+            words_of("sim-fast", length("sim-fast", 1)),
             "sim1 sim2 sim3 sim4 sim5"
         );
         assert_eq!(length("sim-fast", 9), 9);

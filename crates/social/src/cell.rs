@@ -190,7 +190,7 @@ impl Capability {
 
     /// The segment of the path.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Search => "search",
             Self::Post => "post",
@@ -204,7 +204,7 @@ impl Capability {
     /// The capability of a segment.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.word() == word)
+        Self::ALL.into_iter().find(|one| one.as_str() == word)
     }
 
     /// What it does, for people.
@@ -235,7 +235,7 @@ impl Cell {
         format!(
             "/v1/social/{}/{}",
             self.platform.key,
-            self.capability.word()
+            self.capability.as_str()
         )
     }
 
@@ -257,7 +257,7 @@ impl Cell {
 impl Kind {
     /// The type name in the catalog.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Text | Self::IntegerOrWord(_) => "string",
             Self::Integer => "integer",

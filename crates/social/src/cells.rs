@@ -135,7 +135,7 @@ fn cell(platform: &Platform, capability: Capability, table: CellTable) -> Result
     let params = table.params.into_iter().map(param);
     let params: Vec<Param> = params.collect::<Result<_, _>>()?;
     let read = Cell {
-        model: format!("social-{}-{}", platform.key, capability.word()),
+        model: format!("social-{}-{}", platform.key, capability.as_str()),
         platform: platform.clone(),
         capability,
         price: table.price_usd.map(|text| money(&text)).transpose()?,
@@ -262,7 +262,7 @@ fn param(table: ParamTable) -> Result<Param, String> {
             Kind::Boolean => value.is_boolean(),
         };
         if !fits {
-            let (name, word) = (&param.name, param.kind.word());
+            let (name, word) = (&param.name, param.kind.as_str());
             return Err(format!("{name}: {value} is no {word}"));
         }
     }

@@ -72,12 +72,12 @@ pub fn check(cell: &Arc<Cell>, query: &str) -> Result<CheckedQuery, RequestError
         check_value(param, value.as_deref())?;
         values.push(value);
     }
-    let asked = CheckedQuery {
+    let checked = CheckedQuery {
         cell: Arc::clone(cell),
         values,
     };
-    check_groups(&asked)?;
-    Ok(asked)
+    check_groups(&checked)?;
+    Ok(checked)
 }
 
 // === impl CheckedQuery ===
@@ -126,9 +126,9 @@ fn blame(code: &'static str, name: &str, message: String) -> RequestError {
 }
 
 fn unknown(cell: &Cell, name: &str) -> RequestError {
-    let shown: String = name.chars().take(SHOWN_NAME_CHARACTERS).collect();
+    let shortened: String = name.chars().take(SHOWN_NAME_CHARACTERS).collect();
     let names = cell.params.iter().map(|param| param.name.as_str());
-    let hint = match (nearest(&shown, names), cell.params.is_empty()) {
+    let hint = match (nearest(&shortened, names), cell.params.is_empty()) {
         (_, true) => "it takes none".to_owned(),
         (Some(near), false) => format!("did you mean `{near}`?"),
         (None, false) => {
@@ -140,8 +140,8 @@ fn unknown(cell: &Cell, name: &str) -> RequestError {
             format!("it takes {}", names.join(", "))
         }
     };
-    let text = format!("`{shown}` is no parameter of {}; {hint}", cell.route());
-    blame("unknown_parameter", &shown, text)
+    let text = format!("`{shortened}` is no parameter of {}; {hint}", cell.route());
+    blame("unknown_parameter", &shortened, text)
 }
 
 fn check_length(pair: &Pair) -> Result<(), RequestError> {
@@ -169,7 +169,7 @@ fn check_value(param: &Param, value: Option<&str>) -> Result<(), RequestError> {
         if value.is_none() || empty_is_fine {
             return Ok(());
         }
-        let text = format!("`{name}` is empty; it is {}", wanted(param));
+        let text = format!("`{name}` is empty; it is {}", expectation(param));
         return Err(blame("invalid_parameter_type", name, text));
     };
     let number: Option<i64> = decimal(value);
@@ -180,7 +180,7 @@ fn check_value(param: &Param, value: Option<&str>) -> Result<(), RequestError> {
         Kind::IntegerOrWord(words) => number.is_some() || words.contains_key(value),
     };
     if !fits {
-        let text = format!("`{name}` must be {}", wanted(param));
+        let text = format!("`{name}` must be {}", expectation(param));
         return Err(blame("invalid_parameter_type", name, text));
     }
     let characters = value.chars().count();
@@ -202,7 +202,7 @@ fn decimal(value: &str) -> Option<i64> {
     plain.then(|| value.parse().ok()).flatten()
 }
 
-fn wanted(param: &Param) -> String {
+fn expectation(param: &Param) -> String {
     match &param.kind {
         Kind::Text => "text".to_owned(),
         Kind::Integer => "a whole number".to_owned(),
@@ -234,9 +234,9 @@ fn missing(param: &Param) -> RequestError {
 }
 
 /// A member that is empty is not given.
-fn check_groups(asked: &CheckedQuery) -> Result<(), RequestError> {
-    for group in &asked.cell.require_one_of {
-        let given = |name: &String| asked.value(name).is_some_and(|value| !value.is_empty());
+fn check_groups(query: &CheckedQuery) -> Result<(), RequestError> {
+    for group in &query.cell.require_one_of {
+        let given = |name: &String| query.value(name).is_some_and(|value| !value.is_empty());
         if !group.iter().any(given) {
             let names: Vec<String> = group.iter().map(|name| format!("`{name}`")).collect();
             let text = format!("give at least one of {}", names.join(", "));

@@ -15,56 +15,56 @@ const PAGE_TOKEN_INCOMPLETE: &str = "page_token_incomplete";
 /// The code of an id that dies soon.
 const SHORT_LIVED: &str = "short_lived_id";
 
-pub(crate) fn notes(asked: &CheckedQuery) -> Vec<FieldNote> {
+pub(crate) fn notes(query: &CheckedQuery) -> Vec<FieldNote> {
     let mut notes = Vec::new();
-    for (param, value) in asked.given() {
+    for (param, value) in query.given() {
         if value.is_empty() {
             continue;
         }
-        let note = without_effect(asked, param, value)
-            .or_else(|| not_all_of_a_page(asked, param, value))
+        let note = without_effect(query, param, value)
+            .or_else(|| not_all_of_a_page(query, param, value))
             .or_else(|| dies_soon(param));
         notes.push(note.unwrap_or_else(|| FieldNote::read(&param.name)));
     }
     notes
 }
 
-fn given<'a>(asked: &'a CheckedQuery, name: &str) -> Option<&'a str> {
-    asked.value(name).filter(|value| !value.is_empty())
+fn given<'a>(query: &'a CheckedQuery, name: &str) -> Option<&'a str> {
+    query.value(name).filter(|value| !value.is_empty())
 }
 
-fn without_effect(asked: &CheckedQuery, param: &Param, value: &str) -> Option<FieldNote> {
-    let told = |code: &'static str, why: String| {
+fn without_effect(query: &CheckedQuery, param: &Param, value: &str) -> Option<FieldNote> {
+    let to_note = |code: &'static str, why: String| {
         FieldNote::new(&param.name, FieldTreatment::Ignored, code, why)
     };
     let pitfalls = &param.pitfalls;
     if let Some(why) = &pitfalls.no_effect {
-        let note = told(NO_EFFECT, why.clone());
+        let note = to_note(NO_EFFECT, why.clone());
         return Some(note.with_fix(format!("leave `{}` out", param.name)));
     }
     if let Some(other) = pitfalls
         .beside
         .iter()
-        .find(|name| given(asked, name).is_some())
+        .find(|name| given(query, name).is_some())
     {
-        let note = told(NO_EFFECT, format!("`{other}` is given and goes before it"));
+        let note = to_note(NO_EFFECT, format!("`{other}` is given and goes before it"));
         return Some(note.with_fix(format!("leave out `{}` or `{other}`", param.name)));
     }
     let other = pitfalls.without.as_deref()?;
     let above = value.parse().is_ok_and(|number: i64| number > 0);
-    if !above || given(asked, other).is_some() {
+    if !above || given(query, other).is_some() {
         return None;
     }
     let why = format!("alone it does not page: without `{other}` the first page comes again");
     let fix = format!("pass `{other}` of the page before");
-    Some(told(CURSOR_NOT_OFFSET, why).with_fix(fix))
+    Some(to_note(CURSOR_NOT_OFFSET, why).with_fix(fix))
 }
 
 /// Paging by this parameter needs others too.
-fn not_all_of_a_page(asked: &CheckedQuery, param: &Param, value: &str) -> Option<FieldNote> {
+fn not_all_of_a_page(query: &CheckedQuery, param: &Param, value: &str) -> Option<FieldNote> {
     let mut others = param.pitfalls.pages_with.iter();
-    let lacking = others.find(|name| given(asked, name).is_none())?;
-    let steps = asked
+    let lacking = others.find(|name| given(query, name).is_none())?;
+    let steps = query
         .cell
         .paging
         .as_ref()
@@ -77,7 +77,7 @@ fn not_all_of_a_page(asked: &CheckedQuery, param: &Param, value: &str) -> Option
     let why = format!("a further page also needs `{lacking}`; the first may come again");
     let fix = format!(
         "pass `{lacking}` of the first answer, or call {}/pages",
-        asked.cell.route()
+        query.cell.route()
     );
     Some(
         FieldNote::new(

@@ -15,16 +15,16 @@ pub enum Next {
     /// There are no more.
     End,
     /// The page names itself as the next one.
-    Again,
+    Repeated,
 }
 
 /// What follows the page that was asked for and found.
 #[must_use]
-pub fn next(asked: &CheckedQuery, found: &Data) -> Next {
-    let Some(paging) = &asked.cell.paging else {
+pub fn next(query: &CheckedQuery, found: &Data) -> Next {
+    let Some(paging) = &query.cell.paging else {
         return Next::End;
     };
-    if Defect::LostCursor.is_on() && asked.cell.route() == "/v1/social/tiktok/search" {
+    if Defect::LostCursor.is_on() && query.cell.route() == "/v1/social/tiktok/search" {
         return Next::End;
     }
     let data = found.json();
@@ -34,7 +34,7 @@ pub fn next(asked: &CheckedQuery, found: &Data) -> Next {
     if is_last {
         return Next::End;
     }
-    let mut next = asked.clone();
+    let mut next = query.clone();
     for carry in &paging.carry {
         next = match (carried(paging, carry, data), carry.keep) {
             (Some(value), _) => next.with(&carry.param, value),
@@ -43,13 +43,13 @@ pub fn next(asked: &CheckedQuery, found: &Data) -> Next {
         };
     }
     if let Some(step) = &paging.step {
-        match stepped(asked, step, data) {
+        match stepped(query, step, data) {
             Some(value) => next = next.with(&step.param, value),
             None => return Next::End,
         }
     }
-    if next == *asked {
-        return Next::Again;
+    if next == *query {
+        return Next::Repeated;
     }
     Next::Page(next)
 }
@@ -58,7 +58,7 @@ pub fn next(asked: &CheckedQuery, found: &Data) -> Next {
 fn carried(paging: &Paging, carry: &CursorParam, data: &str) -> Option<String> {
     let places = carry.from.iter();
     let value = places
-        .filter_map(|pointer| told(data, pointer))
+        .filter_map(|pointer| value_at(data, pointer))
         .find(|value| !value.is_empty())?;
     let ends = !carry.keep && paging.ends.contains(&value);
     (!ends).then_some(value)
@@ -66,7 +66,7 @@ fn carried(paging: &Paging, carry: &CursorParam, data: &str) -> Option<String> {
 
 /// What a pointer leads to, as it is passed back. The last step may lead into a text that holds an
 /// object, and `?name` behind the pointer names a query parameter of the address found there.
-fn told(data: &str, pointer: &str) -> Option<String> {
+fn value_at(data: &str, pointer: &str) -> Option<String> {
     let (pointer, name) = match pointer.split_once('?') {
         Some((pointer, name)) => (pointer, Some(name)),
         None => (pointer, None),
@@ -84,17 +84,17 @@ fn told(data: &str, pointer: &str) -> Option<String> {
     pairs.find(|pair| pair.name == name)?.value
 }
 
-fn stepped(asked: &CheckedQuery, step: &StepParam, data: &str) -> Option<String> {
-    let now = asked.value(&step.param).filter(|value| !value.is_empty());
+fn stepped(query: &CheckedQuery, step: &StepParam, data: &str) -> Option<String> {
+    let now = query.value(&step.param).filter(|value| !value.is_empty());
     let now = match now {
         None => step.first,
         Some(value) => value.parse().ok()?,
     };
     let by = match step.by {
         Increment::Number(by) => by,
-        Increment::Items => i64::try_from(items(&asked.cell, data)?.len()).ok()?,
+        Increment::Items => i64::try_from(items(&query.cell, data)?.len()).ok()?,
     };
-    let most = asked.cell.param(&step.param)?.limits.max;
+    let most = query.cell.param(&step.param)?.limits.max;
     let next = now.checked_add(by)?;
     // A page that the cell would refuse is not asked for.
     let allowed = most.is_none_or(|most| next <= most);
@@ -103,9 +103,9 @@ fn stepped(asked: &CheckedQuery, step: &StepParam, data: &str) -> Option<String>
 
 /// What tells one page from another: its list, without what is new in every answer.
 #[must_use]
-pub fn fingerprint(asked: &CheckedQuery, found: &Data) -> [u8; 32] {
+pub fn fingerprint(query: &CheckedQuery, found: &Data) -> [u8; 32] {
     let mut hash = Sha256::new();
-    match items(&asked.cell, found.json()) {
+    match items(&query.cell, found.json()) {
         Some(list) => list.iter().for_each(|item| hash.update(item)),
         None => hash.update(found.json()),
     }

@@ -34,7 +34,7 @@ pub struct Data {
 // === impl Data ===
 
 impl Data {
-    /// The object, to the letter as it came.
+    /// The object, byte by byte as it came.
     #[must_use]
     pub fn json(&self) -> &str {
         &self.object

@@ -40,7 +40,7 @@ pub fn catalog_cell(cell: &Cell, price: Option<Money>, is_paused: bool) -> Strin
         platform: &cell.platform.key,
         label: &cell.platform.label,
         name: &cell.platform.name,
-        capability: cell.capability.word(),
+        capability: cell.capability.as_str(),
         model: &cell.model,
         method: "GET",
         path: cell.route(),
@@ -59,27 +59,27 @@ pub fn catalog_cell(cell: &Cell, price: Option<Money>, is_paused: bool) -> Strin
 }
 
 fn shown_param(param: &Param) -> Value {
-    let mut shown = json!({
+    let mut view = json!({
         "name": param.name,
-        "type": param.kind.word(),
+        "type": param.kind.as_str(),
         "required": param.required,
         "description": param.description,
     });
-    if let Some(object) = shown.as_object_mut() {
+    if let Some(object) = view.as_object_mut() {
         for (key, value) in [("default", &param.default), ("example", &param.example)] {
             if let Some(value) = value {
                 object.insert(key.to_owned(), value.clone());
             }
         }
     }
-    shown
+    view
 }
 
-/// A result. The data stand in it to the letter as they came.
+/// A result. The data stand in it byte by byte as they came.
 #[must_use]
 pub fn envelope(cell: &Cell, found: &Data) -> String {
     let platform = Value::from(cell.platform.key.as_str());
-    let capability = cell.capability.word();
+    let capability = cell.capability.as_str();
     let data = found.json();
     format!(
         r#"{{"object":"social.result","platform":{platform},"capability":"{capability}","data":{data}}}"#
@@ -92,7 +92,7 @@ pub fn page_line(cell: &Cell, found: &Data, about: &[(&str, Value)]) -> String {
     let mut line = String::from(r#"{"object":"social.page""#);
     let named = [
         ("platform", Value::from(cell.platform.key.as_str())),
-        ("capability", Value::from(cell.capability.word())),
+        ("capability", Value::from(cell.capability.as_str())),
     ];
     for (key, value) in named.iter().chain(about) {
         line.push_str(&format!(",{}:{value}", Value::from(*key)));

@@ -57,7 +57,7 @@ async fn take_of(
              count = CASE WHEN t.window_start <= app.now() - interval '1 hour' THEN 1 ELSE t.count + 1 END
          WHERE t.window_start <= app.now() - interval '1 hour' OR t.count < $3",
     )
-    .bind(what.word())
+    .bind(what.as_str())
     .bind(hash(who).as_slice())
     .bind(most)
     .execute(&mut *tx)
@@ -87,7 +87,7 @@ impl Attempt {
         }
     }
 
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::CodeByAccount => "code_by_account",
             Self::CodeFromNetwork => "code_from_network",

@@ -99,7 +99,7 @@ pub async fn pause(
     .bind(platform)
     .bind(capability)
     .bind(&reason)
-    .bind(by.word())
+    .bind(by.as_str())
     .bind(number)
     .execute(&mut **tx)
     .await?;
@@ -186,13 +186,13 @@ async fn note(
     .bind(number)
     .bind(platform)
     .bind(capability)
-    .bind(action.word())
+    .bind(action.as_str())
     .bind(reason)
-    .bind(by.word())
+    .bind(by.as_str())
     .execute(&mut **tx)
     .await?;
     // Customers get an event without the reason, which is for the operator.
-    let told = NewEvent {
+    let event = NewEvent {
         id: Uuid::from_u64_pair(EVENT_MARK, u64::try_from(number).unwrap_or_default()),
         account: SYSTEM_ACCOUNT,
         topic: match action {
@@ -202,7 +202,7 @@ async fn note(
         task: None,
         body: json!({ "platform": platform, "capability": capability }),
     };
-    events::append(tx, &[told]).await
+    events::append(tx, &[event]).await
 }
 
 // === impl PausedBy ===
@@ -211,7 +211,7 @@ impl PausedBy {
     pub const ALL: [Self; 2] = [Self::Operator, Self::Gateway];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Operator => "operator",
             Self::Gateway => "gateway",
@@ -220,8 +220,8 @@ impl PausedBy {
 
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
         let word: &str = row.try_get("actor")?;
-        let known = Self::ALL.into_iter().find(|by| by.word() == word);
-        known.ok_or_else(|| wrong("nobody knows who paused or resumed a cell"))
+        let known = Self::ALL.into_iter().find(|by| by.as_str() == word);
+        known.ok_or_else(|| wrong("unknown actor of a pause"))
     }
 }
 
@@ -231,7 +231,7 @@ impl PauseAction {
     pub const ALL: [Self; 2] = [Self::Paused, Self::Resumed];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Paused => "paused",
             Self::Resumed => "resumed",
@@ -240,8 +240,8 @@ impl PauseAction {
 
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
         let word: &str = row.try_get("action")?;
-        let known = Self::ALL.into_iter().find(|action| action.word() == word);
-        known.ok_or_else(|| wrong("nobody knows what happened to a cell"))
+        let known = Self::ALL.into_iter().find(|action| action.as_str() == word);
+        known.ok_or_else(|| wrong("unknown kind of pause event"))
     }
 }
 

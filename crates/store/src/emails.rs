@@ -100,10 +100,10 @@ pub async fn write(tx: &mut Tx, email: &NewEmail<'_>) -> Result<(), DbError> {
         "INSERT INTO app.email (id, kind, to_address, sealed, state, expires_at) VALUES ($1, $2, $3, $4, $5, $6)",
     )
     .bind(email.id)
-    .bind(email.kind.word())
+    .bind(email.kind.as_str())
     .bind(email.to)
     .bind(email.sealed)
-    .bind(state.word())
+    .bind(state.as_str())
     .bind(trunkline_db::to_sql_time(email.expires_at))
     .execute(&mut **tx)
     .await?;
@@ -129,7 +129,7 @@ impl Kind {
     pub const ALL: [Self; 4] = [Self::Verify, Self::Reset, Self::Invitation, Self::Known];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Verify => "verify",
             Self::Reset => "reset",
@@ -139,7 +139,7 @@ impl Kind {
     }
 
     fn of(word: &str) -> Result<Self, DbError> {
-        let known = Self::ALL.into_iter().find(|kind| kind.word() == word);
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
         known.ok_or_else(|| strange("kind"))
     }
 }
@@ -150,7 +150,7 @@ impl State {
     const ALL: [Self; 4] = [Self::Waiting, Self::Sent, Self::Failed, Self::Kept];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
             Self::Sent => "sent",
@@ -160,7 +160,7 @@ impl State {
     }
 
     fn of(word: &str) -> Result<Self, DbError> {
-        let known = Self::ALL.into_iter().find(|state| state.word() == word);
+        let known = Self::ALL.into_iter().find(|state| state.as_str() == word);
         known.ok_or_else(|| strange("state"))
     }
 }

@@ -1,5 +1,5 @@
 //! API keys: made, found, listed, changed_since, rotated, switched off, revoked. A row holds the SHA-256 of a
-//! key and what lists show of it; the key itself is handed back to whoever made it and forgotten.
+//! key and what lists show of it; the key itself is handed back to its creator and forgotten.
 
 mod descendants;
 mod lifecycle;
@@ -273,7 +273,7 @@ impl Key {
 
 impl KeyState {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Live => "live",
             Self::Disabled => "disabled",
@@ -285,7 +285,7 @@ impl KeyState {
 
 impl fmt::Display for KeyState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.word())
+        formatter.write_str(self.as_str())
     }
 }
 

@@ -107,7 +107,7 @@ pub async fn set(tx: &mut Tx, limit: &RateLimit) -> Result<(), SetLimitError> {
              concurrent_calls = excluded.concurrent_calls, revision = excluded.revision",
     )
     .bind(limit.account.map(AccountId::number))
-    .bind(limit.scope.word())
+    .bind(limit.scope.as_str())
     .bind(&limit.name)
     .bind(limit.rates.requests_per_minute)
     .bind(limit.rates.tokens_per_minute)
@@ -131,7 +131,7 @@ pub async fn remove(
          WHERE account_id IS NOT DISTINCT FROM $1 AND scope = $2 AND name = $3",
     )
     .bind(account.map(AccountId::number))
-    .bind(scope.word())
+    .bind(scope.as_str())
     .bind(name)
     .execute(&mut **tx)
     .await?;
@@ -192,7 +192,7 @@ impl Rates {
 
 impl Scope {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::Platform => "platform",

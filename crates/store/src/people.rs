@@ -93,7 +93,7 @@ impl Role {
     ];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Owner => "owner",
             Self::Admin => "admin",
@@ -106,7 +106,7 @@ impl Role {
     /// The role of a word.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.word() == word)
+        Self::ALL.into_iter().find(|role| role.as_str() == word)
     }
 
     fn of_column(word: &str) -> Result<Self, sqlx::Error> {
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn every_role_has_its_word() {
         for role in Role::ALL {
-            assert_eq!(Role::of(role.word()), Some(role));
+            assert_eq!(Role::of(role.as_str()), Some(role));
         }
         assert_eq!(Role::of("god"), None);
     }

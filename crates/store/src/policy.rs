@@ -81,7 +81,7 @@ pub struct Policy(PolicyFields);
 
 impl KeyGroup {
     #[must_use]
-    pub fn word(&self) -> Option<&str> {
+    pub fn name(&self) -> Option<&str> {
         match self {
             Self::OfAccount => None,
             Self::Named(group) => Some(group),
@@ -104,20 +104,20 @@ impl KeyGroup {
 
 impl Policy {
     /// Checks every field. The error names the first that is wrong.
-    pub fn new(asked: PolicyFields) -> Result<Self, FieldError> {
-        if let KeyGroup::Named(group) = &asked.group {
+    pub fn new(fields: PolicyFields) -> Result<Self, FieldError> {
+        if let KeyGroup::Named(group) = &fields.group {
             check_word("group", group)?;
         }
-        check_limit("requests_per_minute", asked.requests_per_minute)?;
-        check_limit("tokens_per_minute", asked.tokens_per_minute)?;
-        check_limit("concurrent_calls", asked.concurrent_calls)?;
+        check_limit("requests_per_minute", fields.requests_per_minute)?;
+        check_limit("tokens_per_minute", fields.tokens_per_minute)?;
+        check_limit("concurrent_calls", fields.concurrent_calls)?;
         Ok(Self(PolicyFields {
-            models: check_list("models", asked.models)?,
-            endpoints: check_endpoints(asked.endpoints)?,
-            platforms: check_list("platforms", asked.platforms)?,
-            addresses: check_networks(asked.addresses)?,
-            regions: check_list("regions", asked.regions)?,
-            ..asked
+            models: check_list("models", fields.models)?,
+            endpoints: check_endpoints(fields.endpoints)?,
+            platforms: check_list("platforms", fields.platforms)?,
+            addresses: check_networks(fields.addresses)?,
+            regions: check_list("regions", fields.regions)?,
+            ..fields
         }))
     }
 
@@ -196,7 +196,7 @@ fn check_endpoints(list: Option<Vec<String>>) -> Result<Option<Vec<String>>, Fie
     match words.iter().flatten().find(unknown) {
         Some(word) => Err(FieldError::new(
             field,
-            Problem::NotAnEndpoint { shown: cut(word) },
+            Problem::NotAnEndpoint { excerpt: cut(word) },
         )),
         None => Ok(words),
     }
@@ -210,7 +210,7 @@ fn check_networks(list: Option<Vec<String>>) -> Result<Option<Vec<String>>, Fiel
     }
     let mut networks = Vec::new();
     for text in &texts {
-        let wrong = || FieldError::new(field, Problem::NotANetwork { shown: cut(text) });
+        let wrong = || FieldError::new(field, Problem::NotANetwork { excerpt: cut(text) });
         networks.push(Network::parse(text).ok_or_else(wrong)?);
     }
     networks.sort_unstable();
@@ -266,7 +266,7 @@ pub(crate) fn earlier(
 }
 
 fn wider(field: &'static str, what: &str) -> FieldError {
-    FieldError::new(field, Problem::WiderThanParent { shown: cut(what) })
+    FieldError::new(field, Problem::WiderThanParent { excerpt: cut(what) })
 }
 
 #[cfg(test)]

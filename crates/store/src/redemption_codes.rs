@@ -90,7 +90,7 @@ pub async fn create(tx: &mut Tx, new: &NewCode<'_>) -> Result<(), DbError> {
     .bind(new.text.hint())
     .bind(new.batch)
     .bind(new.amount.nanos())
-    .bind(new.wallet.word())
+    .bind(new.wallet.as_str())
     .bind(new.made_by)
     .bind(new.expires_at.map(to_sql_time))
     .execute(&mut **tx)
@@ -156,7 +156,7 @@ pub async fn list(
 
 impl Wallet {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Paid => "paid",
             Self::Trial => "trial",
@@ -166,7 +166,7 @@ impl Wallet {
     fn of(word: &str) -> Result<Self, DbError> {
         let known = [Self::Paid, Self::Trial]
             .into_iter()
-            .find(|wallet| wallet.word() == word);
+            .find(|wallet| wallet.as_str() == word);
         let strange = "a word in app.redemption_code.wallet that is not on the list";
         known.ok_or_else(|| DbError::from(sqlx::Error::Decode(strange.into())))
     }

@@ -37,16 +37,16 @@ pub enum Problem {
     #[error("must not have line breaks or other control characters")]
     Control,
     /// A character that a word cannot have.
-    #[error("has {shown:?}: a word is made of visible ASCII characters without commas")]
-    Character { shown: String },
+    #[error("has {excerpt:?}: a word is made of visible ASCII characters without commas")]
+    Character { excerpt: String },
     #[error("may have at most {most} entries")]
     TooMany { most: usize },
     /// Not an address or a network.
-    #[error("has {shown:?}, which is not a network such as 10.0.0.0/8 or 2001:db8::/32")]
-    NotANetwork { shown: String },
+    #[error("has {excerpt:?}, which is not a network such as 10.0.0.0/8 or 2001:db8::/32")]
+    NotANetwork { excerpt: String },
     /// A word that names no endpoint.
-    #[error("has {shown:?}, which is no endpoint; the words are {}", crate::ENDPOINT_NAMES.join(", "))]
-    NotAnEndpoint { shown: String },
+    #[error("has {excerpt:?}, which is no endpoint; the words are {}", crate::ENDPOINT_NAMES.join(", "))]
+    NotAnEndpoint { excerpt: String },
     /// A number outside its range.
     #[error("must be from {least} to {most}")]
     OutOfRange { least: i64, most: i64 },
@@ -54,14 +54,16 @@ pub enum Problem {
     #[error("must be {be}")]
     Must { be: &'static str },
     /// Something is in it twice.
-    #[error("has {shown:?} twice")]
-    Twice { shown: String },
+    #[error("has {excerpt:?} twice")]
+    Twice { excerpt: String },
     /// A header that is not an extra.
-    #[error("has {shown:?}, which we set ourselves; credentials are given as such and kept sealed")]
-    OurHeader { shown: String },
+    #[error(
+        "has {excerpt:?}, which we set ourselves; credentials are given as such and kept sealed"
+    )]
+    OurHeader { excerpt: String },
     /// A document that cannot be read.
-    #[error("is not understood: {said}")]
-    NotUnderstood { said: String },
+    #[error("is not understood: {message}")]
+    NotUnderstood { message: String },
     /// `auto` where a group must be named.
     #[error("must name a group; auto is a way to choose one")]
     Auto,
@@ -69,10 +71,10 @@ pub enum Problem {
     #[error("must be in the future")]
     Past,
     /// A key below another one that would be allowed more.
-    #[error("must not allow more than the parent key does ({shown})")]
+    #[error("must not allow more than the parent key does ({excerpt})")]
     WiderThanParent {
         /// What is too much, cut.
-        shown: String,
+        excerpt: String,
     },
 }
 
@@ -110,8 +112,8 @@ pub(crate) fn check_word(field: &'static str, word: &str) -> Result<(), FieldErr
     }
     let legal = |byte: u8| byte.is_ascii_graphic() && byte != b',';
     if !word.bytes().all(legal) {
-        let shown = cut(word);
-        return Err(FieldError::new(field, Problem::Character { shown }));
+        let excerpt = cut(word);
+        return Err(FieldError::new(field, Problem::Character { excerpt }));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::test_run;
 /// Replaces `app.now()` by one that is so many seconds further on than it is now. The shift is a
 /// constant of the new body: no test reads a table for the time, and the statements of a database whose
 /// clock was moved are planned like those of any other. Whole seconds and no days, because a day's
-/// length depends on the session's time zone. Whoever waits for something that is due looks again.
+/// length depends on the session's time zone. A test that waits for something due looks again.
 const SHIFT: &str = "DO $shift$
 BEGIN
     LOCK TABLE ledger.account IN EXCLUSIVE MODE;

@@ -26,7 +26,7 @@ pub struct Db {
 
 impl Db {
     pub async fn fresh() -> Self {
-        // Nobody can be connected to the template, so nothing has to be waited for or tried again.
+        // No session can be connected to the template, so nothing has to be waited for or tried again.
         let db = Self::create_from(MIGRATED).await;
         let mut migrator = test_run::open(&db.migrator_url()).await;
         assert_eq!(seal(&mut migrator).await, Ok(true));

@@ -109,7 +109,7 @@ impl Postgres {
                 .args(["--no-sync", "--host=127.0.0.1", "--port", &port])
                 .arg(format!("--username={SUPERUSER}")),
         );
-        // A standby must have room for at least as many as the server it follows.
+        // A standby must allow at least as many as the server it follows.
         let server = Server::start_on(&folder.path, &[("max_connections", "500")]);
         self.follows_as("async").await;
         Self {
@@ -218,8 +218,8 @@ impl Postgres {
         .bind(application_name)
         .fetch_optional(&mut superuser)
         .await
-        .expect("the superuser sees everybody")
-        .unwrap_or_else(|| panic!("nobody is connected as {application_name}"));
+        .expect("the superuser sees every session")
+        .unwrap_or_else(|| panic!("no session is connected as {application_name}"));
         let pid = u32::try_from(pid).expect("a process id is positive");
         self.kill_9_backend(pid);
         pid

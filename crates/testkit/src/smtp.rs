@@ -138,7 +138,7 @@ impl Smtp {
             }
             assert!(
                 began.elapsed() < Duration::from_secs(60),
-                "only {} of {count} letters came",
+                "only {} of {count} emails came",
                 mails.len()
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -154,7 +154,7 @@ impl Smtp {
                 return mail;
             }
             let patience = Duration::from_secs(60);
-            assert!(began.elapsed() < patience, "no letter to {address} came");
+            assert!(began.elapsed() < patience, "no email to {address} came");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

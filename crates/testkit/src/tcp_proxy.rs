@@ -86,7 +86,7 @@ impl FaultProxy {
     }
 
     /// A line to anything that listens on another address of this machine than the loopback, for
-    /// processes of an [`NetNamespace`](crate::Island).
+    /// processes of an [`NetNamespace`](crate::NetNamespace).
     #[must_use]
     pub fn on(host: IpAddr, upstream: SocketAddr) -> Self {
         Self::open(host, upstream, false)
@@ -209,9 +209,9 @@ impl FaultProxy {
         let Some(orders) = &self.orders else { return };
         // A plain `blocking_send` would refuse to work inside the test's runtime.
         let mut sent = orders.try_send((order, done));
-        while let Err(mpsc::error::TrySendError::Full(again)) = sent {
+        while let Err(mpsc::error::TrySendError::Full(unsent)) = sent {
             std::thread::yield_now();
-            sent = orders.try_send(again);
+            sent = orders.try_send(unsent);
         }
         is_done.recv().expect("the wire is there");
     }

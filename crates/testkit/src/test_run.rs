@@ -24,7 +24,7 @@ const BUILD_PAUSE: Duration = Duration::from_millis(20);
 /// the run must come to the same answer) makes it good enough. Containers have 64 by default.
 const MEMORY: &str = "/dev/shm";
 const MEMORY_MIN_MB: u64 = 2_000;
-/// Tests in parallel times their connections, with room.
+/// Tests in parallel times their connections, with a margin.
 const SHARED_CONNECTIONS: &str = "300";
 /// The one migrated database of the cluster that all others are copies of: what a test's own server
 /// serves, and what every database on the shared server is a clone of.
@@ -169,7 +169,7 @@ pub(crate) async fn wait_for(lock: &File, directory: &Path) {
         if started.elapsed() > BUILD_LIMIT {
             let log = std::fs::read(directory.join("base/postgres.log")).unwrap_or_default();
             panic!(
-                "nobody has built the test server in {BUILD_LIMIT:?}; its log:\n{}",
+                "the test server was not built within {BUILD_LIMIT:?}; its log:\n{}",
                 String::from_utf8_lossy(&log)
             );
         }
@@ -202,7 +202,7 @@ async fn build(directory: &Path) -> u16 {
     settings.push(("max_connections", SHARED_CONNECTIONS));
     settings.push(("autovacuum", "off"));
     let server = Server::start_on(&shared, &settings);
-    // Nobody can connect to it from now on, so that cloning it never has to wait.
+    // No session can connect to it from now on, so that cloning it never has to wait.
     let template = format!("ALTER DATABASE {MIGRATED} WITH ALLOW_CONNECTIONS false");
     execute(&server.url(SUPERUSER, "postgres"), &[&template]).await;
     let port = server.port();

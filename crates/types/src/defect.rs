@@ -129,7 +129,7 @@ mod chosen {
     /// The text that replaces a compiled-in file of the repository.
     #[must_use]
     pub fn file_instead(path: &str) -> Option<String> {
-        let folder = FILES.get_or_init(|| said(FILES_IN).map(PathBuf::from));
+        let folder = FILES.get_or_init(|| text(FILES_IN).map(PathBuf::from));
         #[expect(
             clippy::disallowed_methods,
             reason = "the selftest wrote the file, and no shipped build has this code"
@@ -142,14 +142,14 @@ mod chosen {
         reason = "a misspelt name must not pass for a defect, and no shipped build has this code"
     )]
     fn named() -> Option<Defect> {
-        let name = said(NAMED_BY)?;
+        let name = text(NAMED_BY)?;
         match name.parse() {
             Ok(defect) => Some(defect),
             Err(error) => panic!("{NAMED_BY} names no defect: {error}"),
         }
     }
 
-    fn said(variable: &str) -> Option<String> {
+    fn text(variable: &str) -> Option<String> {
         #[expect(
             clippy::disallowed_methods,
             reason = "tests start in processes of their own, and no shipped build has this code"

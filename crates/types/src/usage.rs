@@ -107,21 +107,21 @@ impl Usage {
 
     /// The reported quantity of a bucket.
     #[must_use]
-    pub fn told(&self, bucket: Bucket) -> Option<u64> {
+    pub fn reported(&self, bucket: Bucket) -> Option<u64> {
         self.0.get(&bucket).copied()
     }
 
     /// The units that a list of this unit bills.
     pub fn billed(&self, unit: BillingUnit) -> Result<Units, UsageError> {
         let mut units = Units::none();
-        let mut told = false;
+        let mut reported = false;
         for (bucket, quantity) in &self.0 {
             if let Some(face) = bucket.face(unit) {
                 units = units.plus(face, *quantity)?;
-                told = true;
+                reported = true;
             }
         }
-        if told {
+        if reported {
             Ok(units)
         } else {
             Err(UsageError::Absent(unit))
@@ -189,10 +189,12 @@ mod tests {
             .billed(BillingUnit::Tokens);
         assert_eq!(zero, Ok(Units::none()));
         assert_eq!(
-            Usage::unknown().with(Bucket::Calls, 0).told(Bucket::Calls),
+            Usage::unknown()
+                .with(Bucket::Calls, 0)
+                .reported(Bucket::Calls),
             Some(0)
         );
-        assert_eq!(Usage::unknown().told(Bucket::Calls), None);
+        assert_eq!(Usage::unknown().reported(Bucket::Calls), None);
     }
 
     #[test]

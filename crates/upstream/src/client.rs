@@ -92,7 +92,7 @@ pub struct Client {
     direct: Pools,
     connect_timeout: Duration,
     tls: rustls::ClientConfig,
-    shelf: Arc<Mutex<HashMap<Way, Pools>>>,
+    pools: Arc<Mutex<HashMap<Way, Pools>>>,
 }
 
 /// The connect timeout, and the proxy's URL; none for a direct connection.
@@ -113,7 +113,7 @@ impl Client {
             direct: Pools::new(&tls, None, connect_timeout),
             connect_timeout,
             tls,
-            shelf: Arc::default(),
+            pools: Arc::default(),
         })
     }
 
@@ -123,7 +123,7 @@ impl Client {
         let mut other = self.clone();
         if connect_timeout != self.connect_timeout {
             other.connect_timeout = connect_timeout;
-            other.direct = other.shelved(None);
+            other.direct = other.pools_for(None);
         }
         other
     }
@@ -134,7 +134,7 @@ impl Client {
         let deadlines = call.deadlines;
         let pools = match call.proxy {
             None => self.direct.clone(),
-            Some(proxy) => self.shelved(Some(proxy)),
+            Some(proxy) => self.pools_for(Some(proxy)),
         };
         let (pool, place) = pools.choose(call.protocol);
         let mut request = request_of(call)?;
@@ -154,20 +154,20 @@ impl Client {
 
     /// The pools of an egress, created on first use. A full map is cleared: connections in use keep their own pool
     /// alive.
-    fn shelved(&self, proxy: Option<&Proxy>) -> Pools {
+    fn pools_for(&self, proxy: Option<&Proxy>) -> Pools {
         let way = (
             self.connect_timeout,
             proxy.map(|proxy| proxy.text().to_owned()),
         );
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shelf.get(&way) {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = pools.get(&way) {
             return known.clone();
         }
-        if shelf.len() >= MAX_WAYS {
-            shelf.clear();
+        if pools.len() >= MAX_WAYS {
+            pools.clear();
         }
         let made = Pools::new(&self.tls, proxy, self.connect_timeout);
-        shelf.insert(way, made.clone());
+        pools.insert(way, made.clone());
         made
     }
 }

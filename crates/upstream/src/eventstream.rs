@@ -68,9 +68,9 @@ impl EventStream {
             return Ok(None);
         }
         let claimed = checksum(&self.held, PRELUDE_BYTES.saturating_sub(CRC_BYTES));
-        let (frame, headers, told) = (prelude.get_u32(), prelude.get_u32(), prelude.get_u32());
+        let (frame, headers, expected) = (prelude.get_u32(), prelude.get_u32(), prelude.get_u32());
         // Corrupt lengths are rejected before any byte is awaited.
-        if claimed != Some(told) {
+        if claimed != Some(expected) {
             return Err(EventStreamError::Damaged);
         }
         let (frame, headers) = (size(frame), size(headers));
@@ -86,8 +86,8 @@ impl EventStream {
         }
         let mut whole = self.held.split_to(frame).freeze();
         let before = frame.saturating_sub(CRC_BYTES);
-        let mut told = whole.split_off(before);
-        if checksum(&whole, before) != Some(told.get_u32()) {
+        let mut expected = whole.split_off(before);
+        if checksum(&whole, before) != Some(expected.get_u32()) {
             return Err(EventStreamError::Damaged);
         }
         whole.advance(PRELUDE_BYTES);

@@ -305,7 +305,7 @@ impl Quirk {
 
     /// Its name in provider files.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::NoStreamOptions => "no_stream_options",
             Self::MaxTokensOnly => "max_tokens_only",

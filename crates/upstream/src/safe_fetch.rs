@@ -260,8 +260,8 @@ impl SafeFetcher {
                 resolve_connect::connect(target, &self.settings, resolver, &self.tls).await?;
             exchange(connection, request).await
         };
-        let asked = tokio::time::timeout_at(until, asking).await;
-        asked.unwrap_or(Err(FetchError::Slow))
+        let response = tokio::time::timeout_at(until, asking).await;
+        response.unwrap_or(Err(FetchError::Slow))
     }
 
     async fn place(&self, ends: Instant) -> Result<Place, FetchError> {

@@ -34,7 +34,7 @@ impl Case {
     ];
 
     /// Its name in tables and reports.
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::ModelsList => "models_list",
             Self::WholeChat => "whole_chat",

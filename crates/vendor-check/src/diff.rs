@@ -18,13 +18,13 @@ pub(crate) fn differences(vendor: &ObservedResponse, simulator: &ObservedRespons
         ));
     }
     for name in names(&vendor.headers, &simulator.headers) {
-        let told = |observed: &ObservedResponse| {
+        let header = |observed: &ObservedResponse| {
             observed
                 .headers
                 .get(name)
                 .map_or(NOTHING.to_owned(), Clone::clone)
         };
-        let (theirs, ours) = (told(vendor), told(simulator));
+        let (theirs, ours) = (header(vendor), header(simulator));
         if theirs != ours {
             lines.push(line(&format!("header {name}"), &theirs, &ours));
         }

@@ -108,13 +108,13 @@ fn observed(answer: &UpstreamResponse, body: &[u8]) -> ObservedResponse {
         let is_meant =
             |known: &&str| name == *known || (known.ends_with('-') && name.starts_with(known));
         if LOOKED_AT.iter().any(is_meant) {
-            let shown = if name == CONTENT_TYPE.as_str() {
+            let recorded = if name == CONTENT_TYPE.as_str() {
                 let text = String::from_utf8_lossy(value.as_bytes()).to_lowercase();
                 text.chars().take(SHOWN_CHARACTERS).collect()
             } else {
                 "present".to_owned()
             };
-            headers.insert(name.to_owned(), shown);
+            headers.insert(name.to_owned(), recorded);
         }
     }
     let is_stream = headers

@@ -42,7 +42,7 @@ pub(crate) async fn run(options: &Options, report: &Report) -> anyhow::Result<Ru
             options.vendor.key_env
         ));
         for case in Case::ALL {
-            report.say(&format!("  {}: skipped, no key", case.word()));
+            report.say(&format!("  {}: skipped, no key", case.as_str()));
         }
         return Ok(RunResult::Same);
     };
@@ -94,7 +94,7 @@ async fn compare(
     let mut budget = Budget::new(options.most);
     let (mut sent, mut different, mut is_spent) = (0_u32, 0_usize, false);
     for case in Case::ALL {
-        let word = case.word();
+        let word = case.as_str();
         if options
             .vendor
             .unspoken
@@ -132,12 +132,12 @@ async fn compare(
             report.say(&format!("    {line}"));
         }
     }
-    let told = match sent {
+    let summary = match sent {
         0 => "nothing was sent".to_owned(),
         sent => format!("{sent} cases sent, at most {} USD spent", budget.bound()),
     };
     report.say(&format!(
-        "vendor-check {}: {told}; {different} differences",
+        "vendor-check {}: {summary}; {different} differences",
         options.provider
     ));
     Ok(if different == 0 {

@@ -58,7 +58,7 @@ fn note(shape: &mut Shape, path: &str, kind: String) {
 
 /// An enum-like value; anything else is only `text`.
 fn word(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-[]".contains(letter);
+    let plain = |character: char| character.is_ascii_alphanumeric() || "_.-[]".contains(character);
     if text.is_empty() || text.len() > SHOWN_CHARACTERS || !text.chars().all(plain) {
         return "text".to_owned();
     }

@@ -59,7 +59,7 @@ mod tests {
             assert!(providers.get(name).unwrap().speaks(Format::OpenaiChat));
             assert_eq!(vendor.key_env, format!("{}_API_KEY", name.to_uppercase()));
             for word in &vendor.unspoken {
-                assert!(Case::ALL.iter().any(|case| case.word() == word), "{word}");
+                assert!(Case::ALL.iter().any(|case| case.as_str() == word), "{word}");
             }
         }
         assert!(Vendor::find("nobody").is_err());

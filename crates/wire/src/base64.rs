@@ -1,4 +1,4 @@
-//! Base64 as requests have it: either alphabet, with or without padding, spaces between letters.
+//! Base64 as requests have it: either alphabet, with or without padding, spaces between characters.
 
 /// The words inside base64; none if it is no base64, or no UTF-8 inside.
 pub(crate) fn decoded_text(encoded: &str) -> Option<String> {
@@ -9,15 +9,15 @@ pub(crate) fn decoded_text(encoded: &str) -> Option<String> {
 pub(crate) fn decode(encoded: &str, most: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(encoded.len().min(most));
     let (mut bits, mut held, mut is_padded) = (0_u32, 0_u32, false);
-    for letter in encoded.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-        if letter == b'=' {
+    for symbol in encoded.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        if symbol == b'=' {
             is_padded = true;
             continue;
         }
         if is_padded {
             return None;
         }
-        let six = u32::from(six_bits(letter)?);
+        let six = u32::from(six_bits(symbol)?);
         bits = bits.wrapping_shl(6) | six;
         held = held.saturating_add(6);
         if held >= 8 {
@@ -32,10 +32,10 @@ pub(crate) fn decode(encoded: &str, most: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The place of a letter in either alphabet.
-fn six_bits(letter: u8) -> Option<u8> {
-    let from = |first: u8, place: u8| letter.checked_sub(first)?.checked_add(place);
-    match letter {
+/// The place of a symbol in either alphabet.
+fn six_bits(symbol: u8) -> Option<u8> {
+    let from = |first: u8, place: u8| symbol.checked_sub(first)?.checked_add(place);
+    match symbol {
         b'A'..=b'Z' => from(b'A', 0),
         b'a'..=b'z' => from(b'a', 26),
         b'0'..=b'9' => from(b'0', 52),

@@ -21,14 +21,14 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    struct Said<'a> {
+    struct Sample<'a> {
         #[serde(borrow, default, deserialize_with = "borrowed_str")]
         text: Option<Cow<'a, str>>,
     }
 
     #[test]
     fn a_text_is_copied_only_where_it_must_be_unescaped() {
-        let read = |json| serde_json::from_str::<Said<'_>>(json).unwrap().text;
+        let read = |json| serde_json::from_str::<Sample<'_>>(json).unwrap().text;
         assert!(matches!(
             read(r#"{"text":"hi"}"#),
             Some(Cow::Borrowed("hi"))
@@ -36,6 +36,6 @@ mod tests {
         assert!(matches!(read(r#"{"text":"h\ni"}"#), Some(Cow::Owned(text)) if text == "h\ni"));
         assert_eq!(read(r#"{"text":null}"#), None);
         assert_eq!(read("{}"), None);
-        assert!(serde_json::from_str::<Said<'_>>(r#"{"text":1}"#).is_err());
+        assert!(serde_json::from_str::<Sample<'_>>(r#"{"text":1}"#).is_err());
     }
 }

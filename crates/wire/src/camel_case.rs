@@ -4,14 +4,14 @@
 pub(crate) fn camel(key: &str) -> String {
     let mut spelled = String::with_capacity(key.len());
     let mut raise = false;
-    for letter in key.chars() {
-        if letter == '_' && !spelled.is_empty() {
+    for character in key.chars() {
+        if character == '_' && !spelled.is_empty() {
             raise = true;
         } else if raise {
-            spelled.push(letter.to_ascii_uppercase());
+            spelled.push(character.to_ascii_uppercase());
             raise = false;
         } else {
-            spelled.push(letter);
+            spelled.push(character);
         }
     }
     spelled

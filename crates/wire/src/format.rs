@@ -21,7 +21,7 @@ impl Format {
 
     /// Its name in files and logs.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai_chat",
             Self::ClaudeMessages => "claude_messages",
@@ -33,6 +33,6 @@ impl Format {
     /// The format of a name.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.word() == word)
+        Self::ALL.into_iter().find(|format| format.as_str() == word)
     }
 }

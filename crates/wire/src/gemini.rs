@@ -81,7 +81,7 @@ pub const HEARTBEAT: &[u8] =
 const RULE: NameRule = NameRule {
     max: 64,
     also: ".:",
-    begins_with_letter: true,
+    begins_alphabetic: true,
     native: false,
 };
 
@@ -89,12 +89,12 @@ const RULE: NameRule = NameRule {
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// Before the number of a call that came without an id.
 const MADE_ID: &str = "call_";
-/// Letters of a response's id inside the id of a call.
+/// Characters of a response's id inside the id of a call.
 const MAX_ANSWER_ID: usize = 40;
 
 /// An id for a call that came without one: by its place, and by the response it stands in.
 fn made_id(answer: &str, place: usize) -> String {
-    let legal = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
+    let legal = |character: &char| character.is_ascii_alphanumeric() || *character == '-';
     let answer: String = answer.chars().filter(legal).take(MAX_ANSWER_ID).collect();
     if answer.is_empty() {
         return format!("{MADE_ID}{place}");

@@ -194,7 +194,7 @@ fn image_size(encoded: &str) -> Option<Pixels> {
     })
 }
 
-/// The longest that a film can play, whatever its edit list hides.
+/// The longest that a video can play, whatever its edit list hides.
 fn video_length(encoded: &str) -> Option<u64> {
     let info = visual(encoded)?;
     let lengths = [info.length_ms, info.unedited_ms];
@@ -208,7 +208,7 @@ fn audio_length(encoded: &str) -> Option<u64> {
     Some(measured.length.millis().saturating_add(1))
 }
 
-/// Measures an image or a film, from its first bytes where these are enough.
+/// Measures an image or a video, from its first bytes where these are enough.
 fn visual(encoded: &str) -> Option<MediaInfo> {
     let head = decode(encoded, HEAD_BYTES)?;
     let is_whole = head.len() < HEAD_BYTES;

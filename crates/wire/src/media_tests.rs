@@ -3,7 +3,7 @@
 use super::*;
 
 fn encoded(bytes: &[u8]) -> String {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for three in bytes.chunks(3) {
         let number = three
@@ -13,7 +13,7 @@ fn encoded(bytes: &[u8]) -> String {
             .fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte));
         for place in 0..=three.len() {
             let six = usize::try_from(number >> (18 - 6 * place) & 63).unwrap();
-            text.push(char::from(LETTERS[six]));
+            text.push(char::from(ALPHABET[six]));
         }
     }
     text

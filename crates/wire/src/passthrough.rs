@@ -110,12 +110,12 @@ impl PassthroughEndpoint {
             Self::Rerank => &["query", "documents"],
             Self::Completions => &["prompt"],
         };
-        let mut said = 0_u64;
+        let mut bytes = 0_u64;
         for field in needed {
             let value = object.value(field).filter(|value| *value != b"null");
             let value = value
                 .ok_or_else(|| RequestError::invalid(field, format!("`{field}` is required")))?;
-            said = said.saturating_add(u64::try_from(value.len()).unwrap_or(u64::MAX));
+            bytes = bytes.saturating_add(u64::try_from(value.len()).unwrap_or(u64::MAX));
         }
         let mut facts = Facts {
             model,
@@ -124,7 +124,7 @@ impl PassthroughEndpoint {
             max_output: Some(0),
             media: Media {
                 // Half of what stands there may be escapes, spaces and signs of JSON.
-                text_bytes: said.div_euclid(2),
+                text_bytes: bytes.div_euclid(2),
                 ..Media::default()
             },
             ..Facts::default()
@@ -134,8 +134,8 @@ impl PassthroughEndpoint {
             facts.cap_field = facts.max_output.map(|_| "max_tokens");
             facts.choices = typed(object, "n", "a number from 1 to 16")?.unwrap_or(1);
             facts.stream = typed(object, "stream", "true or false")?.unwrap_or(false);
-            let asked = object.at("stream_options.include_usage");
-            facts.wants_usage = asked == Some(b"true");
+            let include_usage = object.at("stream_options.include_usage");
+            facts.wants_usage = include_usage == Some(b"true");
         }
         Ok(facts)
     }
@@ -181,14 +181,15 @@ impl PassthroughEndpoint {
 
 /// Usage as OpenAI, Jina and Cohere report it.
 fn reported(usage: Option<&Value>, meta: Option<&Value>) -> Option<ReportedUsage> {
-    let told = |value: Option<&Value>, at: &str| value?.pointer(at)?.as_u64();
-    let total = told(usage, "/total_tokens");
-    let output = told(usage, "/completion_tokens").or_else(|| told(meta, "/tokens/output_tokens"));
-    let input = told(usage, "/prompt_tokens")
+    let number_at = |value: Option<&Value>, at: &str| value?.pointer(at)?.as_u64();
+    let total = number_at(usage, "/total_tokens");
+    let output =
+        number_at(usage, "/completion_tokens").or_else(|| number_at(meta, "/tokens/output_tokens"));
+    let input = number_at(usage, "/prompt_tokens")
         .or_else(|| total.map(|total| total.saturating_sub(output.unwrap_or(0))))
-        .or_else(|| told(meta, "/tokens/input_tokens"))
-        .or_else(|| told(meta, "/billed_units/input_tokens"))?;
-    let cached = told(usage, "/prompt_tokens_details/cached_tokens");
+        .or_else(|| number_at(meta, "/tokens/input_tokens"))
+        .or_else(|| number_at(meta, "/billed_units/input_tokens"))?;
+    let cached = number_at(usage, "/prompt_tokens_details/cached_tokens");
     let cached = cached.unwrap_or(0).min(input);
     let left = input.saturating_sub(cached);
     let details = usage.and_then(|usage| usage.get("prompt_tokens_details"));

@@ -166,7 +166,7 @@ impl Request {
     /// How the conversation begins: the last bytes of what is said until its user has spoken once.
     #[must_use]
     pub fn prompt_prefix(&self, most: usize) -> &[u8] {
-        let said = match (self.passthrough, self.format) {
+        let prefix = match (self.passthrough, self.format) {
             (Some(PassthroughEndpoint::Embeddings | PassthroughEndpoint::Moderations), _) => {
                 "input"
             }
@@ -176,7 +176,7 @@ impl Request {
             (None, Format::OpenaiResponses) => "input",
             (None, Format::Gemini) => "contents",
         };
-        let all = self.layout.value(&self.body, said).unwrap_or_default();
+        let all = self.layout.value(&self.body, prefix).unwrap_or_default();
         let begins = match (self.passthrough, self.format) {
             (Some(_), _) => all,
             (None, format) => prefix_before_user(all, format == Format::Gemini),

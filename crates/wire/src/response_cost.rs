@@ -18,9 +18,9 @@ pub fn response_with_cost(
 ) -> Option<Bytes> {
     let object = scan(body).ok()?;
     let field = usage_field(format);
-    let told = object.value(field).filter(|usage| usage.starts_with(b"{"));
-    let usage = match told {
-        Some(told) => priced(told, cost)?,
+    let usage_text = object.value(field).filter(|usage| usage.starts_with(b"{"));
+    let usage = match usage_text {
+        Some(usage_text) => priced(usage_text, cost)?,
         None => priced(written(format, reported).to_string().as_bytes(), cost)?,
     };
     Some(Bytes::from(patch(&object, &[Edit::Set(field, usage)])))
@@ -30,8 +30,8 @@ pub fn response_with_cost(
 #[must_use]
 pub fn passthrough_with_cost(body: &[u8], cost: &Cost) -> Option<Bytes> {
     let object = scan(body).ok()?;
-    let told = object.value("usage");
-    let usage = priced(told.filter(|usage| usage.starts_with(b"{"))?, cost)?;
+    let usage_text = object.value("usage");
+    let usage = priced(usage_text.filter(|usage| usage.starts_with(b"{"))?, cost)?;
     Some(Bytes::from(patch(&object, &[Edit::Set("usage", usage)])))
 }
 

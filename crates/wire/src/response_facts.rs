@@ -9,7 +9,7 @@ use crate::borrowed_str::borrowed_str;
 
 /// Choices whose end is remembered.
 pub(crate) const MAX_FINISHES: usize = 16;
-/// Letters of a model's name that are remembered.
+/// Characters of a model's name that are remembered.
 const MAX_MODEL_CHARACTERS: usize = 128;
 
 /// What a response says about itself.

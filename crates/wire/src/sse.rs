@@ -30,7 +30,7 @@ pub enum SseError {
 pub struct Frames {
     waiting: BytesMut,
     /// Up to here there is no end of a frame, but for the last three bytes.
-    looked: usize,
+    scanned: usize,
 }
 
 // === impl Frames ===
@@ -42,16 +42,16 @@ impl Frames {
     }
 
     pub fn take(&mut self) -> Result<Option<Frame>, SseError> {
-        let from = self.looked.saturating_sub(3);
+        let from = self.scanned.saturating_sub(3);
         match end_of_frame(&self.waiting, from) {
             Some(end) => {
                 let raw = self.waiting.split_to(end).freeze();
-                self.looked = 0;
+                self.scanned = 0;
                 Ok(Some(Frame::of(raw)))
             }
             None if self.waiting.len() > MAX_FRAME_BYTES => Err(SseError::TooLarge),
             None => {
-                self.looked = self.waiting.len();
+                self.scanned = self.waiting.len();
                 Ok(None)
             }
         }

@@ -31,7 +31,7 @@ impl FrameKind {
     #[must_use]
     pub const fn error(&self) -> Option<&UpstreamError> {
         match self {
-            Self::Error(said) => Some(said),
+            Self::Error(error) => Some(error),
             Self::Content | Self::Held | Self::Last | Self::Done | Self::Empty | Self::Invalid => {
                 None
             }
@@ -86,7 +86,7 @@ pub struct ResponseMeta {
     /// The channel that signatures are marked with.
     pub channel: Option<String>,
     /// Responses repeat what was asked: the caller's body.
-    pub asked: Option<serde_json::Map<String, serde_json::Value>>,
+    pub request_body: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// A whole response as far as money is concerned.

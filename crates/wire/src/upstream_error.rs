@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 const MAX_MESSAGE_CHARACTERS: usize = 500;
 const MAX_CODE_CHARACTERS: usize = 64;
 /// Complaints of one error that are passed on.
-const MAX_COMPLAINTS: usize = 8;
+const MAX_DETAILS: usize = 8;
 
 /// An error that an upstream returned.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -83,8 +83,8 @@ pub fn read_error(body: &[u8]) -> UpstreamError {
     match rest.get("error") {
         Some(Value::Object(inside)) => in_object(inside),
         // xAI has its words there and its code beside them.
-        Some(said @ Value::String(_)) => UpstreamError {
-            message: words(Some(said), MAX_MESSAGE_CHARACTERS),
+        Some(text @ Value::String(_)) => UpstreamError {
+            message: words(Some(text), MAX_MESSAGE_CHARACTERS),
             ..in_object(&rest)
         },
         // Mistral and others have no wrapping at all.
@@ -98,14 +98,16 @@ fn in_object(error: &Map<String, Value>) -> UpstreamError {
         let text = words(error.get(name), MAX_CODE_CHARACTERS);
         (!text.is_empty()).then_some(text)
     };
-    let said = error.get("message").or_else(|| error.get("detail"));
-    let detail = said.and_then(|said| said.get("detail")).or(said);
+    let message_value = error.get("message").or_else(|| error.get("detail"));
+    let detail = message_value
+        .and_then(|message_value| message_value.get("detail"))
+        .or(message_value);
     let message = match detail.and_then(Value::as_array) {
-        Some(list) => complaints(list),
+        Some(list) => validation_details(list),
         None => words(detail, MAX_MESSAGE_CHARACTERS),
     };
     // On its other paths MiniMax puts the code behind its words.
-    let told = message
+    let code_in_message = message
         .ends_with("(2013)")
         .then(|| BAD_PARAMETERS.to_owned());
     // Google's code is the status in numbers; its words say more.
@@ -114,7 +116,7 @@ fn in_object(error: &Map<String, Value>) -> UpstreamError {
     UpstreamError {
         code: google
             .or_else(|| word("code"))
-            .or(told)
+            .or(code_in_message)
             .or_else(|| word("type")),
         kind: word("type").or_else(|| word("status")),
         param: word("param").or_else(|| google_field(error)),
@@ -125,7 +127,7 @@ fn in_object(error: &Map<String, Value>) -> UpstreamError {
 /// Google's details, each of its own type.
 fn google_details(error: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let details = error.get("details").and_then(Value::as_array);
-    details.into_iter().flatten().take(MAX_COMPLAINTS)
+    details.into_iter().flatten().take(MAX_DETAILS)
 }
 
 fn google_reason(error: &Map<String, Value>) -> Option<String> {
@@ -142,17 +144,17 @@ fn google_field(error: &Map<String, Value>) -> Option<String> {
 }
 
 /// A list of what is wrong where, as FastAPI writes it, in one line.
-fn complaints(list: &[Value]) -> String {
-    let one = |complaint: &Value| {
-        let place = complaint.get("loc").and_then(Value::as_array);
+fn validation_details(list: &[Value]) -> String {
+    let one = |detail: &Value| {
+        let place = detail.get("loc").and_then(Value::as_array);
         let place = place.into_iter().flatten();
         let place: Vec<String> = place
             .map(|step| words(Some(step), MAX_CODE_CHARACTERS))
             .collect();
-        let said = words(complaint.get("msg"), MAX_MESSAGE_CHARACTERS);
-        format!("{}: {said}", place.join("."))
+        let message = words(detail.get("msg"), MAX_MESSAGE_CHARACTERS);
+        format!("{}: {message}", place.join("."))
     };
-    let all: Vec<String> = list.iter().take(MAX_COMPLAINTS).map(one).collect();
+    let all: Vec<String> = list.iter().take(MAX_DETAILS).map(one).collect();
     let all = all.join("; ");
     all.chars().take(MAX_MESSAGE_CHARACTERS).collect()
 }
@@ -233,14 +235,14 @@ mod tests {
         assert_eq!(read(r#"{"code":"bad","error":"no"}"#), own("bad", "no"));
         assert_eq!(read(r#"{"detail":"Not Found"}"#), own("", "Not Found"));
         let two = r#"[{"loc":["body","n"],"msg":"not this"},{"loc":["body",0],"msg":"nor that"}]"#;
-        let said = "body.n: not this; body.0: nor that";
-        assert_eq!(read(&format!(r#"{{"detail":{two}}}"#)), own("", said));
+        let expected = "body.n: not this; body.0: nor that";
+        assert_eq!(read(&format!(r#"{{"detail":{two}}}"#)), own("", expected));
         assert_eq!(
             read(&format!(r#"{{"message":{{"detail":{two}}},"type":"t"}}"#)),
-            own("t", said)
+            own("t", expected)
         );
         let many = format!("[{}]", vec![r#"{"loc":[],"msg":"again"}"#; 999].join(","));
         let (_, message) = read(&format!(r#"{{"detail":{many}}}"#));
-        assert_eq!(message.matches("again").count(), MAX_COMPLAINTS);
+        assert_eq!(message.matches("again").count(), MAX_DETAILS);
     }
 }

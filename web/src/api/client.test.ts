@@ -69,7 +69,7 @@ describe("the client", () => {
     await expect(api.post("/api/keys")).rejects.toMatchObject({ code: "step_up_required" });
     expect(calls).toHaveLength(1);
   });
-  it("an ended sign-in leads back to the door", async () => {
+  it("an ended session leads back to the sign-in page", async () => {
     answers({ status: 401, body: wrong("not_signed_in") });
     const signedOut = vi.fn();
     setClientHooks({ stepUp: async () => false, signedOut });

@@ -2060,7 +2060,7 @@ export interface components {
          * @description Kind of a timeline step.
          * @enum {string}
          */
-        StepKind: "asked" | "held" | "sent" | "started" | "finished" | "failed" | "cancelled" | "charged" | "refunded" | "mirrored" | "expired";
+        StepKind: "submitted" | "held" | "sent" | "started" | "finished" | "failed" | "cancelled" | "charged" | "refunded" | "mirrored" | "expired";
         /** @description Password confirmation. */
         StepUpBody: {
             /**

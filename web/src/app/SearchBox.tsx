@@ -1,4 +1,4 @@
-/** The search box: `/` or Ctrl-K. It is there at once and takes every letter; what finds the hits may come later. */
+/** The search box: `/` or Ctrl-K. It is there at once and takes every key; what finds the hits may come later. */
 import { Search as SearchIcon } from "lucide-react";
 import { Dialog } from "radix-ui";
 import { type KeyboardEvent, lazy, Suspense, useCallback, useId, useReducer, useState } from "react";

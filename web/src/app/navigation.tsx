@@ -4,7 +4,7 @@ import {
   BookOpen,
   ChartColumn,
   FlaskConical,
-  House,
+  Home,
   KeyRound,
   LibraryBig,
   ListChecks,
@@ -36,7 +36,7 @@ export interface NavItem {
   group: "customer" | "operator";
 }
 export const navigation: readonly NavItem[] = [
-  { name: "home", href: "/", under: "/", icon: House, group: "customer" },
+  { name: "home", href: "/", under: "/", icon: Home, group: "customer" },
   { name: "keys", href: "/keys", under: "/keys", icon: KeyRound, group: "customer" },
   { name: "catalog", href: "/catalog", under: "/catalog", icon: LibraryBig, group: "customer" },
   { name: "playground", href: "/playground/chat", under: "/playground", icon: FlaskConical, group: "customer" },

@@ -11,7 +11,7 @@ describe("the search", () => {
     expect(search).toEqual({ word: "key", at: 0, entered: false });
   });
 
-  it("remembers an Enter until somebody can open a hit, and forgets it when one types on", () => {
+  it("remembers an Enter until a hit can be opened, and forgets it when one types on", () => {
     const entered = came([typed("keys"), key("Enter", null)]);
     expect(entered).toEqual({ word: "keys", at: 0, entered: true });
     expect(searchStep(entered, { what: "opened" }).entered).toBe(false);

@@ -27,7 +27,7 @@ export interface Column<T> {
   primary?: boolean;
   /** A fixed width in pixels, so that columns do not move when more rows come. */
   width?: number;
-  /** Takes what room is left, and is cut off with dots instead of widening the table. */
+  /** Takes what width is left, and is cut off with dots instead of widening the table. */
   clip?: boolean;
   /** The value says by itself what it is (a badge, a time): no label beside it on a card. */
   bare?: boolean;

@@ -74,10 +74,10 @@ export function shortMoney(usd: string): string {
     [1_000_000_000n, "B"],
     [1_000_000n, "M"],
   ];
-  for (const [step, letter] of steps) {
+  for (const [step, suffix] of steps) {
     if (size >= step * NANOS) {
       const tenths = size / ((step * NANOS) / 10n);
-      const text = `$${tenths / 10n}.${tenths % 10n}${letter}`;
+      const text = `$${tenths / 10n}.${tenths % 10n}${suffix}`;
       return nanos < 0n ? `(${text})` : text;
     }
   }

@@ -1,4 +1,4 @@
-/** What pages are built from. Names and props are agreed; look inside only to make them better for everybody. */
+/** What pages are built from. Names and props are agreed; look inside only to make them better for every page. */
 export { Link, useGo, useParam, usePath, useSearch } from "@/app/nav";
 export * from "./Badge";
 export * from "./Button";

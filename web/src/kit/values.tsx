@@ -14,7 +14,7 @@ export interface MoneyProps {
   unit?: ReactNode;
   /** Said after the exact amount in the hover: the version of the prices. */
   note?: string;
-  /** Millions as "M": only where there is no room. */
+  /** Millions as "M": only where there is no space. */
   short?: boolean;
   className?: string;
 }

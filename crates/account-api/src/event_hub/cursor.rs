@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Two numbers, written `a12-h5`.
+/// Two numbers, written `a12-s5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cursor {
     pub(crate) account: i64,
@@ -20,7 +20,7 @@ pub(crate) enum Side {
 impl Cursor {
     /// Reads one. Exactly one spelling of each.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (account, system) = text.strip_prefix('a')?.split_once("-h")?;
+        let (account, system) = text.strip_prefix('a')?.split_once("-s")?;
         let number = |text: &str| text.parse::<i64>().ok().filter(|number| *number >= 0);
         let cursor = Self {
             account: number(account)?,
@@ -46,16 +46,16 @@ impl Cursor {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "a{}-h{}", self.account, self.system)
+        write!(formatter, "a{}-s{}", self.account, self.system)
     }
 }
 
 impl Side {
     /// Its name in a gap.
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Account => "account",
-            Self::System => "house",
+            Self::System => "system",
         }
     }
 }
@@ -70,19 +70,19 @@ mod tests {
             account: 12,
             system: 0,
         };
-        assert_eq!(Cursor::parse("a12-h0"), Some(cursor));
-        assert_eq!(cursor.to_string(), "a12-h0");
+        assert_eq!(Cursor::parse("a12-s0"), Some(cursor));
+        assert_eq!(cursor.to_string(), "a12-s0");
         for wrong in [
             "",
             "a12",
             "12-0",
-            "a-h",
-            "a1-h-1",
-            "a+1-h0",
-            "a01-h0",
-            "a1-h0 ",
-            "h1-a2",
-            "a9223372036854775808-h0",
+            "a-s",
+            "a1-s-1",
+            "a+1-s0",
+            "a01-s0",
+            "a1-s0 ",
+            "s1-a2",
+            "a9223372036854775808-s0",
         ] {
             assert_eq!(Cursor::parse(wrong), None, "{wrong:?}");
         }

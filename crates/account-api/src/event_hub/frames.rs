@@ -120,7 +120,7 @@ impl RequestFacts<'_> {
 
 /// Reports which numbers are gone. The cursor is behind them, so that they are reported once.
 pub(crate) fn gap(side: Side, from: i64, to: i64, cursor: Cursor) -> Bytes {
-    let data = json!({ "topic": GAP, "of": side.word(), "from": from, "to": to });
+    let data = json!({ "topic": GAP, "of": side.as_str(), "from": from, "to": to });
     Bytes::from(format!("id: {cursor}\nevent: {GAP}\ndata: {data}\n\n"))
 }
 
@@ -153,7 +153,7 @@ mod tests {
         let frame = SseFrame::of_event(&event).at(cursor);
         let text = std::str::from_utf8(&frame).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "id: a9-h4");
+        assert_eq!(lines[0], "id: a9-s4");
         assert_eq!(lines[1], "event: task.failed");
         let data: Value = serde_json::from_str(lines[2].strip_prefix("data: ").unwrap()).unwrap();
         let expected = json!({

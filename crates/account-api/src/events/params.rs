@@ -103,8 +103,8 @@ fn topics(text: &str) -> Result<Vec<Topic>, ApiError> {
 
 fn cursor(text: &str) -> Result<Cursor, ApiError> {
     Cursor::parse(text).ok_or_else(|| {
-        let text = "this is no place in your events; send the `id` of the last event you have \
-                    seen as it came, such as `a12-h5`, or leave it out to begin now";
+        let text = "invalid Last-Event-ID; send the `id` of the last event you received \
+                    as it came, such as `a12-s5`, or leave it out to begin now";
         wrong("last_event_id", text)
     })
 }
@@ -133,8 +133,8 @@ mod tests {
         let at = |account, system| Begin::After(Cursor { account, system });
         assert_eq!(parse(None, "").unwrap().begin, Begin::Now);
         assert_eq!(parse(Some(""), "").unwrap().begin, Begin::Now);
-        assert_eq!(parse(Some("a3-h1"), "key=sk-x").unwrap().begin, at(3, 1));
-        let both = parse(Some("a3-h1"), "last_event_id=a4-h2").unwrap();
+        assert_eq!(parse(Some("a3-s1"), "key=sk-x").unwrap().begin, at(3, 1));
+        let both = parse(Some("a3-s1"), "last_event_id=a4-s2").unwrap();
         assert_eq!(both.begin, at(4, 2));
         assert_eq!(parse(None, "from=start").unwrap().begin, Begin::Kept);
         for wrong in ["last_event_id=7", "last_event_id=a1", "last_event_id="] {

@@ -214,7 +214,7 @@ async fn test_webhook(
         "webhook": webhook_name(webhook.id),
         "delivered": outcome.error.is_none(),
         "status": outcome.status,
-        "error": outcome.error.map(DeliveryError::word),
+        "error": outcome.error.map(DeliveryError::as_str),
         "took_ms": took,
     });
     Ok(answer(StatusCode::OK, &body))

@@ -83,7 +83,7 @@ pub(crate) enum DeliveryError {
 
 impl DeliveryError {
     /// The code that customers and counters see.
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Status => "status",
             Self::Redirect => "redirect",

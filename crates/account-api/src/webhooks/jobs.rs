@@ -173,7 +173,7 @@ async fn write_outcome(
     let gone = error == DeliveryError::Gone;
     let failure = Failure {
         status: outcome.status,
-        error: error.word(),
+        error: error.as_str(),
         wait: wait_after(claimed.tries, chance, outcome.retry_after),
         gone,
         // No customer can resume a task's address.
@@ -194,7 +194,7 @@ async fn write_outcome(
 
 /// Neither the address nor the host is logged: they are the customer's.
 fn count_failure(api: &AccountApi, claimed: &Claimed, outcome: Outcome, after: AfterFailure) {
-    let why = outcome.error.map_or("", DeliveryError::word);
+    let why = outcome.error.map_or("", DeliveryError::as_str);
     api.edge.metrics.webhook_errors.add(why);
     delivery::count(
         api,

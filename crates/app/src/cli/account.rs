@@ -163,7 +163,7 @@ pub(crate) struct TopUpArguments {
     /// How much, in USD, with up to nine decimal places.
     #[arg(value_name = "AMOUNT_USD", value_parser = more_than_nothing)]
     pub(crate) amount: Money,
-    /// Into the trial wallet: a gift, not a payment. Does not count as a top-up for paid prices.
+    /// Into the trial wallet: trial credit, not a payment. Does not count as a top-up for paid prices.
     #[arg(long)]
     pub(crate) trial: bool,
     /// The payment's own name, so that it is booked once however often it is told.

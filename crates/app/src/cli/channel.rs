@@ -63,8 +63,8 @@ Examples:
 
     /// Take a channel's paused credentials back into use.
     #[command(
-        after_help = "A credential that an upstream refused (401, 402, 403) is paused on every node until somebody has
-looked. `channel list` shows why. Nodes use it again within seconds.
+        after_help = "A credential that an upstream refused (401, 402, 403) is paused on every node until it is
+resumed. `channel list` shows why. Nodes use it again within seconds.
 
 Example:
   trunkline channel test openai-1 && trunkline channel resume openai-1"

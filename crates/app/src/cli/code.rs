@@ -11,8 +11,8 @@ use super::values::{Expiry, more_than_nothing};
 pub(crate) enum CodeCommand {
     /// Make codes that customers redeem for credit, and print them, this once.
     #[command(
-        after_help = "Only a hash of a code is kept: nobody can show it again. A code is worth its amount once, to the
-account that is first. Into the paid wallet it counts as a top-up; into the trial wallet it is a gift. The
+        after_help = "Only a hash of a code is stored, so it cannot be shown again. A code is worth its amount once, to the
+account that is first. Into the paid wallet it counts as a top-up; into the trial wallet it is trial credit. The
 database login needs the role trunkline_console.
 
 Examples:
@@ -80,6 +80,6 @@ pub(crate) struct RevokeCodes {
 pub(crate) enum WalletWord {
     /// As if it had been paid.
     Paid,
-    /// A gift.
+    /// Trial credit.
     Trial,
 }

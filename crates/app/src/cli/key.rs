@@ -9,7 +9,7 @@ use super::values::{Expiry, account_number, key_number};
 pub(crate) enum KeyCommand {
     /// Make a key and print it, this once.
     #[command(
-        after_help = "Only a hash of the key is kept: nobody can show it again. A list that is left out allows
+        after_help = "Only a hash of the key is stored, so it cannot be shown again. A list that is left out allows
 everything. A key with a --parent takes over what it does not say itself, and can only be narrower;
 it spends from its parent's budgets too. The database login needs the role trunkline_console.
 
@@ -33,7 +33,7 @@ Examples:
 
     /// Give a key another secret and print it, this once. Its number, budgets and usage stay.
     #[command(
-        after_help = "The secret it had opens the door until the overlap ends; one before that is over now.
+        after_help = "The previous secret stays valid until the overlap ends; older ones end now.
 
 Examples:
   trunkline key rotate 7

@@ -9,8 +9,8 @@ use super::values::account_number;
 pub(crate) enum OperatorCommand {
     /// Print a link that creates an operator or resets an operator's password.
     #[command(
-        after_help = "The link is good once, for a day, and voids set-up links that were printed before. Whoever has it
-becomes an operator, so hand it over with care. The database login needs the role trunkline_console.
+        after_help = "The link is good once, for a day, and voids set-up links that were printed before. The person who opens
+it becomes an operator, so hand it over with care. The database login needs the role trunkline_console.
 
 Examples:
   trunkline operator link

@@ -28,7 +28,7 @@ pub(super) async fn create(
     let text = format!(
         "Account {id} created: {}, {}, group {}.\nNext: `trunkline topup {id} AMOUNT_USD`, `trunkline key create {id} --name NAME`.",
         account.name,
-        balance.kind.word(),
+        balance.kind.as_str(),
         account.group
     );
     let object = json!({ "ok": true, "account": format::account(&account, &balance) });
@@ -69,7 +69,7 @@ pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyho
         format!(
             "Account {id}: {} ({}{closed})",
             account.name,
-            balance.kind.word()
+            balance.kind.as_str()
         ),
         format!(
             "  paid    {} USD, {} of it held",

@@ -58,11 +58,11 @@ async fn list(database: &Database, id: AccountId, output: &Output) -> anyhow::Re
 /// The same rules as over HTTP: a real model keeps its name, and an alias names a real model.
 async fn check(database: &Database, name: &str, model: &str) -> anyhow::Result<()> {
     let mut session = database.session().await?;
-    let shelf = CatalogSnapshot::load(&mut session).await?;
-    if shelf.book.model(name).is_some() {
+    let snapshot = CatalogSnapshot::load(&mut session).await?;
+    if snapshot.book.model(name).is_some() {
         bail!("{name:?} is the name of a model; choose another alias");
     }
-    if shelf.book.model(model).is_none() {
+    if snapshot.book.model(model).is_none() {
         bail!("there is no model {model:?}; `trunkline catalog export` lists all models");
     }
     Ok(())

@@ -21,7 +21,7 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
     let object = json!({
         "ok": holds,
         "views": report.views,
-        "violations": report.violations.iter().map(shown).collect::<Vec<Value>>(),
+        "violations": report.violations.iter().map(violation_json).collect::<Vec<Value>>(),
     });
     if holds {
         output.success(&text(&report), &object);
@@ -35,20 +35,20 @@ fn text(report: &Report) -> String {
     let mut lines: Vec<String> = Vec::new();
     for view in &report.views {
         match report.violations.iter().find(|found| found.view == *view) {
-            Some(violation) => lines.extend(told(violation)),
+            Some(violation) => lines.extend(violation_lines(violation)),
             None => lines.push(format!("ok     {view}")),
         }
     }
-    let (asked, wrong) = (report.views.len(), report.violations.len());
+    let (views, wrong) = (report.views.len(), report.violations.len());
     lines.push(if wrong == 0 {
-        format!("{asked} views checked, no violations.")
+        format!("{views} views checked, no violations.")
     } else {
-        format!("{asked} views checked, {wrong} with violations.")
+        format!("{views} views checked, {wrong} with violations.")
     });
     lines.join("\n")
 }
 
-fn told(violation: &Violation) -> Vec<String> {
+fn violation_lines(violation: &Violation) -> Vec<String> {
     let Violation {
         view,
         meaning,
@@ -57,15 +57,15 @@ fn told(violation: &Violation) -> Vec<String> {
     } = violation;
     let mut lines = vec![format!("WRONG  {view}: {count} rows; {meaning}")];
     lines.extend(rows.iter().map(|row| format!("         {row}")));
-    let shown = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-    let hidden = count.saturating_sub(shown);
+    let listed = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    let hidden = count.saturating_sub(listed);
     if hidden > 0 {
         lines.push(format!("         and {hidden} more: SELECT * FROM {view}"));
     }
     lines
 }
 
-fn shown(violation: &Violation) -> Value {
+fn violation_json(violation: &Violation) -> Value {
     json!({
         "view": violation.view,
         "meaning": violation.meaning,

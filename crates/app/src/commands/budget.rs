@@ -17,20 +17,20 @@ const DEFAULT_ZONE: &str = "UTC";
 /// Sets a limit or takes it away.
 pub(super) async fn set(
     database: &Database,
-    wish: &SetBudget,
+    options: &SetBudget,
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
-    let done = set_in(&mut tx, wish).await;
+    let done = set_in(&mut tx, options).await;
     tx.finish(done).await?;
-    let account = AccountId::new(wish.account);
-    let keys: Vec<KeyId> = wish.key.map(KeyId::new).into_iter().collect();
+    let account = AccountId::new(options.account);
+    let keys: Vec<KeyId> = options.key.map(KeyId::new).into_iter().collect();
     let budgets = statement::budgets(database, account, &keys).await?;
-    let period = period_of(wish.period).word();
+    let period = period_of(options.period).as_str();
     let stands = budgets
         .iter()
-        .find(|budget| budget.key == wish.key.map(KeyId::new) && budget.period == period);
-    let whose = match wish.key {
+        .find(|budget| budget.key == options.key.map(KeyId::new) && budget.period == period);
+    let whose = match options.key {
         Some(key) => format!("Key {key} of account {account}"),
         None => format!("Account {account}"),
     };
@@ -38,7 +38,7 @@ pub(super) async fn set(
         Some(budget) => format!("{whose} has the budget {}.", format::budget_line(budget)),
         None => format!("{whose} has no {period} budget."),
     };
-    if let (Some(budget), Some(zone)) = (stands, &wish.timezone)
+    if let (Some(budget), Some(zone)) = (stands, &options.timezone)
         && budget.timezone != *zone
     {
         text.push_str(&format!(
@@ -49,7 +49,7 @@ pub(super) async fn set(
     let object = json!({
         "ok": true,
         "account": account,
-        "key": wish.key,
+        "key": options.key,
         "period": period,
         "budget": stands.map(format::budget),
     });
@@ -57,17 +57,24 @@ pub(super) async fn set(
     Ok(())
 }
 
-async fn set_in(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<()> {
-    let Limit(limit) = wish.limit;
-    let zone = checked_zone(tx, wish).await?;
-    let account = AccountId::new(wish.account);
-    let period = period_of(wish.period);
-    if ledger_accounts::set_budget(tx, account, wish.key.map(KeyId::new), period, &zone, limit)
-        .await?
+async fn set_in(tx: &mut Tx, options: &SetBudget) -> anyhow::Result<()> {
+    let Limit(limit) = options.limit;
+    let zone = checked_zone(tx, options).await?;
+    let account = AccountId::new(options.account);
+    let period = period_of(options.period);
+    if ledger_accounts::set_budget(
+        tx,
+        account,
+        options.key.map(KeyId::new),
+        period,
+        &zone,
+        limit,
+    )
+    .await?
     {
         return Ok(());
     }
-    match (accounts::find(tx, account).await?, wish.key) {
+    match (accounts::find(tx, account).await?, options.key) {
         (Some(_), Some(key)) => bail!(
             "account {account} has no key {key}; `trunkline key list {account}` shows its keys"
         ),
@@ -76,13 +83,13 @@ async fn set_in(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<()> {
 }
 
 /// The zone to count in. One that would change nothing is refused, not ignored.
-async fn checked_zone(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<String> {
-    let Some(zone) = &wish.timezone else {
+async fn checked_zone(tx: &mut Tx, options: &SetBudget) -> anyhow::Result<String> {
+    let Some(zone) = &options.timezone else {
         return Ok(DEFAULT_ZONE.to_owned());
     };
-    let needless = match wish.period {
+    let needless = match options.period {
         PeriodWord::Total => Some("a total budget has no time zone; omit --timezone"),
-        PeriodWord::Daily | PeriodWord::Weekly | PeriodWord::Monthly => wish
+        PeriodWord::Daily | PeriodWord::Weekly | PeriodWord::Monthly => options
             .limit
             .0
             .is_none()
@@ -92,9 +99,9 @@ async fn checked_zone(tx: &mut Tx, wish: &SetBudget) -> anyhow::Result<String> {
         bail!(reason);
     }
     if !time_zones::is_known(tx, zone).await? {
-        let shown: String = zone.chars().take(64).collect();
+        let shortened: String = zone.chars().take(64).collect();
         bail!(
-            "{shown:?} is not a time zone that the database knows; write an IANA name such as Europe/Berlin"
+            "{shortened:?} is not a time zone that the database knows; write an IANA name such as Europe/Berlin"
         );
     }
     Ok(zone.clone())

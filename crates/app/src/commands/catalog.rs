@@ -36,21 +36,21 @@ pub(super) async fn run(
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let console = database::open(config, Role::Console).await?;
-    let done = at_desk(&console, command, output).await;
+    let done = run_command(&console, command, output).await;
     database::close(&console).await;
     done
 }
 
-async fn at_desk(
+async fn run_command(
     console: &Database,
     command: CatalogDbCommand,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        CatalogDbCommand::Import(wish) => import(console, &wish, output).await?,
+        CatalogDbCommand::Import(options) => import(console, &options, output).await?,
         CatalogDbCommand::Export => export(console, output).await?,
-        CatalogDbCommand::Diff(wish) => return diff::run(console, &wish, output).await,
-        CatalogDbCommand::SetPrice(wish) => set_price(console, &wish, output).await?,
+        CatalogDbCommand::Diff(options) => return diff::run(console, &options, output).await,
+        CatalogDbCommand::SetPrice(options) => set_price(console, &options, output).await?,
         CatalogDbCommand::History { limit } => history(console, limit, output).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -71,10 +71,14 @@ pub(super) async fn write(
     Ok(tx.finish(done).await?)
 }
 
-async fn import(console: &Database, wish: &ImportCatalog, output: &Output) -> anyhow::Result<()> {
-    let document = source::read(&wish.source)?;
-    let replace = wish.source.replace;
-    let done = write(console, &wish.note, |before| {
+async fn import(
+    console: &Database,
+    options: &ImportCatalog,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let document = source::read(&options.source)?;
+    let replace = options.source.replace;
+    let done = write(console, &options.note, |before| {
         source::change(document, before, replace)
     })
     .await?;
@@ -105,24 +109,24 @@ fn tell(done: &Published, output: &Output) {
 }
 
 async fn export(console: &Database, output: &Output) -> anyhow::Result<()> {
-    let shelf = CatalogSnapshot::load(&mut console.session().await?).await?;
-    let document = shelf.book.document();
+    let snapshot = CatalogSnapshot::load(&mut console.session().await?).await?;
+    let document = snapshot.book.document();
     let text = toml::to_string(&document).context("the catalog cannot be written as TOML")?;
     output.success(text.trim_end(), &serde_json::to_value(&document)?);
     Ok(())
 }
 
-async fn set_price(console: &Database, wish: &SetPrice, output: &Output) -> anyhow::Result<()> {
+async fn set_price(console: &Database, options: &SetPrice, output: &Output) -> anyhow::Result<()> {
     let mut prices = Faces::new();
-    for (face, pico) in &wish.prices {
+    for (face, pico) in &options.prices {
         prices.insert(*face, UnitPrice::from_pico(*pico)?);
     }
     // What is wrong with it shows on the catalog as it is then; in that case nothing is changed.
     let mut wrong = None;
-    let done = write(console, &wish.note, |before| {
+    let done = write(console, &options.note, |before| {
         let mut change = Change::default();
-        match repriced(before, wish, &prices) {
-            Ok(entry) => drop(change.models.insert(wish.model.clone(), Some(entry))),
+        match repriced(before, options, &prices) {
+            Ok(entry) => drop(change.models.insert(options.model.clone(), Some(entry))),
             Err(error) => wrong = Some(error),
         }
         change
@@ -135,12 +139,12 @@ async fn set_price(console: &Database, wish: &SetPrice, output: &Output) -> anyh
     Ok(())
 }
 
-fn repriced(before: &Book, wish: &SetPrice, prices: &Faces) -> anyhow::Result<Entry> {
-    let model = before.model(&wish.model);
-    let model = model.with_context(|| format!("there is no model {:?}", wish.model))?;
+fn repriced(before: &Book, options: &SetPrice, prices: &Faces) -> anyhow::Result<Entry> {
+    let model = before.model(&options.model);
+    let model = model.with_context(|| format!("there is no model {:?}", options.model))?;
     let mut entry = model.entry().clone();
     let list = &mut entry.prices;
-    let (standard, paid) = match &wish.tier {
+    let (standard, paid) = match &options.tier {
         None => (&mut list.standard, &mut list.paid),
         Some(name) => {
             let tier = list.tiers.iter_mut().find(|tier| tier.tier == *name);
@@ -149,7 +153,7 @@ fn repriced(before: &Book, wish: &SetPrice, prices: &Faces) -> anyhow::Result<En
         }
     };
     // The price column of paid accounts starts as the general price.
-    let column = if wish.paid {
+    let column = if options.paid {
         paid.get_or_insert_with(|| standard.clone())
     } else {
         standard

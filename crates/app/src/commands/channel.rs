@@ -39,7 +39,7 @@ pub(super) async fn run(
     let database = database::open(config, Role::Console).await?;
     let done = match command {
         ChannelCommand::Providers => providers::list(config, output),
-        ChannelCommand::Add(wish) => add(config, &database, &wish, output).await,
+        ChannelCommand::Add(options) => add(config, &database, &options, output).await,
         ChannelCommand::List => list(&database, output).await,
         ChannelCommand::Test { name } => probe::run(config, &database, &name, output).await,
         ChannelCommand::Drain { name, undo } => drain(&database, &name, undo, output).await,
@@ -60,10 +60,10 @@ pub(super) fn providers(config: &Config) -> anyhow::Result<Providers> {
 async fn add(
     config: &Config,
     database: &Database,
-    wish: &AddChannel,
+    options: &AddChannel,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let channel = create(config, database, (wish, None)).await?;
+    let channel = create(config, database, (options, None)).await?;
     let now = database::now(database).await?;
     let hints: Vec<String> = channel
         .credentials
@@ -86,29 +86,29 @@ async fn add(
 pub(super) async fn create(
     config: &Config,
     database: &Database,
-    (wish, typed): (&AddChannel, Option<(&str, &Secret)>),
+    (options, typed): (&AddChannel, Option<(&str, &Secret)>),
 ) -> anyhow::Result<Channel> {
     let providers = providers(config)?;
-    let provider = known_provider(&providers, &wish.provider)?;
-    if provider.base_url.is_none() && wish.base_url.is_none() {
+    let provider = known_provider(&providers, &options.provider)?;
+    if provider.base_url.is_none() && options.base_url.is_none() {
         bail!("provider {} has no base URL: add --base-url", provider.name);
     }
-    let cost = wish.cost_file.as_deref().map(cost_of).transpose()?;
+    let cost = options.cost_file.as_deref().map(cost_of).transpose()?;
     let keyring = keyring::open(config)?;
-    let sealed = credentials::read(&keyring, (wish, typed), &provider.auth)?;
-    let proxy = match &wish.proxy_file {
-        Some(file) => Some(credentials::read_proxy(&keyring, &wish.name, file)?),
+    let sealed = credentials::read(&keyring, (options, typed), &provider.auth)?;
+    let proxy = match &options.proxy_file {
+        Some(file) => Some(credentials::read_proxy(&keyring, &options.name, file)?),
         None => None,
     };
     let mut tx = database.begin().await?;
-    let done = add_in(&mut tx, wish, &sealed, proxy.as_deref(), cost.as_ref()).await;
+    let done = add_in(&mut tx, options, &sealed, proxy.as_deref(), cost.as_ref()).await;
     let advice = "`trunkline channel list` shows whether it is there";
     database::finish(tx, done, advice).await
 }
 
 async fn add_in(
     tx: &mut Tx,
-    wish: &AddChannel,
+    options: &AddChannel,
     sealed: &[SealedCredential],
     proxy: Option<&[u8]>,
     cost: Option<&Value>,
@@ -122,18 +122,18 @@ async fn add_in(
         })
         .collect();
     let new = NewChannel {
-        name: &wish.name,
-        provider: &wish.provider,
-        base_url: wish.base_url.as_deref(),
-        priority: wish.priority,
-        weight: wish.weight,
-        region: wish.region.as_deref(),
-        models: &map_of("--model", &wish.models)?,
-        groups: &wish.groups,
-        extra_headers: &map_of("--header", &wish.headers)?,
+        name: &options.name,
+        provider: &options.provider,
+        base_url: options.base_url.as_deref(),
+        priority: options.priority,
+        weight: options.weight,
+        region: options.region.as_deref(),
+        models: &map_of("--model", &options.models)?,
+        groups: &options.groups,
+        extra_headers: &map_of("--header", &options.headers)?,
         proxy,
-        requests_per_minute: wish.rpm,
-        concurrent_calls: wish.concurrent,
+        requests_per_minute: options.rpm,
+        concurrent_calls: options.concurrent,
         cost,
         credentials: &credentials,
     };
@@ -177,7 +177,8 @@ async fn drain(
     } else {
         format!("Channel {name} is {state}; it was {was}.")
     };
-    let object = json!({ "ok": true, "channel": name, "state": state.word(), "was": was.word() });
+    let object =
+        json!({ "ok": true, "channel": name, "state": state.as_str(), "was": was.as_str() });
     output.success(&text, &object);
     Ok(ExitCode::SUCCESS)
 }
@@ -221,8 +222,8 @@ async fn set_state(tx: &mut Tx, name: &str, state: ChannelState) -> anyhow::Resu
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    let shown: String = name.chars().take(100).collect();
-    anyhow!("there is no channel {shown:?}; `trunkline channel list` shows the names")
+    let shortened: String = name.chars().take(100).collect();
+    anyhow!("there is no channel {shortened:?}; `trunkline channel list` shows the names")
 }
 
 pub(super) fn known_provider<'a>(
@@ -230,10 +231,10 @@ pub(super) fn known_provider<'a>(
     name: &str,
 ) -> anyhow::Result<&'a Provider> {
     providers.get(name).with_context(|| {
-        let shown: String = name.chars().take(100).collect();
+        let shortened: String = name.chars().take(100).collect();
         let known: Vec<&str> = providers.names().collect();
         format!(
-            "there is no provider {shown:?}; there are {}, and a file in providers.folder adds one",
+            "there is no provider {shortened:?}; there are {}, and a file in providers.folder adds one",
             known.join(", ")
         )
     })

@@ -19,16 +19,16 @@ const MADE_BY: &str = "command line";
 /// Makes codes and prints them, this once.
 pub(super) async fn create(
     database: &Database,
-    wish: &CreateCodes,
+    options: &CreateCodes,
     output: &Output,
 ) -> anyhow::Result<()> {
     let now = database::now(database).await?;
-    let batch = match &wish.batch {
+    let batch = match &options.batch {
         Some(batch) => batch.clone(),
         None => format!("{}-{:08x}", date(now), u32::from_be_bytes(random::bytes()?)),
     };
     redemption_codes::check_batch(&batch)?;
-    let texts: Result<Vec<(Uuid, RedemptionCode)>, _> = (0..wish.count)
+    let texts: Result<Vec<(Uuid, RedemptionCode)>, _> = (0..options.count)
         .map(|_| {
             let text = RedemptionCode::new(&random::bytes()?);
             Ok::<_, anyhow::Error>((uuid_v7(now, random::bytes()?), text))
@@ -36,11 +36,11 @@ pub(super) async fn create(
         .collect();
     let texts = texts?;
     let mut tx = database.begin().await?;
-    let done = write(&mut tx, wish, &batch, (&texts, now)).await;
+    let done = write(&mut tx, options, &batch, (&texts, now)).await;
     let advice =
         format!("revoke them with `trunkline code revoke --batch {batch}` and create others");
     database::finish(tx, done, &advice).await?;
-    let (amount, wallet) = (wish.amount, purse(wish.wallet).word());
+    let (amount, wallet) = (options.amount, wallet(options.wallet).as_str());
     let lines: Vec<String> = texts
         .iter()
         .map(|(_, text)| format!("  {}", text.reveal()))
@@ -68,11 +68,11 @@ pub(super) async fn create(
 
 async fn write(
     tx: &mut Tx,
-    wish: &CreateCodes,
+    options: &CreateCodes,
     batch: &str,
     (texts, now): (&[(Uuid, RedemptionCode)], Timestamp),
 ) -> anyhow::Result<()> {
-    let expires_at = wish.expires.map(|expiry| match expiry {
+    let expires_at = options.expires.map(|expiry| match expiry {
         Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
         Expiry::At(moment) => moment,
     });
@@ -84,8 +84,8 @@ async fn write(
             id: *id,
             text,
             batch,
-            amount: wish.amount,
-            wallet: purse(wish.wallet),
+            amount: options.amount,
+            wallet: wallet(options.wallet),
             made_by: MADE_BY,
             expires_at,
         };
@@ -112,7 +112,7 @@ pub(super) async fn list(
                 code.hint.clone(),
                 code.batch.clone(),
                 code.amount.to_string(),
-                code.wallet.word().to_owned(),
+                code.wallet.as_str().to_owned(),
                 state(code).to_owned(),
                 code.redeemed
                     .map_or_else(String::new, |(by, _)| by.to_string()),
@@ -136,11 +136,11 @@ pub(super) async fn list(
 
 pub(super) async fn revoke(
     database: &Database,
-    wish: &RevokeCodes,
+    options: &RevokeCodes,
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
-    let done = redemption_codes::revoke(&mut tx, wish.id, wish.batch.as_deref()).await;
+    let done = redemption_codes::revoke(&mut tx, options.id, options.batch.as_deref()).await;
     let done = done.context("no code was revoked");
     let advice = "the command can be repeated safely";
     let count = database::finish(tx, done, advice).await?;
@@ -161,7 +161,7 @@ fn row(code: &Code) -> Value {
         "hint": code.hint,
         "batch": code.batch,
         "amount_usd": format::usd(code.amount),
-        "wallet": code.wallet.word(),
+        "wallet": code.wallet.as_str(),
         "state": state(code),
         "made_by": code.made_by,
         "created_at": times::rfc3339(code.created_at),
@@ -184,7 +184,7 @@ const fn state(code: &Code) -> &'static str {
     }
 }
 
-const fn purse(word: WalletWord) -> Wallet {
+const fn wallet(word: WalletWord) -> Wallet {
     match word {
         WalletWord::Paid => Wallet::Paid,
         WalletWord::Trial => Wallet::Trial,

@@ -67,19 +67,19 @@ pub(super) struct DevOptions {
 /// Starts everything, tells where it is, and shows calls until a signal.
 pub(super) async fn run(
     config: &Config,
-    wish: DevOptions,
+    options: DevOptions,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let folder = folder(wish.ephemeral)?;
+    let folder = folder(options.ephemeral)?;
     let (own, url) = match &config.database.url {
-        Some(url) if !wish.ephemeral => (None, url.clone()),
+        Some(url) if !options.ephemeral => (None, url.clone()),
         Some(_) | None => {
-            let own = OwnPostgres::start(&folder.path, wish.ephemeral).await?;
+            let own = OwnPostgres::start(&folder.path, options.ephemeral).await?;
             let url = own.url();
             (Some(own), url)
         }
     };
-    let ran = serve(config, wish, output, &folder, &url).await;
+    let ran = serve(config, options, output, &folder, &url).await;
     if let Some(own) = own {
         own.stop().await;
     }
@@ -90,7 +90,7 @@ pub(super) async fn run(
 
 async fn serve(
     config: &Config,
-    wish: DevOptions,
+    options: DevOptions,
     output: &Output,
     folder: &Folder,
     url: &Secret,
@@ -108,7 +108,7 @@ async fn serve(
     let keyring = keyring(folder)?;
     let simulator = Simulator::start(SimulatorSettings::default()).await?;
     let cells = crate::social::cells(config)?;
-    let keys = match wish.simulated {
+    let keys = match options.simulated {
         true => Vec::new(),
         false => vendors::keys(crate::config::variable),
     };
@@ -127,12 +127,12 @@ async fn serve(
         cells,
         account: seeded.account,
     };
-    let mut plan = plan(config, wish, folder, supplies)?;
+    let mut plan = plan(config, options, folder, supplies)?;
     let sign_in = SignInLink::offer(&mut plan)?;
     let node = Box::pin(Node::start(plan)).await?;
     let (edge, console) = node.edge.zip(node.console).context("this node listens")?;
     let dash_url = format!("http://{console}");
-    let shown = Greeting {
+    let greeting = Greeting {
         base_url: format!("http://{edge}"),
         console_link: sign_in.map(|sign_in| sign_in.at(&dash_url)),
         // The form that makes an operator is needed only where no link signs in; tests walk it.
@@ -145,12 +145,12 @@ async fn serve(
         simulator_url: simulator.base_url(),
         keys: &keys,
     };
-    output.success(&shown.text(), &shown.facts());
-    let shown = !wish.json;
+    output.success(&greeting.text(), &greeting.facts());
+    let greeting = !options.json;
     tokio::select! {
-        ended = until_told(wish.exit_on_eof) => ended?,
+        ended = until_told(options.exit_on_eof) => ended?,
         () = node.replaced() => {}
-        () = show_calls(&node.gateway, shown) => {}
+        () = show_calls(&node.gateway, greeting) => {}
     }
     node.stop(DRAIN_TIMES).await;
     simulator.stop().await;
@@ -168,12 +168,12 @@ struct Supplies {
 
 fn plan(
     config: &Config,
-    wish: DevOptions,
+    options: DevOptions,
     folder: &Folder,
     supplies: Supplies,
 ) -> anyhow::Result<NodeConfig> {
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-    let listen = |configured| if wish.ephemeral { any } else { configured };
+    let listen = |configured| if options.ephemeral { any } else { configured };
     Ok(NodeConfig {
         roles: Roles::ALL,
         name: NodeId::new("dev")?,
@@ -267,11 +267,11 @@ async fn end_of_input() {
     drop(input_ends.await);
 }
 
-async fn show_calls(gateway: &Services, shown: bool) {
+async fn show_calls(gateway: &Services, enabled: bool) {
     let mut calls = gateway.completed_calls();
     loop {
         match calls.recv().await {
-            Ok(line) if shown => drop(writeln!(io::stdout().lock(), "{}", call_text(&line))),
+            Ok(line) if enabled => drop(writeln!(io::stdout().lock(), "{}", call_text(&line))),
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
@@ -290,7 +290,7 @@ fn call_text(line: &CompletedCall) -> String {
         line.model,
         input,
         output,
-        line.outcome.word(),
+        line.outcome.as_str(),
         price
     )
 }

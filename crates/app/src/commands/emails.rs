@@ -22,24 +22,24 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
     let unsent = unsent.context("cannot read emails")?;
     let mut cells = Vec::new();
     let mut rows: Vec<Value> = Vec::new();
-    for letter in &unsent {
-        let link = open_sealed(&keyring, letter.id, &letter.sealed).map(|content| content.link);
+    for email in &unsent {
+        let link = open_sealed(&keyring, email.id, &email.sealed).map(|content| content.link);
         cells.push(vec![
-            letter.kind.word().to_owned(),
-            letter.to.clone(),
-            letter.state.word().to_owned(),
-            times::short(letter.expires_at),
+            email.kind.as_str().to_owned(),
+            email.to.clone(),
+            email.state.as_str().to_owned(),
+            times::short(email.expires_at),
             link.clone()
                 .unwrap_or_else(|| "(sealed by another keyring)".to_owned()),
         ]);
         rows.push(json!({
-            "id": letter.id,
-            "kind": letter.kind.word(),
-            "to": letter.to,
-            "state": letter.state.word(),
-            "created_at": times::rfc3339(letter.created_at),
-            "expires_at": times::rfc3339(letter.expires_at),
-            "last_error": letter.last_error,
+            "id": email.id,
+            "kind": email.kind.as_str(),
+            "to": email.to,
+            "state": email.state.as_str(),
+            "created_at": times::rfc3339(email.created_at),
+            "expires_at": times::rfc3339(email.expires_at),
+            "last_error": email.last_error,
             "link": link,
         }));
     }
@@ -47,8 +47,8 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
         "No unsent emails.".to_owned()
     } else {
         let heads = ["kind", "to", "state", "until", "link"];
-        let shown = table::aligned(&heads, &[], &cells);
-        format!("{shown}\n\nA link is as good as a password: share it only with its recipient.")
+        let listing = table::aligned(&heads, &[], &cells);
+        format!("{listing}\n\nA link is as good as a password: share it only with its recipient.")
     };
     output.success(&text, &json!({ "ok": true, "emails": rows }));
     Ok(())

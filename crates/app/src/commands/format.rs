@@ -13,7 +13,7 @@ pub(super) fn account(account: &Account, balance: &Balance) -> Value {
     json!({
         "id": account.id,
         "name": account.name,
-        "kind": balance.kind.word(),
+        "kind": balance.kind.as_str(),
         "group": account.group,
         "allowed_groups": account.allowed_groups,
         "shard": account.shard.number(),
@@ -65,8 +65,8 @@ pub(super) fn key(key: &Key, now: Timestamp, budgets: &[Budget]) -> Value {
         "parent": key.parent.map(|parent| parent.number()),
         "name": key.name,
         "hint": key.hint,
-        "state": key.state(now).word(),
-        "group": fields.group.word(),
+        "state": key.state(now).as_str(),
+        "group": fields.group.name(),
         "models": fields.models,
         "endpoints": fields.endpoints,
         "platforms": fields.platforms,
@@ -97,7 +97,7 @@ pub(super) fn policy_words(key: &Key) -> String {
     let limit = |name: &str, limit: Option<i64>| limit.map(|limit| format!("{limit} {name}"));
     let switch = |name: &str, on: bool| on.then(|| name.to_owned());
     let parts = [
-        fields.group.word().map(|group| format!("group {group}")),
+        fields.group.name().map(|group| format!("group {group}")),
         list("models", &fields.models),
         list("endpoints", &fields.endpoints),
         list("platforms", &fields.platforms),
@@ -115,8 +115,8 @@ pub(super) fn policy_words(key: &Key) -> String {
             .expires_at
             .map(|end| format!("until {}", times::short(end))),
     ];
-    let said: Vec<String> = parts.into_iter().flatten().collect();
-    said.join("; ")
+    let policy: Vec<String> = parts.into_iter().flatten().collect();
+    policy.join("; ")
 }
 
 /// An entry of a statement.
@@ -150,7 +150,7 @@ pub(super) fn entry(entry: &Entry) -> Value {
     json!({
         "request": entry.request.to_string(),
         "at": times::rfc3339(entry.at),
-        "what": entry.detail.word(),
+        "what": entry.detail.as_str(),
         "paid_usd": usd(entry.paid),
         "trial_usd": usd(entry.trial),
         "paid_after_usd": usd(entry.paid_after),
@@ -182,7 +182,7 @@ pub(super) fn entry_cells(entry: &Entry) -> Vec<String> {
     };
     vec![
         times::short(entry.at),
-        entry.detail.word().to_owned(),
+        entry.detail.as_str().to_owned(),
         usd(entry.paid),
         usd(entry.trial),
         usd(entry.paid_after),

@@ -29,9 +29,9 @@ use crate::output::Output;
 
 /// Sets an installation up. The order of the steps is that of their needs: nothing is written before all
 /// questions of a new installation have answers.
-pub(super) async fn run(wish: InitArguments, output: &Output) -> anyhow::Result<()> {
-    let paths = Paths::of(&wish)?;
-    let questions = Questions::new(&wish, output);
+pub(super) async fn run(options: InitArguments, output: &Output) -> anyhow::Result<()> {
+    let paths = Paths::of(&options)?;
+    let questions = Questions::new(&options, output);
     let mut progress = Progress::new(output);
     let found = paths.read_config()?;
     if found.is_none() {
@@ -48,13 +48,19 @@ pub(super) async fn run(wish: InitArguments, output: &Output) -> anyhow::Result<
             progress.there("configuration", &text);
             config
         }
-        None => configuration(&paths, (&wish, &questions), &mut progress).await?,
+        None => configuration(&paths, (&options, &questions), &mut progress).await?,
     };
     keyring(&paths, &config, &mut progress)?;
     schema(&config, &mut progress).await?;
     first_rows::roles(&config, &mut progress).await?;
-    let first = first_rows::rows((&config, &wish), &questions, &mut progress).await?;
-    let service = service(&paths, (&config, &wish), first.key.is_some(), &mut progress).await?;
+    let first = first_rows::rows((&config, &options), &questions, &mut progress).await?;
+    let service = service(
+        &paths,
+        (&config, &options),
+        first.key.is_some(),
+        &mut progress,
+    )
+    .await?;
     let summary = summary((&paths, &config), first, service).await?;
     progress.end(&summary);
     Ok(())
@@ -73,7 +79,7 @@ fn folders(paths: &Paths, progress: &mut Progress<'_>) -> anyhow::Result<()> {
 /// a lost password would lock all users out.
 async fn configuration(
     paths: &Paths,
-    (wish, questions): (&InitArguments, &Questions<'_>),
+    (options, questions): (&InitArguments, &Questions<'_>),
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<Config> {
     let database = questions.database()?;
@@ -81,12 +87,15 @@ async fn configuration(
     questions.operator()?;
     let builtin = Providers::builtin()?;
     let provider = questions.provider(&builtin)?;
-    let offer = offers::offer(channel::known_provider(&builtin, &provider)?, &wish.models)?;
+    let offer = offers::offer(
+        channel::known_provider(&builtin, &provider)?,
+        &options.models,
+    )?;
     questions.key(&provider)?;
     let decided = ConfigAnswers {
         public_url: &public_url,
-        listen: config_file::listen(wish.listen, &public_url),
-        admin_listen: wish.admin_listen,
+        listen: config_file::listen(options.listen, &public_url),
+        admin_listen: options.admin_listen,
         docs_model: offer.first.as_deref(),
     };
     folders(paths, progress)?;
@@ -189,7 +198,7 @@ enum Service {
 /// Starts it if that is wanted or systemd can.
 async fn service(
     paths: &Paths,
-    (config, wish): (&Config, &InitArguments),
+    (config, options): (&Config, &InitArguments),
     is_new: bool,
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<Service> {
@@ -199,10 +208,10 @@ async fn service(
         return Ok(Service::Running);
     }
     let runner = start::runner(paths);
-    if runner == Runner::Background && !wish.start {
+    if runner == Runner::Background && !options.start {
         let text = format!(
             "not running; start it with\n{}",
-            start::command(paths, &wish.user)
+            start::command(paths, &options.user)
         );
         progress.there("service", &text);
         return Ok(Service::Stopped);
@@ -210,8 +219,8 @@ async fn service(
     if is_new {
         links::void(config).await?;
     }
-    let said = start::start(paths, runner, listen).await?;
-    progress.done("service", &said);
+    let started = start::start(paths, runner, listen).await?;
+    progress.done("service", &started);
     Ok(Service::Started)
 }
 

@@ -21,12 +21,12 @@ const DEPTH_CONSTRAINT: &str = "spender_chain_bounded";
 /// Makes a key and prints it, this once.
 pub(super) async fn create(
     database: &Database,
-    wish: CreateKey,
+    options: CreateKey,
     output: &Output,
 ) -> anyhow::Result<()> {
     let secret = random::bytes()?;
     let mut tx = database.begin().await?;
-    let done = create_in(&mut tx, wish, &secret).await;
+    let done = create_in(&mut tx, options, &secret).await;
     let advice = "if `trunkline key list` shows the key, revoke it and create another";
     let CreatedKey { key, plain } = database::finish(tx, done, advice).await?;
     let words = format::policy_words(&key);
@@ -51,18 +51,18 @@ pub(super) async fn create(
 
 async fn create_in(
     tx: &mut Tx,
-    wish: CreateKey,
+    options: CreateKey,
     secret: &[u8; keys::SECRET_BYTES],
 ) -> anyhow::Result<CreatedKey> {
     let now = database::now_in(tx).await?;
-    let account = AccountId::new(wish.account);
-    let parent = wish.parent.map(KeyId::new);
-    let name = wish.name.clone();
+    let account = AccountId::new(options.account);
+    let parent = options.parent.map(KeyId::new);
+    let name = options.name.clone();
     let new = NewKey {
         account,
         parent,
         name: &name,
-        policy: Policy::new(asked(wish, now))?,
+        policy: Policy::new(policy_fields(options, now))?,
     };
     let created = keys::create(tx, &new, secret).await?;
     let registered = ledger_accounts::register_key(tx, account, created.key.id, parent)
@@ -74,24 +74,24 @@ async fn create_in(
     Ok(created)
 }
 
-fn asked(wish: CreateKey, now: Timestamp) -> PolicyFields {
-    let expires_at = wish.expires.map(|expiry| match expiry {
+fn policy_fields(options: CreateKey, now: Timestamp) -> PolicyFields {
+    let expires_at = options.expires.map(|expiry| match expiry {
         Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
         Expiry::At(moment) => moment,
     });
     PolicyFields {
-        group: KeyGroup::of_word(wish.group),
-        models: wish.models,
-        endpoints: wish.endpoints,
-        platforms: wish.platforms,
-        addresses: wish.addresses,
-        regions: wish.regions,
-        requests_per_minute: wish.rpm,
-        tokens_per_minute: wish.tpm,
-        concurrent_calls: wish.concurrent,
-        strict: wish.strict,
-        fit_to_balance: wish.fit_to_balance,
-        zero_retention: wish.zero_retention,
+        group: KeyGroup::of_word(options.group),
+        models: options.models,
+        endpoints: options.endpoints,
+        platforms: options.platforms,
+        addresses: options.addresses,
+        regions: options.regions,
+        requests_per_minute: options.rpm,
+        tokens_per_minute: options.tpm,
+        concurrent_calls: options.concurrent,
+        strict: options.strict,
+        fit_to_balance: options.fit_to_balance,
+        zero_retention: options.zero_retention,
         expires_at,
     }
 }

@@ -17,21 +17,21 @@ const REPEAT: &str = "the command can be repeated safely";
 /// Sets a limit of a model or a platform.
 pub(super) async fn set(
     database: &Database,
-    wish: &SetLimit,
+    options: &SetLimit,
     output: &Output,
 ) -> anyhow::Result<()> {
     let limit = RateLimit {
-        account: wish.of.account.map(AccountId::new),
-        scope: scope(wish.of.scope),
-        name: wish.of.name.clone(),
-        rates: rates(&wish.rates),
+        account: options.of.account.map(AccountId::new),
+        scope: scope(options.of.scope),
+        name: options.of.name.clone(),
+        rates: rates(&options.rates),
     };
     let mut tx = database.begin().await?;
     let done = limits::set(&mut tx, &limit).await;
     let done = done.context("the limit was not set");
     database::finish(tx, done, REPEAT).await?;
-    let text = format!("{}: {}.", whose(&limit), told(&limit.rates));
-    output.success(&text, &json!({ "ok": true, "limit": shown(&limit) }));
+    let text = format!("{}: {}.", whose(&limit), rates_text(&limit.rates));
+    output.success(&text, &json!({ "ok": true, "limit": limit_json(&limit) }));
     Ok(())
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn list(database: &Database, output: &Output) -> anyhow::Result
                 limit
                     .account
                     .map_or_else(|| "every".to_owned(), |id| id.to_string()),
-                limit.scope.word().to_owned(),
+                limit.scope.as_str().to_owned(),
                 limit.name.clone(),
                 number(limit.rates.requests_per_minute),
                 number(limit.rates.tokens_per_minute),
@@ -84,7 +84,7 @@ pub(super) async fn list(database: &Database, output: &Output) -> anyhow::Result
     } else {
         table::aligned(&heads, &[3, 4, 5], &cells)
     };
-    let limits: Vec<Value> = all.iter().map(shown).collect();
+    let limits: Vec<Value> = all.iter().map(limit_json).collect();
     output.success(&text, &json!({ "ok": true, "limits": limits }));
     Ok(())
 }
@@ -92,10 +92,10 @@ pub(super) async fn list(database: &Database, output: &Output) -> anyhow::Result
 /// Sets what an account may use of everything together.
 pub(super) async fn of_account(
     database: &Database,
-    wish: &AccountLimits,
+    options: &AccountLimits,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let (id, rates) = (AccountId::new(wish.id), rates(&wish.rates));
+    let (id, rates) = (AccountId::new(options.id), rates(&options.rates));
     let mut tx = database.begin().await?;
     let done = limits::set_account(&mut tx, id, rates).await;
     let done = done.context("the limits were not set");
@@ -103,7 +103,7 @@ pub(super) async fn of_account(
     if !is_there {
         bail!(unknown(id));
     }
-    let text = format!("Account {id}: {}.", told(&rates));
+    let text = format!("Account {id}: {}.", rates_text(&rates));
     let object = json!({ "ok": true, "account": id, "limits": numbers(&rates) });
     output.success(&text, &object);
     Ok(())
@@ -128,10 +128,10 @@ fn whose(limit: &RateLimit) -> String {
     let who = limit
         .account
         .map_or_else(|| "Every account".to_owned(), |id| format!("Account {id}"));
-    format!("{who} with {} {}", limit.scope.word(), limit.name)
+    format!("{who} with {} {}", limit.scope.as_str(), limit.name)
 }
 
-fn told(rates: &Rates) -> String {
+fn rates_text(rates: &Rates) -> String {
     let parts = [
         (rates.requests_per_minute, "requests per minute"),
         (rates.tokens_per_minute, "tokens per minute"),
@@ -155,10 +155,10 @@ fn numbers(rates: &Rates) -> Value {
     })
 }
 
-fn shown(limit: &RateLimit) -> Value {
+fn limit_json(limit: &RateLimit) -> Value {
     json!({
         "account": limit.account,
-        "scope": limit.scope.word(),
+        "scope": limit.scope.as_str(),
         "name": limit.name,
         "limits": numbers(&limit.rates),
     })

@@ -67,7 +67,11 @@ fn alarms(losses: &[AccountLosses], arguments: &LossArguments) -> Vec<Alarm> {
         let today = loss.today.sale.unwrap_or(Money::ZERO);
         *sale = sale.checked_add(today).unwrap_or(Money::MAX);
     }
-    let too_many = |calls: i64| arguments.alarm_calls.is_some_and(|most| calls > i64::from(most));
+    let too_many = |calls: i64| {
+        arguments
+            .alarm_calls
+            .is_some_and(|most| calls > i64::from(most))
+    };
     let too_much = |sale: Money| arguments.alarm_usd.is_some_and(|most| sale > most);
     accounts
         .into_iter()
@@ -89,7 +93,7 @@ fn text(losses: &[AccountLosses], alarms: &[Alarm]) -> String {
         .map(|loss| {
             vec![
                 loss.account.to_string(),
-                loss.kind.word().to_owned(),
+                loss.kind.as_str().to_owned(),
                 loss.total.calls.to_string(),
                 usd(loss.total),
                 loss.today.calls.to_string(),
@@ -123,7 +127,7 @@ fn usd(totals: LossTotals) -> String {
 fn line(loss: &AccountLosses) -> Value {
     json!({
         "account": loss.account,
-        "kind": loss.kind.word(),
+        "kind": loss.kind.as_str(),
         "total": amounts(loss.total),
         "today": amounts(loss.today),
     })

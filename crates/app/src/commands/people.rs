@@ -24,7 +24,7 @@ pub(super) async fn operator_link(
     let link = setup_link(people, &serve::console(config)).await?;
     let text = format!(
         "Open this within a day; it is good once and voids the ones before it:\n\n  {link}\n\n\
-         It makes an operator. With the address of somebody who has one, it gives them a new password."
+         It makes an operator. With the address of an existing operator, it sets a new password."
     );
     output.success(&text, &json!({ "ok": true, "operator_link": link }));
     Ok(())
@@ -33,17 +33,17 @@ pub(super) async fn operator_link(
 /// `trunkline account invite`.
 pub(super) async fn invite(
     people: &Database,
-    (config, wish): (&Config, &Invite),
+    (config, options): (&Config, &Invite),
     output: &Output,
 ) -> anyhow::Result<()> {
     let settings = serve::console(config);
-    let email = people::check_email("EMAIL", &wish.email)?;
+    let email = people::check_email("EMAIL", &options.email)?;
     let token = Token::fresh(&SystemRandom)?;
-    let account = AccountId::new(wish.id);
+    let account = AccountId::new(options.id);
     let new = NewInvitation {
         account,
         email: &email,
-        role: wish.role.into(),
+        role: options.role.into(),
         token: &token.hash,
         // It is printed here and goes whatever way the operator chooses.
         is_mailed: false,
@@ -57,10 +57,10 @@ pub(super) async fn invite(
     let link = settings.link("invitation", token.text.reveal());
     let text = format!(
         "Invitation for {email} as {} of account {account} ({name}). Share this link; it works once, for a week:\n\n  {link}",
-        new.role.word()
+        new.role.as_str()
     );
     let object = json!({
-        "ok": true, "account": account.number(), "email": email, "role": new.role.word(), "link": link,
+        "ok": true, "account": account.number(), "email": email, "role": new.role.as_str(), "link": link,
     });
     output.success(&text, &object);
     Ok(())

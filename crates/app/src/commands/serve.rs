@@ -111,7 +111,7 @@ fn plan(
 async fn people(config: &Config) -> anyhow::Result<Database> {
     let opened = database::open(config, DbRole::Console).await;
     opened.context(
-        "whoever serves the console works in the database as trunkline_console too: set \
+        "a node with the role console needs the database role trunkline_console too: set \
          console.database_url to a login of that role, or do without the role console (node.roles)",
     )
 }

@@ -28,13 +28,13 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let cells = crate::social::cells(config)?;
     let console = database::open(config, Role::Console).await?;
-    let done = at_desk(&console, &cells, command, output).await;
+    let done = run_command(&console, &cells, command, output).await;
     database::close(&console).await;
     done?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn at_desk(
+async fn run_command(
     console: &Database,
     cells: &Cells,
     command: SocialCommand,
@@ -44,24 +44,24 @@ async fn at_desk(
         SocialCommand::List { platform } => {
             list::run(console, cells, platform.as_deref(), output).await
         }
-        SocialCommand::Pause(wish) => pause(console, cells, &wish, output).await,
-        SocialCommand::Resume(wish) => resume(console, cells, &wish, output).await,
+        SocialCommand::Pause(options) => pause(console, cells, &options, output).await,
+        SocialCommand::Resume(options) => resume(console, cells, &options, output).await,
         SocialCommand::Events { limit } => events(console, limit, output).await,
-        SocialCommand::Price(wish) => price::run(console, cells, &wish, output).await,
+        SocialCommand::Price(options) => price::run(console, cells, &options, output).await,
     }
 }
 
 async fn pause(
     console: &Database,
     cells: &Cells,
-    wish: &PauseCell,
+    options: &PauseCell,
     output: &Output,
 ) -> anyhow::Result<()> {
     let PauseCell {
         platform,
         capability,
         reason,
-    } = wish;
+    } = options;
     let cell = known(cells, platform, capability)?;
     let mut tx = console.begin().await?;
     let done = cell_pauses::pause(&mut tx, platform, capability, reason, PausedBy::Operator).await;
@@ -74,21 +74,21 @@ async fn pause(
             cell.model
         )
     };
-    output.success(&text, &told(cell.model.as_str(), "paused", is_new));
+    output.success(&text, &result_json(cell.model.as_str(), "paused", is_new));
     Ok(())
 }
 
 async fn resume(
     console: &Database,
     cells: &Cells,
-    wish: &ResumeCell,
+    options: &ResumeCell,
     output: &Output,
 ) -> anyhow::Result<()> {
     let ResumeCell {
         platform,
         capability,
         reason,
-    } = wish;
+    } = options;
     let mut tx = console.begin().await?;
     let done = cell_pauses::resume(&mut tx, platform, capability, reason, PausedBy::Operator).await;
     let is_new = finish(tx, done).await?;
@@ -103,11 +103,11 @@ async fn resume(
     } else {
         format!("{model} is not paused; nothing was changed.")
     };
-    output.success(&text, &told(&model, "resumed", is_new));
+    output.success(&text, &result_json(&model, "resumed", is_new));
     Ok(())
 }
 
-fn told(model: &str, what: &str, is_new: bool) -> Value {
+fn result_json(model: &str, what: &str, is_new: bool) -> Value {
     json!({ "ok": true, "model": model, "what": what, "done_now": is_new })
 }
 
@@ -125,8 +125,8 @@ async fn events(console: &Database, limit: i64, output: &Output) -> anyhow::Resu
             times::short(event.at),
             event.platform.clone(),
             event.capability.clone(),
-            event.action.word().to_owned(),
-            event.by.word().to_owned(),
+            event.action.as_str().to_owned(),
+            event.by.as_str().to_owned(),
             event.reason.clone(),
         ]
     };
@@ -136,8 +136,8 @@ async fn events(console: &Database, limit: i64, output: &Output) -> anyhow::Resu
             "at": times::rfc3339(event.at),
             "platform": event.platform,
             "capability": event.capability,
-            "what": event.action.word(),
-            "by": event.by.word(),
+            "what": event.action.as_str(),
+            "by": event.by.as_str(),
             "reason": event.reason,
         })
     };
@@ -169,7 +169,7 @@ fn known<'a>(cells: &'a Cells, platform: &str, capability: &str) -> anyhow::Resu
     }
     let has = Capability::ALL
         .iter()
-        .map(|one| one.word())
+        .map(|one| one.as_str())
         .filter(|word| cells.get(platform, word).is_some());
     bail!(
         "{platform} has no capability {:?}; it has {}",

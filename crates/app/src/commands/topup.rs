@@ -1,4 +1,4 @@
-//! `trunkline topup`: a payment or a gift, booked once.
+//! `trunkline topup`: a payment or trial credit, booked once.
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
@@ -33,7 +33,7 @@ pub(super) async fn run(
     let done = book(&mut tx, &top_up).await;
     let advice = format!("repeat it with --event {event}, which is booked at most once");
     let answer = database::finish(tx, done, &advice).await?;
-    let (account, amount, wallet) = (top_up.account, top_up.amount, top_up.wallet.word());
+    let (account, amount, wallet) = (top_up.account, top_up.amount, top_up.wallet.as_str());
     let now = match answer {
         TopUpAnswer::Done => true,
         TopUpAnswer::Before => false,

@@ -30,8 +30,8 @@ pub(super) fn validate(file: &Path, output: &Output) -> anyhow::Result<ExitCode>
         "{} is a valid workflow record: {:?}, contract {}, binding {}.\nSemantic digest: {digest}",
         file.display(),
         record.title,
-        record.contract_status.word(),
-        record.runtime_binding.status.word()
+        record.contract_status.as_str(),
+        record.runtime_binding.status.as_str()
     );
     let object = json!({
         "ok": true,
@@ -70,10 +70,10 @@ async fn imported(database: &Database, came: Workflow, output: &Output) -> anyho
     let record = version.workflow.record();
     let standing = format!(
         "contract {}, binding {}",
-        record.contract_status.word(),
-        record.runtime_binding.status.word()
+        record.contract_status.as_str(),
+        record.runtime_binding.status.as_str()
     );
-    let told = match how {
+    let outcome = match how {
         Transition::First | Transition::Kept => format!("is kept: {standing}"),
         Transition::Same => format!("is already the newest version: {standing}"),
         Transition::FellBack => {
@@ -81,10 +81,10 @@ async fn imported(database: &Database, came: Workflow, output: &Output) -> anyho
         }
     };
     let text = format!(
-        "Workflow {} (version {}) {told}.",
+        "Workflow {} (version {}) {outcome}.",
         record.slug, version.revision
     );
-    let object = json!({ "ok": true, "how": word(how), "workflow": shown(version) });
+    let object = json!({ "ok": true, "how": word(how), "workflow": version_json(version) });
     output.success(&text, &object);
     Ok(())
 }
@@ -110,7 +110,7 @@ pub(super) async fn list(
     } else {
         table::aligned(&heads, &[5], &rows)
     };
-    let workflows: Vec<Value> = versions.iter().map(shown).collect();
+    let workflows: Vec<Value> = versions.iter().map(version_json).collect();
     output.success(&text, &json!({ "ok": true, "workflows": workflows }));
     Ok(())
 }
@@ -142,14 +142,14 @@ fn cells(version: &Version) -> Vec<String> {
     vec![
         record.slug.clone(),
         record.title.clone(),
-        record.contract_status.word().to_owned(),
-        record.runtime_binding.status.word().to_owned(),
+        record.contract_status.as_str().to_owned(),
+        record.runtime_binding.status.as_str().to_owned(),
         runs.to_owned(),
         version.revision.to_string(),
     ]
 }
 
-fn shown(version: &Version) -> Value {
+fn version_json(version: &Version) -> Value {
     let record = version.workflow.record();
     let standing = may_run(&version.workflow);
     json!({

@@ -43,7 +43,7 @@ impl Check<'_> {
         let name = self.take("console.name", good.then(|| name.to_owned()).ok_or(problem));
         let sign_up = SignUp::ALL
             .into_iter()
-            .find(|one| one.word() == raw.sign_up)
+            .find(|one| one.as_str() == raw.sign_up)
             .ok_or_else(|| "must be closed, invitation or open".to_owned());
         let sign_up = self.take("console.sign_up", sign_up);
         let plain = |name: &str| {

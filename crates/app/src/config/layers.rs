@@ -29,7 +29,7 @@ pub(super) struct Layers {
 /// The process's environment, as pairs. The one place that reads it.
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the room that reads the environment, once, at start"
+    reason = "this module reads the environment, once, at start"
 )]
 pub(crate) fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
@@ -41,7 +41,7 @@ pub(crate) fn environment() -> Vec<(String, String)> {
 /// A variable that the command line names: a secret whose name only its owner knows.
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the room that reads the environment; the name comes from the operator"
+    reason = "this module reads the environment; the name comes from the operator"
 )]
 pub(crate) fn variable(name: &str) -> Option<Secret> {
     std::env::var(name).ok().map(Secret::new)
@@ -129,15 +129,15 @@ impl Layers {
             .trim_start_matches(ENVIRONMENT_PREFIX)
             .to_lowercase()
             .replace("__", ".");
-        let said = |problem| finding(&path, name, problem);
+        let to_finding = |problem| finding(&path, name, problem);
         let (section, key) = path
             .split_once('.')
-            .ok_or_else(|| said(self.unknown(&path)))?;
+            .ok_or_else(|| to_finding(self.unknown(&path)))?;
         let default = self
             .value(section, key)
-            .ok_or_else(|| said(self.unknown(&path)))?;
-        let value = read_as(default, text).map_err(said)?;
-        self.lay(section, key, value, name).map_err(said)
+            .ok_or_else(|| to_finding(self.unknown(&path)))?;
+        let value = read_as(default, text).map_err(to_finding)?;
+        self.lay(section, key, value, name).map_err(to_finding)
     }
 
     fn lay(&mut self, section: &str, key: &str, value: Value, origin: &str) -> Result<(), String> {

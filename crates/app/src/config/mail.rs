@@ -1,4 +1,4 @@
-//! How letters are sent: from texts to values.
+//! How emails are sent: from texts to values.
 
 use std::path::Path;
 use std::time::Duration;

@@ -39,8 +39,8 @@ impl Check<'_> {
                 Ok(read)
             });
             // A word that is wrong may be anything, so only what could be one is repeated.
-            let shown: String = one.id.chars().take(MAX_ID_CHARACTERS).collect();
-            let read = read.map_err(|problem| format!("{shown:?} {problem}"));
+            let shortened: String = one.id.chars().take(MAX_ID_CHARACTERS).collect();
+            let read = read.map_err(|problem| format!("{shortened:?} {problem}"));
             providers.extend(self.take(KEY, read));
         }
         (providers.len() == raw.len()).then_some(providers)

@@ -52,10 +52,10 @@ fn listeners_default_to_8080_and_8081_on_loopback() {
 fn public_url_is_demanded_when_the_listener_is_not_loopback() {
     for listen in ["0.0.0.0:8080", "[::]:8080", "10.0.0.1:8080"] {
         let text = format!("[edge]\nlisten = {listen:?}");
-        let said = problem(from_text(&text, &[]), "edge.public_url");
+        let message = problem(from_text(&text, &[]), "edge.public_url");
         assert!(
-            said.contains("must be set") && said.contains(listen),
-            "{said}"
+            message.contains("must be set") && message.contains(listen),
+            "{message}"
         );
         let with_url = format!("{text}\npublic_url = \"https://api.example.com/\"");
         assert_eq!(
@@ -124,7 +124,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("media.directory", "/srv/media"),
         ("media.budget_gb", "13"),
         ("media.keep_days", "14"),
-        ("media.s3_bucket", "films"),
+        ("media.s3_bucket", "videos"),
         ("media.s3_endpoint", "https://s3.example"),
         ("media.s3_region", "eu-1"),
         ("media.s3_path_style", "false"),
@@ -266,11 +266,14 @@ fn extra_roots_are_read_and_what_is_none_is_said() {
     assert_eq!(from_text("", &[]).unwrap().extra_roots.count(), 0);
     assert_eq!(with(root).unwrap().extra_roots.count(), 1);
     assert_eq!(with(&root.repeat(2)).unwrap().extra_roots.count(), 2);
-    let said = problem(with("no certificate"), "upstream.extra_roots");
-    assert!(said.contains("there is no certificate in it"), "{said}");
+    let message = problem(with("no certificate"), "upstream.extra_roots");
+    assert!(
+        message.contains("there is no certificate in it"),
+        "{message}"
+    );
     let none = from_text("[upstream]\nextra_roots = \"/nowhere\"", &[]);
-    let said = problem(none, "upstream.extra_roots");
-    assert!(said.contains("cannot read \"/nowhere\""), "{said}");
+    let message = problem(none, "upstream.extra_roots");
+    assert!(message.contains("cannot read \"/nowhere\""), "{message}");
 }
 
 // covers: D-1-06
@@ -287,8 +290,8 @@ fn a_broken_configuration_is_explained_key_by_key() {
         size = 1
     ";
     let findings = from_text(text, &[]).map(|_| ()).unwrap_err();
-    let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    let all = said.join("\n");
+    let message: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let all = message.join("\n");
     assert!(
         all.contains("edge.colour") && all.contains("[edge] has edge.drain_seconds, edge.listen"),
         "{all}"
@@ -331,8 +334,11 @@ fn values_out_of_range_are_refused() {
     ];
     for (key, value, text) in rows {
         let variable = format!("TRUNKLINE__{}", key.to_uppercase().replace('.', "__"));
-        let said = problem(from_text("", &[(&variable, value)]), key);
-        assert!(said.contains(text) && said.contains(&variable), "{said}");
+        let message = problem(from_text("", &[(&variable, value)]), key);
+        assert!(
+            message.contains(text) && message.contains(&variable),
+            "{message}"
+        );
     }
     assert!(problem(from_text("", &[("TRUNKLINE__EDGE", "x")]), "edge").contains("unknown key"));
     assert!(problem(from_text("", &[("TRUNKLINE__A__B", "x")]), "a.b").contains("unknown key"));
@@ -350,8 +356,8 @@ fn the_otel_variable_names_the_collector_and_our_setting_wins() {
     assert_eq!(host(&[theirs]).as_deref(), Some("theirs"));
     assert_eq!(host(&[ours, theirs]).as_deref(), Some("ours"));
     let wrong = ("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense");
-    let said = problem(from_text("", &[wrong]), "telemetry.otlp_endpoint");
-    assert!(said.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{said}");
+    let message = problem(from_text("", &[wrong]), "telemetry.otlp_endpoint");
+    assert!(message.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{message}");
 }
 
 #[test]
@@ -419,8 +425,8 @@ fn the_database_address_may_come_from_a_file() {
 fn a_named_file_must_exist_and_be_toml() {
     let missing = load_with(Some(Path::new("/does/not/exist.toml")), &[]);
     assert!(problem(missing, "file").contains("No such file"));
-    let said = problem(from_text("[edge]\nlisten = ", &[]), "file");
-    assert!(said.contains("line 2 is not TOML"), "{said}");
+    let message = problem(from_text("[edge]\nlisten = ", &[]), "file");
+    assert!(message.contains("line 2 is not TOML"), "{message}");
 }
 
 // covers: D-5-04
@@ -429,17 +435,17 @@ fn an_upload_may_have_two_gigabytes_and_its_folder_must_be_there() {
     let studio = from_text("", &[]).unwrap().studio;
     assert_eq!(studio.max_upload_bytes, 2_000_000_000);
     assert!(studio.upload_folder.is_dir());
-    let said = problem(
+    let message = problem(
         from_text("[uploads]\nfolder = \"/nowhere/at/all\"", &[]),
         "uploads.folder",
     );
-    assert!(said.contains("no folder"), "{said}");
+    assert!(message.contains("no folder"), "{message}");
     for key in ["max_bytes", "max_on_disk_bytes"] {
-        let said = problem(
+        let message = problem(
             from_text(&format!("[uploads]\n{key} = 0"), &[]),
             &format!("uploads.{key}"),
         );
-        assert!(said.contains("must be from"), "{said}");
+        assert!(message.contains("must be from"), "{message}");
     }
 }
 
@@ -456,8 +462,8 @@ fn webhook_bounds_are_settings_and_an_attempt_fits_in_half_its_lease() {
     ] {
         for value in [0, beyond] {
             let text = format!("[webhooks]\n{key} = {value}");
-            let said = problem(from_text(&text, &[]), &format!("webhooks.{key}"));
-            assert!(said.contains("must be from"), "{said}");
+            let message = problem(from_text(&text, &[]), &format!("webhooks.{key}"));
+            assert!(message.contains("must be from"), "{message}");
         }
     }
     let longest = from_text("[webhooks]\nwait_seconds = 25", &[]).unwrap();

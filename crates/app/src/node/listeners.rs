@@ -24,7 +24,7 @@ use trunkline_upstream::Client;
 /// Bound listeners, before they serve.
 pub(super) struct Listeners {
     /// None if no calls are answered here.
-    door: Option<BoundListener>,
+    edge: Option<BoundListener>,
     console: ConsoleAt,
     admin: TcpListener,
 }
@@ -46,26 +46,28 @@ pub(super) struct Addresses {
 // === impl Listeners ===
 
 impl Listeners {
-    pub(super) async fn bind(wanted: Addresses, settings: EdgeSettings) -> anyhow::Result<Self> {
-        let door = match wanted.edge {
+    pub(super) async fn bind(addresses: Addresses, settings: EdgeSettings) -> anyhow::Result<Self> {
+        let edge = match addresses.edge {
             Some(address) => Some(BoundListener::bind(address, settings).await?),
             None => None,
         };
-        let console = match wanted.console {
+        let console = match addresses.console {
             None => ConsoleAt::Nowhere,
             // Port 0 is a free one, which no two ever share.
-            Some(address) if Some(address) == wanted.edge && address.port() != 0 => ConsoleAt::Edge,
+            Some(address) if Some(address) == addresses.edge && address.port() != 0 => {
+                ConsoleAt::Edge
+            }
             Some(address) => ConsoleAt::Own(bind(address).await?),
         };
         Ok(Self {
-            door,
+            edge,
             console,
-            admin: bind(wanted.admin).await?,
+            admin: bind(addresses.admin).await?,
         })
     }
 
     pub(super) fn addresses(&self) -> anyhow::Result<Addresses> {
-        let edge = self.door.as_ref().map(BoundListener::address).transpose()?;
+        let edge = self.edge.as_ref().map(BoundListener::address).transpose()?;
         let console = match &self.console {
             ConsoleAt::Nowhere => None,
             ConsoleAt::Edge => edge,
@@ -86,17 +88,17 @@ impl Listeners {
         stop: &watch::Receiver<bool>,
         tasks: &mut JoinSet<()>,
     ) {
-        let door = match (self.console, console) {
-            (ConsoleAt::Nowhere, _) | (_, None) => self.door,
-            (ConsoleAt::Edge, Some(console)) => self.door.map(|door| door.share(guest(console))),
+        let edge = match (self.console, console) {
+            (ConsoleAt::Nowhere, _) | (_, None) => self.edge,
+            (ConsoleAt::Edge, Some(console)) => self.edge.map(|edge| edge.share(guest(console))),
             (ConsoleAt::Own(listener), Some(console)) => {
                 tasks.spawn(console.serve(listener, stop.clone()));
-                self.door
+                self.edge
             }
         };
-        if let Some(door) = door {
+        if let Some(edge) = edge {
             tasks.spawn(
-                door.open(Router::boxed(gateway.clone()))
+                edge.open(Router::boxed(gateway.clone()))
                     .serve(stop.clone()),
             );
         }
@@ -166,7 +168,7 @@ impl GatewayPort for ConsoleGateway {
 
     fn viewer(&self, headers: &http::HeaderMap) -> Viewer {
         match trunkline_edge::authenticate::key_owner(self.0.edge(), headers) {
-            KeyOwner::Nobody => Viewer::Stranger,
+            KeyOwner::NoKey => Viewer::Stranger,
             KeyOwner::Stranger => Viewer::Unknown,
             KeyOwner::Known { group, models } => Viewer::Customer { group, models },
         }
@@ -205,7 +207,7 @@ impl GatewayPort for ConsoleGateway {
     }
 }
 
-/// The console behind the edge's door, where both have one address.
+/// The console behind the edge's listener, where both have one address.
 fn guest(console: Console) -> MountedService {
     MountedService {
         owns: Console::owns,

@@ -54,11 +54,16 @@ pub(super) fn limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Op
 pub(super) fn mail_worker(
     mail: Option<&MailSettings>,
     data: &Database,
-    (keyring, house): (&Keyring, &str),
+    (keyring, instance_name): (&Keyring, &str),
 ) -> anyhow::Result<MailWorker> {
     let mailer = mail.map(Mailer::new).transpose()?;
     let keyring = Arc::new(keyring.clone());
-    Ok(MailWorker::new(data.clone(), keyring, house, mailer))
+    Ok(MailWorker::new(
+        data.clone(),
+        keyring,
+        instance_name,
+        mailer,
+    ))
 }
 
 /// The way to the collector of traces, and what walks it.
@@ -83,10 +88,10 @@ pub(super) async fn bus(nats: Option<NatsSettings>) -> anyhow::Result<Bus> {
 /// Links are made of the address that is really listened on.
 pub(super) fn with_port(
     mut settings: Settings,
-    wanted: SocketAddr,
+    configured: SocketAddr,
     is: Option<SocketAddr>,
 ) -> Settings {
-    if let Some(is) = is.filter(|_| wanted.port() == 0) {
+    if let Some(is) = is.filter(|_| configured.port() == 0) {
         settings.public_url = format!("http://{is}");
     }
     settings
@@ -96,10 +101,10 @@ pub(super) fn with_port(
 /// its errors are explained there.
 pub(super) fn with_ports(
     mut settings: ConsoleSettings,
-    (wanted, is): (SocketAddr, Option<SocketAddr>),
+    (configured, is): (SocketAddr, Option<SocketAddr>),
     edge: &mut Settings,
 ) -> ConsoleSettings {
-    if let Some(is) = is.filter(|_| wanted.port() == 0) {
+    if let Some(is) = is.filter(|_| configured.port() == 0) {
         settings.dash_url = format!("http://{is}");
     }
     settings.base_url = format!("{}/v1", edge.public_url);

@@ -78,8 +78,8 @@ fn a_cell_without_a_published_price_is_proposed_at_twice_its_cost() {
     // Customers see the record: what the source asks is not in it.
     let book = Book::check(starter().unwrap()).unwrap();
     let entry = priced(&unpriced, proposed, &book).unwrap();
-    let shown = serde_json::to_string(&entry).unwrap();
-    assert!(!shown.contains(&unpriced.cost.source), "{shown}");
+    let json = serde_json::to_string(&entry).unwrap();
+    assert!(!json.contains(&unpriced.cost.source), "{json}");
     assert!(!is_priced(&book, &unpriced));
     let change = [(unpriced.model.clone(), Some(entry))];
     let after = book.changed(None, change).unwrap();

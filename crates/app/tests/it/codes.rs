@@ -88,7 +88,7 @@ async fn codes_are_shown_once_listed_by_their_hints_and_taken_back() {
 async fn without_mail_the_list_of_emails_is_empty_at_first() {
     let cli = AdminCli::new().await;
     assert_eq!(cli.run(&["keyring", "generate"]).code, Some(0));
-    let shown = cli.json(&["emails"]);
-    assert_eq!(shown["emails"], serde_json::json!([]));
+    let view = cli.json(&["emails"]);
+    assert_eq!(view["emails"], serde_json::json!([]));
     assert!(cli.run(&["emails"]).out.contains("No unsent emails"));
 }

@@ -241,8 +241,8 @@ fn a_keyring_is_made_rotated_and_shown_without_printing_keys() {
     let dropped = json(&run(&["keyring", "rotate", "--drop-previous", "--json"]));
     assert_eq!(dropped["retired"], 1);
     assert!(dropped["keyring_text"].is_null());
-    let shown = json(&run(&["keyring", "show", "--json"]));
-    let ids: Vec<_> = shown["generations"]
+    let view = json(&run(&["keyring", "show", "--json"]));
+    let ids: Vec<_> = view["generations"]
         .as_array()
         .unwrap()
         .iter()
@@ -281,12 +281,12 @@ fn a_keyring_may_be_a_text_in_the_environment() {
         &environment,
     ));
     let line = rotated["keyring_text"].as_str().unwrap();
-    let shown = trunkline(
+    let view = trunkline(
         elsewhere.path(),
         &["keyring", "show", "--json"],
         &[("TRUNKLINE__KEYRING__TEXT", line)],
     );
-    assert_eq!(json(&shown)["generations"][0]["id"], 2);
+    assert_eq!(json(&view)["generations"][0]["id"], 2);
     assert!(
         !trunkline(elsewhere.path(), &["keyring", "generate"], &environment)
             .status

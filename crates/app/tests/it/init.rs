@@ -23,10 +23,10 @@ const EXECUTABLE: &str = r#"#!/usr/bin/env bash
 set -euo pipefail
 if [ "$1" = init ]; then
   shift
-  exec "$REAL" init --folder "$HOUSE/etc" --data "$HOUSE/data" --user "$(id -un)" --admin-listen "$ADMIN" \
+  exec "$REAL" init --folder "$MACHINE/etc" --data "$MACHINE/data" --user "$(id -un)" --admin-listen "$ADMIN" \
     --base-url "$SIMULATOR" --model gpt-5-mini=sim-fast "$@"
 fi
-exec "$REAL" --config "$HOUSE/etc/trunkline.toml" "$@"
+exec "$REAL" --config "$MACHINE/etc/trunkline.toml" "$@"
 "#;
 
 /// A machine with a PostgreSQL, a simulated vendor and nothing else.
@@ -94,7 +94,7 @@ impl Machine {
             .env("HOME", self.folder.path())
             .env("LC_ALL", "C.UTF-8")
             .env("REAL", TRUNKLINE)
-            .env("HOUSE", self.folder.path())
+            .env("MACHINE", self.folder.path())
             .env("ADMIN", format!("127.0.0.1:{}", self.admin))
             .env("SIMULATOR", self.simulator.base_url())
             .env("PGHOST", postgres.ip().to_string())
@@ -311,7 +311,7 @@ async fn a_second_init_changes_nothing_and_files_are_readable_by_the_service() {
             .map(|name| ((*name).to_owned(), true))
             .collect()
     };
-    let mut wanted = done(&[
+    let mut expected = done(&[
         "folders",
         "database",
         "configuration",
@@ -322,8 +322,8 @@ async fn a_second_init_changes_nothing_and_files_are_readable_by_the_service() {
         "channel",
         "account",
     ]);
-    wanted.push(("service".to_owned(), false));
-    assert_eq!(steps(&reported), wanted);
+    expected.push(("service".to_owned(), false));
+    assert_eq!(steps(&reported), expected);
     assert_eq!(reported["base_url"], "https://api.example.com");
     assert!(reported["key"].as_str().unwrap().starts_with("sk-tl-"));
     assert_eq!(reported["operator_link"], Value::Null);
@@ -356,9 +356,9 @@ async fn a_second_init_changes_nothing_and_files_are_readable_by_the_service() {
     assert_eq!(files(&etc), before);
     let check = machine.trunkline(&["config", "check"]);
     assert!(check.status.success(), "{check:?}");
-    let shown = read(&machine.trunkline(&["account", "show", "1000", "--json"]));
-    assert_eq!(shown["account"]["name"], "ada");
-    assert_eq!(shown["balance"]["paid_usd"], "5");
+    let view = read(&machine.trunkline(&["account", "show", "1000", "--json"]));
+    assert_eq!(view["account"]["name"], "ada");
+    assert_eq!(view["balance"]["paid_usd"], "5");
     let channels = read(&machine.trunkline(&["channel", "list", "--json"]));
     assert_eq!(channels["channels"].as_array().unwrap().len(), 1);
 }
@@ -415,18 +415,18 @@ async fn init_leaves_a_foreign_database_and_writes_nothing_on_a_wrong_answer() {
 #[test]
 fn the_unit_of_the_package_leaves_the_service_little_of_the_system() {
     let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/trunkline.service");
-    let asked = Command::new("systemd-analyze")
+    let security = Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager"])
         .arg(unit)
         .output()
         .unwrap();
-    let reply = String::from_utf8_lossy(&asked.stdout).into_owned();
+    let reply = String::from_utf8_lossy(&security.stdout).into_owned();
     let level = reply
         .split("Overall exposure level for trunkline.service: ")
         .nth(1);
     let level = level.and_then(|rest| rest.split_whitespace().next());
     let level: f64 = level
-        .unwrap_or_else(|| panic!("{asked:?}"))
+        .unwrap_or_else(|| panic!("{security:?}"))
         .parse()
         .unwrap();
     assert!(level <= 2.5, "{reply}");

@@ -33,13 +33,13 @@ async fn an_account_has_a_paid_and_a_trial_wallet_and_a_payment_is_booked_once()
         "{other}"
     );
 
-    let gift = cli.json(&["topup", &id, "0.2", "--trial"]);
+    let trial = cli.json(&["topup", &id, "0.2", "--trial"]);
     assert!(
-        gift["event"].as_str().unwrap().starts_with("req_"),
-        "{gift}"
+        trial["event"].as_str().unwrap().starts_with("req_"),
+        "{trial}"
     );
-    let shown = cli.json(&["account", "show", &id]);
-    let balance = &shown["balance"];
+    let view = cli.json(&["account", "show", &id]);
+    let balance = &view["balance"];
     assert_eq!(
         (&balance["paid_usd"], &balance["trial_usd"]),
         (&"12.5".into(), &"0.2".into())
@@ -261,9 +261,9 @@ async fn a_budget_is_set_shown_and_taken_away_and_wrong_ones_are_explained() {
         &id,
         &["--key", &number, "--period", "total", "--limit", "5"],
     ));
-    let shown = cli.json(&["account", "show", &id]);
+    let view = cli.json(&["account", "show", &id]);
     assert_eq!(
-        shown["budgets"].as_array().unwrap().len(),
+        view["budgets"].as_array().unwrap().len(),
         1,
         "the account's own"
     );

@@ -37,7 +37,7 @@ const ESCAPED: [(&str, &str); 6] = [
 #[derive(Default)]
 struct Source {
     answer: Mutex<String>,
-    asked: Mutex<Vec<String>>,
+    requested: Mutex<Vec<String>>,
 }
 
 impl Source {
@@ -73,7 +73,7 @@ impl Source {
         }
         lines.take(length).read_to_end(&mut Vec::new()).unwrap();
         let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
-        self.asked.lock().unwrap().push(target);
+        self.requested.lock().unwrap().push(target);
         let body = self.answer.lock().unwrap().clone();
         let head = format!(
             "content-type: application/json\r\ncontent-length: {}",
@@ -201,7 +201,7 @@ fn example() -> PathBuf {
 /// What the source answers first, exactly.
 fn page(cell: &Cell) -> String {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../social/tests/fixtures");
-    let name = format!("{}.json", cell.capability.word());
+    let name = format!("{}.json", cell.capability.as_str());
     let of = |fixtures: PathBuf| fixtures.join(&cell.platform.key).join(&name);
     let path = Some(of(example())).filter(|path| path.exists());
     let path = path.unwrap_or_else(|| of(own));
@@ -254,17 +254,17 @@ async fn every_cell_is_listed_priced_called_and_charged() {
     let mut spent = Money::ZERO;
     for (place, cell) in cells.all().enumerate() {
         let name = &cell.model;
-        let [row, shown] = [&listed[place], &catalog[place]];
+        let [row, status_view] = [&listed[place], &catalog[place]];
         assert_eq!(
             (&row["model"], &row["status"]),
             (&name.as_str().into(), &"available".into())
         );
         assert_eq!(
-            (&shown["model"], &shown["status"]),
+            (&status_view["model"], &status_view["status"]),
             (&row["model"], &row["status"])
         );
         let price = row["price_usd"].as_str().unwrap();
-        assert_eq!(shown["price_usd"].to_string(), price, "{name}");
+        assert_eq!(status_view["price_usd"].to_string(), price, "{name}");
         let margin = row["margin_usd"].as_str().unwrap();
         assert!(
             !margin.starts_with('-') && margin != "0",
@@ -284,8 +284,11 @@ async fn every_cell_is_listed_priced_called_and_charged() {
             head.contains(&format!("trunkline-cost-usd: {price}")),
             "{name}: {head}"
         );
-        let asked = source.asked.lock().unwrap().pop().unwrap();
-        assert!(asked.starts_with(cell.source_path()), "{name}: {asked}");
+        let requested = source.requested.lock().unwrap().pop().unwrap();
+        assert!(
+            requested.starts_with(cell.source_path()),
+            "{name}: {requested}"
+        );
         spent = spent.checked_add(price.parse().unwrap()).unwrap();
     }
     assert_eq!(
@@ -323,10 +326,12 @@ async fn a_pause_is_told_and_holds_within_two_seconds() {
             &key,
         );
         let catalog: Value = serde_json::from_str(&catalog).unwrap();
-        let shown = catalog["cells"].as_array().unwrap().clone();
-        let shown = shown.iter().find(|one| one["model"] == cell.model.as_str());
-        let shown = shown.unwrap()["status"].as_str().unwrap().to_owned();
-        (shown, get(&serving.edge, &cell.route(), &key).0)
+        let status_view = catalog["cells"].as_array().unwrap().clone();
+        let status_view = status_view
+            .iter()
+            .find(|one| one["model"] == cell.model.as_str());
+        let status_view = status_view.unwrap()["status"].as_str().unwrap().to_owned();
+        (status_view, get(&serving.edge, &cell.route(), &key).0)
     };
     let sold = ("available".to_owned(), 200);
     assert_eq!(seen(), sold);

@@ -98,10 +98,10 @@ async fn a_diff_shows_changed_prices_and_the_cost_of_last_weeks_calls() {
         "the long one is in its own tier"
     );
     assert_eq!(week["below_cost"], false);
-    let shown = cli.run(&["catalog", "diff", "dearer.toml"]).out;
+    let view = cli.run(&["catalog", "diff", "dearer.toml"]).out;
     assert!(
-        shown.contains("model standard standard input: 2000000 -> 3000000"),
-        "{shown}"
+        view.contains("model standard standard input: 2000000 -> 3000000"),
+        "{view}"
     );
     let unchanged = cli.json(&["catalog", "export"]);
     assert_eq!(

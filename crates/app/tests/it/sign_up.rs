@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trunkline_db::{Role, SystemClock};
-use trunkline_ledger::accounts::{self as ledger_desk, AccountKind, TopUp, TopUpAnswer, Wallet};
+use trunkline_ledger::accounts::{
+    self as ledger_accounts, AccountKind, TopUp, TopUpAnswer, Wallet,
+};
 use trunkline_ledger::audit;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::trial_grants::{self, Granted, NewGrant, Recipient};
@@ -126,11 +128,11 @@ impl Browser {
     }
 }
 
-async fn until(cli: &AdminCli, query: &str, wanted: &str) {
+async fn until(cli: &AdminCli, query: &str, expected: &str) {
     let began = Instant::now();
     loop {
         let got = cli.db.ask(query).await;
-        if got == [wanted] {
+        if got == [expected] {
             return;
         }
         assert!(began.elapsed() < PATIENCE, "{query}: {got:?}");
@@ -141,7 +143,7 @@ async fn until(cli: &AdminCli, query: &str, wanted: &str) {
 fn mail<'a>(url: &'a str, from: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![
         ("CONSOLE__SIGN_UP", "open"),
-        ("CONSOLE__NAME", "The House"),
+        ("CONSOLE__NAME", "The Instance"),
         ("MAIL__SMTP", url),
         ("MAIL__FROM", from),
     ]
@@ -154,7 +156,7 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let url = smtp.url();
     let settings = [
-        mail(&url, "The House <mail@house.example>"),
+        mail(&url, "The Instance <mail@gateway.example>"),
         vec![("CONSOLE__TRIAL_AMOUNT_USD", "0.20")],
     ]
     .concat();
@@ -162,7 +164,10 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
     let mut ada = Browser::at(&serving);
     ada.sign_up("ada@example.com");
     let email = smtp.mail_to("ada@example.com").await;
-    assert_eq!(email.header("subject"), "Verify your email for The House");
+    assert_eq!(
+        email.header("subject"),
+        "Verify your email for The Instance"
+    );
     let host = serving.console.clone().unwrap();
     assert!(
         email.link().starts_with(&format!("http://{host}/verify#")),
@@ -177,8 +182,8 @@ async fn a_new_customer_is_mailed_a_link_and_it_lets_them_in() {
         "{session}"
     );
     let account = session["account"]["id"].as_i64().unwrap().to_string();
-    let shown = cli.json(&["account", "show", &account]);
-    assert_eq!(shown["balance"]["trial_usd"], "0.2");
+    let view = cli.json(&["account", "show", &account]);
+    assert_eq!(view["balance"]["trial_usd"], "0.2");
 
     // Codes of the command line are redeemed at the console.
     let made = cli.json(&["code", "create", "--amount", "5"]);
@@ -210,7 +215,7 @@ async fn an_email_outlives_the_process_that_was_sending_it() {
     let log = tempfile::NamedTempFile::new().unwrap();
     smtp.behave(SmtpBehaviour::Hang);
     let url = smtp.url();
-    let settings = mail(&url, "mail@house.example");
+    let settings = mail(&url, "mail@gateway.example");
     let first = Serving::start(&cli, log.as_file(), &settings);
     Browser::at(&first).sign_up("ada@example.com");
     until(&cli, "SELECT tries::text FROM app.email", "1").await;
@@ -236,8 +241,8 @@ async fn without_mail_the_command_line_has_the_link() {
     let serving = Serving::start(&cli, log.as_file(), &[("CONSOLE__SIGN_UP", "open")]);
     let mut ada = Browser::at(&serving);
     ada.sign_up("ada@example.com");
-    let shown = cli.json(&["emails"]);
-    let email = &shown["emails"][0];
+    let view = cli.json(&["emails"]);
+    let email = &view["emails"][0];
     assert_eq!(
         (&email["to"], &email["state"]),
         (&json!("ada@example.com"), &json!("kept"))
@@ -252,7 +257,7 @@ async fn without_mail_the_command_line_has_the_link() {
 async fn granted(cli: &AdminCli, number: u32) -> AccountId {
     let console = cli.db.connect(Role::Console).await;
     let mut tx = console.begin().await.unwrap();
-    let account = ledger_desk::create_account(&mut tx, AccountKind::Live)
+    let account = ledger_accounts::create_account(&mut tx, AccountKind::Live)
         .await
         .unwrap();
     let new = NewAccount {
@@ -285,7 +290,7 @@ async fn granted(cli: &AdminCli, number: u32) -> AccountId {
         event: recipient.event(),
     };
     assert_eq!(
-        ledger_desk::top_up(&mut tx, &top_up).await.unwrap(),
+        ledger_accounts::top_up(&mut tx, &top_up).await.unwrap(),
         TopUpAnswer::Done
     );
     tx.commit().await.unwrap();
@@ -329,9 +334,9 @@ async fn credit_that_is_over_goes_back_once_while_workers_die() {
     let taken = i64::from(GRANTS) * 1_000_000_000 - 250_000_000;
     assert_eq!(sums, [format!("{GRANTS} -{taken}")]);
     for (place, account) in accounts.iter().enumerate() {
-        let shown = cli.json(&["account", "show", &account.to_string()]);
-        let wanted = if place == 1 { "3" } else { "0" };
-        assert_eq!(shown["balance"]["trial_usd"], wanted, "account {account}");
+        let view = cli.json(&["account", "show", &account.to_string()]);
+        let expected = if place == 1 { "3" } else { "0" };
+        assert_eq!(view["balance"]["trial_usd"], expected, "account {account}");
     }
     let auditor = cli.db.connect(Role::Audit).await;
     let report = audit::run(&auditor).await.unwrap();

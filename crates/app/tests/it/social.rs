@@ -156,8 +156,8 @@ async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
     cli.json(&["catalog", "import", "--starter"]);
     let before = cli.json(&["catalog", "history"]);
     let words = ["social", "price", "--suggest"];
-    let shown = cli.json(&words);
-    let proposals = shown["proposals"].as_array().unwrap();
+    let view = cli.json(&words);
+    let proposals = view["proposals"].as_array().unwrap();
     let twice: Vec<&Value> = proposals
         .iter()
         .filter(|one| one["basis"] == "2 × the source's price")
@@ -182,7 +182,7 @@ async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
         assert!(reported("source") && reported("read_on"), "{one}");
     }
     assert_eq!(
-        (&shown["written"], &shown["revision"]),
+        (&view["written"], &view["revision"]),
         (&json!(0), &Value::Null)
     );
     let text = cli.run(&words).out;
@@ -194,7 +194,11 @@ async fn prices_are_proposed_with_their_source_and_written_after_one_yes() {
         text.ends_with("Nothing was written; --yes writes these prices.\n"),
         "{text}"
     );
-    assert_eq!(cli.json(&["catalog", "history"]), before, "nobody said yes");
+    assert_eq!(
+        cli.json(&["catalog", "history"]),
+        before,
+        "the command was not confirmed"
+    );
 
     let done = cli.json(&["social", "price", "--suggest", "--yes"]);
     assert_eq!(number(&done["written"]), twice.len());

@@ -126,5 +126,9 @@ async fn records_are_imported_step_by_step_and_listed() {
     let after = cli.json(&["workflow", "list", "--after", "product-clip"]);
     assert_eq!(after["workflows"], json!([]));
     let stranger = cli.run_as(Role::Data, &["workflow", "list"]);
-    assert_eq!(stranger.code, Some(1), "the desk is the console's");
+    assert_eq!(
+        stranger.code,
+        Some(1),
+        "the command needs the console's role"
+    );
 }

@@ -152,8 +152,8 @@ fn what_is_altered_under_the_signature_is_a_bad_signature() {
     ] {
         let altered = link.replacen(from, to, 1);
         assert_ne!(altered, link, "{from}");
-        let said = verify(&keys, &altered, BEFORE);
-        assert_eq!(said, Err(LinkError::BadSignature), "{altered}");
+        let verified = verify(&keys, &altered, BEFORE);
+        assert_eq!(verified, Err(LinkError::BadSignature), "{altered}");
     }
 }
 
@@ -195,8 +195,8 @@ fn another_spelling_or_parameter_makes_it_no_link() {
         "/media/".to_owned(),
         format!("{link}{}", "A".repeat(MAX_LINK_CHARACTERS)),
     ] {
-        let said = verify(&keys, &wrong, BEFORE);
-        assert_eq!(said, Err(LinkError::NotALink), "{wrong}");
+        let verified = verify(&keys, &wrong, BEFORE);
+        assert_eq!(verified, Err(LinkError::NotALink), "{wrong}");
     }
 }
 
@@ -255,11 +255,11 @@ fn a_link_that_saves_is_the_same_link_and_nothing_else_may_follow() {
             "{more}"
         );
     }
-    let film = ContentType::parse("video/webm").unwrap();
-    let name = task().file_name(&film);
+    let video = ContentType::parse("video/webm").unwrap();
+    let name = task().file_name(&video);
     assert_eq!(name, format!("task_{}.webm", "aZ09".repeat(8)));
     assert_eq!(
-        object().file_name(&film),
+        object().file_name(&video),
         format!("{}.mp4", "ab".repeat(16))
     );
 }

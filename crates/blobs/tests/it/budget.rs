@@ -7,8 +7,8 @@ use trunkline_blobs::{PART_BYTES, PutError};
 
 use crate::harness::{Harness, NOON, broken, content, mp4, path};
 
-fn is_over_budget<T>(told: &Result<T, PutError>, budget: u64) -> bool {
-    matches!(told, Err(PutError::OverBudget { budget_bytes }) if *budget_bytes == budget)
+fn is_over_budget<T>(result: &Result<T, PutError>, budget: u64) -> bool {
+    matches!(result, Err(PutError::OverBudget { budget_bytes }) if *budget_bytes == budget)
 }
 
 #[tokio::test]
@@ -64,10 +64,20 @@ async fn what_is_used_is_the_same_when_the_store_is_opened_again() {
         let failed = harness.media.put(&path(4), failed, &mp4(), u64::MAX).await;
         assert!(failed.is_err());
         let used = harness.media.used_bytes();
-        assert_eq!(harness.again().await.used_bytes(), used, "{}", harness.kind);
+        assert_eq!(
+            harness.reopened().await.used_bytes(),
+            used,
+            "{}",
+            harness.kind
+        );
         harness.media.delete(&path(3)).await.unwrap();
         let used = harness.media.used_bytes();
-        assert_eq!(harness.again().await.used_bytes(), used, "{}", harness.kind);
+        assert_eq!(
+            harness.reopened().await.used_bytes(),
+            used,
+            "{}",
+            harness.kind
+        );
     }
 }
 
@@ -117,7 +127,7 @@ async fn puts_at_once_do_not_pass_the_budget_together() {
         let used = harness.media.used_bytes().unwrap();
         assert!(used <= 10_000);
         assert_eq!(
-            harness.again().await.used_bytes(),
+            harness.reopened().await.used_bytes(),
             Some(used),
             "{}",
             harness.kind

@@ -75,7 +75,7 @@ impl Harness {
     }
 
     /// The same store, opened once more.
-    pub(crate) async fn again(&self) -> Media {
+    pub(crate) async fn reopened(&self) -> Media {
         Media::open(&self.settings).await.unwrap()
     }
 

@@ -66,10 +66,10 @@ async fn a_range_outside_the_object_is_told_as_such() {
     for harness in Harness::both().await {
         harness.put(&path(1), &content(100)).await.unwrap();
         for range in [0..101, 99..101, 100..101, 500..600, 5..5] {
-            let told = harness.media.get(&path(1), Some(range.clone())).await.err();
+            let error = harness.media.get(&path(1), Some(range.clone())).await.err();
             assert!(
-                matches!(told, Some(MediaError::RangeOutside)),
-                "{} {range:?}: {told:?}",
+                matches!(error, Some(MediaError::RangeOutside)),
+                "{} {range:?}: {error:?}",
                 harness.kind
             );
         }
@@ -83,10 +83,10 @@ async fn what_is_not_there_is_not_found() {
         let head = harness.media.head(&path(2)).await.err();
         let get = harness.media.get(&path(2), None).await.err();
         let part = harness.media.get(&path(2), Some(0..1)).await.err();
-        for told in [head, get, part] {
+        for error in [head, get, part] {
             assert!(
-                matches!(told, Some(MediaError::NotFound)),
-                "{}: {told:?}",
+                matches!(error, Some(MediaError::NotFound)),
+                "{}: {error:?}",
                 harness.kind
             );
         }
@@ -105,18 +105,18 @@ async fn an_object_without_its_facts_is_damage_and_no_guess() {
         let sidecar = harness.root.path().join(sidecar);
         for damage in ["{}", "", &"x".repeat(5_000)] {
             std::fs::write(&sidecar, damage).unwrap();
-            let told = harness.media.head(&path(1)).await.err();
+            let error = harness.media.head(&path(1)).await.err();
             assert!(
-                matches!(told, Some(MediaError::Damaged)),
-                "{}: {told:?}",
+                matches!(error, Some(MediaError::Damaged)),
+                "{}: {error:?}",
                 harness.kind
             );
         }
         std::fs::remove_file(&sidecar).unwrap();
-        let told = harness.media.get(&path(1), None).await.err();
+        let error = harness.media.get(&path(1), None).await.err();
         assert!(
-            matches!(told, Some(MediaError::Damaged)),
-            "{}: {told:?}",
+            matches!(error, Some(MediaError::Damaged)),
+            "{}: {error:?}",
             harness.kind
         );
         assert!(

@@ -38,8 +38,8 @@ async fn media_are_gone_a_week_after_the_end_of_their_day_and_not_before() {
         let bytes = u64::try_from(PART_BYTES + 6).unwrap();
         assert!((bytes..bytes + 1_000).contains(&swept.bytes), "{swept:?}");
         for gone in [path(1), path(2)] {
-            let told = harness.media.get(&gone, None).await.err();
-            assert!(matches!(told, Some(MediaError::NotFound)), "{told:?}");
+            let error = harness.media.get(&gone, None).await.err();
+            assert!(matches!(error, Some(MediaError::NotFound)), "{error:?}");
         }
         assert!(
             harness.media.head(&next_day).await.is_ok(),
@@ -85,7 +85,7 @@ async fn names_that_are_not_ours_are_left_alone() {
     for harness in Harness::both().await {
         harness.put(&path(1), b"ours").await.unwrap();
         let folder = if harness.kind == "s3" {
-            "films"
+            "videos"
         } else {
             "media"
         };

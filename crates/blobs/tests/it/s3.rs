@@ -59,12 +59,12 @@ async fn a_wrong_key_is_refused_and_told_as_such() {
     let mut wrong_id = settings_of(&harness);
     wrong_id.access_key = wrong;
     for settings in [wrong_secret, wrong_id] {
-        let shown = format!("{settings:?}");
-        assert!(!shown.contains("wrong-canary"), "{shown}");
+        let debug = format!("{settings:?}");
+        assert!(!debug.contains("wrong-canary"), "{debug}");
         let media = opened(settings).await;
-        for told in errors_of(&media).await {
-            assert!(matches!(told, MediaError::Refused { .. }), "{told:?}");
-            let text = told.to_string();
+        for error in errors_of(&media).await {
+            assert!(matches!(error, MediaError::Refused { .. }), "{error:?}");
+            let text = error.to_string();
             assert!(
                 text.starts_with("the media store refused our key"),
                 "{text}"
@@ -85,12 +85,12 @@ async fn the_bucket_is_private() {
     let endpoint = settings.endpoint.unwrap();
     let address: SocketAddr = endpoint.strip_prefix("http://").unwrap().parse().unwrap();
     let mut socket = TcpStream::connect(address).await.unwrap();
-    let asked = format!(
+    let request = format!(
         "GET /{}/{} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n",
         settings.bucket,
         path(1)
     );
-    socket.write_all(asked.as_bytes()).await.unwrap();
+    socket.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
@@ -103,8 +103,8 @@ async fn a_bucket_that_does_not_exist_is_not_a_missing_object() {
     let mut settings = settings_of(&harness);
     settings.bucket = "no-such-bucket".to_owned();
     let media = opened(settings).await;
-    let told = media.sweep(NOON, Duration::ZERO).await.unwrap_err();
-    assert!(matches!(told, MediaError::NoBucket), "{told:?}");
+    let error = media.sweep(NOON, Duration::ZERO).await.unwrap_err();
+    assert!(matches!(error, MediaError::NoBucket), "{error:?}");
 }
 
 #[tokio::test]
@@ -117,9 +117,9 @@ async fn a_server_that_is_away_is_told_as_such_and_in_time() {
     settings.time_limit = SLACK;
     let media = opened(settings).await;
     let begun = Instant::now();
-    for told in errors_of(&media).await {
-        assert!(matches!(told, MediaError::Away { .. }), "{told:?}");
-        let text = told.to_string();
+    for error in errors_of(&media).await {
+        assert!(matches!(error, MediaError::Away { .. }), "{error:?}");
+        let text = error.to_string();
         assert!(
             text.starts_with("the media store cannot be reached"),
             "{text}"
@@ -135,14 +135,14 @@ async fn a_server_that_takes_connections_and_says_nothing_is_told_in_time() {
     settings.time_limit = SHORT;
     let media = opened(settings).await;
     let begun = Instant::now();
-    let told = media.head(&path(1)).await.unwrap_err();
+    let error = media.head(&path(1)).await.unwrap_err();
     let took = begun.elapsed();
     assert!(
-        matches!(told, MediaError::TooSlow { time_limit } if time_limit == SHORT),
-        "{told:?}"
+        matches!(error, MediaError::TooSlow { time_limit } if time_limit == SHORT),
+        "{error:?}"
     );
     assert_eq!(
-        told.to_string(),
+        error.to_string(),
         "the media store did not answer within 800 ms"
     );
     assert!(took >= SHORT && took < SHORT + SLACK, "{took:?}");
@@ -163,8 +163,8 @@ async fn a_body_that_stops_in_the_middle_ends_with_an_error_in_time() {
     let first = fetched.stream.next().await.unwrap().unwrap();
     assert_eq!(first, "ten bytes.");
     let begun = Instant::now();
-    let told = fetched.stream.next().await.unwrap().unwrap_err();
-    assert!(matches!(told, MediaError::TooSlow { .. }), "{told:?}");
+    let error = fetched.stream.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, MediaError::TooSlow { .. }), "{error:?}");
     assert!(begun.elapsed() < SHORT + SLACK);
     assert!(
         fetched.stream.next().await.is_none(),
@@ -187,8 +187,8 @@ impl Silent {
         tasks.spawn(async move {
             let mut open = Vec::new();
             while let Ok((mut socket, _)) = listener.accept().await {
-                let mut asked = [0; 1_024];
-                if socket.read(&mut asked).await.is_ok() {
+                let mut request = [0; 1_024];
+                if socket.read(&mut request).await.is_ok() {
                     socket.write_all(&answer).await.unwrap();
                 }
                 open.push(socket);

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub(crate) const ACCESS_KEY: &str = "test-key";
 pub(crate) const SECRET_KEY: &str = "test-secret";
-pub(crate) const BUCKET: &str = "films";
+pub(crate) const BUCKET: &str = "videos";
 
 /// A server that ends with this value.
 pub(crate) struct S3Server {

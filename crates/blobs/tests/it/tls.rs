@@ -22,8 +22,8 @@ fn certificate(folder: &Path) -> (Vec<u8>, ServerConfig) {
         .current_dir(folder)
         .output()
         .expect("openssl is there: run just setup");
-    let said = String::from_utf8_lossy(&made.stderr);
-    assert!(made.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{stderr}");
     let pem = std::fs::read(folder.join("cert.pem")).unwrap();
     let key = std::fs::read(folder.join("key.pem")).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -66,8 +66,8 @@ async fn an_authority_of_the_settings_is_trusted_and_no_other() {
         budget_bytes: None,
     };
     let media = Media::open(&doubting).await.unwrap();
-    let told = media.head(&path(1)).await.unwrap_err();
-    assert!(matches!(told, MediaError::Away { .. }), "{told:?}");
+    let error = media.head(&path(1)).await.unwrap_err();
+    assert!(matches!(error, MediaError::Away { .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -79,6 +79,6 @@ async fn an_authority_that_is_none_is_told_at_the_start() {
         place: Place::S3(s3),
         budget_bytes: None,
     };
-    let told = Media::open(&settings).await.unwrap_err();
-    assert!(matches!(told, MediaError::Settings { .. }), "{told:?}");
+    let error = Media::open(&settings).await.unwrap_err();
+    assert!(matches!(error, MediaError::Settings { .. }), "{error:?}");
 }

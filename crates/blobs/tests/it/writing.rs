@@ -22,7 +22,7 @@ async fn what_is_put_comes_back_with_its_hash_and_content_type() {
             assert_eq!(metadata.content_type, mp4());
 
             // Nothing of it lives in the handle alone.
-            let media = harness.again().await;
+            let media = harness.reopened().await;
             assert_eq!(
                 media.head(&path(number)).await.unwrap(),
                 metadata,
@@ -108,9 +108,9 @@ async fn a_stream_that_breaks_off_leaves_nothing() {
     for harness in Harness::both().await {
         for length in [0, 10, PART_BYTES, 2 * PART_BYTES + 5] {
             let source = broken(&content(length));
-            let told = harness.media.put(&path(1), source, &mp4(), u64::MAX).await;
-            let Err(PutError::SourceBroke(error)) = told else {
-                panic!("{} {length}: {told:?}", harness.kind);
+            let result = harness.media.put(&path(1), source, &mp4(), u64::MAX).await;
+            let Err(PutError::SourceBroke(error)) = result else {
+                panic!("{} {length}: {result:?}", harness.kind);
             };
             assert_eq!(error.to_string(), "the upstream hung up");
             assert_eq!(harness.files(), Vec::<String>::new(), "{}", harness.kind);
@@ -123,7 +123,7 @@ async fn a_finished_put_leaves_the_object_and_its_facts_alone() {
     for harness in Harness::both().await {
         let name = path(1).to_string();
         let folder = if harness.kind == "s3" {
-            "films"
+            "videos"
         } else {
             "media"
         };
@@ -160,7 +160,7 @@ async fn an_upload_that_was_dropped_is_swept_when_its_day_is_long_over() {
         ended = put => panic!("{ended:?}"),
         () = arrived => {}
     }
-    let note = format!("films/unfinished/{path}");
+    let note = format!("videos/unfinished/{path}");
     assert!(harness.files().contains(&note), "{:?}", harness.files());
 
     let keep = std::time::Duration::from_secs(7 * 86_400);
@@ -186,7 +186,7 @@ async fn a_note_on_an_upload_that_was_finished_goes_and_the_object_stays() {
     let note = harness
         .root
         .path()
-        .join(format!("films/unfinished/{}", path(1)));
+        .join(format!("videos/unfinished/{}", path(1)));
     std::fs::create_dir_all(note.parent().unwrap()).unwrap();
     std::fs::write(&note, "an-upload-of-old").unwrap();
     let keep = std::time::Duration::from_secs(7 * 86_400);
@@ -205,10 +205,10 @@ async fn what_a_crash_left_in_a_directory_is_swept_when_its_day_is_long_over() {
     harness.put(&path(2), b"kept").await.unwrap();
     let folder = harness.root.path().join("media");
     let crashed = format!("{}#1", path(1));
-    std::fs::write(folder.join(&crashed), "half a film").unwrap();
+    std::fs::write(folder.join(&crashed), "half a video").unwrap();
     std::fs::write(folder.join(format!("{}.metadata", path(1))), "{}").unwrap();
     std::fs::write(folder.join(format!("{}.metadata#2", path(3))), "{").unwrap();
-    let media = harness.again().await;
+    let media = harness.reopened().await;
     let used = media.used_bytes().unwrap();
 
     let keep = std::time::Duration::from_secs(7 * 86_400);

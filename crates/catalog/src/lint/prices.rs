@@ -82,7 +82,7 @@ fn compared_face(place: &str, face: &FaceVerdict, beside: &VendorList, notes: &m
     }
 }
 
-/// What is called through a door must have the price by which that door bills.
+/// What is called through an endpoint must have the price by which that endpoint bills.
 fn billed_by_endpoint(entry: &Entry, notes: &mut Notes<'_>) {
     for endpoint in &entry.endpoints {
         let units = units_of(*endpoint);

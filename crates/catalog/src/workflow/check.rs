@@ -38,7 +38,7 @@ impl Walk<'_> {
             (Rule::Text, Value::String(text)) if !text.is_empty() => {}
             (Rule::Form(form), Value::String(text)) if (form.holds)(text) => {}
             (Rule::Word(words), Value::String(text)) if words.contains(&text.as_str()) => {}
-            (Rule::Always(wanted), Value::Bool(flag)) if *flag == wanted => {}
+            (Rule::Always(expected), Value::Bool(flag)) if *flag == expected => {}
             (Rule::OrNull(inner), Value::String(_)) => self.value(path, value, *inner),
             (Rule::Object(fields), Value::Object(map)) => self.object(path, map, fields),
             (Rule::Objects { least, fields }, Value::Array(items)) => {

@@ -7,10 +7,10 @@ use super::{Finding, Workflow};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotRunnable {
     /// What it is bound to was not found to work.
-    #[error("its runtime binding is {}; only a verified one runs", .0.word())]
+    #[error("its runtime binding is {}; only a verified one runs", .0.as_str())]
     Binding(BindingStatus),
     /// Its contract is not verified.
-    #[error("its contract is {}; a binding is verified only under a verified contract", .0.word())]
+    #[error("its contract is {}; a binding is verified only under a verified contract", .0.as_str())]
     Contract(ContractStatus),
     /// The binding says it is verified and leaves out what that means.
     #[error("its runtime binding is verified without {0}")]
@@ -46,13 +46,13 @@ pub enum Transition {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionError {
     /// The first version is a draft.
-    #[error("a new workflow begins as draft_unverified, not as {}", .0.word())]
+    #[error("a new workflow begins as draft_unverified, not as {}", .0.as_str())]
     NotADraft(ContractStatus),
     /// A step was left out, or taken back.
     #[error(
         "contract_status moves from draft_unverified to contract_locked_not_executable to verified, one step at a time, and falls back only when the meaning changes; not from {} to {}",
-        .0.word(),
-        .1.word()
+        .0.as_str(),
+        .1.as_str()
     )]
     Contract(ContractStatus, ContractStatus),
     /// The name of another workflow.

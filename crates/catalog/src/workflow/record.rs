@@ -257,7 +257,7 @@ pub enum RuntimeEvidence {
 
 impl ContractStatus {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::DraftUnverified => "draft_unverified",
             Self::ContractLockedNotExecutable => "contract_locked_not_executable",
@@ -268,7 +268,7 @@ impl ContractStatus {
 
 impl BindingStatus {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unavailable => "unavailable",
             Self::ContractOnlyNotExecutable => "contract_only_not_executable",

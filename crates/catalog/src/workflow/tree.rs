@@ -32,8 +32,8 @@ pub(super) fn below(path: &str, key: &str) -> String {
     if !key.is_empty() && key.len() <= SHOWN_CHARACTERS && key.chars().all(plain) {
         return format!("{path}.{key}");
     }
-    let shown: String = key.chars().take(SHOWN_CHARACTERS).collect();
-    format!("{path}[{shown:?}]")
+    let shortened: String = key.chars().take(SHOWN_CHARACTERS).collect();
+    format!("{path}[{shortened:?}]")
 }
 
 /// One value to come, and where it stands.
@@ -99,13 +99,13 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let (mut map, mut told) = (Map::new(), BTreeSet::new());
+        let (mut map, mut reported) = (Map::new(), BTreeSet::new());
         while let Some(key) = access.next_key::<String>()? {
             let path = below(&self.path, &key);
             if key.contains('\0') {
                 self.findings.push(Finding::at(&path, NUL));
             }
-            if map.contains_key(&key) && told.insert(key.clone()) {
+            if map.contains_key(&key) && reported.insert(key.clone()) {
                 self.findings
                     .push(Finding::at(&path, "stands more than once"));
             }

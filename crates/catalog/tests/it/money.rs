@@ -29,7 +29,7 @@ prices = { billing_unit = "characters", standard = { input = 15000000 } }
 groups = ["default"]
 prices = { billing_unit = "audio_duration", standard = { audio_input = 6000000 } }
 
-[models.film]
+[models.clip]
 groups = ["default"]
 prices = { billing_unit = "per_second", standard = { video_second = 100000000000 } }
 "#;
@@ -83,7 +83,7 @@ fn a_record_in_characters_is_charged_per_input_character() {
 // covers: G-2.6-50
 #[test]
 fn a_record_per_second_is_charged_per_generated_second() {
-    assert_eq!(standard("film", &[(Face::VideoSecond, 5)]), 500_000_000);
+    assert_eq!(standard("clip", &[(Face::VideoSecond, 5)]), 500_000_000);
 }
 
 // covers: D-2-14, G-2.6-53
@@ -228,7 +228,7 @@ fn what_a_list_cannot_bill_is_refused_and_never_free() {
             ..
         })
     ));
-    let wrong = charge("film", "default", PriceClass::Standard, &[(Face::Input, 1)]);
+    let wrong = charge("clip", "default", PriceClass::Standard, &[(Face::Input, 1)]);
     assert!(matches!(
         wrong,
         Err(QuoteError::WrongUnit {
@@ -237,7 +237,7 @@ fn what_a_list_cannot_bill_is_refused_and_never_free() {
         })
     ));
     let too_dear = charge(
-        "film",
+        "clip",
         "default",
         PriceClass::Standard,
         &[(Face::VideoSecond, 1_000_000_000_000)],
@@ -301,7 +301,7 @@ fn a_bound_takes_the_dearest_kind_of_input_and_output_and_rounds_up() {
     );
     assert_eq!(
         most(
-            "film",
+            "clip",
             Limits {
                 video_seconds: 2,
                 ..Limits::default()
@@ -323,7 +323,7 @@ fn a_bound_takes_the_dearest_kind_of_input_and_output_and_rounds_up() {
     let (_, offer) = book.offer("chat", GroupChoice::Named("default")).unwrap();
     let nothing = bound(offer, PriceClass::Standard, &Limits::default(), context).unwrap();
     assert_eq!(nothing.lines, [], "what is not used has no line");
-    let (_, offer) = book.offer("film", GroupChoice::Named("default")).unwrap();
+    let (_, offer) = book.offer("clip", GroupChoice::Named("default")).unwrap();
     let nothing = bound(offer, PriceClass::Standard, &Limits::default(), context).unwrap();
     assert_eq!(nothing.lines, []);
 }

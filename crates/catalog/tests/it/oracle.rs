@@ -312,9 +312,9 @@ impl Peak {
     }
 }
 
-/// Limits that some units just fit into, with room above in some directions.
+/// Limits that some units just fit into, with slack above in some directions.
 pub(crate) fn limits_around(dice: &mut Rng, units: &Units) -> Limits {
-    let room = |dice: &mut Rng, used: u64| {
+    let headroom = |dice: &mut Rng, used: u64| {
         (used
             + if dice.coin() {
                 0
@@ -324,10 +324,10 @@ pub(crate) fn limits_around(dice: &mut Rng, units: &Units) -> Limits {
         .min(MAX_QUANTITY)
     };
     Limits {
-        input: room(dice, units.total_of(Side::Input)),
-        output: room(dice, units.total_of(Side::Output)),
-        calls: room(dice, units.of(Face::PerCall)),
-        video_seconds: room(dice, units.of(Face::VideoSecond)),
+        input: headroom(dice, units.total_of(Side::Input)),
+        output: headroom(dice, units.total_of(Side::Output)),
+        calls: headroom(dice, units.of(Face::PerCall)),
+        video_seconds: headroom(dice, units.of(Face::VideoSecond)),
     }
 }
 

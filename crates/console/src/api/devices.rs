@@ -51,11 +51,11 @@ pub(super) async fn list(
 ) -> Result<Json<SignIns>, ApiError> {
     let mut session = shared.people.session().await?;
     let devices = people::devices(&mut session, own.person).await?;
-    let shown = devices
+    let views = devices
         .into_iter()
         .map(|device| SignInView::of(device, own.id));
     Ok(Json(SignIns {
-        data: shown.collect(),
+        data: views.collect(),
     }))
 }
 

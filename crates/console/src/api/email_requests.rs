@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use trunkline_db::{Tx, database_now};
 use trunkline_store::attempt_counters::{self, Attempt};
-use trunkline_store::emails::{Content, Kind as LetterKind};
+use trunkline_store::emails::{Content, Kind as EmailKind};
 use trunkline_store::people::{self, Person, PersonId, Purpose, TokenHash};
 use trunkline_types::Secret;
 use utoipa::ToSchema;
@@ -75,7 +75,7 @@ pub(super) async fn verify_again(
         let mut tx = shared.people.begin().await?;
         let link = Link {
             purpose: Purpose::Verify,
-            kind: LetterKind::Verify,
+            kind: EmailKind::Verify,
             page: "verify",
             life_seconds: VERIFY_SECONDS,
         };
@@ -146,7 +146,7 @@ pub(super) async fn reset(
 /// An email with a link for one user.
 struct Link {
     purpose: Purpose,
-    kind: LetterKind,
+    kind: EmailKind,
     page: &'static str,
     life_seconds: i64,
 }
@@ -161,7 +161,7 @@ async fn send_link(
     people::void_tokens(tx, link.purpose, Some(person)).await?;
     let given = (&token.hash, link.life_seconds);
     people::issue_token(tx, link.purpose, Some(person), given).await?;
-    let letter = OutgoingEmail {
+    let message = OutgoingEmail {
         kind: link.kind,
         to: email,
         content: Content {
@@ -172,7 +172,7 @@ async fn send_link(
         },
         expires_at: database_now(tx).await?.plus_seconds(link.life_seconds),
     };
-    emails::write(shared, tx, letter).await
+    emails::write(shared, tx, message).await
 }
 
 async fn remind(shared: &Shared, tx: &mut Tx, email: &str) -> Result<(), ApiError> {
@@ -182,7 +182,7 @@ async fn remind(shared: &Shared, tx: &mut Tx, email: &str) -> Result<(), ApiErro
     };
     let link = Link {
         purpose: Purpose::Reset,
-        kind: LetterKind::Reset,
+        kind: EmailKind::Reset,
         page: "reset",
         life_seconds: RESET_SECONDS,
     };

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use trunkline_keyring::{Binding, Purpose};
-use trunkline_store::emails::{self, Content, Kind, State as LetterState};
+use trunkline_store::emails::{self, Content, Kind, State as EmailState};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
@@ -91,47 +91,47 @@ pub(super) async fn list(
     let mut session = shared.people.session().await?;
     let unsent = emails::unsent(&mut session, MOST).await?;
     drop(session);
-    let data = unsent.iter().filter_map(|letter| shown(&shared, letter));
-    let letters = Emails {
+    let data = unsent.iter().filter_map(|email| email_view(&shared, email));
+    let emails = Emails {
         data: data.collect(),
     };
-    Ok(axum::Json(letters).into_response())
+    Ok(axum::Json(emails).into_response())
 }
 
 /// None for an email that has no link, or that another keyring sealed.
-fn shown(shared: &Shared, letter: &emails::Email) -> Option<EmailView> {
-    let kind = match letter.kind {
+fn email_view(shared: &Shared, email: &emails::Email) -> Option<EmailView> {
+    let kind = match email.kind {
         Kind::Verify => EmailKind::Verify,
         Kind::Reset => EmailKind::Reset,
         Kind::Invitation => EmailKind::Invitation,
         Kind::Known => return None,
     };
-    let state = match letter.state {
-        LetterState::Waiting => EmailStateName::Waiting,
-        LetterState::Sent => EmailStateName::Sent,
-        LetterState::Failed => EmailStateName::Failed,
-        LetterState::Kept => EmailStateName::Kept,
+    let state = match email.state {
+        EmailState::Waiting => EmailStateName::Waiting,
+        EmailState::Sent => EmailStateName::Sent,
+        EmailState::Failed => EmailStateName::Failed,
+        EmailState::Kept => EmailStateName::Kept,
     };
-    let context = emails::context(letter.id);
+    let context = emails::context(email.id);
     let binding = Binding::of_operator(&context);
     let opened = shared
         .keyring
-        .open(Purpose::Letters, &binding, &letter.sealed);
+        .open(Purpose::Emails, &binding, &email.sealed);
     let content = opened
         .ok()
         .and_then(|bytes| Content::of_bytes(bytes.reveal()));
     let Some(content) = content else {
-        tracing::error!(letter = %letter.id, "email cannot be decrypted: sealed by another keyring");
+        tracing::error!(email = %email.id, "email cannot be decrypted: sealed by another keyring");
         return None;
     };
     Some(EmailView {
-        id: letter.id.to_string(),
-        to: letter.to.clone(),
+        id: email.id.to_string(),
+        to: email.to.clone(),
         kind,
-        created_at: rfc3339(letter.created_at),
-        expires_at: rfc3339(letter.expires_at),
+        created_at: rfc3339(email.created_at),
+        expires_at: rfc3339(email.expires_at),
         link: content.link,
         state,
-        last_error: letter.last_error.clone(),
+        last_error: email.last_error.clone(),
     })
 }

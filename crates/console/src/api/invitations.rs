@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
 use trunkline_store::attempt_counters::{self, Attempt};
-use trunkline_store::emails::{Content, Kind as LetterKind};
+use trunkline_store::emails::{Content, Kind as EmailKind};
 use trunkline_store::people::{
     self, Invitation, MEMBERS_MAX, NewInvitation, OPEN_INVITATIONS_MAX, Role, check_email,
 };
@@ -125,8 +125,8 @@ pub(super) async fn invite(
     let written = write(&shared, &mut tx, &new, &link).await;
     let written = tx.finish(written).await?;
     let link = (!shared.settings.sends_mail).then_some(link);
-    let shown = InvitationView::of(written, link);
-    Ok((StatusCode::CREATED, Json(shown)))
+    let view = InvitationView::of(written, link);
+    Ok((StatusCode::CREATED, Json(view)))
 }
 
 /// An invitation is an email to an address that its sender chooses, with a name that its sender chooses.
@@ -175,8 +175,8 @@ async fn write(
     }
     let written = people::open_invitation(tx, new.token).await?;
     let written = written.ok_or_else(ApiError::unavailable)?;
-    let letter = OutgoingEmail {
-        kind: LetterKind::Invitation,
+    let message = OutgoingEmail {
+        kind: EmailKind::Invitation,
         to: new.email,
         content: Content {
             link: link.to_owned(),
@@ -186,7 +186,7 @@ async fn write(
         },
         expires_at: written.expires_at,
     };
-    emails::write(shared, tx, letter).await?;
+    emails::write(shared, tx, message).await?;
     Ok(written)
 }
 

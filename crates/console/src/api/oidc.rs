@@ -105,19 +105,19 @@ enum ProviderSignIn {
 pub(super) async fn start(
     State(shared): State<Shared>,
     id: Result<Path<String>, PathRejection>,
-    asked: Result<Query<StartQuery>, QueryRejection>,
+    params: Result<Query<StartQuery>, QueryRejection>,
     caller: Caller,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let Query(asked) =
-        asked.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
+    let Query(params) =
+        params.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
     let id = id.map(|Path(id)| id).unwrap_or_default();
     let provider = shared.providers.find(&id);
     let provider = provider.ok_or_else(|| ApiError::not_found("provider"))?;
     if !take_of_network(&shared, Attempt::ProviderFromNetwork, caller.address).await? {
         return Err(ApiError::too_many_attempts(HOUR_SECONDS));
     }
-    let sign_in = match asked.step_up {
+    let sign_in = match params.step_up {
         true => Some(find(&shared, &headers).await?.ok_or_else(not_signed_in)?.id),
         false => None,
     };
@@ -134,11 +134,11 @@ pub(super) async fn start(
         nonce: nonce.text.reveal(),
         verifier: &verifier.text,
     };
-    let address = match shared.providers.address(&id, &way, asked.step_up).await {
+    let address = match shared.providers.address(&id, &way, params.step_up).await {
         Ok(address) => address,
-        Err(trouble) => return Ok(sorry(SignInFailure::from(trouble))),
+        Err(error) => return Ok(sorry(SignInFailure::from(error))),
     };
-    let return_to = own_path(&shared.settings.dash_url, asked.return_to.as_deref());
+    let return_to = own_path(&shared.settings.dash_url, params.return_to.as_deref());
     let visit = NewOidcState {
         state: &state.hash,
         browser: &browser.hash,
@@ -170,19 +170,19 @@ pub(super) async fn start(
 pub(super) async fn callback(
     State(shared): State<Shared>,
     id: Result<Path<String>, PathRejection>,
-    asked: Result<Query<CallbackQuery>, QueryRejection>,
+    params: Result<Query<CallbackQuery>, QueryRejection>,
     caller: Caller,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = id.map(|Path(id)| id).unwrap_or_default();
     // A provider adds what it likes; what cannot be read has no state.
-    let asked = asked.map(|Query(asked)| asked).unwrap_or_default();
+    let params = params.map(|Query(params)| params).unwrap_or_default();
     let provider = shared.providers.find(&id);
     let provider = provider.ok_or_else(|| ApiError::not_found("provider"))?;
-    let Some(visit) = visit(&shared, provider, &asked, &headers).await? else {
+    let Some(visit) = visit(&shared, provider, &params, &headers).await? else {
         return Ok(sorry(SignInFailure::StateInvalid));
     };
-    let Some(code) = asked.code.as_deref() else {
+    let Some(code) = params.code.as_deref() else {
         return Ok(sorry(SignInFailure::ProviderRefused));
     };
     let way = AuthorizationRequest {
@@ -193,7 +193,7 @@ pub(super) async fn callback(
     };
     let identity = match shared.providers.identity(&id, &way, code).await {
         Ok(identity) => identity,
-        Err(trouble) => return Ok(sorry(SignInFailure::from(trouble))),
+        Err(error) => return Ok(sorry(SignInFailure::from(error))),
     };
     let arrived = match visit.sign_in {
         Some(_) => trust(&shared, &visit, &identity, &headers).await?,
@@ -210,10 +210,10 @@ pub(super) async fn callback(
 async fn visit(
     shared: &Shared,
     provider: &Provider,
-    asked: &CallbackQuery,
+    params: &CallbackQuery,
     headers: &HeaderMap,
 ) -> Result<Option<OidcState>, ApiError> {
-    let state = asked.state.as_deref().and_then(tokens::hash_of);
+    let state = params.state.as_deref().and_then(tokens::hash_of);
     let here = browser_binding::known(&shared.settings, headers);
     let (Some(state), Some(here)) = (state, here) else {
         return Ok(None);
@@ -358,13 +358,13 @@ fn is_of(email: &str, domains: &[String]) -> bool {
 
 /// The provider's name of the user, truncated; else the local part of the address.
 fn name_of(identity: &Identity, email: &str) -> String {
-    let told = identity.name.as_deref().unwrap_or_default();
-    let told: String = told
+    let reported = identity.name.as_deref().unwrap_or_default();
+    let reported: String = reported
         .chars()
         .filter(|c| !c.is_control())
         .take(NAME_MAX_CHARACTERS)
         .collect();
-    match people::check_person_name("name", &told) {
+    match people::check_person_name("name", &reported) {
         Ok(name) => name,
         Err(_) => {
             let local = email.split('@').next().unwrap_or(email);
@@ -385,14 +385,14 @@ fn found(address: &str) -> Response {
 }
 
 fn sorry(why: SignInFailure) -> Response {
-    tracing::info!(why = why.word(), "sign-in through provider failed");
-    found(&format!("/sign-in?error={}", why.word()))
+    tracing::info!(why = why.as_str(), "sign-in through provider failed");
+    found(&format!("/sign-in?error={}", why.as_str()))
 }
 
 // === impl SignInFailure ===
 
 impl SignInFailure {
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::StateInvalid => "state_invalid",
             Self::ProviderRefused => "provider_refused",
@@ -407,8 +407,8 @@ impl SignInFailure {
 }
 
 impl From<OidcError> for SignInFailure {
-    fn from(trouble: OidcError) -> Self {
-        match trouble {
+    fn from(error: OidcError) -> Self {
+        match error {
             OidcError::Away => Self::ProviderAway,
             OidcError::Refused => Self::ProviderRefused,
         }

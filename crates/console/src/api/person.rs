@@ -118,8 +118,8 @@ pub(super) async fn change_account(
     let all = people::memberships(&mut database, own.person).await?;
     drop(database);
     let this = all.into_iter().filter(|one| one.account == own.account);
-    let shown = session::accounts_of(&shared.people, this.collect()).await?;
-    let first = shown.into_iter().next();
+    let accounts = session::accounts_of(&shared.people, this.collect()).await?;
+    let first = accounts.into_iter().next();
     first
         .map(Json)
         .ok_or_else(|| ApiError::not_found("organisation"))

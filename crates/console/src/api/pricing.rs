@@ -84,7 +84,7 @@ pub(super) async fn pricing(
         filter.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
     filter.check()?;
     let viewer = Viewer::of_request(&shared, &headers).await?;
-    // Only the whole is kept: strangers could fill any room with filters.
+    // Only the whole is kept: strangers could fill any cache with filters.
     let key = CacheKey {
         stamp: shared.gateway.stamp(),
         name: (filter == Filter::default()).then(|| viewer.name()),
@@ -145,24 +145,24 @@ impl Filter {
         };
         let entry = model.entry();
         let is =
-            |wanted: &Option<String>, has: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(has);
-        is(&self.model, &|wanted| wanted == name)
+            |value: &Option<String>, has: &dyn Fn(&str) -> bool| value.as_deref().is_none_or(has);
+        is(&self.model, &|value| value == name)
             && is(&self.q, &|text| mentions(name, entry, text))
-            && is(&self.vendor, &|wanted| {
-                entry.vendor.as_deref() == Some(wanted)
+            && is(&self.vendor, &|value| {
+                entry.vendor.as_deref() == Some(value)
             })
-            && is(&self.kind, &|wanted| {
-                kind_of(entry).as_deref() == Some(wanted)
+            && is(&self.kind, &|value| {
+                kind_of(entry).as_deref() == Some(value)
             })
-            && is(&self.task, &|wanted| {
-                entry.tasks.iter().any(|task| task == wanted)
+            && is(&self.task, &|value| {
+                entry.tasks.iter().any(|task| task == value)
             })
-            && is(&self.endpoint_type, &|wanted| {
-                let wanted = wanted.parse::<EndpointType>();
-                wanted.is_ok_and(|wanted| entry.serves(wanted))
+            && is(&self.endpoint_type, &|value| {
+                let value = value.parse::<EndpointType>();
+                value.is_ok_and(|value| entry.serves(value))
             })
-            && is(&self.group, &|wanted| {
-                model.groups().iter().any(|group| group == wanted)
+            && is(&self.group, &|value| {
+                model.groups().iter().any(|group| group == value)
             })
     }
 }

@@ -325,7 +325,7 @@ pub(super) async fn accounts_of(
 ) -> Result<Vec<AccountRef>, ApiError> {
     let ids: Vec<AccountId> = memberships.iter().map(|member| member.account).collect();
     let kinds = accounts::kinds(database, &ids).await?;
-    let shown = memberships.into_iter().map(|member| AccountRef {
+    let refs = memberships.into_iter().map(|member| AccountRef {
         id: member.account.number(),
         role: member.role.into(),
         kind: match kinds.get(&member.account) {
@@ -334,7 +334,7 @@ pub(super) async fn accounts_of(
         },
         name: member.name,
     });
-    Ok(shown.collect())
+    Ok(refs.collect())
 }
 
 // === impl Session ===

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use trunkline_db::{Tx, database_now};
 use trunkline_store::attempt_counters::{self, Attempt};
-use trunkline_store::emails::{Content, Kind as LetterKind};
+use trunkline_store::emails::{Content, Kind as EmailKind};
 use trunkline_store::people::{self, NewPerson, Person, Purpose, TokenHash};
 use trunkline_store::sign_ups::{self, NewSignUp};
 use trunkline_types::Secret;
@@ -70,7 +70,7 @@ pub(crate) struct SignUpView {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NextStep {
-    /// A letter was written to the address.
+    /// An email was written to the address.
     CheckMail,
     /// Nothing: the invitation has proved the address.
     SignedIn,
@@ -204,7 +204,7 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
     let token = Token::fresh(shared.random.as_ref())?;
     let (kind, link) = match &known {
         Some(_) => (
-            LetterKind::Known,
+            EmailKind::Known,
             format!("{}/sign-in", shared.settings.dash_url),
         ),
         None => {
@@ -219,12 +219,12 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
             };
             sign_ups::create(tx, &new).await?;
             let link = shared.settings.link("verify", token.text.reveal());
-            (LetterKind::Verify, link)
+            (EmailKind::Verify, link)
         }
     };
     // Text of an unverified caller is not emailed to an existing user.
     let name = known.map_or_else(|| arrival.name.clone(), |person| person.name);
-    let letter = OutgoingEmail {
+    let message = OutgoingEmail {
         kind,
         to: &arrival.email,
         content: Content {
@@ -235,7 +235,7 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
         },
         expires_at: database_now(tx).await?.plus_seconds(VERIFY_SECONDS),
     };
-    emails::write(shared, tx, letter).await
+    emails::write(shared, tx, message).await
 }
 
 /// Signs up by an invitation; its link verifies the address if it was emailed.

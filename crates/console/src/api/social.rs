@@ -68,7 +68,7 @@ pub(super) async fn catalog(
         filter.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
     filter.check()?;
     let viewer = Viewer::of_request(&shared, &headers).await?;
-    // Only the whole is kept: strangers could fill any room with filters.
+    // Only the whole is kept: strangers could fill any cache with filters.
     let key = CacheKey {
         stamp: shared.gateway.stamp(),
         name: (filter == Filter::default()).then(|| viewer.name()),
@@ -82,8 +82,8 @@ pub(super) async fn catalog(
 fn write(gateway: &dyn GatewayPort, viewer: &Viewer, filter: &Filter) -> Bytes {
     let book = gateway.book();
     let cells = gateway.cells();
-    let wanted = cells.iter().filter(|one| filter.takes(one));
-    let texts: Vec<String> = wanted
+    let listed = cells.iter().filter(|one| filter.takes(one));
+    let texts: Vec<String> = listed
         .map(|SocialCell { cell, is_paused }| {
             catalog_cell(cell, viewer.call_price(&book, &cell.model), *is_paused)
         })
@@ -105,8 +105,8 @@ impl Filter {
     }
 
     fn takes(&self, one: &SocialCell) -> bool {
-        let wanted = self.platform.as_ref();
-        wanted.is_none_or(|wanted| *wanted == one.cell.platform.key)
+        let platform = self.platform.as_ref();
+        platform.is_none_or(|platform| *platform == one.cell.platform.key)
     }
 }
 

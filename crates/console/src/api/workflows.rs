@@ -187,8 +187,8 @@ impl WorkflowSummary {
             title: record.title.clone(),
             summary: record.summary.clone(),
             last_modified: record.last_modified.clone(),
-            contract_status: record.contract_status.word(),
-            binding_status: record.runtime_binding.status.word(),
+            contract_status: record.contract_status.as_str(),
+            binding_status: record.runtime_binding.status.as_str(),
             runnable: may_run(&version.workflow).is_ok(),
             revision: version.revision,
         }

@@ -3,8 +3,8 @@
 /// The text with everything that HTML would read as its own written out.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
@@ -17,15 +17,15 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// The end of an address that names a heading, as the common hosts of Markdown make it. A heading that
-/// is one word of code, such as an error's, keeps it letter by letter.
+/// is one word of code, such as an error's, keeps it unchanged.
 pub(super) fn slug(text: &str, is_code: bool) -> String {
     if is_code {
         return text.to_owned();
     }
     let kept = text.to_lowercase();
-    let kept = kept.chars().filter_map(|letter| match letter {
+    let kept = kept.chars().filter_map(|character| match character {
         ' ' | '/' => Some('-'),
-        '-' | '_' => Some(letter),
+        '-' | '_' => Some(character),
         other => other.is_alphanumeric().then_some(other),
     });
     let joined: String = kept.collect();

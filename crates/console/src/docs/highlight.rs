@@ -37,7 +37,7 @@ pub(super) fn highlighted(language: &str, code: &str) -> String {
 fn push_line(out: &mut String, line: &str, comment: Option<&str>, quotes: bool) {
     let mut rest = line;
     let mut before = ' ';
-    while let Some(letter) = rest.chars().next() {
+    while let Some(character) = rest.chars().next() {
         if comment.is_some_and(|mark| rest.starts_with(mark)) && before.is_whitespace() {
             out.push_str(&format!("<i>{}</i>", escaped(rest)));
             return;
@@ -49,16 +49,16 @@ fn push_line(out: &mut String, line: &str, comment: Option<&str>, quotes: bool) 
             continue;
         }
         if quotes
-            && (letter == '"' || letter == '\'')
-            && let Some((text, after)) = quoted(rest, letter)
+            && (character == '"' || character == '\'')
+            && let Some((text, after)) = quoted(rest, character)
         {
             push_text(out, text);
             rest = after;
         } else {
-            out.push_str(&escaped(letter.encode_utf8(&mut [0; 4])));
-            rest = rest.strip_prefix(letter).unwrap_or_default();
+            out.push_str(&escaped(character.encode_utf8(&mut [0; 4])));
+            rest = rest.strip_prefix(character).unwrap_or_default();
         }
-        before = letter;
+        before = character;
     }
 }
 
@@ -66,9 +66,9 @@ fn push_line(out: &mut String, line: &str, comment: Option<&str>, quotes: bool) 
 fn quoted(rest: &str, quote: char) -> Option<(&str, &str)> {
     let inner = rest.strip_prefix(quote)?;
     let mut escaping = false;
-    let end = inner.char_indices().find(|(_, letter)| {
-        let ends = *letter == quote && !escaping;
-        escaping = *letter == '\\' && !escaping;
+    let end = inner.char_indices().find(|(_, character)| {
+        let ends = *character == quote && !escaping;
+        escaping = *character == '\\' && !escaping;
         ends
     });
     let (at, _) = end?;
@@ -112,16 +112,16 @@ mod tests {
 
     #[test]
     fn comments_texts_and_keys_are_marked_and_everything_is_escaped() {
-        let shown = highlighted("sh", "echo \"<b> $TRUNKLINE_KEY\" 'x' # a & b\n");
+        let html = highlighted("sh", "echo \"<b> $TRUNKLINE_KEY\" 'x' # a & b\n");
         assert_eq!(
-            shown,
+            html,
             "echo <b>&quot;&lt;b&gt; <span class=\"key\" data-quote=\"\">$TRUNKLINE_KEY</span>&quot;</b> \
              <b>&#39;x&#39;</b> <i># a &amp; b\n</i>"
         );
-        let shown = highlighted("python", "k = os.environ[\"TRUNKLINE_KEY\"]");
+        let html = highlighted("python", "k = os.environ[\"TRUNKLINE_KEY\"]");
         assert!(
-            shown.contains("data-quote=\"&quot;\">os.environ[&quot;"),
-            "{shown}"
+            html.contains("data-quote=\"&quot;\">os.environ[&quot;"),
+            "{html}"
         );
         assert_eq!(highlighted("text", "it's # <x>"), "it&#39;s # &lt;x&gt;");
     }

@@ -44,15 +44,15 @@ impl Layout<'_> {
     }
 
     /// What is said where there is no page, with those that may have been meant.
-    pub(super) fn missing(&self, asked: &str) -> String {
-        let wanted: Vec<&str> = asked
-            .split(|letter: char| !letter.is_ascii_alphanumeric())
+    pub(super) fn missing(&self, path: &str) -> String {
+        let words: Vec<&str> = path
+            .split(|character: char| !character.is_ascii_alphanumeric())
             .filter(|word| word.len() > 2)
             .collect();
         let alike = self.pages.iter().filter(|page| {
             let near =
                 |word: &&str| page.head.slug.contains(*word) || word.contains(&page.head.slug);
-            wanted.iter().any(near)
+            words.iter().any(near)
         });
         let links: String = alike.take(5).map(|page| item(&page.head, false)).collect();
         let meant = if links.is_empty() {

@@ -11,7 +11,7 @@ use super::escape::{escaped, slug};
 use super::highlight::highlighted;
 use super::links::{self, Link};
 
-/// Letters of a section that can be searched for beside its heading.
+/// Characters of a section that can be searched for beside its heading.
 const MAX_SECTION_CHARACTERS: usize = 600;
 
 /// A document as HTML, and what is known of it.
@@ -215,7 +215,7 @@ impl<'e> Writer<'_, 'e> {
         let times = self.anchors.entry(first.clone()).or_default();
         let anchor = match *times {
             0 => first,
-            again => format!("{first}-{again}"),
+            repeats => format!("{first}-{repeats}"),
         };
         *times = times.saturating_add(1);
         anchor
@@ -240,9 +240,9 @@ impl<'e> Writer<'_, 'e> {
         } else {
             format!("<figcaption>{}</figcaption>", escaped(label))
         };
-        let shown = highlighted(language, text.trim_end_matches('\n'));
+        let html = highlighted(language, text.trim_end_matches('\n'));
         self.push(format!(
-            "<figure class=\"{class}\">{caption}<pre tabindex=\"0\"><code>{shown}</code></pre></figure>\n"
+            "<figure class=\"{class}\">{caption}<pre tabindex=\"0\"><code>{html}</code></pre></figure>\n"
         ));
     }
 

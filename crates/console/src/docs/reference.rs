@@ -284,11 +284,11 @@ fn in_cell(text: &str) -> String {
 }
 
 fn titled(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters
+    let mut characters = word.chars();
+    let first = characters
         .next()
-        .map(|letter| letter.to_uppercase().to_string());
-    format!("{}{}", first.unwrap_or_default(), letters.as_str())
+        .map(|character| character.to_uppercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), characters.as_str())
 }
 
 fn text_of(value: &Value, name: &str) -> String {
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn every_path_is_told_with_what_it_takes_and_gives() {
         let document = json!({
-            "tags": [{"name": "keys", "description": "What opens doors."}],
+            "tags": [{"name": "keys", "description": "What authenticates calls."}],
             "paths": {"/v1/keys/{id}": {
                 "get": {"tags": ["keys"], "summary": "Shows one.",
                     "parameters": [{"name": "id", "in": "path", "required": true,
@@ -327,7 +327,7 @@ mod tests {
         });
         let page = Reference::new(&document).markdown();
         for line in [
-            "## Keys\n\nWhat opens doors.\n\n### GET /v1/keys/{id}\n\nShows one.",
+            "## Keys\n\nWhat authenticates calls.\n\n### GET /v1/keys/{id}\n\nShows one.",
             "| `id` | integer, in the path (needed) | Its number |",
             "| `state` | `on`, `off` (needed) | a\\|b |",
             "| `budgets` | list of object |  |",

@@ -76,7 +76,7 @@ impl TestConsole {
     }
 
     /// Another console over the same database.
-    pub(crate) async fn again(self, settings: ConsoleSettings) -> Self {
+    pub(crate) async fn restarted(self, settings: ConsoleSettings) -> Self {
         let data = self.db.connect(Role::Data).await;
         let console = Console::new(parts(
             data,

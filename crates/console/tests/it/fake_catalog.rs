@@ -106,7 +106,7 @@ pub(crate) struct FakeCatalog {
     cells: Cells,
     stamp: AtomicU64,
     /// How often it heard of keys.
-    pub(crate) heard: AtomicU64,
+    pub(crate) key_refreshes: AtomicU64,
     /// What it says to who stops a task.
     pub(crate) stops: Mutex<Option<bool>>,
 }
@@ -120,7 +120,7 @@ impl FakeCatalog {
             cells,
             book: Mutex::new(Arc::new(Book::from_toml(CATALOG).unwrap())),
             stamp: AtomicU64::new(1),
-            heard: AtomicU64::new(0),
+            key_refreshes: AtomicU64::new(0),
             stops: Mutex::new(Some(false)),
         })
     }
@@ -156,11 +156,11 @@ impl GatewayPort for FakeCatalog {
 
     fn cells(&self) -> Vec<SocialCell> {
         let paused = self.paused.lock().unwrap();
-        let shown = self.cells.all().map(|cell| SocialCell {
+        let cells = self.cells.all().map(|cell| SocialCell {
             cell: Arc::clone(cell),
             is_paused: paused.contains(&cell.model),
         });
-        shown.collect()
+        cells.collect()
     }
 
     fn stamp(&self) -> u64 {
@@ -186,7 +186,7 @@ impl GatewayPort for FakeCatalog {
     }
 
     fn refresh_keys(&self) -> BoxFuture<'_, ()> {
-        self.heard.fetch_add(1, Ordering::Relaxed);
+        self.key_refreshes.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(()))
     }
 

@@ -178,7 +178,7 @@ impl TestConsole {
         account
     }
 
-    /// Somebody without a password.
+    /// A person without a password.
     pub(crate) async fn person(&self, email: &str) -> PersonId {
         let mut tx = self.people.begin().await.unwrap();
         let new = NewPerson {

@@ -14,10 +14,10 @@ fn names(got: &Response) -> Vec<String> {
 }
 
 async fn with_key(test_console: &TestConsole, key: &str) -> Response {
-    let mut asked = request(Method::GET, "/api/pricing");
+    let mut request = request(Method::GET, "/api/pricing");
     let value = format!("Bearer {key}").parse().unwrap();
-    asked.headers_mut().insert("authorization", value);
-    test_console.ask(asked).await
+    request.headers_mut().insert("authorization", value);
+    test_console.ask(request).await
 }
 
 // covers: G-2.6-01, G-2.6-02, G-2.6-03, G-1-21, D-4-14

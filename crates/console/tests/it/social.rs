@@ -35,10 +35,10 @@ fn cells(got: &Response) -> Vec<Value> {
 }
 
 async fn seen_with(test_console: &TestConsole, key: &str) -> Response {
-    let mut asked = request(Method::GET, PLAZA);
+    let mut request = request(Method::GET, PLAZA);
     let value = format!("Bearer {key}").parse().unwrap();
-    asked.headers_mut().insert("authorization", value);
-    test_console.ask(asked).await
+    request.headers_mut().insert("authorization", value);
+    test_console.ask(request).await
 }
 
 fn prices_and_states(got: &Response) -> Vec<(Value, String)> {
@@ -142,9 +142,9 @@ async fn an_answer_is_not_sent_again_until_a_price_or_a_pause_is_other() {
     ];
     for change in changes {
         let known = |tag: &http::HeaderValue| {
-            let mut asked = request(Method::GET, PATH);
-            asked.headers_mut().insert("if-none-match", tag.clone());
-            asked
+            let mut request = request(Method::GET, PATH);
+            request.headers_mut().insert("if-none-match", tag.clone());
+            request
         };
         let same = test_console.ask(known(&tag)).await;
         assert_eq!((same.status.as_u16(), same.body.len()), (304, 0));

@@ -38,7 +38,7 @@ async fn a_list_is_read_page_by_page_and_says_when_it_ends() {
         "exactly a page is the last"
     );
     let whole = test_console.get("/api/workflows").await.json();
-    assert_eq!(whole, all, "fifty if nobody says how many");
+    assert_eq!(whole, all, "fifty if no limit is sent");
 }
 
 #[tokio::test]
@@ -63,18 +63,18 @@ async fn one_workflow_is_shown_as_it_was_written_with_what_follows_from_it() {
     test_console.keep(&clip).await;
     clip["title"] = json!("Clip");
     test_console.keep(&clip).await;
-    let shown = test_console.get("/api/workflows/clip").await.json();
-    assert_eq!(shown["workflow"], clip);
+    let view = test_console.get("/api/workflows/clip").await.json();
+    assert_eq!(view["workflow"], clip);
     assert_eq!(
-        (&shown["revision"], &shown["runnable"]),
+        (&view["revision"], &view["runnable"]),
         (&json!(2), &json!(false))
     );
-    let because = shown["not_runnable_because"].as_str().unwrap();
+    let because = view["not_runnable_because"].as_str().unwrap();
     assert!(
         because.contains("contract_only_not_executable"),
         "{because}"
     );
-    let digest = shown["semantic_digest_sha256"].as_str().unwrap();
+    let digest = view["semantic_digest_sha256"].as_str().unwrap();
     assert_eq!(digest.len(), 64);
 
     for contract in ["contract_locked_not_executable", "verified"] {
@@ -86,12 +86,12 @@ async fn one_workflow_is_shown_as_it_was_written_with_what_follows_from_it() {
     binding["last_verified_at"] = json!("2026-01-31T12:00:00Z");
     binding["semantic_digest_sha256"] = json!(digest);
     test_console.keep(&clip).await;
-    let shown = test_console.get("/api/workflows/clip").await.json();
+    let view = test_console.get("/api/workflows/clip").await.json();
     assert_eq!(
-        (&shown["revision"], &shown["runnable"]),
+        (&view["revision"], &view["runnable"]),
         (&json!(5), &json!(true))
     );
-    assert_eq!(shown["not_runnable_because"], Value::Null);
+    assert_eq!(view["not_runnable_because"], Value::Null);
     let listed = test_console.get("/api/workflows").await.json();
     let expected = json!({
         "slug": "clip",

@@ -167,10 +167,10 @@ impl Nats {
         let mut headers = HeaderMap::new();
         headers.insert(FROM_HEADER, self.settings.own_name.as_str());
         let subject = format!("{LIVE}{}", news.account);
-        let said = self
+        let publish = self
             .client
             .publish_with_headers(subject, headers, bytes.into());
-        match tokio::time::timeout(ANSWER_WAIT, said).await {
+        match tokio::time::timeout(ANSWER_WAIT, publish).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(%error, "NATS publish: live notification not sent"),
             Err(_) => tracing::debug!("NATS publish: live notification timed out"),

@@ -120,17 +120,17 @@ mod tests {
         let servers =
             parsed("nats://ada:pass%20word@a.example:4222, nats://b.example,nats://[::1]:7000")
                 .unwrap();
-        let shown = format!("{servers:?}");
-        assert_eq!(shown, r#"["a.example:4222", "b.example:4222", "::1:7000"]"#);
+        let debug = format!("{servers:?}");
+        assert_eq!(debug, r#"["a.example:4222", "b.example:4222", "::1:7000"]"#);
         assert!(matches!(&servers.login, Login::User(name, password)
             if name == "ada" && password.reveal() == "pass word"));
         for address in servers.addresses() {
-            let shown = format!("{address:?}");
+            let debug = format!("{address:?}");
             assert!(
-                !shown.contains("word@") && !shown.contains("pass%20word"),
-                "{shown}"
+                !debug.contains("word@") && !debug.contains("pass%20word"),
+                "{debug}"
             );
-            assert!(!shown.contains("ada"), "{shown}");
+            assert!(!debug.contains("ada"), "{debug}");
         }
         let token = parsed("nats://s3cret@a:1").unwrap();
         assert!(matches!(&token.login, Login::Token(token) if token.reveal() == "s3cret"));

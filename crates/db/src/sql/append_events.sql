@@ -1,6 +1,6 @@
 -- Numbers events by their accounts' counters, writes them, puts them on their way to the webhooks that
--- want them, and leaves a copy to be carried on. What the house tells everybody goes to webhooks by a job
--- (store::webhooks::expand_system_event): thousands of rows are no part of somebody's transaction.
+-- want them, and leaves a copy to be carried on. Events of the system account go to webhooks by a job
+-- (store::webhooks::expand_system_event): thousands of rows are no part of a caller's transaction.
 -- $1 ids, $2 account ids, $3 topics, $4 task ids, $5 bodies
 WITH asked AS MATERIALIZED (
     SELECT a.*, row_number() OVER (PARTITION BY a.account_id ORDER BY a.place) AS nth,

@@ -65,7 +65,7 @@ async fn keeps_its_promises(bus: &Bus) {
     assert_eq!(bus.publish(&copies[..10]).await.unwrap(), vec![true; 10]);
     // Own news was told at home, and does not come back.
     bus.notify(&live(3)).await;
-    let heard = async {
+    let received = async {
         loop {
             match ears.next().await {
                 Some(Incoming::Event(parcel)) => {
@@ -76,8 +76,8 @@ async fn keeps_its_promises(bus: &Bus) {
             }
         }
     };
-    let heard = tokio::time::timeout(Duration::from_secs(1), heard).await;
-    assert!(heard.is_err(), "{heard:?}");
+    let received = tokio::time::timeout(Duration::from_secs(1), received).await;
+    assert!(received.is_err(), "{received:?}");
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn others_hear_copies_and_news_in_order_and_unopened() {
     let copies: Vec<EventCopy> = (1..=50).map(|seq| copy(4, seq)).collect();
     one.publish(&copies).await.unwrap();
     one.notify(&live(4)).await;
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     loop {
         let next = tokio::time::timeout(WAIT, ears.next()).await.unwrap();
         match next.unwrap() {
@@ -120,22 +120,22 @@ async fn others_hear_copies_and_news_in_order_and_unopened() {
             Incoming::Event(parcel) if parcel.account.number() == 9 => {}
             Incoming::Event(parcel) => {
                 assert_eq!(parcel.topic.as_deref(), Some("key.revoked"));
-                heard.push(parcel.decode().unwrap());
+                received.push(parcel.decode().unwrap());
             }
         }
         // News has a subscription of its own and may be faster.
-        if heard.len() == copies.len() {
+        if received.len() == copies.len() {
             break;
         }
     }
-    while heard.len() < copies.len() {
+    while received.len() < copies.len() {
         let next = tokio::time::timeout(WAIT, ears.next()).await.unwrap();
         if let Some(Incoming::Event(parcel)) = next {
-            heard.push(parcel.decode().unwrap());
+            received.push(parcel.decode().unwrap());
         }
     }
-    heard.retain(|one| one.account == 4);
-    assert_eq!(heard, copies);
+    received.retain(|one| one.account == 4);
+    assert_eq!(received, copies);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -149,7 +149,7 @@ async fn a_way_that_was_lost_comes_back_with_its_ears() {
     until(&bus, Health::Down).await;
     let failed = bus.publish(&[copy(3, 2)]).await;
     assert!(failed.is_err(), "{failed:?}");
-    // Nobody waits for it.
+    // No subscriber waits for it.
     bus.notify(&live(3)).await;
     nats.restart();
     until(&bus, Health::Up).await;
@@ -169,7 +169,7 @@ async fn a_way_that_was_lost_comes_back_with_its_ears() {
         Some(2),
         "what was stored is there"
     );
-    let heard = async {
+    let received = async {
         loop {
             if let Some(Incoming::Event(parcel)) = ears.next().await
                 && parcel.decode().unwrap().seq == 2
@@ -178,7 +178,7 @@ async fn a_way_that_was_lost_comes_back_with_its_ears() {
             }
         }
     };
-    tokio::time::timeout(WAIT, heard).await.unwrap();
+    tokio::time::timeout(WAIT, received).await.unwrap();
 }
 
 #[tokio::test]

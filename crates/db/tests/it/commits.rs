@@ -44,8 +44,8 @@ async fn finish_commits_what_went_well_and_rolls_back_what_did_not() {
     let data = db.connect(Role::Data).await;
     let well: Result<&str, DbError> = written(&data).await.finish(Ok("well")).await;
     assert_eq!(well, Ok("well"));
-    let trouble = written(&data).await.rollback().await.err();
-    assert_eq!(trouble, None);
+    let error = written(&data).await.rollback().await.err();
+    assert_eq!(error, None);
     let tx = written(&data).await;
     let wrong = DbError::Conflict(trunkline_db::Cause {
         code: None,

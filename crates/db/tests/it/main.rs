@@ -1,4 +1,4 @@
-//! What the database room promises, against a real PostgreSQL.
+//! What the database crate promises, against a real PostgreSQL.
 
 #[cfg(test)]
 mod bus;

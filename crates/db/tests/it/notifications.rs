@@ -17,10 +17,10 @@ const LISTENED: PollInterval = PollInterval {
     listening: LONG,
 };
 
-async fn until_listening(database: &Database, wanted: bool) {
+async fn until_listening(database: &Database, expected: bool) {
     let began = Instant::now();
-    while database.notifications().is_listening() != wanted {
-        assert!(began.elapsed() < LONG, "listening: {}", !wanted);
+    while database.notifications().is_listening() != expected {
+        assert!(began.elapsed() < LONG, "listening: {}", !expected);
         tokio::time::sleep(LOOK).await;
     }
 }

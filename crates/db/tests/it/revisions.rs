@@ -49,7 +49,7 @@ async fn two_writers_and_a_reader(db: &Db, next_number: &'static str) -> Vec<i64
     // Either it gets through, or it has to wait for the slow one.
     let got_through = tokio::select! {
         () = &mut quick_one => true,
-        () = reader.somebody_waits() => false,
+        () = reader.waits_for_lock() => false,
     };
     reader.look().await;
     sqlx::raw_sql("COMMIT").execute(&mut slow).await.unwrap();
@@ -75,7 +75,7 @@ impl Reader {
         }
     }
 
-    async fn somebody_waits(&mut self) {
+    async fn waits_for_lock(&mut self) {
         let waiting = "SELECT count(*) FROM pg_stat_activity
              WHERE datname = current_database() AND wait_event_type = 'Lock'";
         loop {

@@ -235,9 +235,9 @@ impl ChannelCredential {
     /// Whether it is to be probed now: it was refused, lacked a model, or is paused.
     pub(crate) fn is_probe_due(&self, now: Timestamp) -> bool {
         let state = &self.state;
-        let wanted = state.wants_probe.load(Ordering::Relaxed) || self.is_paused();
+        let is_needed = state.wants_probe.load(Ordering::Relaxed) || self.is_paused();
         let probed = state.probed_at_millis.load(Ordering::Relaxed);
-        wanted && now.millis() >= probed.saturating_add(PROBE_EVERY_MILLIS)
+        is_needed && now.millis() >= probed.saturating_add(PROBE_EVERY_MILLIS)
     }
 
     /// Takes over what a probe found. `upstream_name` is a model's name at the upstream.
@@ -447,8 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_a_model_that_was_served_takes_it_from_nobody_until_several_accounts_miss_it()
-    {
+    fn a_list_without_a_served_model_removes_it_only_when_several_accounts_miss_it() {
         let credential = credential();
         credential.served(MODEL);
         let lacking = Probed::Works(Some(BTreeSet::from(["another".to_owned()])));

@@ -194,10 +194,10 @@ pub(crate) fn refused_by<T>(
         codes,
         headers,
     };
-    let shown = StatusCode::from_u16(status).unwrap_or(StatusCode::FORBIDDEN);
+    let status_code = StatusCode::from_u16(status).unwrap_or(StatusCode::FORBIDDEN);
     match to.channel.provider.answer_class(refusal) {
         AnswerClass::Request => None,
-        AnswerClass::Credential => Some(Classified::CredentialRejected(shown)),
+        AnswerClass::Credential => Some(Classified::CredentialRejected(status_code)),
         AnswerClass::Quota => {
             let seconds = retry_after.unwrap_or(QUOTA_SECONDS);
             Some(Classified::OutOfQuota(seconds))

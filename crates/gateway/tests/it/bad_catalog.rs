@@ -21,7 +21,7 @@ async fn spoil(
     let number = catalog::next_number(&mut tx).await.unwrap();
     let new = NewChange {
         pricing_version: [7; 32],
-        author: "house",
+        author: "harness",
         note: "wrong on purpose",
         header: frame,
         models,
@@ -62,7 +62,7 @@ async fn an_invalid_catalog_is_not_used_and_the_next_valid_one_is() {
     assert_eq!(node.gateway.catalog().book.version(), good.book.version());
     let mut tx = harness.console.begin().await.unwrap();
     let signed = ChangeAuthor {
-        author: "house",
+        author: "harness",
         note: "good again",
     };
     let done = publish(&mut tx, signed, |before| {

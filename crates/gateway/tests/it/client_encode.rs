@@ -44,7 +44,7 @@ const BUDGET: u64 = 1_024;
 
 impl fmt::Display for ClientFormat {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.word())
+        formatter.write_str(self.as_str())
     }
 }
 
@@ -52,7 +52,7 @@ impl ClientFormat {
     pub(crate) const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
 
     /// Its name in quotes, usage rows and names of models.
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
             Self::Messages => "messages",

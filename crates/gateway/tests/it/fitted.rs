@@ -185,9 +185,9 @@ async fn records_of_the_starter_catalog_that_write_no_answers_take_no_conversati
             }
             let got = call(&harness, &harness.key, path, &body).await;
             let code = got.json()["error"]["code"].clone();
-            let said = (got.status.as_u16(), code);
+            let answer = (got.status.as_u16(), code);
             assert_eq!(
-                said,
+                answer,
                 (400, json!("endpoint_not_supported")),
                 "{name} {path}"
             );

@@ -154,7 +154,7 @@ impl FormatPair {
         let row = row_of(harness, got).await;
         let reported = &received.tokens;
         same("outcome", row.outcome.as_str(), "complete")?;
-        same("endpoint", row.endpoint.as_str(), self.caller.word())?;
+        same("endpoint", row.endpoint.as_str(), self.caller.as_str())?;
         same("estimated", row.estimated, false)?;
         let cached = truth.cache_read_tokens;
         let written = (truth.cache_written_5m_tokens, truth.cache_written_1h_tokens);
@@ -249,7 +249,7 @@ pub(crate) async fn quote(
     model: &str,
     body: &Value,
 ) -> GatewayResponse {
-    let mut quote = json!({ "endpoint": pair.caller.word(), "body": body });
+    let mut quote = json!({ "endpoint": pair.caller.as_str(), "body": body });
     if pair.caller == ClientFormat::Gemini {
         quote["model"] = json!(model);
         quote["stream"] = json!(pair.stream);
@@ -271,7 +271,7 @@ pub(crate) async fn harness(options: TestOptions) -> TestGateway {
     for client_format in ClientFormat::ALL {
         channel(
             &harness,
-            client_format.word(),
+            client_format.as_str(),
             client_format,
             &harness.simulator,
             10,
@@ -330,7 +330,7 @@ pub(crate) fn base(speaks: ClientFormat, to: &Simulator) -> String {
 
 fn catalog() -> String {
     let faces = PRICES.map(|(face, price)| format!("{face} = {price}"));
-    let names = ClientFormat::ALL.map(|it| it.word());
+    let names = ClientFormat::ALL.map(|it| it.as_str());
     let names = names.iter().copied().chain(["many"]);
     let model = |name: String, tasks: &str| {
         format!(

@@ -161,7 +161,7 @@ async fn a_model_has_the_endpoints_of_its_record_and_geminis_under_its_name() {
     harness.sell(ENDPOINTS).await;
     let base = harness.simulator.base_url();
     let models = [("gemini-without", "sim-fast"), ("other-with", "sim-fast")];
-    harness.channel("doors", &base, 0, &models).await;
+    harness.channel("endpoints", &base, 0, &models).await;
     let params = CallParams {
         prompt: "Hello [[tokens:2]]",
         ..CallParams::default()

@@ -66,14 +66,14 @@ async fn a_caller_of_any_format_reads_the_cost_in_the_usage_of_a_whole_answer_as
             prompt: "Hello [[tokens:5]]",
             ..CallParams::default()
         };
-        let mut shown = Vec::new();
+        let mut costs = Vec::new();
         for stream in [false, true] {
             let pair = FormatPair { stream, ..pair };
             let (got, received) = pair.ask(harness, params).await?;
             pair.billed(harness, (&got, &received)).await?;
-            shown.push((received.cost, received.cost_details));
+            costs.push((received.cost, received.cost_details));
         }
-        same("cost, whole and streamed", &shown[0], &shown[1])
+        same("cost, whole and streamed", &costs[0], &costs[1])
     })
     .await;
 }

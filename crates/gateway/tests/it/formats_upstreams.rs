@@ -49,7 +49,7 @@ async fn an_upstream_that_cannot_be_reached_is_502_in_every_pair() {
             };
             let models = [(model.as_str(), "sim-fast")];
             harness
-                .channel_with(speaks.word(), &address, &models, options)
+                .channel_with(speaks.as_str(), &address, &models, options)
                 .await;
         }
         in_each(&harness, FormatPair::all(), async |harness, pair| {

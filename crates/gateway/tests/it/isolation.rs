@@ -56,7 +56,7 @@ async fn simulator(settings: SimulatorSettings) -> Simulator {
     Simulator::start(settings).await.unwrap()
 }
 
-/// One channel for everybody, as it was attacked.
+/// One channel for all customers, as it was attacked.
 // covers: D-3-77, D-3-78
 #[tokio::test]
 async fn one_customer_that_provokes_refusals_takes_the_channel_from_no_other_customer() {
@@ -167,8 +167,8 @@ async fn calls_for_a_model_that_one_of_two_channels_lacks_all_succeed_at_the_oth
     }
     // Calls of one customer mark it for that customer; our own list of models marks it for all.
     let absent = "trunkline_channel_model_absent{channel=\"lacking\",model=\"sim-fast\"} 1";
-    let asked = lacking.requests().len();
-    assert!(asked <= 1, "asked {asked} times");
+    let sent = lacking.requests().len();
+    assert!(sent <= 1, "sent {sent} requests");
     while lacking.requests().is_empty() {
         let number = harness.simulator.requests().len();
         assert_eq!(
@@ -179,13 +179,13 @@ async fn calls_for_a_model_that_one_of_two_channels_lacks_all_succeed_at_the_oth
     assert!(!harness.metrics().await.contains(absent));
     harness.gateway.probe_channels().await;
     assert!(harness.metrics().await.contains(absent));
-    let asked = lacking.requests().len();
+    let sent = lacking.requests().len();
     let victim = harness.customer().await;
     for number in 0..12 {
         let got = harness.chat_as(&victim, &format!("Hello {number}")).await;
         assert_eq!(got.status, 200, "{}", got.text());
     }
-    assert_eq!(lacking.requests().len(), asked);
+    assert_eq!(lacking.requests().len(), sent);
     lacking.stop().await;
 }
 

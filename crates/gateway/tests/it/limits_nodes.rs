@@ -43,7 +43,7 @@ async fn becomes(limits: &Limits, mode: Mode) {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("limits are never counted by {}", mode.word());
+    panic!("limits are never counted by {}", mode.as_str());
 }
 
 /// Two gateways on one database and one Redis.

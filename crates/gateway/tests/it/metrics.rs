@@ -161,7 +161,7 @@ async fn the_numbers_can_be_read_by_a_scraper_and_move_with_every_call() {
     assert_eq!(attempts("first", "answered"), 3.0);
     assert_eq!(attempts("first", "refused"), 1.0);
     assert_eq!(
-        after["trunkline_credentials{channel=\"broken\",state=\"resting\"}"],
+        after["trunkline_credentials{channel=\"broken\",state=\"cooling_down\"}"],
         1.0
     );
     assert_eq!(
@@ -225,8 +225,8 @@ async fn metrics_show_a_failing_channel_as_skipped_and_a_limit_as_cool_down() {
     other["model"] = "public-name".into();
     assert_eq!(harness.chat(&other).await.status, 429);
     let page = parse(&harness.metrics().await);
-    let resting = "trunkline_credentials{channel=\"renamed\",state=\"resting\"}";
-    assert_eq!(page[resting], 1.0);
+    let cooling_down = "trunkline_credentials{channel=\"renamed\",state=\"cooling_down\"}";
+    assert_eq!(page[cooling_down], 1.0);
 }
 
 #[tokio::test]

@@ -166,7 +166,7 @@ async fn a_field_named_by_a_tier_sets_the_price_and_its_default_is_sent() {
 async fn a_caller_pays_for_the_tier_that_the_vendor_served_and_never_more_than_for_the_one_it_asked_for()
  {
     let harness = harness(TestOptions::default()).await;
-    for (asked, served, input, output, tier) in [
+    for (requested, served, input, output, tier) in [
         ("priority", "default", 1_000, 2_000, "standard"),
         ("priority", "priority", 7_000, 9_000, "priority"),
         ("default", "priority", 1_000, 2_000, "standard"),
@@ -177,7 +177,7 @@ async fn a_caller_pays_for_the_tier_that_the_vendor_served_and_never_more_than_f
             let directive = format!("[[served_tier:{served}]]");
             let prompt = prompt_of(20).replacen("xxxxxxxxxxxxx", &directive, 1);
             let mut body = ask("sim-tiers", &prompt);
-            body["service_tier"] = asked.into();
+            body["service_tier"] = requested.into();
             body["stream"] = stream.into();
             if stream {
                 body["stream_options"] = json!({ "include_usage": true });
@@ -193,7 +193,7 @@ async fn a_caller_pays_for_the_tier_that_the_vendor_served_and_never_more_than_f
             assert_eq!(last["service_tier"], served, "{last}");
             let tokens = last["usage"]["prompt_tokens"].as_i64().unwrap();
             let price = tokens * input + 10 * output;
-            let case = format!("{asked}, served {served}, stream {stream}");
+            let case = format!("{requested}, served {served}, stream {stream}");
             assert_eq!(
                 charged(&harness, &got).await,
                 (price, tier.to_owned()),

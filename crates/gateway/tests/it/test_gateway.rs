@@ -189,7 +189,7 @@ impl TestGateway {
     pub(crate) async fn sell_document(&self, document: Catalog) {
         let mut tx = self.console.begin().await.unwrap();
         let signed = ChangeAuthor {
-            author: "house",
+            author: "harness",
             note: "",
         };
         let done = publish(&mut tx, signed, |before| Change::adding(document, before)).await;
@@ -489,7 +489,7 @@ pub(crate) async fn account(console: &Database, paid: i64, trial: i64) -> Accoun
                 wallet,
                 amount: Money::from_nanos(amount),
                 provider: "test".to_owned(),
-                event: format!("{} of {}", wallet.word(), id.number()),
+                event: format!("{} of {}", wallet.as_str(), id.number()),
             };
             let done = ledger_accounts::top_up(&mut tx, &top_up).await.unwrap();
             assert_eq!(done, TopUpAnswer::Done);

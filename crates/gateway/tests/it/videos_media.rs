@@ -81,7 +81,7 @@ async fn media_that_can_be_measured_have_an_exact_price() {
 /// A server that knows no parts and sends a movie whose end never comes, at a pace; how much it has sent.
 async fn endless(pause: Duration, piece: usize) -> (String, Arc<AtomicU64>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/film.mp4", listener.local_addr().unwrap());
+    let url = format!("http://{}/clip.mp4", listener.local_addr().unwrap());
     let sent = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&sent);
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]

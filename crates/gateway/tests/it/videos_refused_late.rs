@@ -166,7 +166,7 @@ async fn only_a_submission_that_never_left_is_a_timeout_of_the_caller() {
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("https://{}/v1", mute.local_addr().unwrap());
     relay(&harness, &base).await;
-    let got = make(&harness, &json!({ "model": "sim-film", "prompt": "x" })).await;
+    let got = make(&harness, &json!({ "model": "sim-clip", "prompt": "x" })).await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (504, "upstream_timeout")

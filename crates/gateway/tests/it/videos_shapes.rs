@@ -13,11 +13,11 @@ use crate::videos::{cat, ended, generation, made, make, quick, task_view, until}
 const OLDER: &str = "/v1/video/generations";
 /// A model behind a relay that tells how far it is.
 const RELAYED: &str = r#"
-[models.sim-film]
+[models.sim-clip]
 groups = ["default"]
 endpoints = ["openai-video"]
 specs = { type = "video", video_family = "openai_videos" }
-[models.sim-film.prices]
+[models.sim-clip.prices]
 billing_unit = "per_second"
 standard = { video_second = 100000000000 }
 "#;
@@ -29,7 +29,7 @@ pub(crate) async fn relay(harness: &TestGateway, base: &str) {
         provider: Some("openai"),
         ..ChannelOptions::default()
     };
-    let models = [("sim-film", "sim-film")];
+    let models = [("sim-clip", "sim-clip")];
     harness.channel_with("relay", base, &models, openai).await;
 }
 
@@ -242,7 +242,7 @@ async fn progress_is_passed_on_or_estimated_and_marked() {
     let harness = generation(quick()).await;
     let base = format!("http://{}/v1", harness.simulator.address());
     relay(&harness, &base).await;
-    let body = json!({ "model": "sim-film", "prompt": "x [[job:wait_ms:0]][[job:ms:4000]]" });
+    let body = json!({ "model": "sim-clip", "prompt": "x [[job:wait_ms:0]][[job:ms:4000]]" });
     let reported = made(&harness, &body).await;
     let task = until(&harness, &reported, "in_progress").await;
     assert_eq!(task["metadata"].get("progress_estimated"), None);

@@ -179,8 +179,8 @@ async fn accounts_take_turns_when_a_slot_is_free_again() {
         GatewayResponse::read(theirs.await).await.json()["status"],
         "queued"
     );
-    let resting = "SELECT 'x' FROM app.video_schedule WHERE job = 'submit' AND due_at > app.now()";
-    while !harness.db.ask(resting).await.is_empty() {
+    let not_due = "SELECT 'x' FROM app.video_schedule WHERE job = 'submit' AND due_at > app.now()";
+    while !harness.db.ask(not_due).await.is_empty() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(

@@ -37,9 +37,9 @@ pub(super) fn read(
             MASK => return Err(RequestError::invalid(MASK, "there can be one `mask`")),
             name if SOURCES.contains(&name) => images.push(picture),
             name => {
-                let shown: String = name.chars().take(64).collect();
-                let text = format!("there is no file field `{shown}`; pictures go in `image`");
-                return Err(RequestError::invalid(shown, text));
+                let shortened: String = name.chars().take(64).collect();
+                let text = format!("there is no file field `{shortened}`; pictures go in `image`");
+                return Err(RequestError::invalid(shortened, text));
             }
         }
     }
@@ -114,9 +114,9 @@ fn inline(name: &str, text: &str) -> Result<InputImage, RequestError> {
 fn check_held(name: &str, picture: &InputImage) -> Result<(), RequestError> {
     match picture {
         InputImage::Held { bytes, .. } if bytes.is_empty() => {
-            let shown: String = name.chars().take(64).collect();
-            let text = format!("the file in `{shown}` is empty");
-            Err(RequestError::invalid(shown, text))
+            let shortened: String = name.chars().take(64).collect();
+            let text = format!("the file in `{shortened}` is empty");
+            Err(RequestError::invalid(shortened, text))
         }
         InputImage::Held { .. } | InputImage::Link(_) => Ok(()),
     }

@@ -133,12 +133,12 @@ struct Choice<'a> {
 impl Choice<'_> {
     fn settle(
         &self,
-        asked: Option<String>,
+        requested: Option<String>,
         prices: &PriceList,
         report: &mut FieldReport,
     ) -> Result<Option<String>, RequestError> {
         let is_priced = prices.request_paths().any(|path| path == self.name);
-        match (asked, self.usual().filter(|_| is_priced)) {
+        match (requested, self.usual().filter(|_| is_priced)) {
             (None, Some(usual)) => {
                 let why = "its price depends on it, so the one that is meant is written out";
                 let code = format!("{}_defaulted", self.name);

@@ -69,13 +69,13 @@ fn check_voice(request: &SpeechRequest, entry: &Entry) -> Result<(), RequestErro
 }
 
 fn format(
-    asked: Option<SpeechFormat>,
+    requested: Option<SpeechFormat>,
     entry: &Entry,
     report: &mut FieldReport,
 ) -> Result<SpeechFormat, RequestError> {
     let listed = entry.specs.response_formats.as_deref();
-    if let Some(format) = asked {
-        let word = format.word();
+    if let Some(format) = requested {
+        let word = format.as_str();
         if let Some(all) = listed.filter(|all| all.iter().all(|known| known != word)) {
             let text = format!(
                 "`response_format` of this model must be one of {}",
@@ -87,10 +87,10 @@ fn format(
         return Ok(format);
     }
     let format = usual(entry);
-    let why = "nobody asked for a format, so the model's own is written out";
+    let why = "no format was requested, so the model's own is written out";
     let code = "response_format_defaulted";
     let note = FieldNote::new("response_format", FieldTreatment::Defaulted, code, why);
-    report.add(note.with_value(format.word()));
+    report.add(note.with_value(format.as_str()));
     Ok(format)
 }
 

@@ -30,7 +30,7 @@ fn no_prefix(_ask: &SpeechRequest) -> Bytes {
 
 /// The refusal of a format that a vendor does not produce.
 fn unmade(format: SpeechFormat, makes: &str) -> RequestError {
-    let text = format!("the vendor makes no {} of it", format.word());
+    let text = format!("the vendor makes no {} of it", format.as_str());
     let refusal = RequestError::new("format_unsupported", "response_format", text);
     refusal.with_fix(format!("ask for {makes}"))
 }

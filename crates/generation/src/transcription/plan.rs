@@ -87,11 +87,13 @@ fn check_form(measurement: &Measurement, entry: &Entry) -> Result<(), RequestErr
 }
 
 fn check_samples(measurement: &Measurement, entry: &Entry) -> Result<(), RequestError> {
-    let Some(wanted) = entry.specs.upload_pcm_bits else {
+    let Some(required_bits) = entry.specs.upload_pcm_bits else {
         return Ok(());
     };
     let fits = match (measurement.container, measurement.codec) {
-        (Container::Wav, Codec::Pcm { bits, is_float }) => !is_float && u64::from(bits) == wanted,
+        (Container::Wav, Codec::Pcm { bits, is_float }) => {
+            !is_float && u64::from(bits) == required_bits
+        }
         (Container::Wav, _) => false,
         (
             Container::Mp3
@@ -106,7 +108,7 @@ fn check_samples(measurement: &Measurement, entry: &Entry) -> Result<(), Request
     if fits {
         return Ok(());
     }
-    let text = format!("a wav file for this model must be PCM of {wanted} bits");
+    let text = format!("a wav file for this model must be PCM of {required_bits} bits");
     Err(RequestError::invalid("file", text))
 }
 

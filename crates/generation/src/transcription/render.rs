@@ -48,7 +48,7 @@ pub fn render(
 pub(super) fn timeless(format: TranscriptFormat) -> RequestError {
     let text = format!(
         "{} needs the time of each sentence, which the vendor does not tell",
-        format.word()
+        format.as_str()
     );
     let refusal = RequestError::new("timestamps_unsupported", "response_format", text);
     refusal.with_fix("ask for json or text")

@@ -60,7 +60,7 @@ pub struct TranscriptionRequest {
 impl TranscriptFormat {
     /// Its name in `response_format`.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Json => "json",
             Self::Text => "text",
@@ -129,7 +129,7 @@ fn format(reader: &RequestReader<'_>) -> Result<TranscriptFormat, RequestError> 
         TranscriptFormat::VerboseJson,
         TranscriptFormat::Vtt,
     ];
-    let found = all.into_iter().find(|format| format.word() == word);
+    let found = all.into_iter().find(|format| format.as_str() == word);
     found.ok_or_else(|| {
         let text = "`response_format` must be json, text, srt, verbose_json or vtt";
         RequestError::invalid("response_format", text)

@@ -29,7 +29,7 @@ pub struct PlanContext<'a> {
 
 #[derive(Debug)]
 pub struct Family {
-    /// The specification's letter, or a name: the first part of `specs.video_family`, and the folder of its fixtures.
+    /// The specification's code, or a name: the first part of `specs.video_family`, and the folder of its fixtures.
     pub spec_letter: &'static str,
     pub variants: &'static [&'static str],
     /// Reads a request into a plan or a refusal. Pure: the same request, the same plan.

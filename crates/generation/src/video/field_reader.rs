@@ -51,12 +51,12 @@ impl<'a> FieldReader<'a> {
         &mut self,
         path: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
-        wanted: &str,
+        expected: &str,
     ) -> Result<Option<T>, RequestError> {
         let Some(value) = self.get(path) else {
             return Ok(None);
         };
-        let refusal = || RequestError::invalid(path, format!("`{path}` must be {wanted}"));
+        let refusal = || RequestError::invalid(path, format!("`{path}` must be {expected}"));
         read(value).map(Some).ok_or_else(refusal)
     }
 

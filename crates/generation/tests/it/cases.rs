@@ -32,7 +32,7 @@ struct Case {
     record: Value,
     /// `generations` or `edits`, `transcriptions` or `translations`; the first of the two if it is left out.
     #[serde(default)]
-    door: String,
+    endpoint: String,
     /// The way of recognition.
     #[serde(default)]
     way: String,
@@ -84,7 +84,7 @@ struct Answer {
     of: String,
     means: Value,
     /// What the caller is shown of a transcript.
-    shown: Option<Value>,
+    rendered: Option<Value>,
 }
 
 fn nothing() -> Value {
@@ -159,10 +159,10 @@ fn differ(what: &str, got: &Value, expected: &Value) -> Option<String> {
 }
 
 fn run_images(format: &str, case: &Case) -> Vec<String> {
-    let door = match case.door.as_str() {
+    let endpoint = match case.endpoint.as_str() {
         "generations" | "" => images::ImageEndpoint::Generations,
         "edits" => images::ImageEndpoint::Edits,
-        door => panic!("no door {door}"),
+        endpoint => panic!("no endpoint {endpoint}"),
     };
     let files = case.files.iter().map(|file| {
         let picture = images::InputImage::Held {
@@ -173,14 +173,14 @@ fn run_images(format: &str, case: &Case) -> Vec<String> {
         (file.field.clone(), picture)
     });
     let record = entry(&case.record);
-    let ask = images::ImageRequest::read(door, &case.fields(), files.collect()).unwrap();
+    let ask = images::ImageRequest::read(endpoint, &case.fields(), files.collect()).unwrap();
     let plan = images::plan(ask, &record, &prices(&record)).unwrap();
     let protocol = images::protocol_of(format).unwrap();
     let sent = json_view::encoded(&(protocol.encode)(&plan.request, MODEL));
     let mut faults: Vec<String> = differ("sent", &sent, &case.sent).into_iter().collect();
     for answer in &case.answers {
         let bytes = answer.bytes();
-        let got = json_view::made(&(protocol.decode)(&plan.request, &said(answer, &bytes)));
+        let got = json_view::made(&(protocol.decode)(&plan.request, &response(answer, &bytes)));
         faults.extend(differ("means", &got, &answer.means));
     }
     faults
@@ -207,11 +207,13 @@ fn run_speech(format: &str, case: &Case) -> Vec<String> {
     }
     for answer in &case.answers {
         let bytes = answer.bytes();
-        let said = said(answer, &bytes);
+        let vendor_response = response(answer, &bytes);
         let got = match (answer.of.as_str(), manner) {
-            ("error", _) => json_view::failure(&(protocol.read_error)(&said)),
+            ("error", _) => json_view::failure(&(protocol.read_error)(&vendor_response)),
             ("event", speech::StreamMode::Events(read)) => json_view::spoken(&read(&bytes)),
-            ("whole", speech::StreamMode::Whole(read)) => json_view::spoken(&read(&said)),
+            ("whole", speech::StreamMode::Whole(read)) => {
+                json_view::spoken(&read(&vendor_response))
+            }
             (of, manner) => panic!("{}: no answer {of} of {manner:?}", case.about),
         };
         faults.extend(differ("means", &got, &answer.means));
@@ -220,13 +222,13 @@ fn run_speech(format: &str, case: &Case) -> Vec<String> {
 }
 
 fn run_transcription(format: &str, case: &Case) -> Vec<String> {
-    let door = match case.door.as_str() {
+    let endpoint = match case.endpoint.as_str() {
         "transcriptions" | "" => transcription::TranscriptionEndpoint::Transcriptions,
         "translations" => transcription::TranscriptionEndpoint::Translations,
-        door => panic!("no door {door}"),
+        endpoint => panic!("no endpoint {endpoint}"),
     };
     let upload = recorded(case.recording.as_ref());
-    let ask = transcription::TranscriptionRequest::read(door, &case.fields(), upload).unwrap();
+    let ask = transcription::TranscriptionRequest::read(endpoint, &case.fields(), upload).unwrap();
     let plan = transcription::plan(ask, &entry(&case.record)).unwrap();
     let protocol = transcription::protocol_of(format, &case.way).unwrap();
     let link = match protocol.upload_mode {
@@ -243,15 +245,15 @@ fn run_transcription(format: &str, case: &Case) -> Vec<String> {
             of => panic!("no stage {of}"),
         };
         let bytes = answer.bytes();
-        let turn = (protocol.decode)(&plan.request, stage, &said(answer, &bytes));
+        let turn = (protocol.decode)(&plan.request, stage, &response(answer, &bytes));
         faults.extend(differ("means", &json_view::turn(&turn), &answer.means));
         if let (Some(expected), Ok(transcription::NextStep::Done(transcript))) =
-            (&answer.shown, &turn)
+            (&answer.rendered, &turn)
         {
-            let shown = transcription::render(&plan.request, transcript).unwrap();
-            let text = String::from_utf8_lossy(&shown.body);
+            let rendered = transcription::render(&plan.request, transcript).unwrap();
+            let text = String::from_utf8_lossy(&rendered.body);
             let shown_body = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
-            faults.extend(differ("shown", &shown_body, expected));
+            faults.extend(differ("rendered", &shown_body, expected));
         }
     }
     faults
@@ -279,7 +281,7 @@ fn recorded(recording: Option<&Recording>) -> Upload {
     upload
 }
 
-const fn said<'a>(answer: &Answer, bytes: &'a [u8]) -> VendorResponse<'a> {
+const fn response<'a>(answer: &Answer, bytes: &'a [u8]) -> VendorResponse<'a> {
     VendorResponse {
         status: answer.status,
         retry_after: answer.retry_after,

@@ -16,8 +16,8 @@ fn fox() -> Value {
     json!({ "model": "m", "prompt": "a fox" })
 }
 
-fn read(door: ImageEndpoint, fields: &Value) -> Result<ImageRequest, RequestError> {
-    ImageRequest::read(door, &body(fields), Vec::new())
+fn read(endpoint: ImageEndpoint, fields: &Value) -> Result<ImageRequest, RequestError> {
+    ImageRequest::read(endpoint, &body(fields), Vec::new())
 }
 
 fn generations(fields: &Value) -> Result<ImageRequest, RequestError> {
@@ -93,13 +93,13 @@ fn n_is_a_whole_number_from_1_to_128_and_so_many_are_asked_for() {
     let answer =
         json!({ "data": [{ "url": "https://a.example" }, { "url": "https://b.example" }] });
     let bytes = answer.to_string();
-    let said = VendorResponse {
+    let response = VendorResponse {
         status: 200,
         retry_after: None,
         body: bytes.as_bytes(),
     };
     let read = protocol_of("openai_images").unwrap().decode;
-    assert_eq!(read(&plan.request, &said).unwrap().pictures.len(), 2);
+    assert_eq!(read(&plan.request, &response).unwrap().pictures.len(), 2);
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn a_picture_is_required_for_edits_and_ignored_elsewhere() {
     let fields = with(&fox(), "image", json!("https://c.example/a.png"));
     assert_eq!(edits(&fields).unwrap().images.len(), 1);
     let plan = planned(&fields, &json!({})).unwrap();
-    let told = telling(plan.report.notes());
-    assert_eq!(told, json!([["image", "ignored", "image_ignored"]]));
+    let reported = telling(plan.report.notes());
+    assert_eq!(reported, json!([["image", "ignored", "image_ignored"]]));
     assert!(
         note(&plan.report, "image")
             .unwrap()
@@ -271,15 +271,15 @@ fn an_absent_size_or_quality_is_the_default_and_is_sent_if_priced() {
         let priced = planned(&fox(), &record).unwrap();
         assert_eq!(sent(&priced)[name], json!("2x2"));
         assert_eq!(priced.attributes.get(name), Some(&Scalar::from("2x2")));
-        let told = note(&priced.report, name).unwrap();
+        let reported = note(&priced.report, name).unwrap();
         assert_eq!(
-            (told.fate, told.value.as_deref()),
+            (reported.fate, reported.value.as_deref()),
             (FieldTreatment::Defaulted, Some("2x2"))
         );
 
-        let asked = planned(&with(&fox(), name, json!("1x1")), &record).unwrap();
-        assert_eq!(sent(&asked)[name], json!("1x1"));
-        assert_eq!(asked.attributes.get(name), Some(&Scalar::from("1x1")));
+        let requested = planned(&with(&fox(), name, json!("1x1")), &record).unwrap();
+        assert_eq!(sent(&requested)[name], json!("1x1"));
+        assert_eq!(requested.attributes.get(name), Some(&Scalar::from("1x1")));
     }
 }
 
@@ -379,11 +379,11 @@ fn a_record_may_drop_or_refuse_fields() {
         sent(&plan),
         json!({ "model": "upstream", "prompt": "x", "n": 1 })
     );
-    let told = json!([
+    let reported = json!([
         ["quality", "ignored", "parameter_dropped"],
         ["style", "ignored", "parameter_dropped"],
     ]);
-    assert_eq!(telling(plan.report.notes()), told);
+    assert_eq!(telling(plan.report.notes()), reported);
     for name in ["quality", "style"] {
         let refusal = planned(&fields, &json!({ "parameters": { name: "refuse" } })).unwrap_err();
         assert_eq!(
@@ -420,20 +420,20 @@ fn a_file_that_came_with_a_generation_is_ignored_aloud() {
     .unwrap();
     let record = entry(&json!({}));
     let plan = plan(ask, &record, &prices(&record)).unwrap();
-    let told = telling(plan.report.notes());
-    assert_eq!(told, json!([["image[]", "ignored", "image_ignored"]]));
+    let reported = telling(plan.report.notes());
+    assert_eq!(reported, json!([["image[]", "ignored", "image_ignored"]]));
 }
 
 #[test]
 fn a_picture_that_is_here_is_handed_on_byte_by_byte() {
     let ask = edits(&with(&fox(), "image", json!(PNG))).unwrap();
     let body = json!({ "data": [{ "b64_json": "iVBORw" }] }).to_string();
-    let said = VendorResponse {
+    let response = VendorResponse {
         status: 200,
         retry_after: None,
         body: body.as_bytes(),
     };
-    let made = (protocol_of("openai_images").unwrap().decode)(&ask, &said).unwrap();
+    let made = (protocol_of("openai_images").unwrap().decode)(&ask, &response).unwrap();
     let bytes = ImageSource::Held([0x89, b'P', b'N', b'G'].to_vec().into());
     assert_eq!(made.pictures[0].at, bytes);
 }

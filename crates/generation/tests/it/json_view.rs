@@ -13,12 +13,12 @@ use crate::records::telling;
 pub(crate) fn encoded(outcome: &Result<Encoded, RequestError>) -> Value {
     match outcome {
         Ok(encoded) => {
-            let mut told = request(&encoded.request);
+            let mut view = request(&encoded.request);
             let notes = telling(&encoded.notes);
             if notes != json!([]) {
-                told["notes"] = notes;
+                view["notes"] = notes;
             }
-            told
+            view
         }
         Err(refusal) => {
             assert!(!refusal.fix.is_empty(), "{refusal:?} has no fix");
@@ -33,22 +33,22 @@ pub(crate) fn request(request: &VendorRequest) -> Value {
         UrlPath::Base(path) => format!("base {path}"),
         UrlPath::Host(path) => format!("host {path}"),
     };
-    let mut told = json!({ "to": format!("{:?} {at}", call.method) });
+    let mut view = json!({ "to": format!("{:?} {at}", call.method) });
     if !call.headers.is_empty() {
         let headers = call.headers.iter();
         let headers: Map<_, _> = headers
             .map(|(name, value)| ((*name).to_owned(), json!(value)))
             .collect();
-        told["headers"] = Value::Object(headers);
+        view["headers"] = Value::Object(headers);
     }
     if let Some(body) = &call.body {
-        told["body"] = serde_json::from_slice(body).unwrap();
+        view["body"] = serde_json::from_slice(body).unwrap();
     }
     if let Some(parts) = &request.form {
         assert_eq!(call.body, None, "either JSON or a form");
-        told["parts"] = parts.iter().map(part).collect();
+        view["parts"] = parts.iter().map(part).collect();
     }
-    told
+    view
 }
 
 fn part(part: &Part) -> Value {
@@ -67,11 +67,11 @@ pub(crate) fn made(outcome: &Result<GeneratedImages, VendorFailure>) -> Value {
     match outcome {
         Ok(made) => {
             let pictures: Value = made.pictures.iter().map(picture).collect();
-            let mut told = json!({ "made": pictures, "failed": made.failed });
+            let mut view = json!({ "made": pictures, "failed": made.failed });
             if let Some(why) = &made.why {
-                told["why"] = json!(why);
+                view["why"] = json!(why);
             }
-            told
+            view
         }
         Err(failure) => self::failure(failure),
     }
@@ -110,21 +110,21 @@ pub(crate) fn turn(outcome: &Result<NextStep, VendorFailure>) -> Value {
 }
 
 fn transcript(transcript: &Transcript) -> Value {
-    let mut told = json!({ "text": transcript.text });
+    let mut view = json!({ "text": transcript.text });
     if let Some(language) = &transcript.language {
-        told["language"] = json!(language);
+        view["language"] = json!(language);
     }
     if !transcript.segments.is_empty() {
         let segments = transcript.segments.iter();
         let segments = segments.map(|one| json!([one.start_ms, one.end_ms, one.text]));
-        told["segments"] = segments.collect();
+        view["segments"] = segments.collect();
     }
     if let Some((content_type, bytes)) = &transcript.own {
         let text = String::from_utf8_lossy(bytes);
         let body: Value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
-        told["own"] = json!([content_type, body]);
+        view["own"] = json!([content_type, body]);
     }
-    told
+    view
 }
 
 pub(crate) fn failure(failure: &VendorFailure) -> Value {

@@ -167,7 +167,7 @@ fn asked_for(encoded: &Encoded) -> u64 {
     found.next().map_or(1, |count| count.as_u64().unwrap())
 }
 
-const fn said(status: u16, body: &[u8]) -> VendorResponse<'_> {
+const fn response(status: u16, body: &[u8]) -> VendorResponse<'_> {
     VendorResponse {
         status,
         retry_after: None,
@@ -180,12 +180,12 @@ proptest! {
     fn any_request_for_images_and_any_answer_is_read_without_a_panic(
         fields in fields(), edits in any::<bool>(), (status, body) in answer(),
     ) {
-        let door = if edits { images::ImageEndpoint::Edits } else { images::ImageEndpoint::Generations };
+        let endpoint = if edits { images::ImageEndpoint::Edits } else { images::ImageEndpoint::Generations };
         let record = entry(&json!({
             "specs": { "qualities": ["low"], "max_images": 20 },
             "prices": tiered("size", &["1x1", "2x2"]),
         }));
-        if let Ok(ask) = images::ImageRequest::read(door, &fields, Vec::new())
+        if let Ok(ask) = images::ImageRequest::read(endpoint, &fields, Vec::new())
             && let Ok(plan) = images::plan(ask, &record, &prices(&record))
         {
             prop_assert!((1..=20).contains(&plan.request.count));
@@ -193,7 +193,7 @@ proptest! {
                 if let Ok(encoded) = (protocol.encode)(&plan.request, "m") {
                     prop_assert_eq!(asked_for(&encoded), plan.request.count, "{}", protocol.format);
                 }
-                if let Ok(made) = (protocol.decode)(&plan.request, &said(status, &body)) {
+                if let Ok(made) = (protocol.decode)(&plan.request, &response(status, &body)) {
                     let count = u64::try_from(made.pictures.len()).unwrap();
                     prop_assert_eq!(count + made.failed, plan.request.count);
                     prop_assert!(count > 0);
@@ -215,11 +215,11 @@ proptest! {
                 prop_assert!(encoded.is_ok_and(|one| one.request.body.is_some())
                     || protocol.format != "openai_speech");
                 prop_assert!([0, 44].contains(&(protocol.prefix)(&plan.request).len()));
-                drop((protocol.read_error)(&said(status, &body)));
+                drop((protocol.read_error)(&response(status, &body)));
                 match (protocol.stream_mode)(&plan.request) {
                     speech::StreamMode::Bytes => {}
                     speech::StreamMode::Events(read) => drop(read(&body)),
-                    speech::StreamMode::Whole(read) => drop(read(&said(status, &body))),
+                    speech::StreamMode::Whole(read) => drop(read(&response(status, &body))),
                 }
             }
         }
@@ -229,13 +229,13 @@ proptest! {
     fn any_request_for_a_transcript_and_any_answer_is_read_without_a_panic(
         fields in fields(), translates in any::<bool>(), (status, body) in answer(),
     ) {
-        let door = if translates {
+        let endpoint = if translates {
             transcription::TranscriptionEndpoint::Translations
         } else {
             transcription::TranscriptionEndpoint::Transcriptions
         };
         let upload = upload(Container::Mp4, 2_100);
-        if let Ok(ask) = transcription::TranscriptionRequest::read(door, &fields, upload)
+        if let Ok(ask) = transcription::TranscriptionRequest::read(endpoint, &fields, upload)
             && let Ok(plan) = transcription::plan(ask, &entry(&json!({})))
         {
             for protocol in transcription::ALL {
@@ -245,10 +245,10 @@ proptest! {
                     prop_assert_eq!(encoded.request.form.is_some(), is_form);
                 }
                 for stage in [Stage::Begun, Stage::Polled, Stage::Fetched] {
-                    let turn = (protocol.decode)(&plan.request, stage, &said(status, &body));
+                    let turn = (protocol.decode)(&plan.request, stage, &response(status, &body));
                     if let Ok(transcription::NextStep::Done(transcript)) = turn {
-                        let shown = transcription::render(&plan.request, &transcript);
-                        let code = shown.err().map(|refusal| refusal.code);
+                        let rendered = transcription::render(&plan.request, &transcript);
+                        let code = rendered.err().map(|refusal| refusal.code);
                         prop_assert!(matches!(code, None | Some("timestamps_unsupported")));
                     }
                 }

@@ -106,8 +106,8 @@ pub(crate) fn telling(notes: &[FieldNote]) -> Value {
     let telling = notes
         .iter()
         .filter(|note| json!(note.fate) != "read" || note.code.is_some());
-    let told = telling.map(|note| json!([note.field, note.fate, note.code]));
-    Value::Array(told.collect())
+    let reported = telling.map(|note| json!([note.field, note.fate, note.code]));
+    Value::Array(reported.collect())
 }
 
 /// The note of a field.

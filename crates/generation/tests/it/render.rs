@@ -8,9 +8,9 @@ use trunkline_probe::Container;
 
 use crate::records::{form, upload};
 
-fn ask(door: TranscriptionEndpoint, word: &str) -> TranscriptionRequest {
+fn ask(endpoint: TranscriptionEndpoint, word: &str) -> TranscriptionRequest {
     let fields = form(&json!({ "model": "m", "response_format": word }));
-    TranscriptionRequest::read(door, &fields, upload(Container::Wav, 3_725_042)).unwrap()
+    TranscriptionRequest::read(endpoint, &fields, upload(Container::Wav, 3_725_042)).unwrap()
 }
 
 fn talk() -> Transcript {
@@ -30,27 +30,27 @@ fn talk() -> Transcript {
     }
 }
 
-fn as_json(shown: &RenderedTranscript) -> Value {
-    assert_eq!(shown.content_type, "application/json");
-    serde_json::from_slice(&shown.body).unwrap()
+fn as_json(rendered: &RenderedTranscript) -> Value {
+    assert_eq!(rendered.content_type, "application/json");
+    serde_json::from_slice(&rendered.body).unwrap()
 }
 
-fn as_text(shown: &RenderedTranscript) -> &str {
-    assert_eq!(shown.content_type, "text/plain; charset=utf-8");
-    std::str::from_utf8(&shown.body).unwrap()
+fn as_text(rendered: &RenderedTranscript) -> &str {
+    assert_eq!(rendered.content_type, "text/plain; charset=utf-8");
+    std::str::from_utf8(&rendered.body).unwrap()
 }
 
 // covers: G-2.5-02, G-2.5-03
 #[test]
 fn json_has_the_text_and_the_billed_units_on_both_endpoints() {
-    for door in [
+    for endpoint in [
         TranscriptionEndpoint::Transcriptions,
         TranscriptionEndpoint::Translations,
     ] {
-        let shown = render(&ask(door, "json"), &talk()).unwrap();
+        let rendered = render(&ask(endpoint, "json"), &talk()).unwrap();
         let usage = json!({ "type": "duration", "seconds": 3726 });
         assert_eq!(
-            as_json(&shown),
+            as_json(&rendered),
             json!({ "text": "One. Two.", "usage": usage })
         );
     }
@@ -58,8 +58,8 @@ fn json_has_the_text_and_the_billed_units_on_both_endpoints() {
 
 #[test]
 fn text_is_the_text() {
-    let shown = render(&ask(TranscriptionEndpoint::Transcriptions, "text"), &talk()).unwrap();
-    assert_eq!(as_text(&shown), "One. Two.\n");
+    let rendered = render(&ask(TranscriptionEndpoint::Transcriptions, "text"), &talk()).unwrap();
+    assert_eq!(as_text(&rendered), "One. Two.\n");
 }
 
 #[test]
@@ -76,27 +76,27 @@ fn subtitles_have_times_of_any_length_and_no_line_that_ends_them_early() {
 
 #[test]
 fn verbose_json_tells_task_language_length_and_segments() {
-    let told = as_json(
+    let parsed = as_json(
         &render(
             &ask(TranscriptionEndpoint::Translations, "verbose_json"),
             &talk(),
         )
         .unwrap(),
     );
-    assert_eq!(told["task"], json!("translate"));
-    assert_eq!(told["language"], json!("en"));
-    assert_eq!(told["duration"], json!(3725.042));
-    assert_eq!(told["usage"]["seconds"], json!(3726));
-    assert_eq!(told["segments"][1]["start"], json!(3600.0));
-    assert_eq!(told["segments"][0]["id"], json!(0));
-    let told = as_json(
+    assert_eq!(parsed["task"], json!("translate"));
+    assert_eq!(parsed["language"], json!("en"));
+    assert_eq!(parsed["duration"], json!(3725.042));
+    assert_eq!(parsed["usage"]["seconds"], json!(3726));
+    assert_eq!(parsed["segments"][1]["start"], json!(3600.0));
+    assert_eq!(parsed["segments"][0]["id"], json!(0));
+    let parsed = as_json(
         &render(
             &ask(TranscriptionEndpoint::Transcriptions, "verbose_json"),
             &talk(),
         )
         .unwrap(),
     );
-    assert_eq!(told["task"], json!("transcribe"));
+    assert_eq!(parsed["task"], json!("transcribe"));
 }
 
 #[test]

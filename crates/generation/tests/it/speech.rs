@@ -108,9 +108,9 @@ fn a_missing_format_is_the_records_else_mp3_and_is_reported() {
     for (record, word) in cases {
         let plan = planned(&hello(), &record).unwrap();
         assert_eq!(plan.request.format, SpeechFormat::parse(word));
-        let told = note(&plan.report, "response_format").unwrap();
+        let reported = note(&plan.report, "response_format").unwrap();
         assert_eq!(
-            (told.fate, told.value.as_deref()),
+            (reported.fate, reported.value.as_deref()),
             (FieldTreatment::Defaulted, Some(word))
         );
     }
@@ -145,10 +145,10 @@ fn speed_is_a_number_and_instructions_are_a_text_and_both_are_sent() {
 #[test]
 fn the_length_of_the_input_is_limited_by_the_record_of_its_model_alone() {
     let record = json!({ "specs": { "max_input_characters": 1000 } });
-    let said = |count: usize| with(&hello(), "input", json!("ü".repeat(count)));
-    assert!(planned(&said(1000), &record).is_ok());
-    assert_eq!(param(planned(&said(1001), &record)), "input");
-    assert!(planned(&said(1001), &json!({})).is_ok());
+    let of_length = |count: usize| with(&hello(), "input", json!("ü".repeat(count)));
+    assert!(planned(&of_length(1000), &record).is_ok());
+    assert_eq!(param(planned(&of_length(1001), &record)), "input");
+    assert!(planned(&of_length(1001), &json!({})).is_ok());
 }
 
 #[test]
@@ -174,12 +174,12 @@ fn strange_fields_are_told_and_a_record_may_drop_or_refuse() {
         "model": "m", "input": "x", "voice": "anna", "speed": 2, "instruction": "slowly",
     });
     let plan = planned(&fields, &json!({ "parameters": { "speed": "drop" } })).unwrap();
-    let told = json!([
+    let reported = json!([
         ["speed", "ignored", "parameter_dropped"],
         ["instruction", "read", "unknown_field"],
         ["response_format", "defaulted", "response_format_defaulted"],
     ]);
-    assert_eq!(telling(plan.report.notes()), told);
+    assert_eq!(telling(plan.report.notes()), reported);
     assert_eq!(plan.request.speed, None);
     for name in fields.as_object().unwrap().keys() {
         assert!(note(&plan.report, name).is_some(), "{name}");

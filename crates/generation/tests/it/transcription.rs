@@ -9,7 +9,7 @@ use trunkline_probe::{Codec, Container, Length};
 
 use crate::records::{entry, form, note, telling, upload, with};
 
-fn asked(fields: &Value) -> Result<TranscriptionRequest, RequestError> {
+fn request(fields: &Value) -> Result<TranscriptionRequest, RequestError> {
     let upload = upload(Container::Wav, 2_100);
     TranscriptionRequest::read(TranscriptionEndpoint::Transcriptions, &form(fields), upload)
 }
@@ -32,9 +32,9 @@ fn the_model_is_a_required_field() {
         json!({ "model": "" }),
         json!({ "model": ["a", "b"] }),
     ] {
-        assert_eq!(param(asked(&wrong)), "model");
+        assert_eq!(param(request(&wrong)), "model");
     }
-    assert_eq!(asked(&json!({ "model": "m" })).unwrap().model, "m");
+    assert_eq!(request(&json!({ "model": "m" })).unwrap().model, "m");
 }
 
 #[test]
@@ -47,22 +47,22 @@ fn the_form_of_the_answer_is_one_of_five() {
         ("verbose_json", TranscriptFormat::VerboseJson),
         ("vtt", TranscriptFormat::Vtt),
     ];
-    assert_eq!(asked(&model).unwrap().format, TranscriptFormat::Json);
+    assert_eq!(request(&model).unwrap().format, TranscriptFormat::Json);
     for (word, answer) in forms {
-        let ask = asked(&with(&model, "response_format", json!(word))).unwrap();
-        assert_eq!((ask.format, answer.word()), (answer, word));
+        let ask = request(&with(&model, "response_format", json!(word))).unwrap();
+        assert_eq!((ask.format, answer.as_str()), (answer, word));
     }
     for wrong in ["diarized_json", "xml"] {
         let fields = with(&model, "response_format", json!(wrong));
-        assert_eq!(param(asked(&fields)), "response_format");
+        assert_eq!(param(request(&fields)), "response_format");
     }
 }
 
 #[test]
 fn the_whole_transcript_comes_in_one_answer() {
     let fields = json!({ "model": "m", "stream": "true" });
-    assert_eq!(param(asked(&fields)), "stream");
-    let ask = asked(&json!({ "model": "m", "stream": "false" })).unwrap();
+    assert_eq!(param(request(&fields)), "stream");
+    let ask = request(&json!({ "model": "m", "stream": "false" })).unwrap();
     let plan = plan(ask, &entry(&json!({}))).unwrap();
     assert!(note(&plan.report, "stream").is_some() && plan.request.extras.is_empty());
     let begin = protocol_of("openai_transcription", "").unwrap().encode;
@@ -80,7 +80,7 @@ fn other_fields_are_kept_and_checked_where_they_are_known() {
         "model": "m", "temperature": "0.25", "timestamp_granularities[]": ["word", "segment"],
         "include[]": "logprobs", "chunking_strategy": "auto", "langauge": "de",
     });
-    let plan = plan(asked(&fields).unwrap(), &entry(&json!({}))).unwrap();
+    let plan = plan(request(&fields).unwrap(), &entry(&json!({}))).unwrap();
     assert_eq!(plan.request.extras["temperature"], json!(0.25));
     assert_eq!(
         plan.request.extras["timestamp_granularities[]"],
@@ -101,11 +101,11 @@ fn other_fields_are_kept_and_checked_where_they_are_known() {
         assert!(note(&plan.report, name).is_some(), "{name}");
     }
     assert_eq!(
-        param(asked(&with(&fields, "temperature", json!("warm")))),
+        param(request(&with(&fields, "temperature", json!("warm")))),
         "temperature"
     );
-    let wrong = with(&fields, "timestamp_granularities[]", json!("letter"));
-    assert_eq!(param(asked(&wrong)), "timestamp_granularities[]");
+    let wrong = with(&fields, "timestamp_granularities[]", json!("character"));
+    assert_eq!(param(request(&wrong)), "timestamp_granularities[]");
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn a_translation_has_no_language_to_say() {
     .unwrap();
     let plan = plan(ask, &entry(&json!({}))).unwrap();
     assert_eq!(plan.request.language, None);
-    let told = json!([["language", "ignored", "language_ignored"]]);
-    assert_eq!(telling(plan.report.notes()), told);
+    let reported = json!([["language", "ignored", "language_ignored"]]);
+    assert_eq!(telling(plan.report.notes()), reported);
 }
 
 // covers: G-8-15, G-8-17, G-8-20

@@ -6,7 +6,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Bits that let anybody but the owner in.
+/// Bits that let other users than the owner in.
 #[cfg(unix)]
 const OTHERS: u32 = 0o077;
 

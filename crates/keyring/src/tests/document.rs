@@ -123,14 +123,14 @@ fn a_wrong_toml_form_is_refused_by_its_line_and_quotes_nothing() {
         "version = 1".to_owned(),
     ] {
         let error = parse(&wrong).unwrap_err();
-        let shown = format!("{error} {error:?}");
+        let printed = format!("{error} {error:?}");
         assert!(
             matches!(error, DocumentError::Toml { .. }),
-            "{wrong}: {shown}"
+            "{wrong}: {printed}"
         );
         assert!(
-            !shown.contains("canary") && !shown.contains(KEY_A),
-            "{shown}"
+            !printed.contains("canary") && !printed.contains(KEY_A),
+            "{printed}"
         );
     }
     let not_text = Document::parse(b"version = 1\n\xFF").unwrap_err();

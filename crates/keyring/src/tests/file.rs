@@ -144,11 +144,11 @@ fn of_two_changes_at_once_one_is_refused() {
     let (folder, path) = folder();
     let source = created(&path);
     let beside = folder.path().join("keyring.toml.new");
-    fs::write(&beside, "somebody else's").unwrap();
+    fs::write(&beside, "another writer's").unwrap();
     let error = source.rotate(now(), &CountingRandom::from(50)).unwrap_err();
     assert!(matches!(error, SourceError::Busy { .. }), "{error}");
     assert!(error.to_string().contains("keyring.toml.new"), "{error}");
-    assert_eq!(fs::read(&beside).unwrap(), b"somebody else's");
+    assert_eq!(fs::read(&beside).unwrap(), b"another writer's");
     let generations = Document::from_source(&source).unwrap().generations();
     assert_eq!(generations.previous, None);
 }

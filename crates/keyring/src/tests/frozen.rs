@@ -67,7 +67,7 @@ fn a_frozen_row_of_every_purpose_opens() {
             "AQACZGVmZ2hpamtsbW5vl1G3idf4HCGxrdypKogw9aY",
         ),
         (
-            Purpose::Letters,
+            Purpose::Emails,
             "AQACZGVmZ2hpamtsbW5vfCz0bYL7sT-yGE4aPucC0jI",
         ),
     ];

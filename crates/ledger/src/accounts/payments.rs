@@ -22,7 +22,7 @@ pub async fn top_up(tx: &mut Tx, top_up: &TopUp) -> Result<TopUpAnswer, DbError>
     .bind(&top_up.event)
     .bind(top_up.request.uuid())
     .bind(top_up.account.number())
-    .bind(top_up.wallet.word())
+    .bind(top_up.wallet.as_str())
     .bind(top_up.amount.nanos())
     .execute(&mut **tx)
     .await?;
@@ -49,7 +49,7 @@ pub async fn top_up(tx: &mut Tx, top_up: &TopUp) -> Result<TopUpAnswer, DbError>
          WHERE id = $1",
     )
     .bind(top_up.account.number())
-    .bind(top_up.wallet.word())
+    .bind(top_up.wallet.as_str())
     .bind(top_up.amount.nanos())
     .execute(&mut **tx)
     .await?;
@@ -67,7 +67,7 @@ async fn same_top_up(tx: &mut Tx, top_up: &TopUp) -> Result<TopUpAnswer, DbError
     .bind(&top_up.provider)
     .bind(&top_up.event)
     .bind(top_up.account.number())
-    .bind(top_up.wallet.word())
+    .bind(top_up.wallet.as_str())
     .bind(top_up.amount.nanos())
     .fetch_optional(&mut **tx)
     .await?;
@@ -104,7 +104,7 @@ pub async fn adjust(tx: &mut Tx, adjust: &Adjust) -> Result<AdjustAnswer, DbErro
     )
     .bind(adjust.request.uuid())
     .bind(adjust.account.number())
-    .bind(adjust.wallet.word())
+    .bind(adjust.wallet.as_str())
     .bind(adjust.amount.nanos())
     .bind(&adjust.reason)
     .bind(&adjust.actor)
@@ -131,7 +131,7 @@ pub async fn adjust(tx: &mut Tx, adjust: &Adjust) -> Result<AdjustAnswer, DbErro
          WHERE id = $1",
     )
     .bind(adjust.account.number())
-    .bind(adjust.wallet.word())
+    .bind(adjust.wallet.as_str())
     .bind(adjust.amount.nanos())
     .execute(&mut **tx)
     .await?;

@@ -96,7 +96,7 @@ pub struct Balance {
 
 impl AccountKind {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Live => "live",
             Self::Test => "test",
@@ -117,7 +117,7 @@ impl AccountKind {
 
 impl Wallet {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Paid => "paid",
             Self::Trial => "trial",
@@ -143,7 +143,7 @@ impl Wallet {
 
 impl Period {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Total => "total",
             Self::Daily => "daily",

@@ -141,8 +141,8 @@ fn capacity_is_claimed_once_and_an_unknown_claim_does_not_exist() {
 
 #[test]
 fn an_account_that_is_not_there_gets_nothing() {
-    let nobody = state().take(AccountId::new(1), Wallets::TrialFirst, 0, &[], None);
-    assert_eq!(nobody, Err(Rejection::UnknownPayer));
+    let missing = state().take(AccountId::new(1), Wallets::TrialFirst, 0, &[], None);
+    assert_eq!(missing, Err(Rejection::UnknownPayer));
 }
 
 #[test]
@@ -225,10 +225,10 @@ fn what_fits_is_taken_to_the_nano_dollar_and_the_rest_says_what_it_ran_into() {
         let taken = state.take_what_fits(payer(), Wallets::TrialFirst, amount, windows);
         let (split, by) = taken.unwrap();
         assert_eq!((split.total(), by), (total, short), "{amount}");
-        let again = state.take_what_fits(payer(), Wallets::TrialFirst, 1, windows);
+        let second = state.take_what_fits(payer(), Wallets::TrialFirst, 1, windows);
         let nothing_left = short.is_some() || amount == 85 || amount == 40;
         assert_eq!(
-            again.unwrap().0.total(),
+            second.unwrap().0.total(),
             i64::from(!nothing_left),
             "{amount}"
         );

@@ -152,11 +152,11 @@ pub(super) async fn read_windows(
     state: &mut BatchState,
     notifications: &mut Notifications,
 ) -> Result<(), DbError> {
-    let wanted: BTreeSet<BudgetWindowId> = holds
+    let needed: BTreeSet<BudgetWindowId> = holds
         .values()
         .flat_map(|hold| hold.windows.iter().copied())
         .collect();
-    let missing: Vec<BudgetWindowId> = wanted
+    let missing: Vec<BudgetWindowId> = needed
         .into_iter()
         .filter(|id| !state.windows.contains_key(id))
         .collect();
@@ -181,7 +181,7 @@ pub(super) async fn read_windows(
     for row in &rows {
         let id: i64 = column(row, "budget_id")?;
         let start: PeriodBoundary = column(row, "starts_at")?;
-        let room = BudgetWindow {
+        let budget_window = BudgetWindow {
             id,
             limit: column(row, "limit_nanos")?,
             used: column(row, "used")?,
@@ -190,7 +190,7 @@ pub(super) async fn read_windows(
         if column(row, "told")? {
             notifications.already_notified(window);
         }
-        state.windows.insert(window, room);
+        state.windows.insert(window, budget_window);
     }
     Ok(())
 }

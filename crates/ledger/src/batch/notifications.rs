@@ -19,7 +19,7 @@ use crate::operations::{RefundKind, Shortage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LowBalanceThreshold {
     pub(crate) below: i64,
-    pub(crate) told: bool,
+    pub(crate) is_low: bool,
     /// Posted in both wallets when the account was locked.
     pub(crate) posted: i64,
 }
@@ -96,14 +96,14 @@ impl Notifications {
         thresholds: &LowBalanceThresholds,
     ) -> Result<(), DbError> {
         let crossed = self.crossed(thresholds);
-        let mut told: Vec<NewEvent> = self.refunded.into_iter().map(refund_event).collect();
+        let mut events: Vec<NewEvent> = self.refunded.into_iter().map(refund_event).collect();
         if !crossed.is_empty() {
-            told.extend(update_low_balance(tx, &crossed).await?);
+            events.extend(update_low_balance(tx, &crossed).await?);
         }
         if !self.reached.is_empty() {
-            told.extend(mark_reached(tx, &self.reached).await?);
+            events.extend(mark_reached(tx, &self.reached).await?);
         }
-        events::append(tx, &told).await
+        events::append(tx, &events).await
     }
 
     /// Accounts that crossed their threshold, and whether they are below it now.
@@ -111,7 +111,7 @@ impl Notifications {
         let side = |(account, change): (&AccountId, &i64)| {
             let threshold = thresholds.get(account)?;
             let low = threshold.posted.saturating_add(*change) < threshold.below;
-            (low != threshold.told).then_some((*account, low))
+            (low != threshold.is_low).then_some((*account, low))
         };
         self.posted.iter().filter_map(side).collect()
     }
@@ -125,7 +125,7 @@ fn refund_event(back: Refunded) -> NewEvent {
         task: back.task,
         body: json!({
             "request_id": back.request.to_string(),
-            "kind": back.kind.word(),
+            "kind": back.kind.as_str(),
             "amount_usd": money(back.split.total()).to_string(),
             "model": back.model,
         }),
@@ -147,13 +147,13 @@ pub(crate) async fn update_low_balance(
         .bind(crossed.iter().map(|(_, low)| *low).collect::<Vec<_>>())
         .fetch_all(&mut **tx)
         .await?;
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for row in &rows {
         if !column::<bool>(row, "balance_low")? {
             continue;
         }
         let usd = |name: &str| column(row, name).map(|nanos| money(nanos).to_string());
-        told.push(NewEvent {
+        events.push(NewEvent {
             id: column(row, "event_id")?,
             account: AccountId::new(column(row, "id")?),
             topic: Topic::BalanceLow,
@@ -161,7 +161,7 @@ pub(crate) async fn update_low_balance(
             body: json!({ "balance_usd": usd("posted")?, "threshold_usd": usd("low_balance_nanos")? }),
         });
     }
-    Ok(told)
+    Ok(events)
 }
 
 async fn mark_reached(

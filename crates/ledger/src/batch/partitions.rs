@@ -10,7 +10,7 @@ use trunkline_types::RequestId;
 /// The tables that have a partition for each day.
 const TABLES: [&str; 3] = ["hold", "usage", "transfer"];
 /// Bytes that a statement grows by when its tables are named.
-const ROOM_FOR_NAMES: usize = 128;
+const NAMES_CAPACITY: usize = 128;
 
 /// The day (UTC) whose partitions hold a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ impl Day {
         let (year, month, day) = self.0.to_calendar_date();
         let suffix = format!("{year:04}{:02}{day:02}", u8::from(month));
         // In one pass: a batch runs several of these, and they are long.
-        let mut named = String::with_capacity(statement.len().saturating_add(ROOM_FOR_NAMES));
+        let mut named = String::with_capacity(statement.len().saturating_add(NAMES_CAPACITY));
         let mut rest = statement;
         while let Some((before, after)) = rest.split_once('{') {
             named.push_str(before);

@@ -82,7 +82,7 @@ async fn refund_round(
                     trial: money(split.trial),
                 }
             }
-            None if before.contains(&(refund.request, refund.kind.word().to_owned())) => {
+            None if before.contains(&(refund.request, refund.kind.as_str().to_owned())) => {
                 RefundAnswer::Before
             }
             None => RefundAnswer::NothingCharged,
@@ -106,7 +106,7 @@ async fn write_refunds(
     let rows = sqlx::query(day.tables(statement))
         .bind(each(refunds, |refund| refund.request.uuid()))
         .bind(each(refunds, |refund| refund.account.number()))
-        .bind(each(refunds, |refund| refund.kind.word()))
+        .bind(each(refunds, |refund| refund.kind.as_str()))
         .bind(each(refunds, |refund| refund.amount.map(Money::nanos)))
         .fetch_all(&mut **tx)
         .await?;
@@ -169,7 +169,7 @@ pub(crate) async fn insert_write_offs(tx: &mut Tx, losses: &[&WriteOff]) -> Resu
     }
     sqlx::query(include_str!("../sql/write_off.sql"))
         .bind(each(losses, |loss| loss.request.uuid()))
-        .bind(each(losses, |loss| loss.reason.word()))
+        .bind(each(losses, |loss| loss.reason.as_str()))
         .bind(each(losses, |loss| loss.account.number()))
         .bind(each(losses, |loss| loss.sale.map(Money::nanos)))
         .bind(each(losses, |loss| loss.cost.map(Money::nanos)))

@@ -178,7 +178,7 @@ impl<'a> Write<'a> {
                 .bind(each(&holds, |hold| hold.reserve.request.uuid()))
                 .bind(each(&holds, |hold| hold.reserve.account.number()))
                 .bind(each(&holds, |hold| hold.reserve.key.map(KeyId::number)))
-                .bind(each(&holds, |hold| hold.reserve.owner.word()))
+                .bind(each(&holds, |hold| hold.reserve.owner.as_str()))
                 .bind(each(&holds, |hold| {
                     hold.reserve.owner.id(hold.reserve.request)
                 }))

@@ -135,7 +135,7 @@ pub(crate) async fn resolve(
             .bind(each(&ends, |end| end.detail.cost.map(Money::nanos)))
             .bind(each(&ends, |end| Json(&end.detail.attempts)))
             .bind(each(&ends, |end| end.detail.warnings.join(",")))
-            .bind(each(&ends, |end| end.detail.outcome.word()))
+            .bind(each(&ends, |end| end.detail.outcome.as_str()))
             .bind(node_epoch.node.as_str())
             .bind(node_epoch.epoch)
             .bind(any_hold)

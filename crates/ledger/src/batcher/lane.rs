@@ -166,12 +166,12 @@ impl Lane {
             if now.is_empty() {
                 return;
             }
-            let said = async {
+            let refunded = async {
                 let mut tx = self.database.begin().await?;
-                let said = refund_in(&mut tx, now).await;
-                tx.finish(said).await
+                let refunded = refund_in(&mut tx, now).await;
+                tx.finish(refunded).await
             };
-            match said.await {
+            match refunded.await {
                 Ok(()) => owed = later,
                 Err(_) => self.wait_for_database().await,
             }
@@ -186,12 +186,12 @@ impl Lane {
         let ops: Vec<&Op> = jobs.iter().map(|job| &job.op).collect();
         let mut tx = connection.begin(&self.database).await?;
         let limit = self.database.settings().answer_timeout;
-        let said = match tokio::time::timeout(limit, run_in(&mut tx, &self.node_epoch, &ops)).await
-        {
-            Ok(said) => said,
-            Err(_) => return Err(BatchError::Db(silent())),
-        };
-        let (answers, session) = tx.finish_and_keep(said).await?;
+        let result =
+            match tokio::time::timeout(limit, run_in(&mut tx, &self.node_epoch, &ops)).await {
+                Ok(result) => result,
+                Err(_) => return Err(BatchError::Db(silent())),
+            };
+        let (answers, session) = tx.finish_and_keep(result).await?;
         connection.keep(session, self.database.settings().max_lifetime);
         Ok(answers)
     }

@@ -34,7 +34,11 @@ enum Leads<'a> {
     Account,
 }
 
-pub(super) fn statement(search: &Search, step: IdRange, wanted: usize) -> QueryBuilder<Postgres> {
+pub(super) fn statement(
+    search: &Search,
+    step: IdRange,
+    row_limit: usize,
+) -> QueryBuilder<Postgres> {
     let leads = Leads::of(search);
     let scanned = i64::from(MAX_SCANNED_ROWS);
     let mut text = QueryBuilder::new("SELECT s.* FROM (SELECT u.*, row_number() OVER (ORDER BY ");
@@ -58,7 +62,7 @@ pub(super) fn statement(search: &Search, step: IdRange, wanted: usize) -> QueryB
     // scan came.
     text.push(") AS u) AS s WHERE s.fits OR s.place = ");
     text.push_bind(scanned).push(" LIMIT ");
-    text.push_bind(i64::try_from(wanted).unwrap_or(i64::MAX));
+    text.push_bind(i64::try_from(row_limit).unwrap_or(i64::MAX));
     text
 }
 
@@ -128,7 +132,7 @@ fn conditions(text: &mut QueryBuilder<Postgres>, search: &Search) {
     match search.outcome {
         None => {}
         Some(OutcomeFilter::As(outcome)) => {
-            text.push(" AND u.outcome = ").push_bind(outcome.word());
+            text.push(" AND u.outcome = ").push_bind(outcome.as_str());
         }
         Some(OutcomeFilter::Failed) => {
             text.push(" AND ").push(FAILED);
@@ -204,7 +208,7 @@ mod tests {
         let words: Vec<String> = Outcome::ALL
             .into_iter()
             .filter(|one| !one.is_failed())
-            .map(|one| format!("'{}'", one.word()))
+            .map(|one| format!("'{}'", one.as_str()))
             .collect();
         let words = words.join(", ");
         assert_eq!(FAILED, format!("u.outcome NOT IN ({words})"));

@@ -23,7 +23,7 @@ pub(super) async fn charges(
     connection: &mut PgConnection,
     query: &JournalQuery,
     step: IdRange,
-    wanted: usize,
+    row_limit: usize,
 ) -> Result<Part, DbError> {
     if query.kind.is_some_and(|kind| kind != EntryKind::Charge) {
         return Ok(Part::empty());
@@ -42,7 +42,7 @@ pub(super) async fn charges(
     .bind(step.from)
     .bind(step.to)
     .bind(i64::from(MAX_SCANNED_ROWS))
-    .bind(i64::try_from(wanted).unwrap_or(i64::MAX))
+    .bind(i64::try_from(row_limit).unwrap_or(i64::MAX))
     .persistent(false)
     .fetch_all(connection)
     .await?;
@@ -56,7 +56,7 @@ pub(super) async fn charges(
             }
         }
     }
-    part.end(&rows, wanted)?;
+    part.end(&rows, row_limit)?;
     Ok(part)
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn moves(
     connection: &mut PgConnection,
     query: &JournalQuery,
     step: IdRange,
-    wanted: usize,
+    row_limit: usize,
 ) -> Result<Part, DbError> {
     if query.kind == Some(EntryKind::Charge) {
         return Ok(Part::empty());
@@ -111,10 +111,10 @@ pub(super) async fn moves(
     .bind(step.from)
     .bind(step.to)
     .bind(i64::from(MAX_SCANNED_ROWS))
-    .bind(query.kind.map(EntryKind::word))
+    .bind(query.kind.map(EntryKind::as_str))
     .bind(CODES)
     .bind(TRIAL_EXPIRED)
-    .bind(i64::try_from(wanted).unwrap_or(i64::MAX))
+    .bind(i64::try_from(row_limit).unwrap_or(i64::MAX))
     .persistent(false)
     .fetch_all(connection)
     .await?;
@@ -125,7 +125,7 @@ pub(super) async fn moves(
             part.entries.push(entry);
         }
     }
-    part.end(&rows, wanted)?;
+    part.end(&rows, row_limit)?;
     Ok(part)
 }
 
@@ -190,12 +190,12 @@ impl Part {
 
     /// A full result, or the last row that may be scanned, ends a part early. The last request may
     /// have more rows than came, so only those above it count as read.
-    fn end(&mut self, rows: &[PgRow], wanted: usize) -> Result<(), DbError> {
+    fn end(&mut self, rows: &[PgRow], row_limit: usize) -> Result<(), DbError> {
         let Some(last) = rows.last() else {
             return Ok(());
         };
         let scanned: i64 = column(last, "place")?;
-        if rows.len() >= wanted || scanned >= i64::from(MAX_SCANNED_ROWS) {
+        if rows.len() >= row_limit || scanned >= i64::from(MAX_SCANNED_ROWS) {
             let beyond = request_of(last)?.uuid().as_u128().saturating_add(1);
             self.ended_before = Some(Uuid::from_u128(beyond));
         }

@@ -39,7 +39,7 @@ pub async fn of_keys(
     let Some(lifetime) = AccountLifetime::of(&mut session, account).await? else {
         return Ok(Vec::new());
     };
-    let asked: Vec<i64> = keys.iter().take(MAX_KEYS).map(|key| key.number()).collect();
+    let key_ids: Vec<i64> = keys.iter().take(MAX_KEYS).map(|key| key.number()).collect();
     let rows = sqlx::query(
         "SELECT d.key_id, (sum(d.paid) + sum(d.trial) - sum(d.refunded))::bigint AS spent
          FROM ledger.usage_sum AS d
@@ -48,7 +48,7 @@ pub async fn of_keys(
          GROUP BY d.key_id",
     )
     .bind(account.number())
-    .bind(asked)
+    .bind(key_ids)
     .bind(i32::try_from(DAYS).unwrap_or(i32::MAX))
     .fetch_all(&mut *session)
     .await?;

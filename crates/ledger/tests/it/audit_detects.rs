@@ -11,7 +11,7 @@ use scene::Scene;
 
 /// The partitions' view is broken in `recovery`; the views of other schemas belong to other crates.
 #[tokio::test]
-async fn every_view_of_the_ledger_is_named_by_a_test_in_which_it_bites() {
+async fn every_view_of_the_ledger_is_named_by_a_test_in_which_it_detects() {
     let scene = Scene::play().await;
     let here = [
         include_str!("audit_detects/calls.rs"),

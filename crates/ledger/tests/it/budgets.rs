@@ -31,9 +31,9 @@ async fn spend(
     nanos: i64,
 ) -> Result<RequestId, i64> {
     let call = request();
-    let mut asked = reserve(call, account, nanos);
-    asked.key = key;
-    match ledger.reserve(asked).await.unwrap() {
+    let mut reserve_op = reserve(call, account, nanos);
+    reserve_op.key = key;
+    match ledger.reserve(reserve_op).await.unwrap() {
         ReserveAnswer::Held { .. } => Ok(call),
         ReserveAnswer::TooLittle {
             by: Shortage::Budget(_),
@@ -122,7 +122,7 @@ async fn each_period_refuses_and_reopens_at_its_border_in_its_time_zone() {
         let left: i64 = sqlx::query_scalar(
             "SELECT ceil(extract(epoch FROM ledger.period_end($1, 'Asia/Shanghai', app.now()) - app.now()))::bigint",
         )
-        .bind(period.word())
+        .bind(period.as_str())
         .fetch_one(&mut *session)
         .await
         .unwrap();
@@ -260,11 +260,11 @@ async fn a_budget_is_only_set_for_an_account_and_a_key_that_exist_together() {
         (unknown, None, false),
         (unknown, Some(key), false),
     ];
-    for (account, key, wanted) in cases {
+    for (account, key, expected) in cases {
         let mut tx = harness.console.begin().await.unwrap();
         let limit = Some(Money::NANO);
         let set = accounts::set_budget(&mut tx, account, key, Period::Daily, "UTC", limit).await;
-        assert_eq!(set.unwrap(), wanted, "{account:?} {key:?}");
+        assert_eq!(set.unwrap(), expected, "{account:?} {key:?}");
         tx.commit().await.unwrap();
     }
 }
@@ -276,9 +276,12 @@ async fn a_foreign_key_cannot_spend_and_a_parent_is_of_the_same_account() {
     let other = harness.account(1_000, 0).await;
     let (ledger, _tasks) = harness.ledger("n1").await;
     let key = harness.key(account, 1, None).await;
-    let mut asked = reserve(request(), other, 1);
-    asked.key = Some(key);
-    assert_eq!(ledger.reserve(asked).await, Ok(ReserveAnswer::UnknownPayer));
+    let mut reserve_op = reserve(request(), other, 1);
+    reserve_op.key = Some(key);
+    assert_eq!(
+        ledger.reserve(reserve_op).await,
+        Ok(ReserveAnswer::UnknownPayer)
+    );
     let mut tx = harness.console.begin().await.unwrap();
     assert_eq!(
         accounts::register_key(&mut tx, other, KeyId::new(2), Some(key)).await,

@@ -127,15 +127,15 @@ async fn one_bad_word_is_answered_alone_and_the_rest_of_its_batch_goes_through()
     let mut waiting = tokio::task::JoinSet::new();
     for number in 0..64 {
         let ledger = ledger.clone();
-        let mut asked = reserve(request(), account, 1);
+        let mut reserve_op = reserve(request(), account, 1);
         if number == 17 {
             // Longer than the column allows.
-            asked.idempotency = Some(Idempotency {
+            reserve_op.idempotency = Some(Idempotency {
                 key: "x".repeat(300),
                 body_hash: [0; 32],
             });
         }
-        waiting.spawn(async move { (number, ledger.reserve(asked).await) });
+        waiting.spawn(async move { (number, ledger.reserve(reserve_op).await) });
     }
     let mut rejected = Vec::new();
     while let Some(answer) = waiting.join_next().await {
@@ -187,9 +187,9 @@ async fn a_tasks_hold_may_be_settled_by_another_node_and_a_requests_may_not() {
         Ok(SettleAnswer::NoHold)
     );
     let job = request();
-    let mut asked = reserve(job, account, 10);
-    asked.owner = Owner::Task(job.uuid());
-    first.reserve(asked).await.unwrap();
+    let mut reserve_op = reserve(job, account, 10);
+    reserve_op.owner = Owner::Task(job.uuid());
+    first.reserve(reserve_op).await.unwrap();
     assert_eq!(
         second.settle(settle(job, account, 10)).await,
         Ok(done(10, 0))

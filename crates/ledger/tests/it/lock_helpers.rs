@@ -24,9 +24,9 @@ pub(crate) async fn in_the_way(harness: &TestLedger, account: AccountId) -> Tx {
     tx
 }
 
-pub(crate) async fn until_wallets(harness: &TestLedger, account: AccountId, wanted: [i64; 4]) {
+pub(crate) async fn until_wallets(harness: &TestLedger, account: AccountId, expected: [i64; 4]) {
     let look = async {
-        while harness.wallets(account).await != wanted {
+        while harness.wallets(account).await != expected {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -58,5 +58,5 @@ pub(crate) async fn until_blocked(harness: &TestLedger) {
         }
     };
     let found = tokio::time::timeout(LONGEST, look).await;
-    assert!(found.is_ok(), "nobody waits for the lock");
+    assert!(found.is_ok(), "no session waits for the lock");
 }

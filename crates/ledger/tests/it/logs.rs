@@ -38,20 +38,20 @@ async fn past(harness: &TestLedger, account: AccountId, days_ago: &[i64], each: 
     }
 }
 
-async fn search(harness: &TestLedger, asked: &Search) -> Page {
-    call_search::search(&harness.data, asked).await.unwrap()
+async fn search(harness: &TestLedger, query: &Search) -> Page {
+    call_search::search(&harness.data, query).await.unwrap()
 }
 
 /// All pages of a search: how many there were, and the calls.
-async fn all(harness: &TestLedger, mut asked: Search) -> (usize, Vec<call_search::Call>) {
+async fn all(harness: &TestLedger, mut query: Search) -> (usize, Vec<call_search::Call>) {
     let mut calls = Vec::new();
     for pages in 1..1_000 {
-        let found = search(harness, &asked).await;
+        let found = search(harness, &query).await;
         calls.extend(found.calls);
         let Some(next) = found.next else {
             return (pages, calls);
         };
-        asked.before = Some(next);
+        query.before = Some(next);
     }
     panic!("it does not end");
 }
@@ -126,7 +126,7 @@ async fn an_account_that_is_not_there_has_nothing() {
     let unknown = AccountId::new(987_654);
     let found = search(&harness, &Search::of(unknown, 50)).await;
     assert!(found.calls.is_empty() && found.next.is_none());
-    let asked = JournalQuery {
+    let query = JournalQuery {
         account: unknown,
         kind: None,
         from: None,
@@ -134,7 +134,7 @@ async fn an_account_that_is_not_there_has_nothing() {
         after: None,
         limit: 50,
     };
-    let page = journal::read(&harness.data, &asked).await.unwrap();
+    let page = journal::read(&harness.data, &query).await.unwrap();
     assert!(page.entries.is_empty() && page.next.is_none());
     assert!(
         !usage_report::has_called(&harness.data, unknown)
@@ -164,7 +164,7 @@ async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
     }
     drop(ledger);
     tasks.finish().await;
-    let mut asked = JournalQuery {
+    let mut query = JournalQuery {
         account,
         kind: None,
         from: None,
@@ -172,18 +172,18 @@ async fn lines_of_many_days_come_to_the_balance_in_pages_of_any_size() {
         after: None,
         limit: 1_000,
     };
-    let whole = journal::read(&harness.data, &asked).await.unwrap();
+    let whole = journal::read(&harness.data, &query).await.unwrap();
     assert_eq!(whole.next, None);
     for limit in [1, 2, 3, 5] {
-        asked.limit = limit;
-        asked.after = None;
+        query.limit = limit;
+        query.after = None;
         let mut paged = Vec::new();
         loop {
-            let page = journal::read(&harness.data, &asked).await.unwrap();
+            let page = journal::read(&harness.data, &query).await.unwrap();
             assert!(page.entries.len() <= usize::try_from(limit).unwrap());
             paged.extend(page.entries);
-            asked.after = page.next;
-            if asked.after.is_none() {
+            query.after = page.next;
+            if query.after.is_none() {
                 break;
             }
         }
@@ -221,8 +221,8 @@ async fn failed_and_dear_calls_are_found_among_others() {
     ledger.void(void(failed, account)).await.unwrap();
     drop(ledger);
     tasks.finish().await;
-    let ids = async |asked: Search| {
-        let found = search(&harness, &asked).await;
+    let ids = async |query: Search| {
+        let found = search(&harness, &query).await;
         found
             .calls
             .iter()

@@ -81,7 +81,7 @@ async fn each_way_back_of_money_is_told_once_by_two_nodes_at_once() {
             "call.refunded".to_owned(),
             serde_json::json!({
                 "request_id": call.to_string(),
-                "kind": kind.word(),
+                "kind": kind.as_str(),
                 "amount_usd": nanos(gone).to_string(),
                 "model": "model",
             }),

@@ -365,9 +365,9 @@ async fn hold_and_usage_keep_the_price_version_and_the_usage_row_says_it_all() {
     let key = harness.key(account, 5, None).await;
     let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
-    let mut asked = reserve(call, account, 50);
-    asked.key = Some(key);
-    ledger.reserve(asked).await.unwrap();
+    let mut reserve_op = reserve(call, account, 50);
+    reserve_op.key = Some(key);
+    ledger.reserve(reserve_op).await.unwrap();
     ledger.settle(settle(call, account, 40)).await.unwrap();
     let mut session = harness.data.session().await.unwrap();
     let row: serde_json::Value = sqlx::query_scalar(

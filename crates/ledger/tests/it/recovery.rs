@@ -200,8 +200,8 @@ async fn an_operation_whose_caller_left_is_compensated() {
     let calls: Vec<_> = (0..20).map(|_| request()).collect();
     for call in &calls {
         // Polled once, so that the word is handed over, and dropped at once.
-        let mut asked = Box::pin(ledger.reserve(reserve(*call, account, 1)));
-        let gone = futures_poll_once(asked.as_mut()).await;
+        let mut reserve_op = Box::pin(ledger.reserve(reserve(*call, account, 1)));
+        let gone = futures_poll_once(reserve_op.as_mut()).await;
         assert!(gone.is_none());
     }
     drop(ledger);

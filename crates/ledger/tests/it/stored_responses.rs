@@ -9,17 +9,22 @@ use crate::test_ledger::{TestLedger, held, request, reserve, settle, void};
 /// Holds money for a call with a name.
 async fn name(ledger: &Ledger, account: AccountId, key: &str) -> RequestId {
     let call = request();
-    let mut asked = reserve(call, account, 10);
-    asked.idempotency = Some(Idempotency {
+    let mut reserve_op = reserve(call, account, 10);
+    reserve_op.idempotency = Some(Idempotency {
         key: key.to_owned(),
         body_hash: [7; 32],
     });
-    assert_eq!(ledger.reserve(asked).await, Ok(held(10, 0)));
+    assert_eq!(ledger.reserve(reserve_op).await, Ok(held(10, 0)));
     call
 }
 
-async fn find(harness: &TestLedger, account: AccountId, key: &str, shown: Include) -> Option<Row> {
-    stored_responses::find(&harness.data, account, key, shown)
+async fn find(
+    harness: &TestLedger,
+    account: AccountId,
+    key: &str,
+    include: Include,
+) -> Option<Row> {
+    stored_responses::find(&harness.data, account, key, include)
         .await
         .unwrap()
 }
@@ -65,10 +70,10 @@ async fn a_stored_response_appears_with_the_charge_and_goes_without_it() {
     assert_eq!(answer.await.unwrap(), Some(b"sealed".to_vec()));
     let other = stored_responses::answer(&harness.data, account, "k", request());
     assert_eq!(other.await.unwrap(), None);
-    let looked = find(&harness, account, "k", Include::Nothing)
+    let found = find(&harness, account, "k", Include::Nothing)
         .await
         .unwrap();
-    assert_eq!(looked.answer_bytes, None);
+    assert_eq!(found.answer_bytes, None);
     let other = harness.account(100, 0).await;
     assert_eq!(find(&harness, other, "k", Include::Any).await, None);
     let second = name(&ledger, account, "gone").await;

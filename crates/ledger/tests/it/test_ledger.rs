@@ -46,7 +46,7 @@ impl TestLedger {
                     account,
                     wallet,
                     amount,
-                    &format!("{account}-{}", wallet.word()),
+                    &format!("{account}-{}", wallet.as_str()),
                 );
                 assert_eq!(
                     accounts::top_up(&mut tx, &top_up).await.unwrap(),

@@ -49,7 +49,7 @@ async fn spent_trial_credit_does_not_expire_later_credit() {
     ledger.reserve(reserve(call, account, 100)).await.unwrap();
     ledger.settle(settle(call, account, 100)).await.unwrap();
     let mut tx = harness.console.begin().await.unwrap();
-    accounts::top_up(&mut tx, &top_up(account, Wallet::Trial, 70, "gift"))
+    accounts::top_up(&mut tx, &top_up(account, Wallet::Trial, 70, "trial"))
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -61,10 +61,10 @@ async fn disagreements(auditor: &Database) -> i64 {
 async fn live(ledger: Arc<Ledger>, account: AccountId, key: Option<KeyId>) -> [i64; 4] {
     let [dice, model, amount] = random_bytes::<3>();
     let (call, amount) = (request(), i64::from(amount) + 1);
-    let mut asked = reserve(call, account, 256);
-    asked.key = key;
-    asked.model = format!("model-{}", model % 3);
-    ledger.reserve(asked).await.unwrap();
+    let mut reserve_op = reserve(call, account, 256);
+    reserve_op.key = key;
+    reserve_op.model = format!("model-{}", model % 3);
+    ledger.reserve(reserve_op).await.unwrap();
     if dice % 4 == 0 {
         ledger.void(void(call, account)).await.unwrap();
         return [1, 1, 0, 0];
@@ -336,9 +336,9 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
         (stranger, Some(foreign), 16),
     ] {
         let call = request();
-        let mut asked = reserve(call, owner, 20);
-        asked.key = key;
-        ledger.reserve(asked).await.unwrap();
+        let mut query = reserve(call, owner, 20);
+        query.key = key;
+        ledger.reserve(query).await.unwrap();
         ledger.settle(settle(call, owner, nanos)).await.unwrap();
         made.push(call);
     }
@@ -347,12 +347,12 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
         let mut seen = whole.clone();
         (seen.below, seen.key) = (below, key);
         let totals = read(&harness, &seen, BY_ALL).await.totals.charged().nanos();
-        let asked = CallsQuery {
+        let query = CallsQuery {
             filter: seen,
             before: None,
             limit: 100,
         };
-        let calls = usage_report::calls(&harness.data, &asked).await.unwrap();
+        let calls = usage_report::calls(&harness.data, &query).await.unwrap();
         let single: i64 = calls.iter().map(|call| call.paid.nanos()).sum();
         assert_eq!(single, totals, "single calls are the sums");
         totals
@@ -398,7 +398,7 @@ async fn a_key_sees_itself_and_those_below_it_and_pages_follow_each_other() {
     assert!(
         newest
             .iter()
-            .all(|call| call.outcome == Outcome::Complete.word())
+            .all(|call| call.outcome == Outcome::Complete.as_str())
     );
 }
 

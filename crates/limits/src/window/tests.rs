@@ -63,7 +63,7 @@ fn alone_a_window_gives_its_limit_and_as_much_comes_back_as_has_left_it() {
 
 /// Two callers read the clock and then take in the other order.
 #[test]
-fn nobody_is_told_to_wait_longer_than_a_window() {
+fn no_caller_waits_longer_than_a_window() {
     let now = Instant::now();
     let mut alone = window(now);
     assert!(spend(&mut alone, 10, ALONE, now + PART / 2));

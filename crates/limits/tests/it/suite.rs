@@ -71,7 +71,7 @@ impl Node {
     }
 
     async fn becomes(&self, mode: Mode) {
-        until(&format!("the mode is {}", mode.word()), async || {
+        until(&format!("the mode is {}", mode.as_str()), async || {
             self.limits.mode() == mode
         })
         .await;
@@ -192,7 +192,7 @@ async fn alone_limits_hold() {
     let limits = Limits::local();
     assert_eq!(limits.mode(), Mode::Local);
     holds_for(&limits).await;
-    assert_eq!(limits.counts().asked, 0);
+    assert_eq!(limits.counts().requests, 0);
 }
 
 #[tokio::test]
@@ -262,8 +262,8 @@ async fn most_calls_wait_for_no_round_trip() {
         given(&node.limits, &[requests(1, 1_000_000)], 5_000).await,
         5_000
     );
-    let asked = node.limits.counts().asked;
-    assert!(asked < 50, "{asked} questions for 5,000 calls");
+    let to_redis = node.limits.counts().requests;
+    assert!(to_redis < 50, "{to_redis} questions for 5,000 calls");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -348,7 +348,7 @@ async fn a_redis_that_lost_its_data_is_refilled_by_the_nodes() {
     let before = given(&nodes[0].limits, &wants, 60).await;
     assert_eq!(before, 60);
     redis.flush();
-    // Whoever knows the window tells it: no second limit begins.
+    // A node that knows the window reports it: no second limit begins.
     let after = given(&nodes[0].limits, &wants, 100).await;
     assert!((10..=20).contains(&after), "{after} more of 80");
     let other = given(&nodes[1].limits, &wants, 100).await;

@@ -24,10 +24,10 @@ async fn an_email_is_sent_once_and_its_content_is_deleted() {
     let mail = &mails[0];
     assert_eq!(
         (mail.from.as_str(), mail.to.as_str()),
-        ("mail@house.example", "ada@example.com")
+        ("mail@gateway.example", "ada@example.com")
     );
-    assert_eq!(mail.header("message-id"), format!("<{id}@house.example>"));
-    assert_eq!(mail.header("subject"), "Verify your email for The House");
+    assert_eq!(mail.header("message-id"), format!("<{id}@gateway.example>"));
+    assert_eq!(mail.header("subject"), "Verify your email for The Instance");
     assert_eq!(mail.header("auto-submitted"), "auto-generated");
     assert_eq!(mail.token(), CANARY);
     assert!(mail.html().contains(CANARY), "{}", mail.html());
@@ -66,7 +66,7 @@ async fn a_server_that_was_down_gets_the_same_email_later() {
     assert_eq!(worker.deliver_due().await.unwrap().sent, 1);
     assert_eq!(
         smtp.mails()[0].header("message-id"),
-        format!("<{id}@house.example>")
+        format!("<{id}@gateway.example>")
     );
     assert_eq!(harness.column(id, "tries").await, "3");
 }
@@ -128,7 +128,7 @@ async fn a_connection_dropped_after_data_resends_under_the_same_message_id() {
         .iter()
         .map(|mail| mail.header("message-id"))
         .collect();
-    let own = format!("<{id}@house.example>");
+    let own = format!("<{id}@gateway.example>");
     assert_eq!(ids, [own.clone(), own]);
     let dates: Vec<String> = smtp
         .mails()

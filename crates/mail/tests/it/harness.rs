@@ -11,7 +11,7 @@ use trunkline_testkit::{Db, SystemClock, random_bytes};
 use trunkline_types::{Clock as _, Secret, uuid_v7};
 use uuid::Uuid;
 
-pub(crate) const FROM: &str = "Trunkline <mail@house.example>";
+pub(crate) const FROM: &str = "Trunkline <mail@gateway.example>";
 pub(crate) const CANARY: &str = "canary-7f3a9c";
 
 pub(crate) struct Harness {
@@ -48,7 +48,7 @@ impl Harness {
     pub(crate) fn worker(&self, mail: Option<&MailSettings>) -> MailWorker {
         let mailer = mail.map(|settings| Mailer::new(settings).unwrap());
         let keyring = Arc::clone(&self.keyring);
-        MailWorker::new(self.data.clone(), keyring, "The House", mailer)
+        MailWorker::new(self.data.clone(), keyring, "The Instance", mailer)
     }
 
     pub(crate) async fn write(&self, to: &str, is_mailed: bool) -> Uuid {
@@ -63,7 +63,7 @@ impl Harness {
         let binding = Binding::of_operator(&context);
         let sealed = self
             .keyring
-            .seal(Purpose::Letters, &binding, &content.bytes());
+            .seal(Purpose::Emails, &binding, &content.bytes());
         let email = NewEmail {
             id,
             kind: Kind::Verify,

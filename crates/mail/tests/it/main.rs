@@ -1,4 +1,4 @@
-//! Letters over a real PostgreSQL and a real SMTP dialogue.
+//! Emails over a real PostgreSQL and a real SMTP dialogue.
 
 #[cfg(test)]
 mod delivery;

@@ -60,8 +60,8 @@ impl Movie {
     ) -> Result<Option<BoxHeader>, MeasureError> {
         let total = source.bytes();
         while walk.leave(Some(total)).is_some() {}
-        let wanted = usize::try_from(LONG_HEADER_BYTES).unwrap_or(usize::MAX);
-        let bytes = self.boxes.at(source, walk.at(), wanted)?;
+        let needed = usize::try_from(LONG_HEADER_BYTES).unwrap_or(usize::MAX);
+        let bytes = self.boxes.at(source, walk.at(), needed)?;
         if count_of(bytes) < HEADER_BYTES {
             return Ok(None);
         }

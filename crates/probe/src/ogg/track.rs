@@ -168,8 +168,8 @@ impl Track {
 
 impl Packet {
     fn take(&mut self, bytes: &[u8], keeps_tail: bool) {
-        let room = HEADER_BYTES.saturating_sub(self.header.len());
-        self.header.extend(bytes.iter().take(room));
+        let remaining = HEADER_BYTES.saturating_sub(self.header.len());
+        self.header.extend(bytes.iter().take(remaining));
         self.size = self.size.saturating_add(count_of(bytes));
         if keeps_tail {
             self.tail.extend_from_slice(bytes);

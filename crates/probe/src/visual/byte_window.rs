@@ -16,12 +16,12 @@ pub(crate) struct ByteWindow {
     bytes: Vec<u8>,
     total: Option<u64>,
     taken: u64,
-    wanted: Option<Wanted>,
+    demand: Option<Demand>,
 }
 
 /// Bytes that are needed, and from where on those that are held are still of use.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct Demand {
     keep: u64,
     need: Need,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Wanted {
 /// Why reading does not go on.
 #[derive(Debug)]
 pub(crate) enum Pause {
-    Need(Wanted),
+    Need(Demand),
     Stop(ProbeError),
 }
 
@@ -46,7 +46,7 @@ impl ByteWindow {
             bytes: Vec::new(),
             total,
             taken: 0,
-            wanted: None,
+            demand: None,
         }
     }
 
@@ -94,28 +94,28 @@ impl ByteWindow {
         };
         let length = least.max(ahead).min(most);
         let need = Need { start, length };
-        Err(Pause::Need(Wanted { keep, need }))
+        Err(Pause::Need(Demand { keep, need }))
     }
 
     /// Remembers what is needed, and returns it.
-    pub(crate) const fn want(&mut self, wanted: Wanted) -> Need {
-        self.wanted = Some(wanted);
-        wanted.need
+    pub(crate) const fn want(&mut self, demand: Demand) -> Need {
+        self.demand = Some(demand);
+        demand.need
     }
 
     pub(crate) fn push(&mut self, start: u64, bytes: &[u8]) {
-        let Some(wanted) = self.wanted else { return };
-        let need = wanted.need;
+        let Some(demand) = self.demand else { return };
+        let need = demand.need;
         if bytes.is_empty() && start == need.start {
             let known = self.total.unwrap_or(start);
             self.total = Some(known.min(start));
-            self.wanted = None;
+            self.demand = None;
             return;
         }
-        let Some(fresh) = part(bytes, start, need.start, self.room(need)) else {
+        let Some(fresh) = part(bytes, start, need.start, self.capacity(need)) else {
             return;
         };
-        self.keep_from(wanted.keep, need.start);
+        self.keep_from(demand.keep, need.start);
         self.bytes.extend_from_slice(fresh);
         let count = count_of(fresh);
         self.taken = self.taken.saturating_add(count);
@@ -124,13 +124,13 @@ impl ByteWindow {
             start: need.start.saturating_add(count),
             length: left,
         };
-        let keep = wanted.keep;
-        self.wanted = (left > 0).then_some(Wanted { keep, need });
+        let keep = demand.keep;
+        self.demand = (left > 0).then_some(Demand { keep, need });
     }
 
     /// How much is taken at once. More than is needed is welcome, up to a bound: a caller that reads from
     /// the start cannot go back for the rest of a piece.
-    fn room(&self, need: Need) -> u64 {
+    fn capacity(&self, need: Need) -> u64 {
         let left = MAX_BYTES.saturating_sub(self.taken);
         need.length.max(MAX_NEED_BYTES).min(left)
     }

@@ -58,7 +58,7 @@ pub(super) fn measure(header: Header, window: &ByteWindow) -> Result<MediaInfo, 
     let (format, sides) = match header {
         Header::Png => (Format::Png, png(read(24)?).ok_or(malformed)?),
         Header::Gif => (Format::Gif, gif(read(10)?).ok_or(malformed)?),
-        // Two letters are a weak mark; with an unknown header it is some other file.
+        // Two bytes are a weak mark; with an unknown header it is some other file.
         Header::Bmp => (
             Format::Bmp,
             bmp(read(26)?).ok_or(ProbeError::UnknownFormat)?,

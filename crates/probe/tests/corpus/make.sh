@@ -135,16 +135,16 @@ tone alac.mka 16000 5000 -c:a alac
 
 # With pictures, several tracks, or none.
 picture="color=c=gray:s=32x32:r=5"
-film() {
+video() {
   local file=$1 samples=$2
   shift 2
   ffmpeg "${quiet[@]}" -f lavfi -i "$picture:d=3" \
     -f lavfi -i "sine=sample_rate=16000,atrim=end_sample=$samples" "${plain[@]}" "$@" "$file"
   truth "$file" 16000 "$samples"
 }
-says=both film film.mp4 33600 -c:v mpeg4 -c:a aac -b:a 16k
-film film.mkv 33600 -c:v mpeg4 -c:a libmp3lame -b:a 16k
-film film.mov 2000 -c:v mjpeg -c:a pcm_mulaw
+says=both video video.mp4 33600 -c:v mpeg4 -c:a aac -b:a 16k
+video video.mkv 33600 -c:v mpeg4 -c:a libmp3lame -b:a 16k
+video video.mov 2000 -c:v mjpeg -c:a pcm_mulaw
 ffmpeg "${quiet[@]}" -f lavfi -i "$picture:d=2" "${plain[@]}" -c:v mpeg4 silent.mp4
 ffmpeg "${quiet[@]}" -f lavfi -i "$picture:d=2" "${plain[@]}" -c:v mpeg4 silent.mkv
 two=(-f lavfi -i "sine=sample_rate=16000,atrim=end_sample=8000"

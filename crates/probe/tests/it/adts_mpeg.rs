@@ -80,11 +80,11 @@ fn a_wrong_count_of_frames_in_the_table_takes_away_no_frame() {
     for lie in [0_u32, 1, 1_000_000, u32::MAX] {
         let mut bytes = file("vbr.mp3");
         put(&mut bytes, name + 8, &lie.to_be_bytes());
-        let heard = samples(&bytes, 44_100);
+        let measured = samples(&bytes, 44_100);
         // The padding is no longer believed, which is what ffmpeg does as well.
         assert!(
-            heard >= truth.samples && heard <= truth.samples + 1_152,
-            "{heard}"
+            measured >= truth.samples && measured <= truth.samples + 1_152,
+            "{measured}"
         );
     }
 }
@@ -181,10 +181,10 @@ fn a_single_frame_is_a_file() {
     let start = find(&bytes, &[0xFF, 0xF3]);
     // 16 kilobits and 16,000 samples a second: 576 samples are 72 bytes.
     let frame = &bytes[start..start + 72];
-    let heard = hear(frame);
+    let measured = hear(frame);
     assert_eq!(
-        (heard.container, heard.length.millis()),
+        (measured.container, measured.length.millis()),
         (Container::Mp3, 36)
     );
-    assert_eq!(walk(SpeechFormat::Mp3, frame, 10), Some(heard.length));
+    assert_eq!(walk(SpeechFormat::Mp3, frame, 10), Some(measured.length));
 }

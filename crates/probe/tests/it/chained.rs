@@ -22,11 +22,11 @@ fn a_last_granule_that_lies_changes_less_than_a_packet() {
     ] {
         let truth = truth(name);
         for lie in [0, 1, truth.samples / 2, truth.samples * 10, u64::MAX >> 1] {
-            let heard = samples(&with_last_granule(name, lie), truth.rate);
-            let over = heard.checked_sub(truth.samples);
+            let measured = samples(&with_last_granule(name, lie), truth.rate);
+            let over = measured.checked_sub(truth.samples);
             assert!(
                 over.is_some_and(|over| over < packet),
-                "{name}: {heard} for {lie}"
+                "{name}: {measured} for {lie}"
             );
         }
     }
@@ -42,10 +42,10 @@ fn granules_that_begin_late_make_nothing_longer_or_shorter() {
             put(&mut bytes, place, &(granule + 1_000_000).to_le_bytes());
         }
     }
-    let (heard, truth) = (samples(&bytes, 16_000), truth("vorbis.ogg"));
+    let (measured, truth) = (samples(&bytes, 16_000), truth("vorbis.ogg"));
     assert!(
-        heard >= truth.samples && heard < truth.samples + 1_024,
-        "{heard}"
+        measured >= truth.samples && measured < truth.samples + 1_024,
+        "{measured}"
     );
 }
 
@@ -87,12 +87,12 @@ fn junk_between_pages_is_passed_over() {
 fn a_stream_that_was_cut_off_has_the_packets_that_are_there() {
     let bytes = file("one-page.opus");
     let cut = &bytes[..bytes.len() * 3 / 4];
-    let heard = samples(cut, 48_000);
+    let measured = samples(cut, 48_000);
     // All but the pre-skip of 312 samples are packets of 20 ms.
-    assert_eq!((heard + 312) % 960, 0);
+    assert_eq!((measured + 312) % 960, 0);
     assert!(
-        heard > 48_000 && heard < truth("one-page.opus").samples,
-        "{heard}"
+        measured > 48_000 && measured < truth("one-page.opus").samples,
+        "{measured}"
     );
 }
 
@@ -100,6 +100,6 @@ fn a_stream_that_was_cut_off_has_the_packets_that_are_there() {
 fn a_stream_of_headers_only_is_silent_and_not_broken() {
     let bytes = file("second.opus");
     let pages = find_all(&bytes, b"OggS");
-    let heard = try_hear(&bytes[..pages[2]]).expect("headers");
-    assert_eq!(heard.length.nanos(), 0);
+    let measured = try_hear(&bytes[..pages[2]]).expect("headers");
+    assert_eq!(measured.length.nanos(), 0);
 }

@@ -9,11 +9,11 @@ fn every_file_is_as_long_as_what_its_decoder_gives_out() {
     let mut wrong = Vec::new();
     for truth in truths() {
         match try_hear(&file(&truth.file)) {
-            Ok(heard) if heard.length == truth.length() => {}
-            Ok(heard) => wrong.push(format!(
+            Ok(measured) if measured.length == truth.length() => {}
+            Ok(measured) => wrong.push(format!(
                 "{}: {} ns instead of {}",
                 truth.file,
-                heard.length.nanos(),
+                measured.length.nanos(),
                 truth.length().nanos()
             )),
             Err(reason) => wrong.push(format!("{}: {reason}", truth.file)),
@@ -120,7 +120,7 @@ fn whole_seconds_are_rounded_up_in_every_container() {
         ("tone.flac", 3),
         ("vorbis.ogg", 3),
         ("faststart.m4a", 3),
-        ("film.mp4", 3),
+        ("video.mp4", 3),
         ("opus.webm", 3),
         ("silence.flac", 30),
     ];

@@ -11,18 +11,18 @@ use crate::support::{file, wave};
 const MAX_TIME: Duration = Duration::from_secs(60);
 
 /// Measures a file of two gigabytes and says how much of it was read.
-fn hear_sparse(head: &[u8], again: &[u8]) -> (Result<Measurement, MeasureError>, u64) {
-    let mut sparse = Sparse::new(head, again);
+fn hear_sparse(head: &[u8], repeated: &[u8]) -> (Result<Measurement, MeasureError>, u64) {
+    let mut sparse = Sparse::new(head, repeated);
     let bytes = sparse.bytes;
     let start = Instant::now();
-    let heard = measure(&mut sparse, bytes);
+    let measured = measure(&mut sparse, bytes);
     assert!(start.elapsed() < MAX_TIME, "{:?}", start.elapsed());
     assert!(
         sparse.read <= bytes + bytes / 8,
         "{} bytes were read",
         sparse.read
     );
-    (heard, sparse.read)
+    (measured, sparse.read)
 }
 
 /// A box of a size that is a claim.
@@ -32,43 +32,43 @@ fn claim(name: &[u8; 4], size: u32, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn two_gigabytes_of_zeros_are_no_audio() {
-    let (heard, read) = hear_sparse(&[], &[0]);
-    assert_eq!(heard, Err(MeasureError::NotAudio));
+    let (measured, read) = hear_sparse(&[], &[0]);
+    assert_eq!(measured, Err(MeasureError::NotAudio));
     assert!(read < 2 << 20, "{read}");
 }
 
 #[test]
 fn two_gigabytes_of_bits_that_are_set_are_no_audio() {
-    let (heard, read) = hear_sparse(&[], &[0xFF]);
-    assert_eq!(heard, Err(MeasureError::NotAudio));
+    let (measured, read) = hear_sparse(&[], &[0xFF]);
+    assert_eq!(measured, Err(MeasureError::NotAudio));
     assert!(read < 2 << 20, "{read}");
 }
 
 #[test]
 fn two_gigabytes_of_tiny_boxes_are_too_complex() {
-    let (heard, _) = hear_sparse(b"\0\0\0\x10ftypisom\0\0\0\0", b"\0\0\0\x08free");
-    assert_eq!(heard, Err(MeasureError::TooComplex));
+    let (measured, _) = hear_sparse(b"\0\0\0\x10ftypisom\0\0\0\0", b"\0\0\0\x08free");
+    assert_eq!(measured, Err(MeasureError::TooComplex));
 }
 
 #[test]
 fn two_gigabytes_of_tiny_elements_are_too_complex() {
-    let (heard, _) = hear_sparse(
+    let (measured, _) = hear_sparse(
         b"\x1A\x45\xDF\xA3\x80\x18\x53\x80\x67\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
         b"\xEC\x80",
     );
-    assert_eq!(heard, Err(MeasureError::TooComplex));
+    assert_eq!(measured, Err(MeasureError::TooComplex));
 }
 
 #[test]
 fn boxes_that_never_stop_opening_are_too_complex() {
-    let (heard, _) = hear_sparse(b"\0\0\0\x10ftypisom\0\0\0\0", b"\x7F\xFF\xFF\xFFmoov");
-    assert_eq!(heard, Err(MeasureError::TooComplex));
+    let (measured, _) = hear_sparse(b"\0\0\0\x10ftypisom\0\0\0\0", b"\x7F\xFF\xFF\xFFmoov");
+    assert_eq!(measured, Err(MeasureError::TooComplex));
 }
 
 #[test]
 fn a_long_wave_file_is_measured_without_being_read() {
-    let (heard, read) = hear_sparse(&wave(8_000, 0, 0), &[0]);
-    let seconds = heard.expect("a wave file").length.whole_seconds();
+    let (measured, read) = hear_sparse(&wave(8_000, 0, 0), &[0]);
+    let seconds = measured.expect("a wave file").length.whole_seconds();
     assert_eq!(seconds, ((2 << 30) - 44_u64).div_ceil(16_000));
     assert!(read < 1 << 20, "{read}");
 }
@@ -76,8 +76,8 @@ fn a_long_wave_file_is_measured_without_being_read() {
 #[test]
 fn zeros_behind_a_sound_are_read_once_and_add_nothing() {
     for name in ["no-table-cbr.mp3", "second.opus", "tone.flac"] {
-        let (heard, _) = hear_sparse(&file(name), &[0]);
-        let length = heard.expect("a sound").length;
+        let (measured, _) = hear_sparse(&file(name), &[0]);
+        let length = measured.expect("a sound").length;
         assert_eq!(length, crate::support::truth(name).length(), "{name}");
     }
 }
@@ -109,9 +109,9 @@ fn tables_that_claim_billions_of_packets_end_quickly() {
             claim(b"moov", 0x7800_0000, &[]),
             claim(b"trak", 0x7700_0000, &[]),
         ];
-        let (heard, _) = hear_sparse(&[head.concat(), tables].concat(), &[0]);
+        let (measured, _) = hear_sparse(&[head.concat(), tables].concat(), &[0]);
         // Two of the large ones fit into the file, so two are counted.
-        let millis = heard.map_or(0, |heard| heard.length.millis());
+        let millis = measured.map_or(0, |measured| measured.length.millis());
         assert!(millis <= 128, "{packet_bytes}: {millis}");
     }
 }
@@ -119,18 +119,21 @@ fn tables_that_claim_billions_of_packets_end_quickly() {
 #[test]
 fn a_file_that_is_shorter_than_it_was_said_to_be_ends_where_it_ends() {
     let bytes = wave(8_000, 8_000, 16_000);
-    let heard = measure(std::io::Cursor::new(&bytes), 1 << 40).expect("a wave file");
-    assert_eq!(heard.length.millis(), 1_000);
+    let measured = measure(std::io::Cursor::new(&bytes), 1 << 40).expect("a wave file");
+    assert_eq!(measured.length.millis(), 1_000);
     let mp3 = file("no-table.mp3");
-    let heard = measure(std::io::Cursor::new(&mp3), 1 << 40).expect("a sound");
-    assert_eq!(heard.length, crate::support::truth("no-table.mp3").length());
+    let measured = measure(std::io::Cursor::new(&mp3), 1 << 40).expect("a sound");
+    assert_eq!(
+        measured.length,
+        crate::support::truth("no-table.mp3").length()
+    );
 }
 
 #[test]
 fn nothing_beyond_the_given_size_is_read() {
     let bytes = wave(8_000, 8_000, 16_000);
-    let heard = measure(std::io::Cursor::new(&bytes), 44 + 8_000).expect("a wave file");
-    assert_eq!(heard.length.millis(), 500);
+    let measured = measure(std::io::Cursor::new(&bytes), 44 + 8_000).expect("a wave file");
+    assert_eq!(measured.length.millis(), 500);
 }
 
 /// A source that breaks after its first bytes.

@@ -57,8 +57,11 @@ fn the_duration_of_a_file_is_not_believed() {
 fn clusters_of_unknown_size_without_any_duration_are_counted() {
     let block = [vec![0x81, 0, 0, 0], packet(9)].concat();
     let bytes = recorded(&vec![block; 55]);
-    let heard = hear(&bytes);
-    assert_eq!((heard.codec, heard.length.millis()), (Codec::Opus, 1_100));
+    let measured = hear(&bytes);
+    assert_eq!(
+        (measured.codec, measured.length.millis()),
+        (Codec::Opus, 1_100)
+    );
 }
 
 #[test]
@@ -108,9 +111,9 @@ fn padding_is_believed_at_the_very_end_only() {
 #[test]
 fn a_recording_that_was_cut_off_has_the_blocks_that_are_there() {
     let bytes = file("opus-live.webm");
-    let heard = samples(&bytes[..bytes.len() / 2], 48_000);
-    assert_eq!((heard + 312) % 960, 0);
-    assert!(heard > 10_000 && heard < 40_000, "{heard}");
+    let measured = samples(&bytes[..bytes.len() / 2], 48_000);
+    assert_eq!((measured + 312) % 960, 0);
+    assert!(measured > 10_000 && measured < 40_000, "{measured}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use trunkline_probe::MeasureError;
 
 use crate::support::{file, find, find_all, hear, put, samples, truth, try_hear};
 
-const FILES: [&str; 4] = ["end.m4a", "faststart.m4a", "film.mp4", "fragments.mp4"];
+const FILES: [&str; 4] = ["end.m4a", "faststart.m4a", "video.mp4", "fragments.mp4"];
 
 /// Where the body of a box begins, by its name.
 fn body(bytes: &[u8], name: &[u8; 4]) -> usize {
@@ -30,9 +30,9 @@ fn durations_in_headers_are_not_believed() {
 #[test]
 fn silence_that_a_file_does_not_declare_is_counted_and_not_billed() {
     for (name, seconds) in [("dash.mp4", 1), ("aac.mka", 1), ("second-and-one.m4a", 2)] {
-        let heard = hear(&file(name));
-        assert_eq!(heard.length, truth(name).length(), "{name}");
-        assert_eq!(heard.billed_seconds(), seconds, "{name}");
+        let measured = hear(&file(name));
+        assert_eq!(measured.length, truth(name).length(), "{name}");
+        assert_eq!(measured.billed_seconds(), seconds, "{name}");
     }
 }
 
@@ -46,8 +46,8 @@ fn times_of_packets_take_away_no_more_than_a_packet() {
         // Every packet is to play for one tick.
         put(&mut bytes, table + 12 + entry * 8, &1_u32.to_be_bytes());
     }
-    let heard = samples(&bytes, 16_000);
-    assert!(heard > truth.samples - 1_024, "{heard}");
+    let measured = samples(&bytes, 16_000);
+    assert!(measured > truth.samples - 1_024, "{measured}");
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn the_ticks_of_a_track_change_less_than_its_ends() {
         let mut bytes = file("faststart.m4a");
         let ticks = body(&bytes, b"mdhd") + 12;
         put(&mut bytes, ticks, &lie.to_be_bytes());
-        let heard = samples(&bytes, 16_000);
+        let measured = samples(&bytes, 16_000);
         assert!(
-            heard + 3_136 >= truth.samples && heard <= truth.samples + 2_048,
-            "{lie}: {heard}"
+            measured + 3_136 >= truth.samples && measured <= truth.samples + 2_048,
+            "{lie}: {measured}"
         );
     }
 }
@@ -114,9 +114,9 @@ fn packets_that_lie_upon_each_other_are_refused() {
     put(&mut bytes, chunks + 8, &0_u32.to_be_bytes());
     let runs = body(&bytes, b"stsc");
     put(&mut bytes, runs + 12, &30_u32.to_be_bytes());
-    let heard = try_hear(&bytes);
+    let measured = try_hear(&bytes);
     // Two of them fit, or it is refused; never thirty.
-    assert!(heard.is_err() || heard.is_ok_and(|heard| heard.length.millis() < 200));
+    assert!(measured.is_err() || measured.is_ok_and(|measured| measured.length.millis() < 200));
 }
 
 #[test]
@@ -146,5 +146,5 @@ fn tables_of_bare_samples_may_claim_more_than_the_file_holds() {
     }
     // Or it is refused, since they would lie upon each other.
     let most = u64::try_from(bytes.len() / 2).expect("a size") * 125_000;
-    assert!(try_hear(&bytes).map_or(0, |heard| heard.length.nanos()) <= most);
+    assert!(try_hear(&bytes).map_or(0, |measured| measured.length.nanos()) <= most);
 }

@@ -31,7 +31,7 @@ const MAGICS: [&[u8]; 9] = [
 /// a second, 65,536 of them in ten bytes, and a packet of AAC or ALAC in one byte.
 fn is_possible(bytes: &[u8]) -> bool {
     let most = u64::try_from(bytes.len()).expect("a size") * 65_536;
-    try_hear(bytes).is_ok_and(|heard| heard.length.whole_seconds() <= most)
+    try_hear(bytes).is_ok_and(|measured| measured.length.whole_seconds() <= most)
         || try_hear(bytes).is_err()
 }
 

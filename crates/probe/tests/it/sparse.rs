@@ -5,19 +5,19 @@ use std::io::{Read, Result, Seek, SeekFrom};
 /// The file, and how much of it was read.
 pub(crate) struct Sparse {
     pub(crate) head: Vec<u8>,
-    pub(crate) again: Vec<u8>,
+    pub(crate) repeated: Vec<u8>,
     pub(crate) bytes: u64,
     pub(crate) at: u64,
     pub(crate) read: u64,
 }
 
 impl Sparse {
-    pub(crate) fn new(head: &[u8], again: &[u8]) -> Self {
+    pub(crate) fn new(head: &[u8], repeated: &[u8]) -> Self {
         // Long enough to be copied in large parts, and a whole number of repeats.
-        let repeats = 65_536 / again.len() + 1;
+        let repeats = 65_536 / repeated.len() + 1;
         Self {
             head: head.to_vec(),
-            again: again.repeat(repeats),
+            repeated: repeated.repeat(repeats),
             bytes: 2 << 30,
             at: 0,
             read: 0,
@@ -31,7 +31,7 @@ impl Read for Sparse {
         let at = usize::try_from(self.at).expect("a place");
         let from = match self.head.get(at..) {
             Some(head) if !head.is_empty() => head,
-            _ => &self.again[(at - self.head.len()) % self.again.len()..],
+            _ => &self.repeated[(at - self.head.len()) % self.repeated.len()..],
         };
         let count = buffer.len().min(left).min(from.len());
         buffer[..count].copy_from_slice(&from[..count]);

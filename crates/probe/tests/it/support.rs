@@ -76,18 +76,18 @@ pub(crate) fn walk(format: SpeechFormat, bytes: &[u8], piece: usize) -> Option<L
 }
 
 /// Where bytes first stand in others.
-pub(crate) fn find(bytes: &[u8], wanted: &[u8]) -> usize {
+pub(crate) fn find(bytes: &[u8], needle: &[u8]) -> usize {
     let found = bytes
-        .windows(wanted.len())
-        .position(|window| window == wanted);
-    found.unwrap_or_else(|| panic!("{} is there", String::from_utf8_lossy(wanted)))
+        .windows(needle.len())
+        .position(|window| window == needle);
+    found.unwrap_or_else(|| panic!("{} is there", String::from_utf8_lossy(needle)))
 }
 
 /// Every place where bytes stand in others.
-pub(crate) fn find_all(bytes: &[u8], wanted: &[u8]) -> Vec<usize> {
-    let windows = bytes.windows(wanted.len()).enumerate();
+pub(crate) fn find_all(bytes: &[u8], needle: &[u8]) -> Vec<usize> {
+    let windows = bytes.windows(needle.len()).enumerate();
     windows
-        .filter(|(_, window)| *window == wanted)
+        .filter(|(_, window)| *window == needle)
         .map(|(at, _)| at)
         .collect()
 }

@@ -92,9 +92,9 @@ fn the_extensible_format_names_its_coding_further_behind() {
         22, 0, 16, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 16, 0, 128, 0, 0, 170, 0, 56, 155, 113,
     ];
     bytes.splice(36..36, tail);
-    let heard = hear(&bytes);
+    let measured = hear(&bytes);
     assert_eq!(
-        heard.codec,
+        measured.codec,
         Codec::Pcm {
             bits: 16,
             is_float: false

@@ -30,16 +30,16 @@ pub(crate) enum Platform {
 
 /// What is known of a call beside its body.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct CallContext {
     pub(crate) platform: Platform,
     /// Model and whether a stream is asked for, where the path says them.
     pub(crate) model: Option<String>,
     pub(crate) stream: Option<bool>,
 }
 
-// === impl Asked ===
+// === impl CallContext ===
 
-impl Asked {
+impl CallContext {
     /// Everything stands in the body.
     pub(crate) fn by_body() -> Self {
         Self {
@@ -71,12 +71,12 @@ impl Asked {
 /// answer. A body of Bedrock brings its own context.
 pub(crate) async fn complete(
     mut recorded: RecordedRequest,
-    asked: Asked,
+    call_context: CallContext,
     context: Option<Context>,
 ) -> VendorResult {
-    let (mut request, purpose) = match checked(&recorded, &asked, context) {
+    let (mut request, purpose) = match checked(&recorded, &call_context, context) {
         Ok(checked) => checked,
-        Err(refusal) => return Ok(asked.refuse(recorded, &refusal)),
+        Err(refusal) => return Ok(call_context.refuse(recorded, &refusal)),
     };
     let directives = &request.directives;
     let fault = match purpose {
@@ -94,13 +94,13 @@ pub(crate) async fn complete(
     };
     if let Some(error) = fault_stage::early(&mut recorded, fault).await? {
         let refusal = Refusal::upstream(error, &request.model);
-        return Ok(asked.refuse(recorded, &refusal));
+        return Ok(call_context.refuse(recorded, &refusal));
     }
     fault_stage::delay_first_byte(fault).await;
     if purpose == Purpose::Count {
         return Ok(count(recorded, &request));
     }
-    if asked.platform == Platform::Bedrock {
+    if call_context.platform == Platform::Bedrock {
         request.model = bedrock::bare_model(&request.model);
     }
     let answer = decided(&recorded, &request, fault);
@@ -118,43 +118,43 @@ pub(crate) async fn complete(
         let wait = fault_stage::whole_wait(pace_millis, usage.output);
         fault_stage::pause(wait).await;
     }
-    let script = match after_ok(fault, request.stream, &asked) {
+    let script = match after_ok(fault, request.stream, &call_context) {
         Some(body) => Script::inside_200(body),
         None if fault == Some(Fault::ErrorInside200) => stream::throttled(answer),
         None => {
-            let is_aws = asked.platform == Platform::Bedrock;
+            let is_aws = call_context.platform == Platform::Bedrock;
             stream::script(answer, request.stream, is_aws, pace_millis, fault)
         }
     };
-    Ok(asked.play(recorded, script, usage))
+    Ok(call_context.play(recorded, script, usage))
 }
 
 /// The request, if it is acceptable.
 fn checked(
     recorded: &RecordedRequest,
-    asked: &Asked,
+    call_context: &CallContext,
     context: Option<Context>,
 ) -> Result<(MessagesRequest, Purpose), Refusal> {
     let body = parse(recorded)?;
     // What was asked is noted even if it is refused.
     let glimpse = Glimpse::of(&body);
     recorded.note(|record| {
-        record.model = asked.model.clone().unwrap_or(glimpse.model);
-        record.stream = asked.stream.unwrap_or(glimpse.stream);
+        record.model = call_context.model.clone().unwrap_or(glimpse.model);
+        record.stream = call_context.stream.unwrap_or(glimpse.stream);
     });
     let context = match context {
         Some(context) => context,
         None => Context::in_body(&body)?,
     };
-    let model = asked.model.as_deref();
-    let request = MessagesRequest::read(&body, &context, model, asked.stream)?;
+    let model = call_context.model.as_deref();
+    let request = MessagesRequest::read(&body, &context, model, call_context.stream)?;
     Ok((request, context.purpose))
 }
 
 fn decided(recorded: &RecordedRequest, request: &MessagesRequest, fault: Option<Fault>) -> Answer {
     let now_secs = clock::seconds(recorded.received_at_micros);
-    let said = moved_by_prompt(&request.directives, request.prompt_tokens);
-    let moved = said.unwrap_or_else(|| {
+    let moved_prompt = moved_by_prompt(&request.directives, request.prompt_tokens);
+    let moved = moved_prompt.unwrap_or_else(|| {
         let boundaries = request.cache_keys(&recorded.key);
         recorded.state.prompts.pass(&boundaries, now_secs)
     });
@@ -174,11 +174,11 @@ fn count(recorded: RecordedRequest, request: &MessagesRequest) -> VendorResponse
 }
 
 /// An error body under a good status, where a fault wants one. A stream of AWS has its own way.
-fn after_ok(fault: Option<Fault>, is_stream: bool, asked: &Asked) -> Option<String> {
-    let is_aws_stream = is_stream && asked.platform == Platform::Bedrock;
+fn after_ok(fault: Option<Fault>, is_stream: bool, call_context: &CallContext) -> Option<String> {
+    let is_aws_stream = is_stream && call_context.platform == Platform::Bedrock;
     let error = fault_stage::inside_200(fault, is_stream)?;
     let refusal = Refusal::after_ok();
-    match (error, asked.platform) {
+    match (error, call_context.platform) {
         (UpstreamError::Inside200 { code: Some(code) }, _) => {
             Some(crate::refusal::Refusal::base_resp(code))
         }

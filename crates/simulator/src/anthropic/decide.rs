@@ -15,7 +15,7 @@ use super::signature;
 use crate::prompt_cache::Moved;
 
 /// What is left of a limit while an answer grows.
-struct Room {
+struct RemainingTokens {
     left: u64,
     is_cut: bool,
 }
@@ -31,7 +31,7 @@ pub(super) fn decide(
     call_id: &str,
     moved: Moved,
 ) -> Answer {
-    let mut room = Room {
+    let mut remaining = RemainingTokens {
         left: request.max_tokens,
         is_cut: false,
     };
@@ -44,19 +44,19 @@ pub(super) fn decide(
         let words = filler_words(bytes);
         blocks.push(text(Text::Words(words), 0));
     } else {
-        (hidden, thinking) = think(request, &id, &mut room, &mut blocks);
+        (hidden, thinking) = think(request, &id, &mut remaining, &mut blocks);
         let calls = called(request);
         // A model that may call also speaks before it calls, if the prompt sizes a text.
         let is_sized = request.directives.tokens.is_some();
         let has_text = calls.is_empty() || (is_sized && request.choice == Choice::Free);
-        if has_text && !room.is_cut {
-            sequence = speak(request, &mut room, &mut blocks);
+        if has_text && !remaining.is_cut {
+            sequence = speak(request, &mut remaining, &mut blocks);
         }
-        if sequence.is_none() && !room.is_cut {
-            call(&calls, call_id, &mut room, &mut blocks);
+        if sequence.is_none() && !remaining.is_cut {
+            call(&calls, call_id, &mut remaining, &mut blocks);
         }
     }
-    let stop = stop(&request.directives, &room, sequence, &blocks);
+    let stop = stop(&request.directives, &remaining, sequence, &blocks);
     let output = blocks
         .iter()
         .map(Block::tokens)
@@ -101,14 +101,14 @@ pub(super) fn moved_by_prompt(directives: &Directives, prompt_tokens: u64) -> Op
     })
 }
 
-// === impl Room ===
+// === impl RemainingTokens ===
 
-impl Room {
-    /// As much of it as there is room for.
-    fn take(&mut self, wanted: u64) -> u64 {
-        let taken = wanted.min(self.left);
+impl RemainingTokens {
+    /// As much of it as the limit allows.
+    fn take(&mut self, requested: u64) -> u64 {
+        let taken = requested.min(self.left);
         self.left = self.left.saturating_sub(taken);
-        self.is_cut |= wanted > taken;
+        self.is_cut |= requested > taken;
         taken
     }
 }
@@ -117,67 +117,80 @@ impl Room {
 fn think(
     request: &MessagesRequest,
     id: &str,
-    room: &mut Room,
+    remaining: &mut RemainingTokens,
     blocks: &mut Vec<Block>,
 ) -> (u64, u64) {
-    let asked = request.directives.reasoning_tokens;
+    let directed = request.directives.reasoning_tokens;
     let (budget, is_shown) = match request.thinking {
         Thinking::On { budget, is_shown } => (budget, is_shown),
         Thinking::BetweenTools if request.ends_with_result => (None, true),
         Thinking::Off | Thinking::BetweenTools => {
-            let hidden = room.take(asked);
-            let redacted = redact(request, id, room, blocks);
+            let hidden = remaining.take(directed);
+            let redacted = redact(request, id, remaining, blocks);
             return (hidden, hidden.saturating_add(redacted));
         }
     };
-    let wanted = if asked == 0 { THOUGHT_WORDS } else { asked };
-    let words = room.take(wanted.min(budget.unwrap_or(u64::MAX)));
+    let requested = if directed == 0 {
+        THOUGHT_WORDS
+    } else {
+        directed
+    };
+    let words = remaining.take(requested.min(budget.unwrap_or(u64::MAX)));
     blocks.push(Block::Thought { words, is_shown });
-    let redacted = redact(request, id, room, blocks);
+    let redacted = redact(request, id, remaining, blocks);
     (0, words.saturating_add(redacted))
 }
 
 /// The tokens of a redacted thought, if the prompt asks for one.
-fn redact(request: &MessagesRequest, id: &str, room: &mut Room, blocks: &mut Vec<Block>) -> u64 {
-    let wanted = request.directives.claude.redacted_tokens;
-    if wanted == 0 {
+fn redact(
+    request: &MessagesRequest,
+    id: &str,
+    remaining: &mut RemainingTokens,
+    blocks: &mut Vec<Block>,
+) -> u64 {
+    let requested = request.directives.claude.redacted_tokens;
+    if requested == 0 {
         return 0;
     }
-    let tokens = room.take(wanted);
+    let tokens = remaining.take(requested);
     let data = signature::redacted(id);
     blocks.push(Block::Redacted { tokens, data });
     tokens
 }
 
 /// The text. Returns the stop sequence it met.
-fn speak(request: &MessagesRequest, room: &mut Room, blocks: &mut Vec<Block>) -> Option<String> {
+fn speak(
+    request: &MessagesRequest,
+    remaining: &mut RemainingTokens,
+    blocks: &mut Vec<Block>,
+) -> Option<String> {
     let directives = &request.directives;
-    let said = match &request.schema {
+    let spoken = match &request.schema {
         Some(schema) if directives.refusal_tokens.is_none() => {
             let mut tokens = tokens_of(&schema::document(schema));
-            let taken = room.take(count(tokens.len()));
+            let taken = remaining.take(count(tokens.len()));
             truncate(&mut tokens, taken);
             Text::Document(tokens)
         }
         Some(_) | None => {
             let sized = directives.refusal_tokens.or(directives.tokens);
             let words = sized.unwrap_or_else(|| wording::length(&request.model, directives.words));
-            Text::Words(room.take(words))
+            Text::Words(remaining.take(words))
         }
     };
-    let (said, sequence) = stopped(&request.model, said, &request.stop_sequences);
-    if said.pieces() > 0 {
-        blocks.push(text(said, directives.claude.citations));
+    let (spoken, sequence) = stopped(&request.model, spoken, &request.stop_sequences);
+    if spoken.pieces() > 0 {
+        blocks.push(text(spoken, directives.claude.citations));
     }
     sequence
 }
 
 /// The text up to the first stop sequence in it.
-fn stopped(model: &str, said: Text, sequences: &[String]) -> (Text, Option<String>) {
+fn stopped(model: &str, spoken: Text, sequences: &[String]) -> (Text, Option<String>) {
     if sequences.is_empty() {
-        return (said, None);
+        return (spoken, None);
     }
-    let whole = match &said {
+    let whole = match &spoken {
         Text::Words(words) => (0..*words)
             .map(|index| wording::word(model, index, false))
             .collect(),
@@ -188,19 +201,24 @@ fn stopped(model: &str, said: Text, sequences: &[String]) -> (Text, Option<Strin
         .filter_map(|sequence| whole.find(sequence.as_str()).map(|at| (at, sequence)))
         .min_by_key(|(at, _)| *at);
     let Some((at, sequence)) = found else {
-        return (said, None);
+        return (spoken, None);
     };
     let before = whole.get(..at).unwrap_or_default();
     (Text::Document(tokens_of(before)), Some(sequence.clone()))
 }
 
-fn call(called: &[Called<'_, Tool>], call_id: &str, room: &mut Room, blocks: &mut Vec<Block>) {
+fn call(
+    called: &[Called<'_, Tool>],
+    call_id: &str,
+    remaining: &mut RemainingTokens,
+    blocks: &mut Vec<Block>,
+) {
     for (index, one) in called.iter().enumerate() {
-        if room.take(1) == 0 {
+        if remaining.take(1) == 0 {
             return;
         }
         let mut tokens = tokens_of(&one.arguments(one.tool.schema.as_ref()));
-        let taken = room.take(count(tokens.len()));
+        let taken = remaining.take(count(tokens.len()));
         truncate(&mut tokens, taken);
         blocks.push(Block::Call(Call {
             id: format!("{call_id}{index:02}"),
@@ -217,17 +235,17 @@ fn called(request: &MessagesRequest) -> Vec<Called<'_, Tool>> {
         return Vec::new();
     }
     let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
-    let wanted = || tool_calls::wanted(&request.directives.calls, find);
+    let requested = || tool_calls::requested(&request.directives.calls, find);
     let mut called = match &request.choice {
         Choice::None => Vec::new(),
         Choice::Named(name) => {
-            let mut asked = wanted();
-            asked.retain(|call| call.tool.name == *name);
-            tool_calls::or_made_up(asked, find(name))
+            let mut calls = requested();
+            calls.retain(|call| call.tool.name == *name);
+            tool_calls::or_made_up(calls, find(name))
         }
-        Choice::Any => tool_calls::or_made_up(wanted(), request.tools.first()),
+        Choice::Any => tool_calls::or_made_up(requested(), request.tools.first()),
         Choice::Free if request.answers_result => Vec::new(),
-        Choice::Free => wanted(),
+        Choice::Free => requested(),
     };
     if !request.may_call_several {
         called.truncate(1);
@@ -237,7 +255,7 @@ fn called(request: &MessagesRequest) -> Vec<Called<'_, Tool>> {
 
 fn stop(
     directives: &Directives,
-    room: &Room,
+    remaining: &RemainingTokens,
     sequence: Option<String>,
     blocks: &[Block],
 ) -> StopReason {
@@ -247,14 +265,14 @@ fn stop(
         Some(Stop::ContextWindow) => return StopReason::ContextWindow,
         None => {}
     }
-    if directives.refusal_tokens.is_some() && !room.is_cut {
+    if directives.refusal_tokens.is_some() && !remaining.is_cut {
         return StopReason::Refusal;
     }
     if let Some(sequence) = sequence {
         return StopReason::StopSequence(sequence);
     }
     // The vendor tells of a cut before it tells of a call.
-    if room.is_cut {
+    if remaining.is_cut {
         return StopReason::MaxTokens;
     }
     if blocks.iter().any(|block| matches!(block, Block::Call(_))) {
@@ -267,8 +285,8 @@ fn text(text: Text, citations: u64) -> Block {
     Block::Text { text, citations }
 }
 
-fn truncate(tokens: &mut Vec<String>, room: u64) {
-    tokens.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+fn truncate(tokens: &mut Vec<String>, remaining: u64) {
+    tokens.truncate(usize::try_from(remaining).unwrap_or(usize::MAX));
 }
 
 /// As many pieces as tokens, each ending in the middle of the next token: inside names, numbers
@@ -309,14 +327,14 @@ mod tests {
     #[test]
     fn a_text_ends_before_the_first_stop_sequence_in_it() {
         let sequences = ["sim4".to_owned(), "m3".to_owned(), "none".to_owned()];
-        let (said, met) = stopped("sim-small", Text::Words(6), &sequences);
-        let Text::Document(tokens) = said else {
+        let (spoken, met) = stopped("sim-small", Text::Words(6), &sequences);
+        let Text::Document(tokens) = spoken else {
             panic!("the text was not cut");
         };
         assert_eq!(tokens.concat(), "sim1 sim2 si");
         assert_eq!(met.as_deref(), Some("m3"));
-        let (said, met) = stopped("sim-small", Text::Words(2), &sequences);
-        assert_eq!((said.pieces(), met), (2, None));
+        let (spoken, met) = stopped("sim-small", Text::Words(2), &sequences);
+        assert_eq!((spoken.pieces(), met), (2, None));
     }
 
     #[test]

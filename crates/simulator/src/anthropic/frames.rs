@@ -78,11 +78,11 @@ pub(super) enum UsageReporting {
 pub(super) struct Renderer {
     pub(super) answer: Answer,
     /// Usage as it is told, which may be a lie.
-    pub(super) told: Usage,
+    pub(super) reported: Usage,
     pub(super) reports: UsageReporting,
     pub(super) tells_stop: bool,
     pub(super) wire: Wire,
-    /// Whether words carry letters of two bytes, so that a cut can fall inside one.
+    /// Whether words carry characters of two bytes, so that a cut can fall inside one.
     pub(super) accents: bool,
 }
 
@@ -92,15 +92,15 @@ impl Renderer {
     /// The events up to the end of the content.
     pub(super) fn spoken(&self) -> Vec<Frame> {
         let mut frames = vec![Frame::MessageStart];
-        for (block, said) in self.answer.blocks.iter().enumerate() {
+        for (block, spoken) in self.answer.blocks.iter().enumerate() {
             frames.push(Frame::BlockStart { block });
             if block == 0 && self.wire != Wire::Aws {
                 frames.push(Frame::Ping);
             }
-            match said {
+            match spoken {
                 Block::Thought { words, is_shown } => {
-                    let shown = if *is_shown { *words } else { 0 };
-                    frames.extend((0..shown).map(|index| Frame::Piece { block, index }));
+                    let visible = if *is_shown { *words } else { 0 };
+                    frames.extend((0..visible).map(|index| Frame::Piece { block, index }));
                     frames.push(Frame::Signature { block });
                 }
                 Block::Redacted { .. } => {}
@@ -135,14 +135,15 @@ impl Renderer {
         } else {
             End::default()
         };
-        let usage = (self.reports != UsageReporting::Nothing).then(|| UsageShape::whole(self.told));
+        let usage =
+            (self.reports != UsageReporting::Nothing).then(|| UsageShape::whole(self.reported));
         let message = Message::new(&self.answer, content, end, usage);
         // A struct of texts and numbers always has a JSON form.
         serde_json::to_vec(&message).unwrap_or_default().into()
     }
 
     pub(super) fn told_pair(&self) -> (u64, u64) {
-        (self.told.prompt(), self.told.output)
+        (self.reported.prompt(), self.reported.output)
     }
 
     /// Text and signature of a block.

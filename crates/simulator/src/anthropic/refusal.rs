@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::fault_stage::UpstreamError;
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
 /// A refused request or a fault that looks like one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Refusal {
     }
 
     pub(crate) fn no_such_model(model: &str) -> Self {
-        let message = format!("model: {}", shown(model));
+        let message = format!("model: {}", shortened(model));
         Self::new(404, "not_found_error", &message)
     }
 

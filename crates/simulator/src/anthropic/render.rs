@@ -19,8 +19,8 @@ impl Renderer {
     pub(super) fn render(&self, frame: Frame) -> Piece {
         match frame {
             Frame::MessageStart => {
-                let usage =
-                    (self.reports != UsageReporting::Nothing).then(|| UsageShape::begun(self.told));
+                let usage = (self.reports != UsageReporting::Nothing)
+                    .then(|| UsageShape::begun(self.reported));
                 let end = End::default();
                 let message = Message::new(&self.answer, Vec::new(), end, usage);
                 self.event(&Event::MessageStart { message })
@@ -48,7 +48,7 @@ impl Renderer {
             Frame::BlockStop { block } => self.event(&Event::ContentBlockStop { index: block }),
             Frame::MessageDelta => self.message_delta(),
             Frame::MessageStop => {
-                let metrics = (self.wire == Wire::Aws).then(|| Metrics::of(self.told));
+                let metrics = (self.wire == Wire::Aws).then(|| Metrics::of(self.reported));
                 self.event(&Event::MessageStop { metrics })
             }
             Frame::Garbage => self.garbage(),
@@ -139,8 +139,8 @@ impl Renderer {
             End::default()
         };
         let usage = match self.reports {
-            UsageReporting::Everything => Some(UsageShape::ended(self.told)),
-            UsageReporting::Halves => Some(UsageShape::output(self.told)),
+            UsageReporting::Everything => Some(UsageShape::ended(self.reported)),
+            UsageReporting::Halves => Some(UsageShape::output(self.reported)),
             UsageReporting::Nothing => None,
         };
         let is_told = usage.is_some();

@@ -19,13 +19,13 @@ pub(super) fn script(
     pace_millis: u64,
     fault: Option<Fault>,
 ) -> Script {
-    let mut told = answer.usage;
+    let mut reported = answer.usage;
     if let Some(Fault::LyingUsage { factor }) = fault {
-        told = told.times(factor.into());
+        reported = reported.times(factor.into());
     }
     let renderer = Renderer {
         answer,
-        told,
+        reported,
         reports: match fault {
             Some(Fault::NoUsage) => UsageReporting::Nothing,
             Some(Fault::SplitUsage) if stream => UsageReporting::Halves,
@@ -52,7 +52,7 @@ pub(super) fn script(
 /// A good status and a stream that says at once that it is none: only AWS does this.
 pub(super) fn throttled(answer: Answer) -> Script {
     let renderer = Renderer {
-        told: answer.usage,
+        reported: answer.usage,
         answer,
         reports: UsageReporting::Nothing,
         tells_stop: false,

@@ -14,7 +14,7 @@ pub(crate) enum Container {
     Ogg,
     Mp4,
     Webm,
-    /// None that anybody knows.
+    /// None that is known.
     Unknown,
 }
 
@@ -60,8 +60,8 @@ impl UploadMeter {
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.hash.update(bytes);
         self.bytes = self.bytes.saturating_add(crate::tokens::count(bytes.len()));
-        let room = HEAD_BYTES.saturating_sub(self.head.len());
-        self.head.extend(bytes.iter().take(room));
+        let remaining = HEAD_BYTES.saturating_sub(self.head.len());
+        self.head.extend(bytes.iter().take(remaining));
         let kept = bytes.len().min(TAIL_BYTES);
         let new = bytes.get(bytes.len().saturating_sub(kept)..);
         let spare = TAIL_BYTES.saturating_sub(kept);
@@ -188,7 +188,7 @@ fn ogg(head: &[u8], tail: &[u8]) -> Option<u64> {
     granule.saturating_mul(1_000).checked_div(rate)
 }
 
-/// The header of the film, in its first version, which is what everybody writes.
+/// The header of the movie, in its first version, the usual one.
 fn mp4(bytes: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(bytes, b"mvhd")?;
     let number = |from: usize| -> Option<u64> {
@@ -225,17 +225,17 @@ mod tests {
             for piece in bytes.chunks(777) {
                 ear.update(piece);
             }
-            let heard = ear.done();
-            assert_eq!((heard.container, heard.millis), (container, millis));
-            assert_eq!(heard, AudioInfo::of(&bytes));
-            assert_eq!(heard.bytes, u64::try_from(bytes.len()).unwrap());
+            let info = ear.done();
+            assert_eq!((info.container, info.millis), (container, millis));
+            assert_eq!(info, AudioInfo::of(&bytes));
+            assert_eq!(info.bytes, u64::try_from(bytes.len()).unwrap());
         }
     }
 
     #[test]
     fn what_is_no_audio_is_measured_by_its_bytes() {
-        let heard = AudioInfo::of(&[7; 32_000]);
-        assert_eq!(heard.container, Container::Unknown);
-        assert_eq!((heard.millis, heard.seconds()), (2_000, 2));
+        let info = AudioInfo::of(&[7; 32_000]);
+        assert_eq!(info.container, Container::Unknown);
+        assert_eq!((info.millis, info.seconds()), (2_000, 2));
     }
 }

@@ -41,10 +41,10 @@ impl AudioCall {
         self
     }
 
-    pub(super) fn heard(mut self, heard: &AudioInfo, words: &Words) -> Self {
-        self.millis = heard.millis;
-        self.bytes = heard.bytes;
-        self.sha256 = Some(hex(&heard.sha256));
+    pub(super) fn with_audio(mut self, audio: &AudioInfo, words: &Words) -> Self {
+        self.millis = audio.millis;
+        self.bytes = audio.bytes;
+        self.sha256 = Some(hex(&audio.sha256));
         self.text = Some(words.text());
         self
     }

@@ -1,4 +1,4 @@
-//! What is heard: words chosen by the bytes of the audio and nothing else, so that everybody can
+//! What is heard: words chosen by the bytes of the audio and nothing else, so that a test can
 //! foresee them. Each of the first twelve hexadecimal digits of the SHA-256 of the file is one word of a
 //! list of sixteen; four words are a sentence.
 
@@ -98,11 +98,11 @@ const LANGUAGES: [Language; 6] = [
     },
 ];
 
-/// What the simulator hears in a file with this SHA-256, in this language (two letters; English for
+/// What the simulator hears in a file with this SHA-256, in this language (ISO 639-1; English for
 /// every other).
 #[must_use]
 pub fn transcript(file_sha256: &[u8; 32], language: &str) -> String {
-    Words::heard(file_sha256, Some(language)).text()
+    Words::for_audio(file_sha256, Some(language)).text()
 }
 
 /// The same, translated into English.
@@ -114,7 +114,7 @@ pub fn translation(file_sha256: &[u8; 32]) -> String {
 // === impl Language ===
 
 impl Language {
-    /// By its two letters; English for those that are not spoken here.
+    /// By its ISO 639-1 code; English for those that are not spoken here.
     fn spoken(code: Option<&str>) -> Self {
         let mut known = LANGUAGES.into_iter();
         known
@@ -126,7 +126,7 @@ impl Language {
 // === impl Words ===
 
 impl Words {
-    pub(crate) fn heard(file_sha256: &[u8; 32], language: Option<&str>) -> Self {
+    pub(crate) fn for_audio(file_sha256: &[u8; 32], language: Option<&str>) -> Self {
         let language = Language::spoken(language);
         let digits = file_sha256.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
         let words: Vec<&str> = digits
@@ -144,7 +144,7 @@ impl Words {
     }
 
     pub(crate) fn translated(file_sha256: &[u8; 32]) -> Self {
-        let mut words = Self::heard(file_sha256, None);
+        let mut words = Self::for_audio(file_sha256, None);
         words.opening = TRANSLATION_OPENING;
         words
     }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn sentences_and_pieces_are_the_whole_text() {
         for code in ["en", "zh"] {
-            let words = Words::heard(&digest(), Some(code));
+            let words = Words::for_audio(&digest(), Some(code));
             assert_eq!(words.pieces().concat(), words.text());
             let sentences = words.sentences(1_000);
             assert_eq!(sentences.len(), 3);

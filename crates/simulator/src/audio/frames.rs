@@ -11,7 +11,7 @@ pub(super) struct Frames {
     is_lost: bool,
 }
 
-struct Told {
+struct FrameHeader {
     bytes: u64,
     samples: u64,
     rate: u64,
@@ -37,8 +37,8 @@ impl Frames {
             let passed = passed.min(rest.len());
             self.skip = self.skip.saturating_sub(crate::tokens::count(passed));
             rest = rest.get(passed..).unwrap_or_default();
-            let room = HEADER_BYTES.saturating_sub(self.header.len());
-            let taken = room.min(rest.len());
+            let remaining = HEADER_BYTES.saturating_sub(self.header.len());
+            let taken = remaining.min(rest.len());
             self.header.extend(rest.iter().take(taken));
             rest = rest.get(taken..).unwrap_or_default();
             if self.header.len() == HEADER_BYTES {
@@ -54,27 +54,27 @@ impl Frames {
 
     fn read(&mut self) {
         let header = std::mem::take(&mut self.header);
-        let Some(told) = told(&header) else {
+        let Some(frame) = frame_header(&header) else {
             self.is_lost = true;
             return;
         };
-        self.samples = self.samples.saturating_add(told.samples);
-        if told.rate > 0 {
-            self.rate = told.rate;
+        self.samples = self.samples.saturating_add(frame.samples);
+        if frame.rate > 0 {
+            self.rate = frame.rate;
         }
-        self.skip = told
+        self.skip = frame
             .bytes
             .saturating_sub(crate::tokens::count(HEADER_BYTES));
     }
 }
 
-fn told(header: &[u8]) -> Option<Told> {
+fn frame_header(header: &[u8]) -> Option<FrameHeader> {
     match header {
         [b'I', b'D', b'3', _, _, _, a, b, c, d] => {
             let size = [a, b, c, d]
                 .into_iter()
                 .fold(0u64, |size, byte| (size << 7) | u64::from(byte & 0x7f));
-            Some(Told {
+            Some(FrameHeader {
                 bytes: size.saturating_add(10),
                 samples: 0,
                 rate: 0,
@@ -86,18 +86,18 @@ fn told(header: &[u8]) -> Option<Told> {
     }
 }
 
-fn adts(header: &[u8]) -> Option<Told> {
+fn adts(header: &[u8]) -> Option<FrameHeader> {
     let byte = |at: usize| header.get(at).copied().map(u64::from);
     let bytes = ((byte(3)? & 3) << 11) | (byte(4)? << 3) | (byte(5)? >> 5);
     let rate = usize::try_from((byte(2)? >> 2) & 0xf).ok()?;
-    Some(Told {
+    Some(FrameHeader {
         bytes,
         samples: 1_024,
         rate: *AAC_RATES.get(rate)?,
     })
 }
 
-fn mp3(second: u8, third: u8) -> Option<Told> {
+fn mp3(second: u8, third: u8) -> Option<FrameHeader> {
     let (is_first, divisor) = match (second >> 3) & 3 {
         3 => (true, 1),
         2 => (false, 2),
@@ -117,7 +117,7 @@ fn mp3(second: u8, third: u8) -> Option<Told> {
     let padding = u64::from((third >> 1) & 1);
     let bytes = whole.checked_div(rate)?.saturating_add(padding);
     // A free bitrate tells no length.
-    (kilobits > 0).then_some(Told {
+    (kilobits > 0).then_some(FrameHeader {
         bytes,
         samples,
         rate,

@@ -17,12 +17,12 @@ use crate::recorded_request::RecordedRequest;
 use crate::script::{Piece, Script};
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::tokens::{count, hex};
-use request::{VOICES, Wanted};
+use request::{SpeechRequest, VOICES};
 
 const VENDOR: &str = "minimax";
 const SPEECH: &str = "/v1/t2a_v2";
 const GET_VOICE: &str = "/v1/get_voice";
-/// A text that is hexadecimal up to a point: then letters that are none, and an odd number of them.
+/// A text that is hexadecimal up to a point: then characters that are not, and an odd number of them.
 const GARBAGE_HEX: &str = "fffb90zz-not-hex";
 
 /// One event of a stream.
@@ -70,66 +70,66 @@ async fn speak(mut recorded: RecordedRequest) -> VendorResult {
     let model = body.get("model").and_then(Value::as_str);
     let is_stream = body.get("stream") == Some(&Value::Bool(true));
     answer::note(&recorded, model.unwrap_or_default(), is_stream);
-    let wanted = match Wanted::read(&body) {
-        Ok(wanted) => wanted,
+    let request = match SpeechRequest::read(&body) {
+        Ok(request) => request,
         Err((code, text)) => return Ok(refuse(recorded, code, &text)),
     };
     let fault = fault_stage::select(
         &recorded,
-        &wanted.directives,
-        &wanted.model,
+        &request.directives,
+        &request.model,
         RuleScope::Audio,
     );
-    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, wanted.stream).await? {
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, request.stream).await? {
         let script = upstream_error(&recorded, error);
         return Ok(recorded.play_error(script));
     }
-    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Speech, &wanted.model)
-        .spoken(&wanted.text, wanted.sound)
-        .marked(wanted.directives.marker.as_ref());
+    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Speech, &request.model)
+        .spoken(&request.text, request.sound)
+        .marked(request.directives.marker.as_ref());
     recorded.state.audio.calls.add(call);
-    let characters = wanted.usage_characters();
+    let characters = request.usage_characters();
     recorded.note(|record| record.prompt_tokens = characters);
-    let script = if wanted.stream {
-        let pace = answer::pace(&recorded, &wanted.directives);
-        streamed(&recorded, &wanted, fault).paced(true, pace, fault)
+    let script = if request.stream {
+        let pace = answer::pace(&recorded, &request.directives);
+        streamed(&recorded, &request, fault).paced(true, pace, fault)
     } else {
-        whole(&recorded, &wanted, fault)
+        whole(&recorded, &request, fault)
     };
     Ok(recorded.play(script, None))
 }
 
-fn whole(recorded: &RecordedRequest, wanted: &Wanted, fault: Option<Fault>) -> Script {
-    let bytes = wanted.sound.bytes();
+fn whole(recorded: &RecordedRequest, request: &SpeechRequest, fault: Option<Fault>) -> Script {
+    let bytes = request.sound.bytes();
     let audio = if is_garbled(fault) {
         GARBAGE_HEX.to_owned()
-    } else if wanted.is_url {
+    } else if request.is_url {
         let id = recorded.id("speech-");
-        let shelf = &recorded.state.audio.files;
-        shelf.keep_sound(&id, wanted.sound, fault);
+        let files = &recorded.state.audio.files;
+        files.keep_sound(&id, request.sound, fault);
         let host = file_store::host(&recorded.parts.headers);
-        file_store::link(&host, &id, wanted.sound.format.name())
+        file_store::link(&host, &id, request.sound.format.name())
     } else {
         hex(&bytes)
     };
-    let mut told = json!({
+    let mut reply = json!({
         "data": { "audio": audio, "status": 2, "ced": "" },
         "trace_id": trace_id(recorded),
         "base_resp": well(),
     });
-    if let Some(fields) = told.as_object_mut()
+    if let Some(fields) = reply.as_object_mut()
         && fault != Some(Fault::NoUsage)
     {
         fields.insert(
             "extra_info".to_owned(),
-            extra(wanted, count(bytes.len()), fault),
+            extra(request, count(bytes.len()), fault),
         );
     }
-    answer::whole(told.to_string(), wanted.sound.millis, fault)
+    answer::whole(reply.to_string(), request.sound.millis, fault)
 }
 
-fn streamed(recorded: &RecordedRequest, wanted: &Wanted, fault: Option<Fault>) -> Script {
-    let sound = wanted.sound;
+fn streamed(recorded: &RecordedRequest, request: &SpeechRequest, fault: Option<Fault>) -> Script {
+    let sound = request.sound;
     let size = sound.iter().map(|piece| count(piece.len())).sum();
     let renderer = Renderer {
         sound,
@@ -137,9 +137,9 @@ fn streamed(recorded: &RecordedRequest, wanted: &Wanted, fault: Option<Fault>) -
         extra: if fault == Some(Fault::NoUsage) {
             Value::Null
         } else {
-            extra(wanted, size, fault)
+            extra(request, size, fault)
         },
-        repeats_all: !wanted.excludes_all,
+        repeats_all: !request.excludes_all,
         is_garbled: is_garbled(fault),
     };
     let mut events: Vec<Event> = (0..sound.pieces()).map(Event::Piece).collect();
@@ -166,12 +166,12 @@ impl Renderer {
                 } else {
                     hex(&self.sound.piece(*index))
                 };
-                let told = json!({
+                let reply = json!({
                     "data": { "audio": audio, "status": 1, "ced": "" },
                     "trace_id": self.trace_id,
                     "base_resp": well(),
                 });
-                line(&told).worth(self.sound.piece_millis(*index))
+                line(&reply).worth(self.sound.piece_millis(*index))
             }
             Event::Last => {
                 let audio = match (self.repeats_all, self.is_garbled) {
@@ -179,17 +179,17 @@ impl Renderer {
                     (true, true) => GARBAGE_HEX.to_owned(),
                     (true, false) => hex(&self.sound.bytes()),
                 };
-                let mut told = json!({
+                let mut reply = json!({
                     "data": { "audio": audio, "status": 2, "ced": "" },
                     "trace_id": self.trace_id,
                     "base_resp": well(),
                 });
-                if let Some(fields) = told.as_object_mut()
+                if let Some(fields) = reply.as_object_mut()
                     && !self.extra.is_null()
                 {
                     fields.insert("extra_info".to_owned(), self.extra.clone());
                 }
-                line(&told)
+                line(&reply)
             }
             Event::Error => line(&json!({
                 "data": null,
@@ -202,31 +202,31 @@ impl Renderer {
 }
 
 /// The lengths of what was made. `audio_length` is in milliseconds.
-fn extra(wanted: &Wanted, size: u64, fault: Option<Fault>) -> Value {
-    let sound = wanted.sound;
-    let told = |number: u64| fault_stage::reported(fault, number);
+fn extra(request: &SpeechRequest, size: u64, fault: Option<Fault>) -> Value {
+    let sound = request.sound;
+    let reported = |number: u64| fault_stage::reported(fault, number);
     json!({
-        "audio_length": told(sound.millis),
+        "audio_length": reported(sound.millis),
         "audio_sample_rate": sound.rate,
         "audio_size": size,
         "bitrate": sound.bits_per_second(),
         "audio_format": sound.format.name(),
         "audio_channel": sound.channels,
-        "word_count": wanted.word_count(),
-        "usage_characters": told(wanted.usage_characters()),
+        "word_count": request.word_count(),
+        "usage_characters": reported(request.usage_characters()),
         "invisible_character_ratio": 0,
     })
 }
 
 fn voices(recorded: RecordedRequest) -> VendorResponse {
     let voice = |(id, name): &(&str, &str)| json!({ "voice_id": id, "voice_name": name, "description": ["a tone"] });
-    let told = json!({
+    let reply = json!({
         "system_voice": VOICES.iter().map(voice).collect::<Vec<_>>(),
         "voice_cloning": [],
         "voice_generation": [],
         "base_resp": well(),
     });
-    recorded.play(Script::json(200, None, told.to_string()), None)
+    recorded.play(Script::json(200, None, reply.to_string()), None)
 }
 
 fn is_garbled(fault: Option<Fault>) -> bool {
@@ -269,8 +269,8 @@ fn refuse(recorded: RecordedRequest, code: u32, text: &str) -> VendorResponse {
     recorded.play(Script::json(200, None, body.to_string()), None)
 }
 
-fn line(told: &Value) -> Piece {
-    Piece::new(format!("data: {told}\n\n"))
+fn line(reply: &Value) -> Piece {
+    Piece::new(format!("data: {reply}\n\n"))
 }
 
 fn trace_id(recorded: &RecordedRequest) -> String {

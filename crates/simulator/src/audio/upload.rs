@@ -27,7 +27,7 @@ pub(crate) struct Upload {
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) name: String,
-    pub(crate) heard: AudioInfo,
+    pub(crate) audio: AudioInfo,
 }
 
 /// Reads a form piece by piece.
@@ -221,8 +221,8 @@ impl Form {
     fn close(&mut self) {
         match std::mem::replace(&mut self.place, Place::Boundary) {
             Place::File { name, ear } => {
-                let heard = ear.done();
-                self.file = Some(File { name, heard });
+                let audio = ear.done();
+                self.file = Some(File { name, audio });
             }
             Place::Field { name, value } => {
                 let value = String::from_utf8_lossy(&value).into_owned();
@@ -260,7 +260,7 @@ mod tests {
             assert_eq!(names, ["model", "list[]", "list[]"]);
             let file = form.file.unwrap();
             assert_eq!(file.name, "a.wav");
-            assert_eq!(file.heard, AudioInfo::of(b"ab\r\n--c\r\n"));
+            assert_eq!(file.audio, AudioInfo::of(b"ab\r\n--c\r\n"));
         }
     }
 

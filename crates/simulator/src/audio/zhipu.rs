@@ -38,7 +38,7 @@ pub(super) async fn serve(mut recorded: RecordedRequest, upload: Upload) -> Vend
         let text = "Authorization Token非法，请确认Authorization Token正确传递。";
         return Ok(recorded.play(refusal(401, None, "1002", text), None));
     }
-    let (heard, directives) = match checked(&model, &upload) {
+    let (audio, directives) = match checked(&model, &upload) {
         Ok(checked) => checked,
         Err((status, code, text)) => {
             return Ok(recorded.play(refusal(status, None, code, &text), None));
@@ -49,20 +49,20 @@ pub(super) async fn serve(mut recorded: RecordedRequest, upload: Upload) -> Vend
         let script = upstream_error(error);
         return Ok(recorded.play_error(script));
     }
-    let words = Words::heard(&heard.sha256, None);
+    let words = Words::for_audio(&audio.sha256, None);
     let call = AudioCall::new(&recorded, VENDOR, AudioWork::Transcription, &model)
-        .heard(&heard, &words)
+        .with_audio(&audio, &words)
         .marked(directives.marker.as_ref());
     recorded.state.audio.calls.add(call);
     let request = upload.field("request_id").map(str::to_owned);
-    let told = json!({
+    let reply = json!({
         "id": recorded.id(""),
         "created": clock::seconds(recorded.received_at_micros),
         "request_id": request.unwrap_or_else(|| recorded.id("req")),
         "model": model,
         "text": words.text(),
     });
-    let script = answer::whole(told.to_string(), words.count(), fault);
+    let script = answer::whole(reply.to_string(), words.count(), fault);
     Ok(recorded.play(script, None))
 }
 
@@ -77,19 +77,19 @@ fn checked(model: &str, upload: &Upload) -> Result<(AudioInfo, Directives), Refu
     let Some(file) = &upload.file else {
         return wrong("file 参数不能为空");
     };
-    let heard = &file.heard;
-    if heard.bytes > MAX_BYTES {
+    let audio = &file.audio;
+    if audio.bytes > MAX_BYTES {
         return wrong("音频文件大小不能超过25MB");
     }
-    if !matches!(heard.container, Container::Wav | Container::Mp3) {
+    if !matches!(audio.container, Container::Wav | Container::Mp3) {
         return wrong("音频文件格式仅支持wav、mp3");
     }
-    if heard.millis > MAX_MILLIS {
+    if audio.millis > MAX_MILLIS {
         return wrong("音频时长不能超过30秒");
     }
     let directives = Directives::read(upload.field("prompt").unwrap_or_default());
     match directives {
-        Ok(directives) => Ok((heard.clone(), directives)),
+        Ok(directives) => Ok((audio.clone(), directives)),
         Err(error) => Err((400, INVALID, format!("simulator_directive: {}", error.0))),
     }
 }
@@ -114,6 +114,6 @@ fn upstream_error(error: UpstreamError) -> Script {
 }
 
 fn refusal(status: u16, retry_after_secs: Option<u32>, code: &str, text: &str) -> Script {
-    let told = json!({ "error": { "code": code, "message": text } });
-    Script::json(status, retry_after_secs, told.to_string())
+    let reply = json!({ "error": { "code": code, "message": text } });
+    Script::json(status, retry_after_secs, reply.to_string())
 }

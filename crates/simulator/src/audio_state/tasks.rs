@@ -44,7 +44,7 @@ pub(crate) struct Task {
 pub(crate) struct Outcome {
     pub(crate) address: String,
     /// The address of what was heard, and its length.
-    pub(crate) heard: Result<(String, u64), (&'static str, &'static str)>,
+    pub(crate) audio: Result<(String, u64), (&'static str, &'static str)>,
 }
 
 const MAX_TASKS: usize = 100_000;

@@ -60,9 +60,9 @@ pub(super) struct Renderer {
     pub(super) answer: Answer,
     pub(super) asks_usage: bool,
     /// Usage as it is told, which may be a lie.
-    pub(super) told: Usage,
+    pub(super) reported: Usage,
     pub(super) cr_lf: bool,
-    /// Whether words carry letters of two bytes, so that a cut can fall inside one.
+    /// Whether words carry characters of two bytes, so that a cut can fall inside one.
     pub(super) accents: bool,
 }
 
@@ -122,7 +122,7 @@ impl Renderer {
             &content,
             reasoning.as_deref(),
             is_finish_told.then(|| self.answer.finish.name()),
-            is_usage_told.then_some(self.told),
+            is_usage_told.then_some(self.reported),
         );
         // A struct of texts and numbers always has a JSON form.
         let mut piece = Piece::new(serde_json::to_vec(&completion).unwrap_or_default());
@@ -163,11 +163,11 @@ impl Renderer {
                 self.chunk(choice, Delta::Empty {}, Some(reason))
             }
             Frame::Usage => self
-                .usage(UsageShape::whole(self.told))
+                .usage(UsageShape::whole(self.reported))
                 .reporting(self.told_pair()),
-            Frame::PromptUsage => self.usage(UsageShape::prompt_half(self.told)),
+            Frame::PromptUsage => self.usage(UsageShape::prompt_half(self.reported)),
             Frame::CompletionUsage => self
-                .usage(UsageShape::completion_half(self.told))
+                .usage(UsageShape::completion_half(self.reported))
                 .reporting(self.told_pair()),
             Frame::Done => self.line(b"[DONE]"),
             Frame::Garbage => self.line(GARBAGE),
@@ -199,7 +199,7 @@ impl Renderer {
     }
 
     pub(super) fn told_pair(&self) -> (u64, u64) {
-        (self.told.prompt, self.told.completion)
+        (self.reported.prompt, self.reported.completion)
     }
 
     fn token(&self, choice: u64, index: u64) -> Piece {
@@ -221,7 +221,7 @@ impl Renderer {
                 let delta = match pieces.get(at) {
                     Some(CallPiece::Name { call }) => calls
                         .get(*call)
-                        .map_or(Delta::Empty {}, |said| Delta::call(count(*call), said)),
+                        .map_or(Delta::Empty {}, |piece| Delta::call(count(*call), piece)),
                     Some(CallPiece::Arguments { call, text }) => {
                         Delta::arguments(count(*call), text)
                     }
@@ -232,7 +232,7 @@ impl Renderer {
         }
     }
 
-    /// The name of the first call is a token, unless the limit left no room even for it.
+    /// The name of the first call is a token, unless the limit excludes even it.
     fn name_tokens(&self) -> u64 {
         let each = self
             .answer

@@ -1,5 +1,5 @@
 //! MP3 from one encoded frame for each rate (`audio/make`). A frame of a higher bitrate is the same
-//! frame with room behind its data, which a decoder skips.
+//! frame with free bytes behind its data, which a decoder skips.
 
 use super::Sound;
 
@@ -43,9 +43,11 @@ fn kilobits(sound: Sound) -> (u8, u32) {
         FAST
     };
     let least = STORED_KILOBITS.saturating_mul(sound.channels.into());
-    let wanted = (sound.bitrate / 1_000).max(least);
-    let fitting = (1..).zip(table).find(|(_, kilobits)| *kilobits >= wanted);
-    fitting.unwrap_or((14, table.last().copied().unwrap_or(wanted)))
+    let requested = (sound.bitrate / 1_000).max(least);
+    let fitting = (1..)
+        .zip(table)
+        .find(|(_, kilobits)| *kilobits >= requested);
+    fitting.unwrap_or((14, table.last().copied().unwrap_or(requested)))
 }
 
 fn frame(sound: Sound, at: u64) -> Vec<u8> {

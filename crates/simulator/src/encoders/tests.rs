@@ -90,8 +90,8 @@ fn mp3_has_whole_frames_of_the_bitrate_that_was_asked_for() {
         let frames = samples.div_ceil(frame);
         let expected = frames * frame / 8 * made / u64::from(rate);
         assert_eq!(u64::try_from(bytes.len()).unwrap(), expected);
-        let heard = crate::audio::audio_sniff::AudioInfo::of(&bytes);
-        assert_eq!(heard.millis, frames * frame * 1_000 / u64::from(rate));
+        let info = crate::audio::audio_sniff::AudioInfo::of(&bytes);
+        assert_eq!(info.millis, frames * frame * 1_000 / u64::from(rate));
     }
 }
 

@@ -63,12 +63,12 @@ impl TryFrom<String> for AudioFault {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let told = |error| match error {
+        let error_text = |error| match error {
             FaultTextError::UnknownName => "no fault of audio has this name",
             FaultTextError::NotANumber => "behind the colon stands a number",
             FaultTextError::TakesNoNumber => "this fault takes no number",
         };
-        Self::from_text(&text).map_err(|error| told(error).to_owned())
+        Self::from_text(&text).map_err(|error| error_text(error).to_owned())
     }
 }
 

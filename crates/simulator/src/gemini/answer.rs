@@ -5,7 +5,7 @@ use crate::answer::filler_words;
 use crate::fault::Fault;
 use crate::tokens::count;
 
-use super::content_pieces::{Content, Said, Words};
+use super::content_pieces::{Content, ContentPiece, Words};
 use super::contents::add_tokens;
 use super::request::GenerateRequest;
 use super::schema::Service;
@@ -17,7 +17,7 @@ pub(super) struct Answer {
     pub(super) model: String,
     pub(super) candidates: u64,
     /// The pieces of one candidate, in their order.
-    pub(super) pieces: Vec<Said>,
+    pub(super) pieces: Vec<ContentPiece>,
     /// Thoughts that no piece shows, in one candidate; the first frame stands for them.
     pub(super) hidden_thoughts: u64,
     pub(super) finish: &'static str,
@@ -59,8 +59,8 @@ impl Answer {
         seen: u64,
         service: Service,
     ) -> Self {
-        let asked = &request.directives.gemini;
-        let is_silent = asked.block.is_some();
+        let directives = &request.directives.gemini;
+        let is_silent = directives.block.is_some();
         let flood = flood_words(fault).filter(|_| !is_silent);
         // One flood is enough.
         let candidates = if flood.is_some() {
@@ -69,8 +69,8 @@ impl Answer {
             request.config.candidates
         };
         let limit = limit(request, candidates);
-        let wanted = wanted_thoughts(request);
-        let thoughts = if is_silent { 0 } else { wanted.min(limit) };
+        let requested = wanted_thoughts(request);
+        let thoughts = if is_silent { 0 } else { requested.min(limit) };
         let words = Words {
             model,
             has_accents: matches!(fault, Some(Fault::SplitBytes { .. })),
@@ -87,7 +87,7 @@ impl Answer {
                 ..Content::default()
             };
         }
-        let is_cut = content.is_cut || wanted > thoughts;
+        let is_cut = content.is_cut || requested > thoughts;
         let refuses = request.directives.refusal_tokens.is_some();
         let shows = request.thinks && request.config.shows_thoughts;
         Self {
@@ -95,13 +95,13 @@ impl Answer {
             model: model.to_owned(),
             candidates,
             hidden_thoughts: if shows { 0 } else { thoughts },
-            finish: asked.finish.unwrap_or(match (is_cut, refuses) {
+            finish: directives.finish.unwrap_or(match (is_cut, refuses) {
                 (true, _) => "MAX_TOKENS",
                 (false, true) => REFUSED,
                 (false, false) => "STOP",
             }),
             end_signature: content.end_signature(request.thinks),
-            block: asked.block,
+            block: directives.block,
             flood,
             usage: Usage::of(request, seen, candidates, content.spoken, thoughts),
             pieces: content.behind(if shows {
@@ -132,7 +132,7 @@ impl Usage {
         let directives = &request.directives;
         let cached = match directives.cached_tokens {
             0 => seen,
-            told => told,
+            reported => reported,
         };
         Self {
             prompt: request.prompt.details.clone(),

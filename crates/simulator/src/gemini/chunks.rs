@@ -28,14 +28,14 @@ pub(super) fn of_stream(renderer: &Renderer<'_>) -> Vec<Piece> {
     }
     let mut hidden = answer.hidden_thoughts.saturating_mul(answer.candidates);
     counted.thoughts = hidden;
-    for said in &answer.pieces {
+    for piece in &answer.pieces {
         for candidate in 0..answer.candidates {
-            match said.part {
-                Part::Thought(_) => add(&mut counted.thoughts, said.tokens),
-                Part::Text(_) | Part::Call { .. } => add(&mut counted.spoken, said.tokens),
+            match piece.part {
+                Part::Thought(_) => add(&mut counted.thoughts, piece.tokens),
+                Part::Text(_) | Part::Call { .. } => add(&mut counted.spoken, piece.tokens),
             }
-            let candidate = Candidate::saying(candidate, vec![PartShape::of(&said.part)]);
-            let worth = said.tokens.saturating_add(std::mem::take(&mut hidden));
+            let candidate = Candidate::saying(candidate, vec![PartShape::of(&piece.part)]);
+            let worth = piece.tokens.saturating_add(std::mem::take(&mut hidden));
             chunks.push(chunk(renderer, vec![candidate], &counted, worth, false));
         }
     }
@@ -104,8 +104,8 @@ fn chunk(
     tokens: u64,
     is_last: bool,
 ) -> Piece {
-    let told = renderer.told(counted);
-    let counts = Counts::of(&told, renderer.service);
+    let reported = renderer.reported(counted);
+    let counts = Counts::of(&reported, renderer.service);
     let streams = renderer.form != Form::Whole;
     let (counts, is_pair) = match renderer.fault {
         Some(Fault::NoUsage) => (None, false),
@@ -115,7 +115,7 @@ fn chunk(
     };
     let generated = Generated::new(renderer.answer, candidates, counts);
     let mut piece = Piece::new(generated.bytes(renderer.form == Form::Events)).worth(tokens);
-    piece.reports = is_pair.then(|| (told.prompt_tokens(), told.output_tokens()));
+    piece.reports = is_pair.then(|| (reported.prompt_tokens(), reported.output_tokens()));
     piece
 }
 
@@ -135,8 +135,8 @@ struct Joined {
 impl Joined {
     fn of(answer: &Answer) -> Self {
         let mut joined = Self::default();
-        for said in &answer.pieces {
-            match &said.part {
+        for piece in &answer.pieces {
+            match &piece.part {
                 Part::Thought(text) => joined.thought.push_str(text),
                 Part::Text(text) => joined.text.push_str(text),
                 Part::Call { .. } => {}
@@ -153,8 +153,8 @@ impl Joined {
         if !self.thought.is_empty() {
             parts.push(PartShape::thought(&self.thought));
         }
-        let calls = answer.pieces.iter().filter_map(|said| match &said.part {
-            Part::Call { .. } => Some(PartShape::of(&said.part)),
+        let calls = answer.pieces.iter().filter_map(|piece| match &piece.part {
+            Part::Call { .. } => Some(PartShape::of(&piece.part)),
             Part::Thought(_) | Part::Text(_) => None,
         });
         let calls: Vec<PartShape<'_>> = calls.collect();

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
 use super::errors::GoogleError;
 use super::fields::Object;
@@ -182,7 +182,10 @@ fn read_format(config: &Object) -> Result<Format, GoogleError> {
         ("text/x.enum", None) => Err(GoogleError::field(path, "missing field.")),
         (_, Some(_)) => Err(GoogleError::field(
             "generation_config.response_mime_type",
-            &format!("a response schema is not supported with `{}`.", shown(mime)),
+            &format!(
+                "a response schema is not supported with `{}`.",
+                shortened(mime)
+            ),
         )),
         (_, None) => Ok(Format::Text),
     }

@@ -15,7 +15,7 @@ use super::tools::{Calling, Function};
 
 /// A piece and the tokens it is worth.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Said {
+pub(super) struct ContentPiece {
     pub(super) part: Part,
     pub(super) tokens: u64,
 }
@@ -32,7 +32,7 @@ pub(super) enum Part {
     },
 }
 
-/// The words of this answer; some faults want letters of two bytes.
+/// The words of this answer; some faults want characters of two bytes.
 pub(super) struct Words<'a> {
     pub(super) model: &'a str,
     pub(super) has_accents: bool,
@@ -41,7 +41,7 @@ pub(super) struct Words<'a> {
 /// What one candidate says, thoughts aside.
 #[derive(Default)]
 pub(super) struct Content {
-    pub(super) pieces: Vec<Said>,
+    pub(super) pieces: Vec<ContentPiece>,
     pub(super) spoken: u64,
     pub(super) is_cut: bool,
 }
@@ -55,8 +55,8 @@ impl Content {
     /// Signs what a thinking model says without a call.
     pub(super) fn end_signature(&self, thinks: bool) -> Option<String> {
         let mut text = String::new();
-        for said in &self.pieces {
-            match &said.part {
+        for item in &self.pieces {
+            match &item.part {
                 Part::Text(piece) => text.push_str(piece),
                 Part::Thought(_) => {}
                 // A call carries its own.
@@ -67,7 +67,7 @@ impl Content {
     }
 
     /// The pieces, with thoughts before them.
-    pub(super) fn behind(self, mut thoughts: Vec<Said>) -> Vec<Said> {
+    pub(super) fn behind(self, mut thoughts: Vec<ContentPiece>) -> Vec<ContentPiece> {
         thoughts.extend(self.pieces);
         thoughts
     }
@@ -80,33 +80,33 @@ impl Words<'_> {
         &self,
         request: &GenerateRequest,
         id: &str,
-        room: u64,
+        remaining: u64,
         service: Service,
     ) -> Content {
         let called = called(request);
         if !called.is_empty() {
             let ids = request.directives.gemini.ids;
             let has_ids = ids.unwrap_or(service == Service::Gemini);
-            return said_calls(&called, request.thinks, has_ids.then_some(id), room);
+            return said_calls(&called, request.thinks, has_ids.then_some(id), remaining);
         }
-        let asked = &request.directives;
-        if let Some(wanted) = asked.refusal_tokens {
-            return self.text(wanted, room);
+        let directives = &request.directives;
+        if let Some(requested) = directives.refusal_tokens {
+            return self.text(requested, remaining);
         }
         let mut tokens = match &request.config.format {
             Format::Text => {
-                let wanted = asked
+                let requested = directives
                     .tokens
-                    .unwrap_or_else(|| wording::length(self.model, asked.words));
-                return self.text(wanted, room);
+                    .unwrap_or_else(|| wording::length(self.model, directives.words));
+                return self.text(requested, remaining);
             }
             Format::Json => tokens_of("{\n  \"answer\": \"sim\"\n}"),
             Format::Schema(schema) => tokens_of(&schema::document(schema)),
             Format::Word(word) => vec![word.clone()],
         };
-        let room = usize::try_from(room).unwrap_or(usize::MAX);
-        let is_cut = tokens.len() > room;
-        tokens.truncate(room);
+        let remaining = usize::try_from(remaining).unwrap_or(usize::MAX);
+        let is_cut = tokens.len() > remaining;
+        tokens.truncate(remaining);
         Content {
             spoken: count(tokens.len()),
             pieces: grouped(tokens, Part::Text),
@@ -114,17 +114,17 @@ impl Words<'_> {
         }
     }
 
-    /// So many words, as far as there is room.
-    fn text(&self, wanted: u64, room: u64) -> Content {
-        let words = wanted.min(room);
+    /// So many words, as far as the limit allows.
+    fn text(&self, requested: u64, remaining: u64) -> Content {
+        let words = requested.min(remaining);
         Content {
             pieces: grouped(self.words(words), Part::Text),
             spoken: words,
-            is_cut: wanted > room,
+            is_cut: requested > remaining,
         }
     }
 
-    pub(super) fn thoughts(&self, words: u64) -> Vec<Said> {
+    pub(super) fn thoughts(&self, words: u64) -> Vec<ContentPiece> {
         grouped(self.words(words), Part::Thought)
     }
 
@@ -140,7 +140,7 @@ fn said_calls(
     called: &[Called<'_, Function>],
     is_signed: bool,
     id: Option<&str>,
-    room: u64,
+    remaining: u64,
 ) -> Content {
     let mut content = Content::default();
     for (index, call) in called.iter().enumerate() {
@@ -149,7 +149,7 @@ fn said_calls(
         // The name is a token of its own.
         let tokens = count(tokens_of(&text).len()).saturating_add(1);
         let spoken = content.spoken.saturating_add(tokens);
-        if spoken > room {
+        if spoken > remaining {
             content.is_cut = true;
             break;
         }
@@ -158,7 +158,7 @@ fn said_calls(
         // Of calls that are made at once only the first is signed.
         let signature =
             (is_signed && index == 0).then(|| signature::of_call(&function.name, &args));
-        content.pieces.push(Said {
+        content.pieces.push(ContentPiece {
             part: Part::Call {
                 id: id.map(|id| format!("{}-{index}", id.get(..8).unwrap_or(id))),
                 name: function.name.clone(),
@@ -179,28 +179,28 @@ fn called(request: &GenerateRequest) -> Vec<Called<'_, Function>> {
         return Vec::new();
     }
     let find = |name: &str| request.functions.iter().find(|one| one.name == name);
-    let wanted = || tool_calls::wanted(&directives.calls, find);
+    let requested = || tool_calls::requested(&directives.calls, find);
     let steps = directives.gemini.steps.unwrap_or(1);
     match &request.calling {
         Calling::Never => Vec::new(),
         Calling::Must(allowed) => {
-            let mut asked = wanted();
-            asked.retain(|call| allowed.contains(&call.tool.name));
+            let mut calls = requested();
+            calls.retain(|call| allowed.contains(&call.tool.name));
             let first = allowed.first().and_then(|name| find(name));
-            tool_calls::or_made_up(asked, first)
+            tool_calls::or_made_up(calls, first)
         }
         Calling::Free if request.ends_with_result && request.results >= steps => Vec::new(),
-        Calling::Free => wanted(),
+        Calling::Free => requested(),
     }
 }
 
 /// One word in a piece, or more if there would be too many pieces.
-fn grouped(tokens: Vec<String>, part: fn(String) -> Part) -> Vec<Said> {
+fn grouped(tokens: Vec<String>, part: fn(String) -> Part) -> Vec<ContentPiece> {
     let each = count(tokens.len()).div_ceil(MAX_FRAMES).max(1);
     let each = usize::try_from(each).unwrap_or(usize::MAX);
     let groups = tokens.chunks(each);
     groups
-        .map(|group| Said {
+        .map(|group| ContentPiece {
             part: part(group.concat()),
             tokens: count(group.len()),
         })

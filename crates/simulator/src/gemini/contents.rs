@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::refusal::shown;
+use crate::refusal::shortened;
 use crate::tokens::{PromptSize, count};
 
 use super::errors::GoogleError;
@@ -45,7 +45,7 @@ const DATA: [&str; 9] = [
     "toolResponse",
 ];
 /// Tokens of one medium, whatever its size: the vendor's for an image of the smallest kind, one
-/// second of sound, one second of film, one page.
+/// second of sound, one second of video, one page.
 const MEDIA: [(&str, &str, u64); 4] = [
     ("image/", "IMAGE", 258),
     ("audio/", "AUDIO", 32),
@@ -191,7 +191,7 @@ impl Contents {
                 "Unsupported file URI type: {}. File URIs must be File API (e.g. \
                  https://generativelanguage.googleapis.com/files/<id>), Youtube (e.g. \
                  https://www.youtube.com/watch?v=<id>), or HTTPS (e.g. https://path/to/resource).",
-                shown(uri)
+                shortened(uri)
             )));
         }
         let bytes = uri.or_else(|| data.get("data").and_then(Value::as_str));
@@ -207,7 +207,7 @@ impl Contents {
         let unnamed = UNNAMED.filter(|_| uri.is_some() && mime.is_empty());
         let known = known.map(|(_, modality, tokens)| (*modality, *tokens));
         let Some((modality, tokens)) = known.or(unnamed) else {
-            let mime = shown(mime);
+            let mime = shortened(mime);
             return Err(GoogleError::invalid(format!(
                 "Unsupported MIME type: {mime}"
             )));

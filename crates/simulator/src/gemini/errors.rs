@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::fault_stage::UpstreamError;
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
 use super::schema::Service;
 
@@ -117,9 +117,9 @@ impl GoogleError {
             format!(
                 "models/{} is not found for API version {}, or is not supported for {}. Call \
                  ListModels to see the list of available models and their supported methods.",
-                shown(model),
-                shown(version),
-                shown(method)
+                shortened(model),
+                shortened(version),
+                shortened(method)
             ),
         )
     }
@@ -131,13 +131,13 @@ impl GoogleError {
             format!(
                 "Publisher Model `{}` was not found or your project does not have access to it. \
                  Please ensure you are using a valid model version.",
-                shown(name)
+                shortened(name)
             ),
         )
     }
 
     pub(crate) fn no_such_path(path: &str) -> Self {
-        let path = shown(path);
+        let path = shortened(path);
         Self::new(404, format!("Requested path {path} was not found."))
     }
 
@@ -160,7 +160,7 @@ impl GoogleError {
                     "quotaMetric":
                         "generativelanguage.googleapis.com/generate_content_requests",
                     "quotaId": "GenerateRequestsPerMinutePerProjectPerModel",
-                    "quotaDimensions": {"location": "global", "model": shown(model)},
+                    "quotaDimensions": {"location": "global", "model": shortened(model)},
                 }],
             }),
             json!({

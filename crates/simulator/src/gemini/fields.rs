@@ -7,7 +7,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Number, Value};
 
 use crate::field_check::{self, Field, Kind, join};
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
 pub(super) use crate::field_check::Object;
 
@@ -66,7 +66,7 @@ impl Reading {
                     && field.only.as_deref().is_none_or(|only| only == service)
             });
             let Some((known, field)) = field else {
-                let name = shown(name);
+                let name = shortened(name);
                 let place = place(path);
                 self.refuse(
                     path,
@@ -162,10 +162,13 @@ impl Reading {
         }
     }
 
-    fn wrong(&mut self, path: &str, wanted: &str, value: &Value) -> Option<Value> {
+    fn wrong(&mut self, path: &str, expected: &str, value: &Value) -> Option<Value> {
         let text = value.to_string();
-        let got = shown(&text);
-        self.refuse(path, format!("Invalid value at '{path}' ({wanted}), {got}"));
+        let got = shortened(&text);
+        self.refuse(
+            path,
+            format!("Invalid value at '{path}' ({expected}), {got}"),
+        );
         None
     }
 
@@ -190,11 +193,11 @@ fn whole(number: &Number) -> Option<i64> {
 /// `maxOutputTokens` as `max_output_tokens`.
 fn snake(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
+    for character in name.chars() {
+        if character.is_ascii_uppercase() {
             text.push('_');
         }
-        text.push(letter.to_ascii_lowercase());
+        text.push(character.to_ascii_lowercase());
     }
     text
 }

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::fault_stage::{self, RuleScope};
 use crate::models;
 use crate::recorded_request::RecordedRequest;
-use crate::refusal::shown;
+use crate::refusal::shortened;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
 
@@ -99,7 +99,7 @@ impl Ask {
 /// Answers a request of an allowed client. An error closes the connection without an answer.
 pub(crate) async fn serve(recorded: RecordedRequest, ask: Ask) -> VendorResult {
     let streams = ask.verb == Verb::Stream;
-    let model = shown(&ask.model).to_owned();
+    let model = shortened(&ask.model).to_owned();
     // What was asked is noted even if it is refused.
     recorded.note(|record| {
         record.model = model;

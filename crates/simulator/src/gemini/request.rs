@@ -31,7 +31,7 @@ pub(super) struct GenerateRequest {
 pub(super) struct Prompt {
     /// By kind; their sum is the prompt.
     pub(super) details: Vec<(&'static str, u64)>,
-    /// Letters of its text, which Vertex tells.
+    /// Characters of its text, which Vertex reports.
     pub(super) text_bytes: u64,
     pub(super) prefix: Prefix,
 }

@@ -103,7 +103,7 @@ fn framed(form: Form, fault: Option<Fault>, at: u64, mut chunk: Piece) -> Piece 
 
 impl Renderer<'_> {
     /// Counts as they are told.
-    pub(super) fn told(&self, usage: &Usage) -> Usage {
+    pub(super) fn reported(&self, usage: &Usage) -> Usage {
         usage.times(self.factor)
     }
 

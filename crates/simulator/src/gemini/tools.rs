@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
 use super::errors::GoogleError;
 use super::fields::Object;
@@ -52,7 +52,7 @@ pub(super) fn read_tools(body: &Object) -> Result<Vec<Function>, GoogleError> {
             if functions.iter().any(|known| known.name == function.name) {
                 return Err(GoogleError::invalid(format!(
                     "Duplicate function declaration found: {}",
-                    shown(&function.name)
+                    shortened(&function.name)
                 )));
             }
             functions.push(function);
@@ -94,7 +94,10 @@ pub(super) fn read_calling(body: &Object, functions: &[Function]) -> Result<Call
         if !functions.iter().any(|function| function.name == *name) {
             return Err(GoogleError::field(
                 &format!("{path}.allowed_function_names[{index}]"),
-                &format!("`{}` is not found in function_declarations.", shown(name)),
+                &format!(
+                    "`{}` is not found in function_declarations.",
+                    shortened(name)
+                ),
             ));
         }
     }
@@ -204,7 +207,7 @@ fn check_schema(schema: &Value, path: &str) -> Result<(), GoogleError> {
         }
     }
     for (name, property) in properties.into_iter().flatten() {
-        check_schema(property, &format!("{path}.properties[{}]", shown(name)))?;
+        check_schema(property, &format!("{path}.properties[{}]", shortened(name)))?;
     }
     for (index, choice) in alternatives.into_iter().flatten().enumerate() {
         check_schema(choice, &format!("{path}.any_of[{index}]"))?;

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
 use super::errors::GoogleError;
 use super::fields::Object;
@@ -96,7 +96,7 @@ fn check_results(results: &[&Value], open: &[OpenCall]) -> Result<(), GoogleErro
             return Err(GoogleError::invalid(format!(
                 "Function response `{}` does not match any function call of the preceding \
                  function call turn.",
-                shown(name)
+                shortened(name)
             )));
         }
     }
@@ -164,7 +164,7 @@ fn parts_of(content: &Value) -> &[Value] {
 }
 
 fn unsigned(name: &str, index: usize, service: Service) -> GoogleError {
-    let name = shown(name);
+    let name = shortened(name);
     let position = index.saturating_add(1);
     GoogleError::invalid(match service {
         Service::Gemini => format!(

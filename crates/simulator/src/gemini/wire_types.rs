@@ -258,12 +258,13 @@ impl Counts {
 
 /// Tokens by kind; a kind without tokens is left out.
 pub(super) fn details(list: &[(&'static str, u64)]) -> Vec<Detail> {
-    let told = list.iter().filter(|(_, tokens)| *tokens > 0);
-    told.map(|(modality, token_count)| Detail {
-        modality,
-        token_count: *token_count,
-    })
-    .collect()
+    let nonzero = list.iter().filter(|(_, tokens)| *tokens > 0);
+    nonzero
+        .map(|(modality, token_count)| Detail {
+            modality,
+            token_count: *token_count,
+        })
+        .collect()
 }
 
 #[expect(

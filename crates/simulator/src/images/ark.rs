@@ -10,7 +10,9 @@ use serde_json::{Map, Value, json};
 use super::directives::ImageDirectives;
 use super::generate;
 use super::input_images::{self, Source};
-use super::request::{Delivery, ImageError, ImageRequest, Item, Tokens, Told, Vendor, pixels};
+use super::request::{
+    Delivery, ImageError, ImageRequest, Item, ReportedCounts, Tokens, Vendor, pixels,
+};
 use super::{field, kept};
 use crate::ark_error::ArkError;
 use crate::clock;
@@ -107,7 +109,7 @@ pub(super) fn answer(
     recorded: &RecordedRequest,
     request: &ImageRequest,
     items: &[Item],
-    told: Told,
+    reported: ReportedCounts,
 ) -> String {
     let name = match request.delivery {
         Delivery::Link { .. } => "url",
@@ -125,10 +127,10 @@ pub(super) fn answer(
         "created": clock::seconds(recorded.received_at_micros),
         "data": data,
     });
-    if let (Some(fields), Some(_)) = (answer.as_object_mut(), told.factor) {
-        let tokens = told.times(request.tokens.out.saturating_mul(told.made));
+    if let (Some(fields), Some(_)) = (answer.as_object_mut(), reported.factor) {
+        let tokens = reported.times(request.tokens.out.saturating_mul(reported.made));
         let usage = json!({
-            "generated_images": told.times(told.made),
+            "generated_images": reported.times(reported.made),
             "input_images": request.sources,
             "output_tokens": tokens,
             "total_tokens": tokens,

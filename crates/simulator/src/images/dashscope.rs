@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::directives::ImageDirectives;
 use super::generate;
 use super::input_images::{self, Source};
-use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
+use super::request::{Delivery, ImageError, ImageRequest, Item, ReportedCounts, Vendor};
 use super::{field, kept};
 use crate::fault_stage::UpstreamError;
 use crate::recorded_request::RecordedRequest;
@@ -34,7 +34,7 @@ struct Refused {
     message: String,
 }
 
-struct Said {
+struct PromptInput {
     text: String,
     sources: u32,
     /// Hashes of those that came as bytes.
@@ -64,15 +64,18 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
         let refused = Refused::invalid("Required body invalid, please check the request body.");
         return Ok(refuse(recorded, &refused));
     };
-    let said = said(body.get("input"));
-    let prompt = said.as_ref().ok().map(|said| said.text.as_str());
+    let prompt_input = read_prompt_input(body.get("input"));
+    let prompt = prompt_input
+        .as_ref()
+        .ok()
+        .map(|prompt_input| prompt_input.text.as_str());
     super::note(&recorded, &body, prompt);
     let asynchronous = recorded.parts.headers.get("x-dashscope-async");
     if asynchronous.is_some_and(|value| value.as_bytes() == b"enable") {
         let text = "current user api does not support asynchronous calls.";
         return Ok(refuse(recorded, &Refused::new(403, "AccessDenied", text)));
     }
-    match request(&body, said) {
+    match request(&body, prompt_input) {
         Ok(request) => generate::make(recorded, request).await,
         Err(refused) => Ok(refuse(recorded, &refused)),
     }
@@ -118,7 +121,7 @@ pub(super) fn answer(
     recorded: &RecordedRequest,
     request: &ImageRequest,
     items: &[Item],
-    told: Told,
+    reported: ReportedCounts,
 ) -> String {
     let made = items.iter().filter_map(|item| match item {
         Item::Made(content) => Some(content),
@@ -141,8 +144,8 @@ pub(super) fn answer(
         "output": { "choices": choices },
         "request_id": request_id,
     });
-    if let (Some(fields), Some(_)) = (answer.as_object_mut(), told.factor) {
-        let count = told.times(told.made);
+    if let (Some(fields), Some(_)) = (answer.as_object_mut(), reported.factor) {
+        let count = reported.times(reported.made);
         let usage = json!({ "image_count": count, "width": width, "height": height });
         fields.insert("usage".to_owned(), usage);
     }
@@ -151,7 +154,7 @@ pub(super) fn answer(
 
 fn request(
     body: &Map<String, Value>,
-    said: Result<Said, Refused>,
+    prompt_input: Result<PromptInput, Refused>,
 ) -> Result<ImageRequest, Refused> {
     let Some(model) = field(body, "model").and_then(Value::as_str) else {
         return Err(Refused::invalid(
@@ -165,18 +168,18 @@ fn request(
             "Model can not be found.",
         ));
     };
-    let said = said?;
-    let prompt: String = said.text.chars().take(MAX_PROMPT).collect();
+    let prompt_input = prompt_input?;
+    let prompt: String = prompt_input.text.chars().take(MAX_PROMPT).collect();
     let directives = ImageDirectives::read(&prompt).map_err(|error| Refused::invalid(&error.0))?;
     let mut request = ImageRequest::new(Vendor::DashScope, model, &prompt, directives);
-    if !kind.sources().contains(&said.sources) {
+    if !kind.sources().contains(&prompt_input.sources) {
         let text = "The number of images in the request does not fit the model.";
         return Err(Refused::invalid(text));
     }
-    request.sources = said.sources;
-    request.files = said.files;
+    request.sources = prompt_input.sources;
+    request.files = prompt_input.files;
     request.fields = kept(&Value::Object(body.clone()));
-    request.is_edit = said.sources > 0;
+    request.is_edit = prompt_input.sources > 0;
     request.delivery = Delivery::Link {
         seconds: LINK_SECONDS,
     };
@@ -213,7 +216,7 @@ fn request(
 }
 
 /// One message of the user with one text and perhaps pictures.
-fn said(input: Option<&Value>) -> Result<Said, Refused> {
+fn read_prompt_input(input: Option<&Value>) -> Result<PromptInput, Refused> {
     let wrong = |text: &str| Err(Refused::invalid(text));
     let messages = input.and_then(|input| input.get("messages"));
     let [message] = messages
@@ -228,7 +231,7 @@ fn said(input: Option<&Value>) -> Result<Said, Refused> {
     let Some(parts) = message.get("content").and_then(Value::as_array) else {
         return wrong("content must be a list.");
     };
-    let mut said = Said {
+    let mut prompt_input = PromptInput {
         text: String::new(),
         sources: 0,
         files: Vec::new(),
@@ -238,27 +241,27 @@ fn said(input: Option<&Value>) -> Result<Said, Refused> {
         let word = |name: &str| part.get(name).and_then(Value::as_str);
         match (word("text"), word("image")) {
             (Some(text), None) => {
-                text.clone_into(&mut said.text);
+                text.clone_into(&mut prompt_input.text);
                 texts = texts.saturating_add(1);
             }
             (None, Some(image)) => {
                 match input_images::read(image) {
                     Source::Address => {}
-                    Source::Bytes(bytes) => said.files.push(input_images::hash(&bytes)),
+                    Source::Bytes(bytes) => prompt_input.files.push(input_images::hash(&bytes)),
                     Source::Wrong => {
                         let text = "The image url is invalid or the image cannot be decoded.";
                         return Err(Refused::new(400, "InvalidURL", text));
                     }
                 }
-                said.sources = said.sources.saturating_add(1);
+                prompt_input.sources = prompt_input.sources.saturating_add(1);
             }
             (Some(_) | None, Some(_) | None) => return wrong("content must be text or image."),
         }
     }
-    if texts != 1 || said.text.is_empty() {
+    if texts != 1 || prompt_input.text.is_empty() {
         return wrong("content must have exactly one text, which is not empty.");
     }
-    Ok(said)
+    Ok(prompt_input)
 }
 
 fn refuse(recorded: RecordedRequest, refused: &Refused) -> VendorResponse {

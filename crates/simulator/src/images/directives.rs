@@ -42,14 +42,14 @@ impl ImageDirectives {
                     Fault::from_text(text).map_err(|_| wrong("no fault, or no such one"))?;
                 self.fault = Some(fault);
             }
-            Some(("image", wish)) => match wish.split_once(':') {
+            Some(("image", value)) => match value.split_once(':') {
                 Some(("count", digits)) => {
                     let count = ImageFault::number(digits)
                         .ok_or_else(|| wrong("not a number of pictures"))?;
                     self.count = Some(count);
                 }
                 Some(_) | None => {
-                    let fault = ImageFault::try_from(wish.to_owned()).map_err(DirectiveError)?;
+                    let fault = ImageFault::try_from(value.to_owned()).map_err(DirectiveError)?;
                     self.fault = Some(Fault::Image(fault));
                 }
             },

@@ -48,9 +48,9 @@ pub(super) fn parts(body: &Bytes, boundary: &str) -> Option<Vec<Part>> {
 fn part(bytes: &Bytes) -> Option<Part> {
     let ends = memmem::find(bytes, b"\r\n\r\n")?;
     let head = std::str::from_utf8(bytes.get(..ends)?).ok()?;
-    let header = |wanted: &str| {
+    let header = |wanted_name: &str| {
         let lines = head.split("\r\n").filter_map(|line| line.split_once(':'));
-        let mut found = lines.filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let mut found = lines.filter(|(name, _)| name.eq_ignore_ascii_case(wanted_name));
         found.next().map(|(_, value)| value.trim())
     };
     let disposition = header("content-disposition")?.strip_prefix("form-data")?;

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::links;
-use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
+use super::request::{Delivery, ImageError, ImageRequest, Item, ReportedCounts, Vendor};
 use super::{ark, dashscope, minimax, openai};
 use crate::fault::{Fault, ImageFault};
 use crate::fault_stage::{self, UpstreamError};
@@ -47,13 +47,13 @@ pub(super) async fn make(mut recorded: RecordedRequest, request: ImageRequest) -
     let made = items.iter().filter(|item| **item != Item::Failed).count();
     call.made = u32::try_from(made).unwrap_or(u32::MAX);
     call.failed = request.count.saturating_sub(call.made);
-    let told = Told {
+    let reported = ReportedCounts {
         made: call.made.into(),
         failed: call.failed.into(),
         factor: fault_stage::usage_factor(fault),
     };
     recorded.state.images.note(call);
-    let script = told_script(&recorded, &request, &items, told, fault);
+    let script = reported_script(&recorded, &request, &items, reported, fault);
     Ok(recorded.play(script, None))
 }
 
@@ -76,26 +76,26 @@ pub(super) fn error_script(
 }
 
 /// The whole answer, and what the fault does to its bytes.
-fn told_script(
+fn reported_script(
     recorded: &RecordedRequest,
     request: &ImageRequest,
     items: &[Item],
-    told: Told,
+    reported: ReportedCounts,
     fault: Option<Fault>,
 ) -> Script {
     let body = match request.vendor {
-        Vendor::OpenAi => openai::answer(recorded, request, items, told),
-        Vendor::MiniMax => minimax::answer(recorded, request, items, told),
-        Vendor::DashScope => dashscope::answer(recorded, request, items, told),
-        Vendor::Ark => ark::answer(recorded, request, items, told),
+        Vendor::OpenAi => openai::answer(recorded, request, items, reported),
+        Vendor::MiniMax => minimax::answer(recorded, request, items, reported),
+        Vendor::DashScope => dashscope::answer(recorded, request, items, reported),
+        Vendor::Ark => ark::answer(recorded, request, items, reported),
     };
     let tokens = request.tokens;
     let sent = tokens.text_in.saturating_add(tokens.images_in);
-    let out = tokens.out.saturating_mul(told.made);
+    let out = tokens.out.saturating_mul(reported.made);
     recorded.note(|record| record.prompt_tokens = sent);
     let mut piece = Piece::new(body).worth(out);
-    if told.factor.is_some() && tokens.out > 0 {
-        piece = piece.reporting((told.times(sent), told.times(out)));
+    if reported.factor.is_some() && tokens.out > 0 {
+        piece = piece.reporting((reported.times(sent), reported.times(out)));
     }
     fault_stage::document(piece, fault).paced(false, 0, fault)
 }
@@ -147,7 +147,7 @@ fn image_call(
         is_edit: request.is_edit,
         sources: request.sources,
         has_mask: request.has_mask,
-        asked: request.count,
+        requested: request.count,
         made: 0,
         failed: 0,
         width,

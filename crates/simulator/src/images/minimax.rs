@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::directives::ImageDirectives;
 use super::generate;
 use super::input_images::{self, Source};
-use super::request::{Delivery, ImageError, ImageRequest, Item, Told, Vendor};
+use super::request::{Delivery, ImageError, ImageRequest, Item, ReportedCounts, Vendor};
 use super::{field, kept};
 use crate::fault_stage::UpstreamError;
 use crate::picture::Format;
@@ -93,7 +93,7 @@ pub(super) fn answer(
     recorded: &RecordedRequest,
     request: &ImageRequest,
     items: &[Item],
-    told: Told,
+    reported: ReportedCounts,
 ) -> String {
     let made: Vec<&String> = items
         .iter()
@@ -107,12 +107,12 @@ pub(super) fn answer(
         Delivery::Base64 => json!({ "image_base64": made }),
     };
     let metadata = json!({
-        "failed_count": told.failed.to_string(),
-        "success_count": told.times(told.made).to_string(),
+        "failed_count": reported.failed.to_string(),
+        "success_count": reported.times(reported.made).to_string(),
     });
     let well = json!({ "status_code": 0, "status_msg": "success" });
     let mut answer = json!({ "id": id(recorded), "data": data, "base_resp": well });
-    if let (Some(fields), Some(_)) = (answer.as_object_mut(), told.factor) {
+    if let (Some(fields), Some(_)) = (answer.as_object_mut(), reported.factor) {
         fields.insert("metadata".to_owned(), metadata);
     }
     answer.to_string()

@@ -10,7 +10,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::generate;
-use super::request::{Delivery, ImageError, ImageRequest, Item, Told};
+use super::request::{Delivery, ImageError, ImageRequest, Item, ReportedCounts};
 use crate::clock;
 use crate::fault_stage::UpstreamError;
 use crate::headers::last_four;
@@ -95,7 +95,7 @@ pub(super) fn answer(
     recorded: &RecordedRequest,
     request: &ImageRequest,
     items: &[Item],
-    told: Told,
+    reported: ReportedCounts,
 ) -> String {
     let is_link = matches!(request.delivery, Delivery::Link { .. });
     let name = if is_link { "url" } else { "b64_json" };
@@ -128,16 +128,16 @@ pub(super) fn answer(
     put(&mut answer, "output_format", json!(request.format.ending()));
     put(&mut answer, "quality", json!(request.quality));
     put(&mut answer, "size", json!(request.size_text()));
-    if told.factor.is_some() {
-        put(&mut answer, "usage", usage(request, told));
+    if reported.factor.is_some() {
+        put(&mut answer, "usage", usage(request, reported));
     }
     answer.to_string()
 }
 
-fn usage(request: &ImageRequest, told: Told) -> Value {
-    let text = told.times(request.tokens.text_in);
-    let images = told.times(request.tokens.images_in);
-    let out = told.times(request.tokens.out.saturating_mul(told.made));
+fn usage(request: &ImageRequest, reported: ReportedCounts) -> Value {
+    let text = reported.times(request.tokens.text_in);
+    let images = reported.times(request.tokens.images_in);
+    let out = reported.times(request.tokens.out.saturating_mul(reported.made));
     let sent = text.saturating_add(images);
     json!({
         "input_tokens": sent,

@@ -79,7 +79,7 @@ pub(super) enum ImageError {
 
 /// What an answer says of its own size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct ReportedCounts {
     pub(super) made: u64,
     pub(super) failed: u64,
     /// What true counts are multiplied by; `None` if they are not told at all.
@@ -148,9 +148,9 @@ impl ImageRequest {
     }
 }
 
-// === impl Told ===
+// === impl ReportedCounts ===
 
-impl Told {
+impl ReportedCounts {
     /// A count as it is told.
     pub(super) fn times(self, count: u64) -> u64 {
         count.saturating_mul(self.factor.unwrap_or(1))

@@ -12,7 +12,7 @@ use crate::script::{Piece, Script};
 use crate::wording;
 
 use super::embeddings::read_inputs;
-use super::{Job, Told, Wants, read_directives, read_model};
+use super::{Job, ReportedTokens, Wants, read_directives, read_model};
 
 /// What is said, the same in every choice.
 pub(super) struct Text {
@@ -28,7 +28,7 @@ pub(super) struct Renderer {
     pub(super) id: String,
     pub(super) created: u64,
     pub(super) model: String,
-    pub(super) told: Told,
+    pub(super) reported: ReportedTokens,
     pub(super) text: Text,
     pub(super) fault: Option<Fault>,
 }
@@ -77,10 +77,10 @@ pub(super) fn read(body: &Object) -> Result<Job, Refusal> {
     let directives = read_directives(prompts.last().map_or("", String::as_str))?;
     let limit = number("max_tokens").unwrap_or(DEFAULT_MAX_TOKENS);
     let limit = limit.min(MAX_WORDS.checked_div(choices).unwrap_or(MAX_WORDS));
-    let wanted = directives
+    let requested = directives
         .tokens
         .unwrap_or_else(|| wording::length(model, directives.words));
-    let words = wanted.min(limit);
+    let words = requested.min(limit);
     let wants_echo = body.get("echo") == Some(&Value::Bool(true));
     Ok(Job {
         model: model.to_owned(),
@@ -91,7 +91,7 @@ pub(super) fn read(body: &Object) -> Result<Job, Refusal> {
         wants: Wants::Text(Text {
             choices,
             words,
-            is_cut: wanted > limit,
+            is_cut: requested > limit,
             echo: wants_echo.then_some(prompts),
             asks_usage: include_usage == Some(&Value::Bool(true)),
         }),
@@ -146,7 +146,7 @@ impl Renderer {
             if self.fault != Some(Fault::NoFinishReason) {
                 frames.extend((0..self.text.choices).map(|choice| Frame::Finish { choice }));
             }
-            if self.text.asks_usage && self.told.is_some() {
+            if self.text.asks_usage && self.reported.is_some() {
                 frames.push(Frame::Usage);
             }
             if self.fault != Some(Fault::NoDone) {
@@ -170,8 +170,8 @@ impl Renderer {
             }
             Frame::Usage => {
                 let piece = self.chunk(&[], self.usage());
-                match self.told {
-                    Some(told) => piece.reporting(told),
+                match self.reported {
+                    Some(reported) => piece.reporting(reported),
                     None => piece,
                 }
             }
@@ -213,7 +213,7 @@ impl Renderer {
     }
 
     fn usage(&self) -> Option<Value> {
-        self.told.map(|(prompt, completion)| {
+        self.reported.map(|(prompt, completion)| {
             json!({
                 "prompt_tokens": prompt,
                 "completion_tokens": completion,

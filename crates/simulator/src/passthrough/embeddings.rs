@@ -11,7 +11,7 @@ use crate::request::Object;
 use crate::request::fields::{self, missing, wrong_type};
 use crate::tokens::{PromptSize, count};
 
-use super::{Job, Told, Wants, read_directives, read_model};
+use super::{Job, ReportedTokens, Wants, read_directives, read_model};
 
 /// The vectors of one request.
 pub(super) struct Vectors {
@@ -92,7 +92,7 @@ pub(super) fn read_inputs(input: Option<&Value>) -> Result<(Vec<String>, u64), R
 // === impl Vectors ===
 
 impl Vectors {
-    pub(super) fn document(&self, model: &str, told: Told) -> String {
+    pub(super) fn document(&self, model: &str, reported: ReportedTokens) -> String {
         let entries: Vec<String> = self
             .inputs
             .iter()
@@ -112,7 +112,7 @@ impl Vectors {
             })
             .collect();
         let usage =
-            told.map(|(prompt, _)| json!({"prompt_tokens": prompt, "total_tokens": prompt}));
+            reported.map(|(prompt, _)| json!({"prompt_tokens": prompt, "total_tokens": prompt}));
         OrderedJson::new()
             .with("object", "list")
             .raw("data", &list(&entries))

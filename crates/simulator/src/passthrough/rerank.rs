@@ -11,7 +11,7 @@ use crate::request::Object;
 use crate::request::fields::{self, missing, wrong_type};
 use crate::tokens::{PromptSize, count};
 
-use super::{Job, Told, Wants, decimal, read_directives, read_model};
+use super::{Job, ReportedTokens, Wants, decimal, read_directives, read_model};
 
 /// What is to be ranked.
 pub(super) struct Ranks {
@@ -75,7 +75,7 @@ pub(super) fn read(body: &Object, is_cohere: bool) -> Result<Job, Refusal> {
             top,
             // Jina sends them back unless it is told not to; Cohere only if it is told to.
             returns_documents: match body.get("return_documents") {
-                Some(Value::Bool(wanted)) => *wanted,
+                Some(Value::Bool(flag)) => *flag,
                 Some(_) | None => !is_cohere,
             },
             is_cohere,
@@ -86,7 +86,7 @@ pub(super) fn read(body: &Object, is_cohere: bool) -> Result<Job, Refusal> {
 // === impl Ranks ===
 
 impl Ranks {
-    pub(super) fn document(&self, id: &str, model: &str, told: Told) -> String {
+    pub(super) fn document(&self, id: &str, model: &str, reported: ReportedTokens) -> String {
         let results: Vec<String> = self
             .ranked()
             .into_iter()
@@ -104,7 +104,7 @@ impl Ranks {
             .collect();
         if self.is_cohere {
             let units = count(self.documents.len()).div_ceil(DOCUMENTS_PER_UNIT);
-            let billed = told.map(|_| json!({"search_units": units}));
+            let billed = reported.map(|_| json!({"search_units": units}));
             let meta = OrderedJson::new()
                 .with("api_version", &json!({"version": "2"}))
                 .maybe("billed_units", billed.as_ref())
@@ -115,7 +115,7 @@ impl Ranks {
                 .raw("meta", &meta)
                 .done();
         }
-        let usage = told.map(|(prompt, _)| json!({"total_tokens": prompt}));
+        let usage = reported.map(|(prompt, _)| json!({"total_tokens": prompt}));
         OrderedJson::new()
             .with("model", model)
             .with("object", "list")
@@ -126,11 +126,11 @@ impl Ranks {
 
     /// Places and scores, the best first, the earlier one first among equals.
     fn ranked(&self) -> Vec<(usize, String)> {
-        let wanted = words(&self.query);
+        let query_words = words(&self.query);
         let score = |text: &String| {
             let own = words(text);
-            let shared = count(own.intersection(&wanted).count());
-            let all = count(own.union(&wanted).count());
+            let shared = count(own.intersection(&query_words).count());
+            let all = count(own.union(&query_words).count());
             decimal(shared, all, SCORE_DIGITS)
         };
         let mut ranked: Vec<(usize, String)> =

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::field_check::{self, Dialect, Kind, Range, Schema};
-use crate::refusal::{Refusal, shown};
+use crate::refusal::{Refusal, shortened};
 
 pub(crate) use crate::field_check::Object;
 
@@ -20,7 +20,7 @@ pub(crate) fn check(table: &str, body: &Object) -> Result<(), Refusal> {
     let unknown: Vec<&str> = body
         .keys()
         .filter(|name| !SCHEMA.has(table, name))
-        .map(|name| shown(name))
+        .map(|name| shortened(name))
         .collect();
     match unknown.as_slice() {
         [] => check_each(table, body),
@@ -30,7 +30,10 @@ pub(crate) fn check(table: &str, body: &Object) -> Result<(), Refusal> {
         }
         [..] => {
             let names = unknown.join(", ");
-            let message = format!("Unrecognized request arguments supplied: {}", shown(&names));
+            let message = format!(
+                "Unrecognized request arguments supplied: {}",
+                shortened(&names)
+            );
             Err(Refusal::unnamed(&message))
         }
     }
@@ -49,7 +52,7 @@ pub(crate) fn check_each(table: &str, body: &Object) -> Result<(), Refusal> {
 /// Refuses names that an inner object does not have.
 pub(crate) fn only(object: &Object, path: &str, names: &[&str]) -> Result<(), Refusal> {
     match object.keys().find(|name| !names.contains(&name.as_str())) {
-        Some(name) => Err(OpenAi.unknown(&format!("{path}.{}", shown(name)))),
+        Some(name) => Err(OpenAi.unknown(&format!("{path}.{}", shortened(name)))),
         None => Ok(()),
     }
 }
@@ -84,7 +87,7 @@ pub(crate) fn missing(param: &str) -> Refusal {
     Refusal::invalid(param, Some("missing_required_parameter"), message)
 }
 
-pub(crate) fn wrong_type(param: &str, wanted: &str, value: &Value) -> Refusal {
+pub(crate) fn wrong_type(param: &str, expected: &str, value: &Value) -> Refusal {
     let got = match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -94,7 +97,8 @@ pub(crate) fn wrong_type(param: &str, wanted: &str, value: &Value) -> Refusal {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     };
-    let message = format!("Invalid type for '{param}': expected {wanted}, but got {got} instead.");
+    let message =
+        format!("Invalid type for '{param}': expected {expected}, but got {got} instead.");
     Refusal::invalid(param, Some("invalid_type"), message)
 }
 
@@ -102,7 +106,7 @@ pub(crate) fn wrong_value(param: &str, value: &str, words: &[&str]) -> Refusal {
     let listed: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let message = format!(
         "Invalid value: '{}'. Supported values are: {}.",
-        shown(value),
+        shortened(value),
         listed.join(", ")
     );
     Refusal::invalid(param, Some("invalid_value"), message)
@@ -131,7 +135,7 @@ impl Dialect for OpenAi {
     }
 
     fn wrong_type(&self, path: &str, kind: Kind, _: &[&str], value: &Value) -> Refusal {
-        let wanted = match kind {
+        let expected = match kind {
             Kind::Any => "anything",
             Kind::Boolean => "a boolean",
             Kind::Integer => "an integer",
@@ -142,7 +146,7 @@ impl Dialect for OpenAi {
             Kind::TextOrObject => "one of a string or object",
             Kind::TextOrArray => "one of a string or array of strings",
         };
-        wrong_type(path, wanted, value)
+        wrong_type(path, expected, value)
     }
 
     fn wrong_value(&self, path: &str, value: &str, values: &[&str]) -> Refusal {
@@ -152,7 +156,7 @@ impl Dialect for OpenAi {
     fn wrong_name(&self, path: &str, value: &str) -> Refusal {
         let message = format!(
             "Invalid '{path}': '{}' does not match the pattern '^[a-zA-Z0-9_-]{{1,64}}$'.",
-            shown(value)
+            shortened(value)
         );
         Refusal::invalid(path, Some("invalid_value"), message)
     }

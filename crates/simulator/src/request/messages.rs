@@ -112,8 +112,8 @@ impl Messages {
             Some(Value::Null) | None if role.may_lack_content(message) => {}
             None => return Err(missing(&format!("{path}.content"))),
             Some(value) => {
-                let wanted = "one of a string or array of objects";
-                return Err(wrong_type(&format!("{path}.content"), wanted, value));
+                let expected = "one of a string or array of objects";
+                return Err(wrong_type(&format!("{path}.content"), expected, value));
             }
         }
         Ok(())
@@ -282,7 +282,7 @@ fn unanswered(open_calls: &[String]) -> Refusal {
     let message = format!(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to \
          each 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
-        crate::refusal::shown(&open_calls.join(", "))
+        crate::refusal::shortened(&open_calls.join(", "))
     );
     Refusal::invalid("messages", None, message)
 }

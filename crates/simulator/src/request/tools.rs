@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::refusal::{Refusal, shown};
+use crate::refusal::{Refusal, shortened};
 
 use super::fields::{Object, checked_text};
 
@@ -76,7 +76,7 @@ fn named(name: &str, tools: &[Tool]) -> Result<ToolChoice, Refusal> {
     }
     let message = format!(
         "Invalid value for 'tool_choice': no tool named '{}' in 'tools'.",
-        shown(name)
+        shortened(name)
     );
     Err(Refusal::invalid("tool_choice", None, message))
 }

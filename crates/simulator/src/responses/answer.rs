@@ -14,7 +14,7 @@ use crate::tool_calls::{self, Called};
 use crate::wording;
 
 use super::encrypted_reasoning;
-use super::request::Asked;
+use super::request::ResponsesRequest;
 use super::tools::{Choice, Tool, ToolKind};
 
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub(crate) struct Call {
     pub(crate) namespace: Option<String>,
     pub(crate) kind: CallKind,
     pub(crate) pieces: Vec<String>,
-    /// Whether there was room even for the name, which is a token of its own.
+    /// Whether the limit allowed the name, which is a token of its own.
     pub(crate) has_name: bool,
 }
 
@@ -93,33 +93,38 @@ const CUSTOM_INPUT: &str = "sim1 sim2 sim3";
 /// The command for a local shell.
 const SHELL_COMMAND: &str = "echo sim";
 
-/// The room that is left.
-struct Room(u64);
+/// Output tokens that are left.
+struct RemainingTokens(u64);
 
 // === impl Output ===
 
 impl Output {
     /// `digits` are those of the response's id, `key` is whose reasoning it is.
-    pub(crate) fn decide(asked: &Asked, fault: Option<Fault>, digits: &str, key: &str) -> Self {
-        let directives = &asked.directives.openai;
-        let limit = asked.max_output_tokens.unwrap_or(MAX_OUTPUT_TOKENS);
-        let mut room = Room(limit.min(MAX_OUTPUT_TOKENS));
+    pub(crate) fn decide(
+        request: &ResponsesRequest,
+        fault: Option<Fault>,
+        digits: &str,
+        key: &str,
+    ) -> Self {
+        let directives = &request.directives.openai;
+        let limit = request.max_output_tokens.unwrap_or(MAX_OUTPUT_TOKENS);
+        let mut remaining = RemainingTokens(limit.min(MAX_OUTPUT_TOKENS));
         let mut items = Vec::new();
-        let (reasoning, mut is_cut) = room.take(asked.directives.reasoning_tokens);
-        let reasons = models::reasons(&asked.model);
+        let (reasoning, mut is_cut) = remaining.take(request.directives.reasoning_tokens);
+        let reasons = models::reasons(&request.model);
         if reasons && reasoning > 0 {
-            let text = format!("{} {reasoning}", asked.model);
+            let text = format!("{} {reasoning}", request.model);
             items.push(What::Reasoning {
                 tokens: reasoning,
-                is_shown: asked.wants_summary,
-                sealed: asked
+                is_shown: request.wants_summary,
+                sealed: request
                     .wants_sealed
                     .then(|| encrypted_reasoning::sealed(key, &text)),
             });
         }
         let mut spoken = 0;
         if !is_cut {
-            (spoken, is_cut) = speak(asked, fault, digits, &mut room, &mut items);
+            (spoken, is_cut) = speak(request, fault, digits, &mut remaining, &mut items);
         }
         let outcome = if let Some(code) = &directives.fail {
             Outcome::Failed(code.clone())
@@ -139,8 +144,8 @@ impl Output {
                 what,
             })
             .collect();
-        let prompt = asked.prompt_tokens;
-        let cached = asked.directives.cached_tokens.min(prompt);
+        let prompt = request.prompt_tokens;
+        let cached = request.directives.cached_tokens.min(prompt);
         Self {
             items,
             outcome,
@@ -192,14 +197,14 @@ impl What {
     }
 }
 
-// === impl Room ===
+// === impl RemainingTokens ===
 
-impl Room {
-    /// So many of the wanted tokens as there is room for, and whether that is fewer.
-    fn take(&mut self, wanted: u64) -> (u64, bool) {
-        let taken = wanted.min(self.0);
+impl RemainingTokens {
+    /// So many of the requested tokens as the limit allows, and whether that is fewer.
+    fn take(&mut self, requested: u64) -> (u64, bool) {
+        let taken = requested.min(self.0);
         self.0 = self.0.saturating_sub(taken);
-        (taken, taken < wanted)
+        (taken, taken < requested)
     }
 
     fn cut(&mut self, pieces: &mut Vec<String>) -> (u64, bool) {
@@ -211,15 +216,15 @@ impl Room {
 
 /// Adds what comes behind the reasoning; gives its tokens, and whether the limit cut it.
 fn speak(
-    asked: &Asked,
+    request: &ResponsesRequest,
     fault: Option<Fault>,
     digits: &str,
-    room: &mut Room,
+    remaining: &mut RemainingTokens,
     items: &mut Vec<What>,
 ) -> (u64, bool) {
     let message = |says| What::Message {
         says,
-        citations: asked.directives.openai.citations,
+        citations: request.directives.openai.citations,
     };
     if let Some(Fault::GiganticBody { bytes } | Fault::GiganticFrame { bytes }) = fault {
         // A flood does not stop at a limit; that is what it is for.
@@ -227,13 +232,13 @@ fn speak(
         items.push(message(Says::Words(words)));
         return (words, false);
     }
-    if let Some(wanted) = asked.directives.refusal_tokens {
-        let (words, is_cut) = room.take(wanted);
+    if let Some(requested) = request.directives.refusal_tokens {
+        let (words, is_cut) = remaining.take(requested);
         items.push(message(Says::Refusal(words)));
         return (words, is_cut);
     }
     let (mut spoken, mut has_called) = (0u64, false);
-    for (at, called) in (0..).zip(called_tools(asked)) {
+    for (at, called) in (0..).zip(called_tools(request)) {
         let tool = called.tool;
         let Some((kind, text)) = call_of(&called) else {
             items.push(What::Search {
@@ -243,9 +248,9 @@ fn speak(
         };
         has_called = true;
         let mut pieces = tokens_of(&text);
-        let (name, has_no_room) = room.take(1);
-        let (said, is_cut) = room.cut(&mut pieces);
-        spoken = spoken.saturating_add(name).saturating_add(said);
+        let (name, is_full) = remaining.take(1);
+        let (taken, is_cut) = remaining.cut(&mut pieces);
+        spoken = spoken.saturating_add(name).saturating_add(taken);
         items.push(What::Call(Call {
             call_id: format!("call_{digits}{at:02}"),
             name: tool.name.clone(),
@@ -254,19 +259,19 @@ fn speak(
             pieces,
             has_name: name > 0,
         }));
-        if is_cut || has_no_room {
+        if is_cut || is_full {
             return (spoken, true);
         }
     }
     if has_called {
         return (spoken, false);
     }
-    let document = match &asked.format {
+    let document = match &request.format {
         Format::Text => {
-            let wanted = asked.directives.tokens;
-            let wanted =
-                wanted.unwrap_or_else(|| wording::length(&asked.model, asked.directives.words));
-            let (words, is_cut) = room.take(wanted);
+            let requested = request.directives.tokens;
+            let requested = requested
+                .unwrap_or_else(|| wording::length(&request.model, request.directives.words));
+            let (words, is_cut) = remaining.take(requested);
             items.push(message(Says::Words(words)));
             return (words, is_cut);
         }
@@ -274,9 +279,9 @@ fn speak(
         Format::JsonSchema(schema) => schema::document(schema),
     };
     let mut tokens = tokens_of(&document);
-    let (said, is_cut) = room.cut(&mut tokens);
+    let (taken, is_cut) = remaining.cut(&mut tokens);
     items.push(message(Says::Document(tokens)));
-    (said, is_cut)
+    (taken, is_cut)
 }
 
 /// What a call says; nothing for a tool that the vendor runs itself.
@@ -307,31 +312,31 @@ fn written_text(written: Option<&str>, field: &str, otherwise: &str) -> String {
 
 /// The tools to call. Tools named in the prompt are not called again once a result came, or a
 /// client that loops over calls would never end.
-fn called_tools(asked: &Asked) -> Vec<Called<'_, Tool>> {
-    let find = |name: &str| asked.tools.iter().find(|tool| tool.name == name);
+fn called_tools(request: &ResponsesRequest) -> Vec<Called<'_, Tool>> {
+    let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
     let named = |allowed: &Option<Vec<String>>| {
-        let mut called = tool_calls::wanted(&asked.directives.calls, find);
+        let mut called = tool_calls::requested(&request.directives.calls, find);
         called.retain(|call| {
             let name = &call.tool.name;
             allowed.as_ref().is_none_or(|list| list.contains(name))
         });
         called
     };
-    let mut called = match &asked.choice {
+    let mut called = match &request.choice {
         Choice::None => Vec::new(),
         Choice::Named(name) => tool_calls::or_made_up(named(&Some(vec![name.clone()])), find(name)),
-        Choice::Free(_) if asked.context.answers_tool => Vec::new(),
+        Choice::Free(_) if request.context.answers_tool => Vec::new(),
         Choice::Free(allowed) => named(allowed),
         Choice::Required(allowed) => {
             let first = match allowed {
                 Some(list) => list.iter().find_map(|name| find(name)),
-                None => asked.tools.first(),
+                None => request.tools.first(),
             };
             tool_calls::or_made_up(named(allowed), first)
         }
     };
     called.retain(|call| call.tool.kind != ToolKind::Hosted);
-    if !asked.is_parallel {
+    if !request.is_parallel {
         called.truncate(1);
     }
     called

@@ -185,10 +185,10 @@ impl Context {
 
     fn add_call(&mut self, item: &Object, path: &str, what: &str) -> Result<(), Refusal> {
         let name = fields::text(item, path, "name")?;
-        let said = fields::text(item, path, what)?;
+        let arguments = fields::text(item, path, what)?;
         let id = fields::text(item, path, "call_id")?;
         self.add_text(name);
-        self.add_text(said);
+        self.add_text(arguments);
         self.calls.push((id.to_owned(), false));
         Ok(())
     }
@@ -209,8 +209,8 @@ impl Context {
             Some(Value::Array(list)) => parts::add_parts(self, list, path, "output", "tool")?,
             Some(value) => {
                 let param = format!("{path}.output");
-                let wanted = "one of a string or array of objects";
-                return Err(wrong_type(&param, wanted, value));
+                let expected = "one of a string or array of objects";
+                return Err(wrong_type(&param, expected, value));
             }
             None => return Err(missing(&format!("{path}.output"))),
         }
@@ -290,7 +290,9 @@ fn check_reasoning(item: &Object, path: &str, owner: &Owner<'_>) -> Result<(), R
     }
     match item.get("encrypted_content") {
         Some(Value::String(text)) if encrypted_reasoning::opens(owner.key, text) => Ok(()),
-        Some(Value::String(text)) => Err(Refusal::strange_seal(&encrypted_reasoning::shown(text))),
+        Some(Value::String(text)) => {
+            Err(Refusal::strange_seal(&encrypted_reasoning::shortened(text)))
+        }
         Some(Value::Null) | None => {
             let id = fields::text(item, path, "id")?;
             match (owner.find)(id) {

@@ -29,7 +29,7 @@ pub(crate) fn opens(key: &str, text: &str) -> bool {
 }
 
 /// The beginning and the end of a sealed text, as the vendor shows it in its refusal.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     let length = text.chars().count();
     let first: String = text.chars().take(4).collect();
     let last: String = text.chars().skip(length.saturating_sub(4)).collect();
@@ -59,6 +59,6 @@ mod tests {
         assert!(!opens("b", &text));
         assert!(!opens("a", "gAAAA"));
         assert!(!opens("a", &text.replacen('A', "B", 1)));
-        assert_eq!(shown(&text).len(), 11);
+        assert_eq!(shortened(&text).len(), 11);
     }
 }

@@ -30,8 +30,8 @@ pub(crate) fn add_message(context: &mut Context, item: &Object, path: &str) -> R
         }
         Some(Value::Array(list)) => add_parts(context, list, path, "content", role),
         Some(value) => {
-            let wanted = "one of a string or array of objects";
-            Err(wrong_type(&format!("{path}.content"), wanted, value))
+            let expected = "one of a string or array of objects";
+            Err(wrong_type(&format!("{path}.content"), expected, value))
         }
         None => Err(missing(&format!("{path}.content"))),
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::directives::Directives;
 use crate::models;
-use crate::refusal::{Refusal, shown};
+use crate::refusal::{Refusal, shortened};
 use crate::request::fields::{self, checked_text, missing};
 use crate::request::{Format, Object, served_tier};
 
@@ -14,7 +14,7 @@ use super::echo::Echo;
 use super::tools::{self, Choice, Tool};
 
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ResponsesRequest {
     pub(crate) model: String,
     pub(crate) stream: bool,
     pub(crate) background: bool,
@@ -45,7 +45,7 @@ pub(crate) fn check(body: &Object) -> Result<(), Refusal> {
         Some(_) | None => return Err(missing("model")),
     };
     if !models::is_known(model) {
-        let message = format!("The requested model '{}' does not exist.", shown(model));
+        let message = format!("The requested model '{}' does not exist.", shortened(model));
         return Err(Refusal::invalid("model", Some("model_not_found"), message));
     }
     if is_set(body, "conversation") {
@@ -61,9 +61,9 @@ pub(crate) fn check(body: &Object) -> Result<(), Refusal> {
     Ok(())
 }
 
-// === impl Asked ===
+// === impl ResponsesRequest ===
 
-impl Asked {
+impl ResponsesRequest {
     /// Reads a body that passed [`check`], on top of what came before.
     pub(crate) fn read(
         body: &Object,
@@ -86,7 +86,7 @@ impl Asked {
         let wants_sealed = read_include(body, reasons)?;
         let wants_summary = read_reasoning(body, reasons)?;
         let format = read_format(body, prompt.mentions_json)?;
-        check_together(body, models::manners(model).fixed_temperature)?;
+        check_together(body, models::quirks(model).fixed_temperature)?;
         let directives = Directives::read(&context.last_user_text)
             .map_err(|error| Refusal::directive(&error.0))?;
         let tier = served_tier(
@@ -199,7 +199,7 @@ fn conversation(body: &Object) -> Refusal {
     let id = value.and_then(|value| value.as_str().or(value.get("id").and_then(Value::as_str)));
     let message = format!(
         "Conversation with id '{}' not found.",
-        shown(id.unwrap_or_default())
+        shortened(id.unwrap_or_default())
     );
     let mut refusal = Refusal::invalid("conversation", None, message);
     refusal.status = 404;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::refusal::{Refusal, shown};
+use crate::refusal::{Refusal, shortened};
 use crate::request::Object;
 use crate::request::fields::{self, checked_text, missing, wrong_type, wrong_value};
 
@@ -188,7 +188,7 @@ fn named(name: &str, tools: &[Tool]) -> Result<Choice, Refusal> {
     }
     let message = format!(
         "Tool choice '{}' not found in 'tools' parameter.",
-        shown(name)
+        shortened(name)
     );
     Err(Refusal::invalid("tool_choice", None, message))
 }

@@ -29,7 +29,7 @@ pub(crate) struct Style {
     pub(crate) factor: u64,
     pub(crate) tells_usage: bool,
     pub(crate) tells_status: bool,
-    /// Words carry letters of two bytes.
+    /// Words carry characters of two bytes.
     pub(crate) accents: bool,
     /// Texts are left out, to be filled in when they are sent.
     pub(crate) has_gap: bool,
@@ -131,8 +131,8 @@ impl Reply {
         let base = OrderedJson::new().with("id", &item.id);
         match &item.what {
             What::Reasoning { sealed, .. } => {
-                let shown = self.text(item);
-                let parts = match shown {
+                let summary = self.text(item);
+                let parts = match summary {
                     Some(text) if !is_beginning => vec![summary_part(&text)],
                     Some(_) | None => Vec::new(),
                 };
@@ -224,8 +224,8 @@ impl Reply {
                 .with("refusal", &text)
                 .done();
         }
-        let shown = if is_beginning { 0 } else { *citations };
-        let annotations: Vec<String> = (0..shown).map(annotation).collect();
+        let visible = if is_beginning { 0 } else { *citations };
+        let annotations: Vec<String> = (0..visible).map(annotation).collect();
         OrderedJson::new()
             .with("type", "output_text")
             .raw("annotations", &list(&annotations))
@@ -267,7 +267,7 @@ impl Reply {
     }
 
     /// Usage as it is told, which may be a lie.
-    pub(crate) fn told(&self) -> Usage {
+    pub(crate) fn reported_usage(&self) -> Usage {
         self.output.usage.times(self.style.factor)
     }
 
@@ -276,24 +276,24 @@ impl Reply {
     }
 
     fn usage(&self) -> String {
-        let told = self.told();
+        let reported = self.reported_usage();
         let writes = self.output.cache_write_tokens;
         let input = OrderedJson::new()
-            .with("cached_tokens", &told.cached)
+            .with("cached_tokens", &reported.cached)
             .with(
                 "cache_write_tokens",
                 &writes.saturating_mul(self.style.factor),
             )
             .done();
         let output = OrderedJson::new()
-            .with("reasoning_tokens", &told.reasoning)
+            .with("reasoning_tokens", &reported.reasoning)
             .done();
         OrderedJson::new()
-            .with("input_tokens", &told.prompt)
+            .with("input_tokens", &reported.prompt)
             .raw("input_tokens_details", &input)
-            .with("output_tokens", &told.completion)
+            .with("output_tokens", &reported.completion)
             .raw("output_tokens_details", &output)
-            .with("total_tokens", &told.total())
+            .with("total_tokens", &reported.total())
             .done()
     }
 }

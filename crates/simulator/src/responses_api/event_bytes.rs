@@ -40,8 +40,8 @@ impl Renderer {
                 let piece = self.about(&kind, number, Stage::Ended);
                 let is_failed = matches!(reply.output.outcome, Outcome::Failed(_));
                 if reply.style.tells_usage && !is_failed {
-                    let told = reply.told();
-                    return piece.reporting((told.prompt, told.completion));
+                    let reported = reply.reported_usage();
+                    return piece.reporting((reported.prompt, reported.completion));
                 }
                 piece
             }

@@ -80,12 +80,12 @@ fn play(reply: Reply, list: Vec<Event>, fault: Option<Fault>) -> Script {
 }
 
 fn whole(reply: &Reply, fault: Option<Fault>) -> Script {
-    let (told, usage) = (reply.told(), reply.output.usage);
+    let (reported, usage) = (reply.reported_usage(), reply.output.usage);
     let mut piece = Piece::new(reply.document(Stage::Ended));
     if !matches!(reply.output.outcome, Outcome::Failed(_)) {
         piece = piece.worth(usage.completion);
         if reply.style.tells_usage {
-            piece = piece.reporting((told.prompt, told.completion));
+            piece = piece.reporting((reported.prompt, reported.completion));
         }
     }
     if fault_stage::is_gigantic(fault) {

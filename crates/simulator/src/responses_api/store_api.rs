@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::clock;
 use crate::ordered_json::{OrderedJson, list};
 use crate::recorded_request::RecordedRequest;
-use crate::refusal::{Refusal, shown};
+use crate::refusal::{Refusal, shortened};
 use crate::request::fields::{wrong_type, wrong_value};
 
 /// The vendor's own bounds of a page.
@@ -73,17 +73,17 @@ pub(crate) fn input_items(recorded: &RecordedRequest, id: &str) -> Result<String
         match items.iter().position(is_it) {
             Some(at) => drop(items.drain(..=at)),
             None => {
-                let message = format!("Item with id '{}' not found.", shown(after));
+                let message = format!("Item with id '{}' not found.", shortened(after));
                 return Err(Refusal::invalid("after", None, message));
             }
         }
     }
     let has_more = items.len() > page.limit;
     items.truncate(page.limit);
-    let shown: Vec<String> = items.iter().map(|item| item.to_string()).collect();
+    let listed: Vec<String> = items.iter().map(|item| item.to_string()).collect();
     Ok(OrderedJson::new()
         .with("object", "list")
-        .raw("data", &list(&shown))
+        .raw("data", &list(&listed))
         .with("first_id", &items.first().and_then(|item| id_of(item)))
         .with("has_more", &has_more)
         .with("last_id", &items.last().and_then(|item| id_of(item)))

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::answer::{Context, Reply};
-use super::params::{Asked, decoded};
+use super::params::{Arguments, decoded};
 use super::rows::{self, Row};
 use crate::recorded_request::RecordedRequest;
 
@@ -35,45 +35,45 @@ pub(super) fn answer(recorded: &RecordedRequest, path: &str) -> Option<Reply> {
     if recorded.parts.method != Method::GET {
         return Some(Reply::wrong_method());
     }
-    let asked = Asked::default();
-    let context = Context::new(recorded, path, &asked);
+    let arguments = Arguments::default();
+    let context = Context::new(recorded, path, &arguments);
     let is_known = !recorded.key.is_empty() && recorded.state.accepts(&recorded.key);
     // Whether it lives may be asked without a token.
     if !is_known && !matches!(question, Question::Health) {
         return Some(context.refused(401, "Invalid or missing API token."));
     }
-    let shown = match question {
+    let view = match question {
         Question::Health => json!({ "code": 200, "status": "ok", "router": path }),
         Question::AllEndpoints => {
-            let all: Vec<Value> = rows::all().map(shown).collect();
+            let all: Vec<Value> = rows::all().map(row_view).collect();
             json!({ "code": 200, "router": path, "total": all.len(), "data": all })
         }
         Question::Account => account(recorded, path),
-        Question::OneEndpoint => match wanted(recorded) {
+        Question::OneEndpoint => match requested_path(recorded) {
             None => {
                 let missing = json!([{ "type": "missing", "loc": ["query", "endpoint"],
                     "msg": "Field required", "input": null }]);
                 return Some(Reply::invalid(&missing));
             }
             Some(endpoint) => match rows::at(&endpoint) {
-                Ok(Some(row)) => json!({ "code": 200, "router": path, "data": shown(row) }),
+                Ok(Some(row)) => json!({ "code": 200, "router": path, "data": row_view(row) }),
                 Ok(None) | Err(_) => {
                     return Some(context.refused(404, "There is no such endpoint."));
                 }
             },
         },
     };
-    Some(Reply::json(200, &shown))
+    Some(Reply::json(200, &view))
 }
 
-fn wanted(recorded: &RecordedRequest) -> Option<String> {
+fn requested_path(recorded: &RecordedRequest) -> Option<String> {
     let query = recorded.parts.uri.query()?;
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.find(|(name, _)| *name == "endpoint")?;
     Some(decoded(value))
 }
 
-fn shown(row: &Row) -> Value {
+fn row_view(row: &Row) -> Value {
     json!({
         "endpoint_uri": row.path,
         "endpoint_method": row.method.as_str(),

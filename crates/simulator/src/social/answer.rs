@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::params::Asked;
+use super::params::Arguments;
 use crate::clock;
 use crate::headers::set;
 use crate::recorded_request::RecordedRequest;
@@ -26,7 +26,7 @@ pub(super) struct Reply {
 pub(super) struct Context<'a> {
     pub(super) path: &'a str,
     pub(super) request_id: String,
-    pub(super) asked: &'a Asked,
+    pub(super) arguments: &'a Arguments,
     pub(super) now_micros: u64,
 }
 
@@ -40,11 +40,11 @@ const BIG_BYTES: usize = 5_000_000;
 // === impl Context ===
 
 impl<'a> Context<'a> {
-    pub(super) fn new(recorded: &RecordedRequest, path: &'a str, asked: &'a Asked) -> Self {
+    pub(super) fn new(recorded: &RecordedRequest, path: &'a str, arguments: &'a Arguments) -> Self {
         Self {
             path,
             request_id: recorded.uuid("social"),
-            asked,
+            arguments,
             now_micros: clock::now_micros(),
         }
     }
@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
     }
 
     fn params(&self) -> Value {
-        let received = self.asked.received.iter();
+        let received = self.arguments.received.iter();
         let pairs = received.map(|(name, value)| (name.clone(), Value::from(value.as_str())));
         Value::Object(pairs.collect())
     }
@@ -160,8 +160,8 @@ impl Reply {
     }
 
     /// Parameters of the wrong form.
-    pub(super) fn invalid(complaints: &Value) -> Self {
-        Self::json(422, &json!({ "detail": complaints }))
+    pub(super) fn invalid(details: &Value) -> Self {
+        Self::json(422, &json!({ "detail": details }))
     }
 
     pub(super) fn no_such_path() -> Self {

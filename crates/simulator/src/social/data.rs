@@ -5,23 +5,23 @@ use serde_json::{Value, json};
 
 use super::answer::{Context, Reply};
 use super::paging::{self, TOTAL, Turn};
-use super::params::Asked;
+use super::params::Arguments;
 use super::rows::{PAGE_ITEMS, Row};
 use super::template::Renderer;
 use crate::fault::SocialFault;
 
 /// An answer with data, as whole as the fault leaves it.
-pub(super) fn told(
+pub(super) fn page_data(
     row: &Row,
-    asked: &Asked,
+    arguments: &Arguments,
     context: &Context<'_>,
     fault: Option<SocialFault>,
 ) -> Reply {
-    let turn = match paging::turn(row, asked) {
+    let turn = match paging::turn(row, arguments) {
         Ok(turn) => turn,
         Err(why) => return context.refused(400, why.0),
     };
-    let data = filled(row, asked, turn, fault);
+    let data = filled(row, arguments, turn, fault);
     match fault {
         Some(SocialFault::NoCode) => {
             let mut fields = context.envelope(data);
@@ -40,7 +40,12 @@ pub(super) fn told(
 }
 
 /// `data`, with the platform's own fields.
-pub(super) fn filled(row: &Row, asked: &Asked, turn: Turn, fault: Option<SocialFault>) -> Value {
+pub(super) fn filled(
+    row: &Row,
+    arguments: &Arguments,
+    turn: Turn,
+    fault: Option<SocialFault>,
+) -> Value {
     if fault == Some(SocialFault::Scalar) {
         return json!(7);
     }
@@ -61,9 +66,9 @@ pub(super) fn filled(row: &Row, asked: &Asked, turn: Turn, fault: Option<SocialF
     };
     let end = turn.from.saturating_add(PAGE_ITEMS).min(total);
     let has_more = (is_same && row.page.is_some()) || end < total;
-    let shape = row.shape(&asked.values);
+    let shape = row.shape(&arguments.values);
     let mut renderer = Renderer {
-        asked,
+        arguments,
         seed: turn.seed,
         page: turn.page,
         total,

@@ -36,8 +36,8 @@ impl SocialDirectives {
                 let end = name.floor_char_boundary(MAX_NAME_BYTES);
                 self.marker = name.get(..end).map(str::to_owned);
             }
-            Some(("social", wish)) => {
-                let fault = SocialFault::try_from(wish.to_owned()).map_err(DirectiveError)?;
+            Some(("social", value)) => {
+                let fault = SocialFault::try_from(value.to_owned()).map_err(DirectiveError)?;
                 if let SocialFault::Slow { millis } = fault {
                     self.slow_millis = millis;
                 } else {

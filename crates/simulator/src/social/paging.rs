@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::params::Asked;
+use super::params::Arguments;
 use super::rows::{PAGE_ITEMS, PAGES, Row};
 use super::template::first_eight;
 
@@ -79,34 +79,34 @@ const INTEGERS: u64 = 90_000_000;
 /// Above 2^53, below 2^63, and odd.
 const LEAST_BIG: u64 = 1 << 60;
 const BIGS: u64 = 1 << 61;
-/// Letters of a value that is given out to be brought back.
-const GIVEN_LETTERS: usize = 34;
+/// Characters of a cursor that is given out to be brought back.
+const CURSOR_CHARACTERS: usize = 34;
 
-pub(super) fn turn(row: &Row, asked: &Asked) -> Result<Turn, NoPage> {
+pub(super) fn turn(row: &Row, arguments: &Arguments) -> Result<Turn, NoPage> {
     let first = Turn {
-        seed: seed(row, asked),
+        seed: seed(row, arguments),
         page: 1,
         from: 0,
     };
     let Some(paging) = &row.page else {
         return Ok(first);
     };
-    let wanted = paging.wanted(row, asked, first)?;
-    if wanted == first {
+    let requested = paging.requested_turn(row, arguments, first)?;
+    if requested == first {
         return Ok(first);
     }
     for name in &paging.checks {
-        let value = asked.text(name);
-        if !value.is_empty() && value != given(wanted.seed, name) {
+        let value = arguments.text(name);
+        if !value.is_empty() && value != given(requested.seed, name) {
             return Err(NoPage("a value of another search was sent"));
         }
     }
     let Some(name) = &paging.session else {
-        return Ok(wanted);
+        return Ok(requested);
     };
-    match asked.text(name) {
+    match arguments.text(name) {
         "" => Ok(first),
-        value if value == given(wanted.seed, name) => Ok(wanted),
+        value if value == given(requested.seed, name) => Ok(requested),
         _ => Err(NoPage("there is no such search")),
     }
 }
@@ -114,8 +114,13 @@ pub(super) fn turn(row: &Row, asked: &Asked) -> Result<Turn, NoPage> {
 // === impl Paging ===
 
 impl Paging {
-    fn wanted(&self, row: &Row, asked: &Asked, first: Turn) -> Result<Turn, NoPage> {
-        let value = asked.text(&self.param);
+    fn requested_turn(
+        &self,
+        row: &Row,
+        arguments: &Arguments,
+        first: Turn,
+    ) -> Result<Turn, NoPage> {
+        let value = arguments.text(&self.param);
         let is_zero = value == "0" && self.by != By::Page;
         if value.is_empty() || is_zero {
             return Ok(first);
@@ -142,7 +147,10 @@ impl Paging {
             }
             By::Cursor => {
                 // A search that goes on by its cursor alone finds what it looked for in it.
-                let has_target = row.target.iter().any(|name| !asked.text(name).is_empty());
+                let has_target = row
+                    .target
+                    .iter()
+                    .any(|name| !arguments.text(name).is_empty());
                 let own = has_target.then_some(first.seed);
                 let found = self.cursor.open(&row.path, own, value);
                 let (page, seed) = found.ok_or(NoPage("this cursor was never given out"))?;
@@ -218,21 +226,24 @@ impl Cursor {
 /// A value of the first page that later pages bring back under this name.
 pub(super) fn given(seed: u64, name: &str) -> String {
     let hash = Sha256::digest(format!("given {name} {seed}"));
-    let letters = STANDARD.encode(hash);
-    letters.get(..GIVEN_LETTERS).unwrap_or_default().to_owned()
+    let encoded = STANDARD.encode(hash);
+    encoded
+        .get(..CURSOR_CHARACTERS)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// What decides the data: the path and what is looked for.
-fn seed(row: &Row, asked: &Asked) -> u64 {
+fn seed(row: &Row, arguments: &Arguments) -> u64 {
     let mut text = row.path.clone();
-    let given = |name: &&String| !asked.text(name).is_empty();
+    let given = |name: &&String| !arguments.text(name).is_empty();
     // Of several names of one thing, the first that is given is looked at.
     let named = row.one_of.iter().find(given);
     for name in &row.target {
         text.push('\n');
         let counts = named.is_none_or(|named| named == name) || !row.one_of.contains(name);
         if counts {
-            text.push_str(row.meaning(name, asked.text(name)));
+            text.push_str(row.meaning(name, arguments.text(name)));
         }
     }
     first_eight(&Sha256::digest(text).into())

@@ -42,7 +42,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Arguments {
     /// Names and values as they came: decoded once, JSON that is no text as JSON.
     pub(super) received: Vec<(String, String)>,
     /// The known parameters as text; null is left out.
@@ -63,9 +63,9 @@ enum Given {
 /// Most parameters that are read; an endpoint has ten at most.
 const MAX_PARAMS: usize = 100;
 
-// === impl Asked ===
+// === impl Arguments ===
 
-impl Asked {
+impl Arguments {
     /// A parameter's text; empty if it was not given.
     pub(super) fn text(&self, name: &str) -> &str {
         self.values.get(name).map_or("", String::as_str)
@@ -73,44 +73,44 @@ impl Asked {
 
     /// What a query says. The last of two values counts.
     pub(super) fn from_query(query: &str, params: &[Param]) -> Result<Self, (Self, Value)> {
-        let mut asked = Self::default();
+        let mut arguments = Self::default();
         let mut given = BTreeMap::new();
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         for pair in pairs.take(MAX_PARAMS) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decoded(name), decoded(value));
-            asked.received.push((name.clone(), value.clone()));
+            arguments.received.push((name.clone(), value.clone()));
             given.insert(name, Given::Query(value));
         }
-        asked.check(params, given, "query")
+        arguments.check(params, given, "query")
     }
 
     pub(super) fn from_body(body: &[u8], params: &[Param]) -> Result<Self, (Self, Value)> {
-        let mut asked = Self::default();
+        let mut arguments = Self::default();
         if body.is_empty() {
-            let missing = complaint("missing", json!(["body"]), "Field required", Value::Null);
-            return Err((asked, json!([missing])));
+            let missing = detail("missing", json!(["body"]), "Field required", Value::Null);
+            return Err((arguments, json!([missing])));
         }
         let read: Result<BTreeMap<String, Box<RawValue>>, _> = serde_json::from_slice(body);
         let fields = match read {
             Ok(fields) => fields,
             Err(error) => {
-                let why = complaint(
+                let why = detail(
                     "json_invalid",
                     json!(["body", error.column()]),
                     "JSON decode error",
                     json!({}),
                 );
-                return Err((asked, json!([why])));
+                return Err((arguments, json!([why])));
             }
         };
         let mut given = BTreeMap::new();
         for (name, raw) in fields.into_iter().take(MAX_PARAMS) {
             let value = Given::read(raw.get());
-            asked.received.push((name.clone(), value.shown()));
+            arguments.received.push((name.clone(), value.input_text()));
             given.insert(name, value);
         }
-        asked.check(params, given, "body")
+        arguments.check(params, given, "body")
     }
 
     fn check(
@@ -119,12 +119,12 @@ impl Asked {
         mut given: BTreeMap<String, Given>,
         place: &str,
     ) -> Result<Self, (Self, Value)> {
-        let mut complaints = Vec::new();
+        let mut details = Vec::new();
         for param in params {
             let at = json!([place, param.name]);
             match given.remove(&param.name) {
                 None if param.required => {
-                    complaints.push(complaint("missing", at, "Field required", Value::Null));
+                    details.push(detail("missing", at, "Field required", Value::Null));
                 }
                 None => {}
                 Some(value) => match param.accept(&value) {
@@ -133,15 +133,15 @@ impl Asked {
                     }
                     Ok(None) => {}
                     Err((kind, message)) => {
-                        complaints.push(complaint(kind, at, message, value.echoed()));
+                        details.push(detail(kind, at, message, value.echoed()));
                     }
                 },
             }
         }
-        if complaints.is_empty() {
+        if details.is_empty() {
             return Ok(self);
         }
-        Err((self, Value::Array(complaints)))
+        Err((self, Value::Array(details)))
     }
 }
 
@@ -219,20 +219,20 @@ impl Param {
 
 impl Given {
     fn read(raw: &str) -> Self {
-        let shown = raw.to_owned();
+        let raw_text = raw.to_owned();
         if let Ok(text) = serde_json::from_str::<String>(raw) {
             return Self::Text(text);
         }
         match raw {
             "null" => Self::Null,
-            "true" | "false" => Self::Boolean(shown),
+            "true" | "false" => Self::Boolean(raw_text),
             // The digits stay as they are: a number may be larger than any type of ours.
-            _ if is_integer(raw) => Self::Integer(shown),
-            _ => Self::Other(shown),
+            _ if is_integer(raw) => Self::Integer(raw_text),
+            _ => Self::Other(raw_text),
         }
     }
 
-    fn shown(&self) -> String {
+    fn input_text(&self) -> String {
         match self {
             Self::Query(text)
             | Self::Text(text)
@@ -255,7 +255,7 @@ impl Given {
     }
 }
 
-fn complaint(kind: &str, place: Value, message: &str, input: Value) -> Value {
+fn detail(kind: &str, place: Value, message: &str, input: Value) -> Value {
     json!({ "type": kind, "loc": place, "msg": message, "input": input })
 }
 
@@ -297,20 +297,21 @@ mod tests {
     #[test]
     fn a_query_is_decoded_once_and_the_last_value_counts() {
         let params = [param("a", Kind::Text)];
-        let asked = Asked::from_query("a=1&b=%252B&a=%2B%2F%3D", &params).unwrap();
-        assert_eq!(asked.text("a"), "+/=");
+        let arguments = Arguments::from_query("a=1&b=%252B&a=%2B%2F%3D", &params).unwrap();
+        assert_eq!(arguments.text("a"), "+/=");
         let received = [("a", "1"), ("b", "%2B"), ("a", "+/=")];
         let received = received.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(asked.received, received);
+        assert_eq!(arguments.received, received);
     }
 
     #[test]
     fn a_body_keeps_the_digits_of_its_numbers() {
         let params = [param("a", Kind::Integer)];
-        let asked = Asked::from_body(br#"{"a": 123, "b": 92233720368547758079}"#, &params).unwrap();
-        let shown = ("b".to_owned(), "92233720368547758079".to_owned());
+        let arguments =
+            Arguments::from_body(br#"{"a": 123, "b": 92233720368547758079}"#, &params).unwrap();
+        let raw_text = ("b".to_owned(), "92233720368547758079".to_owned());
         assert_eq!(
-            (asked.text("a"), asked.received.contains(&shown)),
+            (arguments.text("a"), arguments.received.contains(&raw_text)),
             ("123", true)
         );
     }
@@ -332,11 +333,11 @@ mod tests {
             (Kind::Text, "b=1", r#"{"a":null}"#, false),
         ] {
             let params = [param("a", kind)];
-            let said = (
-                Asked::from_query(query, &params).is_ok(),
-                Asked::from_body(body.as_bytes(), &params).is_ok(),
+            let expected = (
+                Arguments::from_query(query, &params).is_ok(),
+                Arguments::from_body(body.as_bytes(), &params).is_ok(),
             );
-            assert_eq!(said, (is_good, is_good), "{kind:?} {query} {body}");
+            assert_eq!(expected, (is_good, is_good), "{kind:?} {query} {body}");
         }
     }
 
@@ -348,8 +349,8 @@ mod tests {
             ("{", "json_invalid"),
             ("[]", "json_invalid"),
         ] {
-            let (_, complaints) = Asked::from_body(body.as_bytes(), &params).unwrap_err();
-            assert_eq!(complaints[0]["type"], kind, "{body}");
+            let (_, details) = Arguments::from_body(body.as_bytes(), &params).unwrap_err();
+            assert_eq!(details[0]["type"], kind, "{body}");
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
 use super::paging::given;
-use super::params::Asked;
+use super::params::Arguments;
 use crate::tokens::hex;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub(super) enum Mark {
     Total,
     Count,
     Offset,
-    /// An id above 2^53, as a number and as text with these letters before it.
+    /// An id above 2^53, as a number and as text with this prefix.
     Id,
     IdText(String),
     /// 24 hexadecimal digits.
@@ -65,7 +65,7 @@ pub(super) enum Mark {
 
 /// What a template is filled with.
 pub(super) struct Renderer<'a> {
-    pub(super) asked: &'a Asked,
+    pub(super) arguments: &'a Arguments,
     /// Made of the path and of what was asked for: the same question has the same answer.
     pub(super) seed: u64,
     pub(super) page: usize,
@@ -94,7 +94,7 @@ const ITEM_SECONDS: u64 = 3_600;
 /// Likes, views and so on stay below this.
 const MAX_COUNT: u64 = 100_000;
 const HEX_DIGITS: usize = 24;
-const CODE_LETTERS: usize = 11;
+const CODE_CHARACTERS: usize = 11;
 
 // === impl Template ===
 
@@ -196,17 +196,17 @@ impl Mark {
             Self::Offset => Value::from(renderer.offset),
             Self::Id => Value::Number(Number::from(renderer.id())),
             Self::IdText(before) => Value::from(format!("{before}{}", renderer.id())),
-            Self::Hex => Value::from(renderer.letters(HEX_DIGITS)),
+            Self::Hex => Value::from(renderer.code(HEX_DIGITS)),
             Self::Code(before) => {
-                Value::from(format!("{before}{}", renderer.letters(CODE_LETTERS)))
+                Value::from(format!("{before}{}", renderer.code(CODE_CHARACTERS)))
             }
             Self::Text => Value::from(format!("Item {} of what was asked for", renderer.index)),
-            Self::Name => Value::from(format!("person-{}", renderer.letters(6))),
+            Self::Name => Value::from(format!("person-{}", renderer.code(6))),
             Self::Time => Value::from(renderer.seconds()),
             Self::Millis => Value::from(renderer.seconds().saturating_mul(1_000)),
             Self::Number => Value::from(renderer.drawn("number").rem_euclid(MAX_COUNT)),
             Self::Url => Value::from(format!("https://media.example/{}", renderer.id())),
-            Self::Param(name) => Value::from(renderer.asked.text(name)),
+            Self::Param(name) => Value::from(renderer.arguments.text(name)),
             Self::Given(name) => Value::from(given(renderer.seed, name)),
         }
     }
@@ -239,8 +239,8 @@ impl Renderer<'_> {
         first_eight(&self.hashed(purpose))
     }
 
-    fn letters(&self, count: usize) -> String {
-        let digits = hex(&self.hashed("letters"));
+    fn code(&self, count: usize) -> String {
+        let digits = hex(&self.hashed("code"));
         digits.get(..count).unwrap_or_default().to_owned()
     }
 
@@ -269,9 +269,9 @@ mod tests {
 
     use super::*;
 
-    fn renderer(asked: &Asked, index: usize) -> Renderer<'_> {
+    fn renderer(arguments: &Arguments, index: usize) -> Renderer<'_> {
         Renderer {
-            asked,
+            arguments,
             seed: 7,
             page: 1,
             total: 15,
@@ -288,8 +288,10 @@ mod tests {
     #[test]
     fn marks_are_filled_and_other_text_is_left_alone() {
         let template = r#"{"a": ["$items", "plain"], "b": "$more01", "c": "$next_page", "d": 3}"#;
-        let asked = Asked::default();
-        let filled = Template::read(template).unwrap().fill(&renderer(&asked, 0));
+        let arguments = Arguments::default();
+        let filled = Template::read(template)
+            .unwrap()
+            .fill(&renderer(&arguments, 0));
         assert_eq!(filled, json!({"a": [[1], "plain"], "b": 1, "c": 2, "d": 3}));
     }
 
@@ -301,13 +303,13 @@ mod tests {
 
     #[test]
     fn ids_are_whole_numbers_that_no_float_holds_and_differ_from_item_to_item() {
-        let asked = Asked::default();
-        let id = |index| Template::Mark(Mark::Id).fill(&renderer(&asked, index));
+        let arguments = Arguments::default();
+        let id = |index| Template::Mark(Mark::Id).fill(&renderer(&arguments, index));
         let first = id(0).as_u64().unwrap();
         assert!(first > 1 << 53 && first % 2 == 1);
         assert_ne!(id(0), id(1));
         assert_eq!(id(0), id(0));
-        let text = Template::Mark(Mark::IdText("x".to_owned())).fill(&renderer(&asked, 0));
+        let text = Template::Mark(Mark::IdText("x".to_owned())).fill(&renderer(&arguments, 0));
         assert_eq!(text, json!(format!("x{first}")));
     }
 }

@@ -6,41 +6,41 @@ use serde_json::Value;
 
 use super::data::filled;
 use super::paging::{self, TOTAL};
-use super::params::Asked;
+use super::params::Arguments;
 use super::rows::{self, PAGE_ITEMS, Row};
 use crate::fault::SocialFault;
 
 /// A good question for an endpoint: every parameter that it needs, and no page.
-fn question(row: &Row) -> Asked {
-    let mut asked = Asked::default();
+fn question(row: &Row) -> Arguments {
+    let mut arguments = Arguments::default();
     let needed = row.params.iter().filter(|param| param.required);
     let names = needed.map(|param| &param.name).chain(row.one_of.first());
     for name in names.chain(&row.target) {
-        asked.values.insert(name.clone(), "fox".to_owned());
+        arguments.values.insert(name.clone(), "fox".to_owned());
     }
     if let Some(paging) = &row.page {
-        asked.values.remove(&paging.param);
+        arguments.values.remove(&paging.param);
     }
-    asked
+    arguments
 }
 
-fn answered(row: &Row, asked: &Asked, fault: Option<SocialFault>) -> Value {
-    let turn = paging::turn(row, asked).unwrap_or_else(|why| panic!("{}: {}", row.path, why.0));
-    filled(row, asked, turn, fault)
+fn answered(row: &Row, arguments: &Arguments, fault: Option<SocialFault>) -> Value {
+    let turn = paging::turn(row, arguments).unwrap_or_else(|why| panic!("{}: {}", row.path, why.0));
+    filled(row, arguments, turn, fault)
 }
 
 /// The same question for the page behind this one.
-fn turned(row: &Row, asked: &Asked) -> Asked {
-    let turn = paging::turn(row, asked).unwrap_or_else(|why| panic!("{}: {}", row.path, why.0));
+fn turned(row: &Row, arguments: &Arguments) -> Arguments {
+    let turn = paging::turn(row, arguments).unwrap_or_else(|why| panic!("{}: {}", row.path, why.0));
     let paging = row.page.as_ref().expect("it is paged");
     let next = paging.next(row, turn, true);
     let next = next.as_str().map_or(next.to_string(), str::to_owned);
-    let mut values = asked.values.clone();
+    let mut values = arguments.values.clone();
     values.insert(paging.param.clone(), next);
     for name in paging.session.iter().chain(&paging.checks) {
         values.insert(name.clone(), paging::given(turn.seed, name));
     }
-    Asked {
+    Arguments {
         received: Vec::new(),
         values,
     }
@@ -62,22 +62,22 @@ fn items(value: &Value) -> BTreeSet<String> {
     let mut all = Vec::new();
     leaves(value, &mut all);
     let texts = all.iter().filter_map(Value::as_str);
-    let told = texts.filter(|text| text.starts_with("Item ") && text.ends_with(" asked for"));
-    told.map(str::to_owned).collect()
+    let view = texts.filter(|text| text.starts_with("Item ") && text.ends_with(" asked for"));
+    view.map(str::to_owned).collect()
 }
 
 #[test]
 fn every_endpoint_tells_something_and_a_list_tells_three_pages_of_five() {
     let mut paged = 0;
     for row in rows::all() {
-        let asked = question(row);
-        let first = answered(row, &asked, None);
+        let arguments = question(row);
+        let first = answered(row, &arguments, None);
         assert!(!items(&first).is_empty(), "{}: {first}", row.path);
         if row.page.is_none() {
             continue;
         }
         paged += 1;
-        let second = turned(row, &asked);
+        let second = turned(row, &arguments);
         let third = turned(row, &second);
         let mut seen = items(&first);
         assert_eq!(seen.len(), PAGE_ITEMS, "{}", row.path);
@@ -91,13 +91,13 @@ fn every_endpoint_tells_something_and_a_list_tells_three_pages_of_five() {
 #[test]
 fn the_same_question_has_the_same_answer_and_another_one_another() {
     for row in rows::all().filter(|row| !row.target.is_empty()) {
-        let asked = question(row);
+        let arguments = question(row);
         let mut other = question(row);
         for name in &row.target {
             other.values.insert(name.clone(), "crow".to_owned());
         }
-        let first = answered(row, &asked, None);
-        assert_eq!(first, answered(row, &asked, None), "{}", row.path);
+        let first = answered(row, &arguments, None);
+        assert_eq!(first, answered(row, &arguments, None), "{}", row.path);
         assert_ne!(first, answered(row, &other, None), "{}", row.path);
     }
 }
@@ -105,19 +105,24 @@ fn the_same_question_has_the_same_answer_and_another_one_another() {
 #[test]
 fn empty_null_and_inner_tell_nothing_at_any_endpoint() {
     for row in rows::all() {
-        let asked = question(row);
+        let arguments = question(row);
         for fault in [
             SocialFault::Empty,
             SocialFault::Null,
             SocialFault::Inner,
             SocialFault::Scalar,
         ] {
-            let told = answered(row, &asked, Some(fault));
-            let mut found = items(&told);
+            let view = answered(row, &arguments, Some(fault));
+            let mut found = items(&view);
             // What stands beside a list may have words of its own.
             found.remove("Item 0 of what was asked for");
-            assert!(found.is_empty(), "{} {fault}: {told}", row.path);
-            assert_ne!(told, answered(row, &asked, None), "{} {fault}", row.path);
+            assert!(found.is_empty(), "{} {fault}: {view}", row.path);
+            assert_ne!(
+                view,
+                answered(row, &arguments, None),
+                "{} {fault}",
+                row.path
+            );
         }
     }
 }
@@ -126,12 +131,12 @@ fn empty_null_and_inner_tell_nothing_at_any_endpoint() {
 fn a_page_that_repeats_itself_is_the_first_and_says_that_there_is_another() {
     let path = "/api/v1/kuaishou/app/search_video_v2";
     let row = rows::at(path).unwrap().unwrap();
-    let asked = question(row);
+    let arguments = question(row);
     let fault = Some(SocialFault::SamePage);
-    let first = answered(row, &asked, fault);
-    assert_eq!(first, answered(row, &turned(row, &asked), fault));
+    let first = answered(row, &arguments, fault);
+    assert_eq!(first, answered(row, &turned(row, &arguments), fault));
     assert_ne!(first["pcursor"], "no_more");
-    let third = turned(row, &turned(row, &asked));
+    let third = turned(row, &turned(row, &arguments));
     assert_eq!(answered(row, &third, None)["pcursor"], "no_more");
 }
 

@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use crate::anthropic::{self, Asked, Context, Platform, Purpose};
+use crate::anthropic::{self, CallContext, Context, Platform, Purpose};
 use crate::gemini::{GoogleError, refusal, send};
 use crate::models;
 use crate::recorded_request::RecordedRequest;
-use crate::refusal::shown;
+use crate::refusal::shortened;
 use crate::request::Object;
 use crate::scripted_body::VendorResult;
 
@@ -23,7 +23,7 @@ pub(super) async fn serve(
     full_name: &str,
     verb: &str,
 ) -> VendorResult {
-    let name = shown(model).to_owned();
+    let name = shortened(model).to_owned();
     let streams = verb == "streamRawPredict";
     recorded.note(|record| {
         record.model = name;
@@ -48,12 +48,12 @@ pub(super) async fn serve(
         betas: [anthropic::betas(&recorded.parts.headers), betas].concat(),
         platform: Platform::Vertex,
     };
-    let asked = Asked {
+    let call_context = CallContext {
         platform: Platform::Vertex,
         model: (!is_count).then(|| model.to_owned()),
         stream: Some(streams),
     };
-    anthropic::complete(recorded, asked, Some(context)).await
+    anthropic::complete(recorded, call_context, Some(context)).await
 }
 
 /// What Vertex itself asks of such a body; gives the flags in it.

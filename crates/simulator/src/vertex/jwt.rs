@@ -9,7 +9,7 @@ use crate::access_tokens::ServiceAccount;
 
 /// Why no token is given, in the words of the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Complaint {
+pub(super) struct JwtError {
     pub(super) error: &'static str,
     pub(super) description: &'static str,
 }
@@ -39,15 +39,15 @@ const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const MAX_LIFE_SECS: i64 = 3600;
 /// How far the two clocks may differ.
 const SKEW_SECS: i64 = 300;
-const MALFORMED: Complaint = grant("Bad Request");
-const UNKNOWN_ISSUER: Complaint = grant("Invalid grant: account not found");
-const WRONG_SIGNATURE: Complaint = grant("Invalid JWT Signature.");
-const WRONG_AUDIENCE: Complaint = grant("Invalid JWT: Failed audience check.");
-const WRONG_TIME: Complaint = grant(
+const MALFORMED: JwtError = grant("Bad Request");
+const UNKNOWN_ISSUER: JwtError = grant("Invalid grant: account not found");
+const WRONG_SIGNATURE: JwtError = grant("Invalid JWT Signature.");
+const WRONG_AUDIENCE: JwtError = grant("Invalid JWT: Failed audience check.");
+const WRONG_TIME: JwtError = grant(
     "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. \
      Check your iat and exp values in the JWT claim.",
 );
-const WRONG_SCOPE: Complaint = Complaint {
+const WRONG_SCOPE: JwtError = JwtError {
     error: "invalid_scope",
     description: "Invalid OAuth scope or ID token audience provided.",
 };
@@ -58,7 +58,7 @@ pub(super) fn check(
     accounts: &[ServiceAccount],
     here: &str,
     now_secs: u64,
-) -> Result<(), Complaint> {
+) -> Result<(), JwtError> {
     let (signed, signature) = assertion.rsplit_once('.').ok_or(MALFORMED)?;
     let (header, claims) = signed.split_once('.').ok_or(MALFORMED)?;
     let header: Header = read(header)?;
@@ -92,18 +92,18 @@ pub(super) fn check(
     Ok(())
 }
 
-const fn grant(description: &'static str) -> Complaint {
-    Complaint {
+const fn grant(description: &'static str) -> JwtError {
+    JwtError {
         error: "invalid_grant",
         description,
     }
 }
 
-fn read<T: for<'a> Deserialize<'a>>(piece: &str) -> Result<T, Complaint> {
+fn read<T: for<'a> Deserialize<'a>>(piece: &str) -> Result<T, JwtError> {
     serde_json::from_slice(&decode(piece)?).map_err(|_| MALFORMED)
 }
 
-fn decode(piece: &str) -> Result<Vec<u8>, Complaint> {
+fn decode(piece: &str) -> Result<Vec<u8>, JwtError> {
     // Google's own library leaves the padding in.
     let bare = piece.trim_end_matches('=');
     URL_SAFE_NO_PAD.decode(bare).map_err(|_| MALFORMED)

@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::access_tokens::TOKEN_PATH;
 use crate::clock;
 use crate::recorded_request::RecordedRequest;
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
-use super::jwt::{self, Complaint};
+use super::jwt::{self, JwtError};
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
@@ -22,7 +22,7 @@ pub(super) fn answer(recorded: &RecordedRequest, is_too_large: bool) -> (u16, St
     }
     let form = Form::read(&recorded.body);
     if form.grant_type != GRANT_TYPE {
-        let text = format!("Invalid grant_type: {}", shown(&form.grant_type));
+        let text = format!("Invalid grant_type: {}", shortened(&form.grant_type));
         return complain("unsupported_grant_type", &text);
     }
     let tokens = &recorded.state.vertex;
@@ -40,7 +40,7 @@ pub(super) fn answer(recorded: &RecordedRequest, is_too_large: bool) -> (u16, St
                 serde_json::to_string_pretty(&granted).unwrap_or_default(),
             )
         }
-        Err(Complaint { error, description }) => complain(error, description),
+        Err(JwtError { error, description }) => complain(error, description),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::video_jobs::JobDirectives;
 use crate::video_jobs::{NewJob, Phase, VideoJob};
-use request::Asked;
+use request::VideoRequest;
 
 const TASKS: &str = "/api/v3/contents/generations/tasks";
 const VENDOR: &str = "ark";
@@ -57,12 +57,12 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         record.marker.clone_from(&directives.marker);
         record.model.clone_from(&model);
     });
-    let asked = match Asked::read(&body) {
-        Ok(asked) => asked,
+    let request = match VideoRequest::read(&body) {
+        Ok(request) => request,
         Err(refusal) => return Ok(refuse(recorded, &refusal)),
     };
     if let Some(code) = &directives.refuse {
-        return Ok(refuse(recorded, &ArkError::wished(code)));
+        return Ok(refuse(recorded, &ArkError::requested(code)));
     }
     let key = headers::last_four(&recorded.key);
     let state = &recorded.state;
@@ -75,8 +75,8 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         model: &model,
         key,
         reference: None,
-        seconds: asked.seconds,
-        fails: asked.fails,
+        seconds: request.seconds,
+        fails: request.fails,
         body,
     };
     let job = recorded
@@ -98,8 +98,8 @@ fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
     let found = recorded.state.jobs.polled(id);
     match found.filter(|job| is_visible(&recorded, job)) {
         Some(job) => {
-            let shown = view::one(&job, &host(&recorded));
-            answer(recorded, &shown)
+            let view = view::one(&job, &host(&recorded));
+            answer(recorded, &view)
         }
         None => refuse(recorded, &ArkError::no_such_task(id)),
     }
@@ -156,8 +156,8 @@ fn list(recorded: RecordedRequest) -> VendorResponse {
     jobs.retain(is_asked);
     let from = page.saturating_sub(1).saturating_mul(size);
     let host = host(&recorded);
-    let shown = jobs.iter().rev().skip(from).take(size);
-    let items: Vec<Value> = shown.map(|job| view::one(job, &host)).collect();
+    let listed = jobs.iter().rev().skip(from).take(size);
+    let items: Vec<Value> = listed.map(|job| view::one(job, &host)).collect();
     let total = jobs.len();
     answer(recorded, &json!({ "items": items, "total": total }))
 }

@@ -19,7 +19,7 @@ use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::video_jobs::JobDirectives;
 use crate::video_jobs::{NewJob, Phase, VideoJob};
-use request::{Film, Refused};
+use request::{Refused, VideoRequest};
 
 pub(super) const VENDOR: &str = "dashscope";
 const SERVICES: &str = "/api/v1/services/aigc/";
@@ -71,12 +71,12 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         record.model.clone_from(&model);
         record.marker.clone_from(&directives.marker);
     });
-    let film = match Film::read(&body, &recorded.state) {
-        Ok(film) => film,
+    let request = match VideoRequest::read(&body, &recorded.state) {
+        Ok(request) => request,
         Err(refused) => return Ok(refuse(recorded, &refused)),
     };
     if let Some(code) = &directives.refuse {
-        return Ok(refuse(recorded, &Refused::wished(code)));
+        return Ok(refuse(recorded, &Refused::requested(code)));
     }
     let key = headers::last_four(&recorded.key);
     if recorded
@@ -93,8 +93,8 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         key,
         reference: None,
         body: body.clone(),
-        seconds: film.seconds,
-        fails: film.fails,
+        seconds: request.seconds,
+        fails: request.fails,
     };
     let job = recorded
         .state
@@ -114,7 +114,7 @@ fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
         clock::now_micros().saturating_sub(job.created_micros) < LIFE_MICROS && job.key == key
     };
     let mut answer = match job.filter(|job| job.vendor == VENDOR).filter(young) {
-        Some(job) => told(&recorded, &job),
+        Some(job) => job_view(&recorded, &job),
         None => json!({ "output": { "task_id": id, "task_status": "UNKNOWN" } }),
     };
     if let Some(fields) = answer.as_object_mut() {
@@ -124,7 +124,7 @@ fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
 }
 
 /// A job as the vendor tells of it.
-fn told(recorded: &RecordedRequest, job: &VideoJob) -> Value {
+fn job_view(recorded: &RecordedRequest, job: &VideoJob) -> Value {
     let phase = job.phase();
     let state = match &phase {
         Phase::Waiting => "PENDING",
@@ -169,7 +169,8 @@ fn told(recorded: &RecordedRequest, job: &VideoJob) -> Value {
                 "video_url",
                 json!(media::link(&recorded.parts.headers, job)),
             );
-            let usage = Film::read(&job.body, &recorded.state).map(|film| film.usage());
+            let usage =
+                VideoRequest::read(&job.body, &recorded.state).map(|request| request.usage());
             json!({ "output": output, "usage": usage.unwrap_or(Value::Null) })
         }
     }

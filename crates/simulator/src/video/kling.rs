@@ -13,7 +13,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use self::auth::Shown;
+use self::auth::Credential;
 use self::error::KlingError;
 use crate::fault_stage;
 use crate::headers::last_four;
@@ -30,7 +30,7 @@ const LINK_SECONDS: u64 = 30 * 86_400;
 
 /// Where a job came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Door {
+enum KlingEndpoint {
     OlderText,
     OlderImage,
     Omni,
@@ -41,9 +41,9 @@ enum Door {
 /// What a path asks for.
 enum Place<'a> {
     /// A path of the older design, and what stands behind it.
-    Older(Door, Option<&'a str>),
+    Older(KlingEndpoint, Option<&'a str>),
     /// A path of the newer design with a model.
-    Newer(Door, &'a str),
+    Newer(KlingEndpoint, &'a str),
     Tasks,
 }
 
@@ -66,24 +66,26 @@ pub(super) async fn serve(mut recorded: RecordedRequest) -> VendorResult {
         return Ok(refuse(recorded, &KlingError::path()));
     };
     let is_newer = matches!(place, Place::Newer(..) | Place::Tasks);
-    let shown = Shown::read(
+    let credential = Credential::read(
         &recorded.key,
         &recorded.state.keys,
         recorded.received_at_micros,
     );
-    match shown {
-        Ok(Shown::ApiKey) => {}
-        Ok(Shown::Token { .. }) if is_newer => {
+    match credential {
+        Ok(Credential::ApiKey) => {}
+        Ok(Credential::Token { .. }) if is_newer => {
             return Ok(refuse(recorded, &KlingError::token_here()));
         }
-        Ok(Shown::Token { access_key }) => recorded.keyed(&access_key),
+        Ok(Credential::Token { access_key }) => recorded.keyed(&access_key),
         Err(wrong) => return Ok(refuse(recorded, &wrong)),
     }
     let method = recorded.parts.method.clone();
     match (place, method) {
-        (Place::Older(door, None), Method::POST) => submit(recorded, door, None).await,
-        (Place::Newer(door, model), Method::POST) => submit(recorded, door, Some(model)).await,
-        (Place::Older(door, id), Method::GET) => Ok(v1::ask(recorded, door, id)),
+        (Place::Older(endpoint, None), Method::POST) => submit(recorded, endpoint, None).await,
+        (Place::Newer(endpoint, model), Method::POST) => {
+            submit(recorded, endpoint, Some(model)).await
+        }
+        (Place::Older(endpoint, id), Method::GET) => Ok(v1::ask(recorded, endpoint, id)),
         (Place::Tasks, Method::GET) => Ok(v2::ask(recorded)),
         (Place::Older(..) | Place::Newer(..) | Place::Tasks, _) => {
             Ok(refuse(recorded, &KlingError::path()))
@@ -96,12 +98,12 @@ fn place(path: &str) -> Option<Place<'_>> {
         return Some(Place::Tasks);
     }
     let newer = [
-        ("/text-to-video/", Door::NewerText),
-        ("/image-to-video/", Door::NewerImage),
+        ("/text-to-video/", KlingEndpoint::NewerText),
+        ("/image-to-video/", KlingEndpoint::NewerImage),
     ];
-    for (prefix, door) in newer {
+    for (prefix, endpoint) in newer {
         if let Some(model) = path.strip_prefix(prefix) {
-            return Some(Place::Newer(door, model));
+            return Some(Place::Newer(endpoint, model));
         }
     }
     let rest = path.strip_prefix("/v1/videos/")?;
@@ -109,13 +111,23 @@ fn place(path: &str) -> Option<Place<'_>> {
         Some((word, id)) => (word, Some(id)),
         None => (rest, None),
     };
-    let doors = [Door::OlderText, Door::OlderImage, Door::Omni];
-    let door = doors.into_iter().find(|door| door.word() == word)?;
-    Some(Place::Older(door, id))
+    let endpoints = [
+        KlingEndpoint::OlderText,
+        KlingEndpoint::OlderImage,
+        KlingEndpoint::Omni,
+    ];
+    let endpoint = endpoints
+        .into_iter()
+        .find(|endpoint| endpoint.as_str() == word)?;
+    Some(Place::Older(endpoint, id))
 }
 
 /// Takes a job, or says why not.
-async fn submit(mut recorded: RecordedRequest, door: Door, model: Option<&str>) -> VendorResult {
+async fn submit(
+    mut recorded: RecordedRequest,
+    endpoint: KlingEndpoint,
+    model: Option<&str>,
+) -> VendorResult {
     let body = match serde_json::from_slice(&recorded.body) {
         Ok(Value::Object(body)) => body,
         Ok(_) | Err(_) => {
@@ -126,8 +138,8 @@ async fn submit(mut recorded: RecordedRequest, door: Door, model: Option<&str>) 
         }
     };
     let checked = match model {
-        None => validate::older(door, &body),
-        Some(model) => validate::newer(door, model, &body),
+        None => validate::older(endpoint, &body),
+        Some(model) => validate::newer(endpoint, model, &body),
     };
     let checked = match checked {
         Ok(checked) => checked,
@@ -144,7 +156,7 @@ async fn submit(mut recorded: RecordedRequest, door: Door, model: Option<&str>) 
     }
     let job = recorded.state.jobs.take(
         NewJob {
-            id: id(&recorded, door),
+            id: id(&recorded, endpoint),
             vendor: VENDOR,
             model: checked.model,
             key,
@@ -157,9 +169,11 @@ async fn submit(mut recorded: RecordedRequest, door: Door, model: Option<&str>) 
         recorded.state.video,
     );
     fault_stage::early(&mut recorded, directives.fault()).await?;
-    let answer = match door {
-        Door::OlderText | Door::OlderImage | Door::Omni => v1::taken(&job),
-        Door::NewerText | Door::NewerImage => v2::taken(&job),
+    let answer = match endpoint {
+        KlingEndpoint::OlderText | KlingEndpoint::OlderImage | KlingEndpoint::Omni => {
+            v1::taken(&job)
+        }
+        KlingEndpoint::NewerText | KlingEndpoint::NewerImage => v2::taken(&job),
     };
     Ok(answer_with(recorded, answer))
 }
@@ -185,11 +199,11 @@ fn unwilling(
 }
 
 /// The vendor's ids are long numbers. The endpoint is in it: a job is known at the path that took it.
-fn id(recorded: &RecordedRequest, door: Door) -> String {
+fn id(recorded: &RecordedRequest, endpoint: KlingEndpoint) -> String {
     let number = recorded.number % 1_000;
     format!(
         "{}{}{number:03}",
-        door.digits(),
+        endpoint.digits(),
         recorded.received_at_micros
     )
 }
@@ -244,10 +258,10 @@ fn refuse(recorded: RecordedRequest, wrong: &KlingError) -> VendorResponse {
     recorded.play(script, None)
 }
 
-// === impl Door ===
+// === impl KlingEndpoint ===
 
-impl Door {
-    const fn word(self) -> &'static str {
+impl KlingEndpoint {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::OlderText => "text2video",
             Self::OlderImage => "image2video",

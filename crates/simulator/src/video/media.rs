@@ -30,7 +30,7 @@ enum Found {
 
 /// Which bytes.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum ByteRange {
     All,
     /// From the first to the last, both included.
     Part(usize, usize),
@@ -114,21 +114,23 @@ fn hand_out(recorded: RecordedRequest, found: Found) -> VendorResponse {
     let length = bytes.len();
     let range = recorded.parts.headers.get(RANGE);
     let range = range.and_then(|value| value.to_str().ok());
-    let (status, bytes, told) = match range_of(range, length) {
-        Asked::All => (200, bytes, None),
-        Asked::Part(first, last) => {
+    let (status, bytes, content_range) = match range_of(range, length) {
+        ByteRange::All => (200, bytes, None),
+        ByteRange::Part(first, last) => {
             let part = bytes.get(first..=last).unwrap_or_default().to_vec();
             (206, part, Some(format!("bytes {first}-{last}/{length}")))
         }
-        Asked::Impossible => (416, Vec::new(), Some(format!("bytes */{length}"))),
+        ByteRange::Impossible => (416, Vec::new(), Some(format!("bytes */{length}"))),
     };
     let mut response = recorded.play(bytes_of(status, bytes), None);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     // Digits, spaces and a slash are a header's value.
-    if let Some(told) = told.and_then(|told| HeaderValue::from_str(&told).ok()) {
-        headers.insert(CONTENT_RANGE, told);
+    if let Some(content_range) =
+        content_range.and_then(|content_range| HeaderValue::from_str(&content_range).ok())
+    {
+        headers.insert(CONTENT_RANGE, content_range);
     }
     response
 }
@@ -211,22 +213,24 @@ fn gather(value: &Value, words: &mut String) {
 }
 
 /// What a range header asks for; one that cannot be read is as good as none.
-fn range_of(header: Option<&str>, length: usize) -> Asked {
+fn range_of(header: Option<&str>, length: usize) -> ByteRange {
     let Some((first, last)) = header
         .and_then(|header| header.strip_prefix("bytes="))
         .and_then(|range| range.split_once('-'))
     else {
-        return Asked::All;
+        return ByteRange::All;
     };
     let end = length.saturating_sub(1);
     match (first.parse::<usize>(), last.parse::<usize>()) {
-        (Ok(first), Ok(last)) if first > last => Asked::All,
-        (Ok(first), _) if first >= length => Asked::Impossible,
-        (Ok(first), Ok(last)) => Asked::Part(first, last.min(end)),
-        (Ok(first), Err(_)) if last.is_empty() => Asked::Part(first, end),
-        (Err(_), Ok(0)) if first.is_empty() => Asked::Impossible,
-        (Err(_), Ok(count)) if first.is_empty() => Asked::Part(length.saturating_sub(count), end),
-        (Ok(_) | Err(_), Ok(_) | Err(_)) => Asked::All,
+        (Ok(first), Ok(last)) if first > last => ByteRange::All,
+        (Ok(first), _) if first >= length => ByteRange::Impossible,
+        (Ok(first), Ok(last)) => ByteRange::Part(first, last.min(end)),
+        (Ok(first), Err(_)) if last.is_empty() => ByteRange::Part(first, end),
+        (Err(_), Ok(0)) if first.is_empty() => ByteRange::Impossible,
+        (Err(_), Ok(count)) if first.is_empty() => {
+            ByteRange::Part(length.saturating_sub(count), end)
+        }
+        (Ok(_) | Err(_), Ok(_) | Err(_)) => ByteRange::All,
     }
 }
 
@@ -236,20 +240,20 @@ mod tests {
 
     #[test]
     fn a_range_has_one_or_two_ends() {
-        for (header, asked) in [
-            (None, Asked::All),
-            (Some("bytes=0-3"), Asked::Part(0, 3)),
-            (Some("bytes=4-"), Asked::Part(4, 9)),
-            (Some("bytes=4-100"), Asked::Part(4, 9)),
-            (Some("bytes=-3"), Asked::Part(7, 9)),
-            (Some("bytes=-100"), Asked::Part(0, 9)),
-            (Some("bytes=10-"), Asked::Impossible),
-            (Some("bytes=-0"), Asked::Impossible),
-            (Some("bytes=3-1"), Asked::All),
-            (Some("bytes=0-1,3-4"), Asked::All),
-            (Some("lines=0-3"), Asked::All),
+        for (header, range) in [
+            (None, ByteRange::All),
+            (Some("bytes=0-3"), ByteRange::Part(0, 3)),
+            (Some("bytes=4-"), ByteRange::Part(4, 9)),
+            (Some("bytes=4-100"), ByteRange::Part(4, 9)),
+            (Some("bytes=-3"), ByteRange::Part(7, 9)),
+            (Some("bytes=-100"), ByteRange::Part(0, 9)),
+            (Some("bytes=10-"), ByteRange::Impossible),
+            (Some("bytes=-0"), ByteRange::Impossible),
+            (Some("bytes=3-1"), ByteRange::All),
+            (Some("bytes=0-1,3-4"), ByteRange::All),
+            (Some("lines=0-3"), ByteRange::All),
         ] {
-            assert_eq!(range_of(header, 10), asked, "{header:?}");
+            assert_eq!(range_of(header, 10), range, "{header:?}");
         }
     }
 }

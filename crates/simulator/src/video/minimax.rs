@@ -52,7 +52,7 @@ pub(super) fn note(recorded: &RecordedRequest, model: &str, directives: &JobDire
     });
 }
 
-/// A finished file, as a link that anybody may follow until it expires.
+/// A finished file, as a link that needs no key until it expires.
 pub(super) fn link(recorded: &RecordedRequest, job: &VideoJob, lives_seconds: u64) -> String {
     let host = recorded.parts.headers.get(HOST);
     let host = host.and_then(|value| value.to_str().ok());
@@ -71,7 +71,7 @@ pub(super) fn is_mine(recorded: &RecordedRequest, job: &VideoJob, vendor: &str) 
 }
 
 /// A value of the query.
-pub(super) fn asked<'a>(recorded: &'a RecordedRequest, name: &str) -> Option<&'a str> {
+pub(super) fn query_param<'a>(recorded: &'a RecordedRequest, name: &str) -> Option<&'a str> {
     let query = recorded.parts.uri.query()?;
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs

@@ -14,7 +14,7 @@ pub(crate) enum Wrapping {
 const TIMESCALE: u32 = 1_000;
 /// The size that the file tells and at which it is shown: vendors refuse clips that are too small. The
 /// stream inside has one macroblock, which players stretch.
-const SHOWN: [u16; 2] = [1_280, 720];
+const DISPLAY_SIZE: [u16; 2] = [1_280, 720];
 /// Baseline profile, level 1, 16 by 16: the sequence parameters.
 const SEQUENCE: [u8; 6] = [0x67, 0x42, 0x00, 0x0a, 0xfb, 0x88];
 /// The picture parameters: no arithmetic coding, no filter of its own.
@@ -77,8 +77,8 @@ fn movie(length: u32, sample_bytes: u32, offset: u32) -> Vec<u8> {
 fn track(length: u32, sample_bytes: u32, offset: u32) -> Vec<u8> {
     // Enabled, part of the movie and of its preview.
     let head = numbers(&[7, 0, 0, 1, 0, length, 0, 0, 0, 0]);
-    let shown = SHOWN.map(|side| u32::from(side) << 16);
-    let head = [head, numbers(&UPRIGHT), numbers(&shown)].concat();
+    let display_size = DISPLAY_SIZE.map(|side| u32::from(side) << 16);
+    let head = [head, numbers(&UPRIGHT), numbers(&display_size)].concat();
     let undetermined: u32 = 0x55c4_0000;
     let media = numbers(&[0, 0, 0, TIMESCALE, length, undetermined]);
     let mut handler = numbers(&[0, 0]);
@@ -120,7 +120,7 @@ fn table(length: u32, sample_bytes: u32, offset: u32) -> Vec<u8> {
 /// The fields of a visual sample entry.
 fn entry() -> Vec<u8> {
     let mut entry = numbers(&[0, 1, 0, 0, 0, 0]);
-    entry.extend(SHOWN.into_iter().flat_map(u16::to_be_bytes));
+    entry.extend(DISPLAY_SIZE.into_iter().flat_map(u16::to_be_bytes));
     // 72 points an inch each way, one frame a sample, no name of a compressor.
     entry.extend(numbers(&[0x0048_0000, 0x0048_0000, 0]));
     entry.extend(1u16.to_be_bytes());

@@ -13,7 +13,7 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 
 use super::media;
-use super::minimax::{asked, hand_over, is_mine, note};
+use super::minimax::{hand_over, is_mine, note, query_param};
 use crate::headers::last_four;
 use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
@@ -65,7 +65,7 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
         return Ok(refuse(recorded, 404, "invalid_request_error", None, &text));
     };
     match (method, behind) {
-        (Method::GET, None) => Ok(answer(recorded, &shown(&job))),
+        (Method::GET, None) => Ok(answer(recorded, &job_view(&job))),
         (Method::DELETE, None) => Ok(remove(recorded, &job)),
         (Method::GET, Some("content")) => Ok(content(recorded, &job)),
         (_, _) => wrong_method(recorded),
@@ -81,8 +81,8 @@ async fn create(recorded: RecordedRequest) -> VendorResult {
     let directives = JobDirectives::read(prompt.unwrap_or_default());
     let named = body.get("model").and_then(Value::as_str);
     note(&recorded, named.unwrap_or_default(), &directives);
-    let wanted = match request::read(&body) {
-        Ok(wanted) => wanted,
+    let request = match request::read(&body) {
+        Ok(request) => request,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     if let Some(code) = &directives.refuse {
@@ -103,18 +103,18 @@ async fn create(recorded: RecordedRequest) -> VendorResult {
     let new = NewJob {
         id: recorded.id("video_"),
         vendor: VENDOR,
-        model: &wanted.model,
+        model: &request.model,
         key,
         reference: None,
         body: Value::Object(body),
-        seconds: wanted.seconds,
+        seconds: request.seconds,
         fails: None,
     };
     let job = recorded
         .state
         .jobs
         .take(new, &directives, recorded.state.video);
-    let script = Script::json(200, None, shown(&job).to_string());
+    let script = Script::json(200, None, job_view(&job).to_string());
     hand_over(recorded, &directives, script).await
 }
 
@@ -122,26 +122,26 @@ async fn create(recorded: RecordedRequest) -> VendorResult {
 fn list(recorded: RecordedRequest) -> VendorResponse {
     let mut jobs = recorded.state.jobs.all();
     jobs.retain(|job| is_mine(&recorded, job, VENDOR) && recorded.state.jobs.knows(&job.id));
-    if asked(&recorded, "order") != Some("asc") {
+    if query_param(&recorded, "order") != Some("asc") {
         jobs.reverse();
     }
-    let after = asked(&recorded, "after");
+    let after = query_param(&recorded, "after");
     let from = after.and_then(|id| jobs.iter().position(|job| job.id == id));
-    let limit = asked(&recorded, "limit").and_then(|text| text.parse().ok());
+    let limit = query_param(&recorded, "limit").and_then(|text| text.parse().ok());
     let limit = limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let rest = jobs
         .iter()
         .skip(from.map_or(0, |place| place.saturating_add(1)));
     let has_more = rest.clone().count() > limit;
     let page: Vec<&VideoJob> = rest.take(limit).collect();
-    let told = json!({
+    let reply = json!({
         "object": "list",
-        "data": page.iter().map(|job| shown(job)).collect::<Vec<_>>(),
+        "data": page.iter().map(|job| job_view(job)).collect::<Vec<_>>(),
         "first_id": page.first().map(|job| &job.id),
         "last_id": page.last().map(|job| &job.id),
         "has_more": has_more,
     });
-    answer(recorded, &told)
+    answer(recorded, &reply)
 }
 
 fn remove(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
@@ -150,8 +150,8 @@ fn remove(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
         return refuse(recorded, 400, "invalid_request_error", None, text);
     }
     recorded.state.jobs.forget(&job.id);
-    let told = json!({ "id": job.id, "object": "video.deleted", "deleted": true });
-    answer(recorded, &told)
+    let reply = json!({ "id": job.id, "object": "video.deleted", "deleted": true });
+    answer(recorded, &reply)
 }
 
 fn content(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
@@ -159,7 +159,7 @@ fn content(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
         let text = "Video is not ready yet, use GET /v1/videos/{video_id} to check status.";
         return refuse(recorded, 404, "invalid_request_error", None, text);
     }
-    let kind = match asked(&recorded, "variant") {
+    let kind = match query_param(&recorded, "variant") {
         None | Some("video") => return media::serve_job(recorded, job),
         Some("thumbnail") => "image/webp",
         Some("spritesheet") => "image/jpeg",
@@ -174,7 +174,7 @@ fn content(recorded: RecordedRequest, job: &VideoJob) -> VendorResponse {
     response
 }
 
-fn shown(job: &VideoJob) -> Value {
+fn job_view(job: &VideoJob) -> Value {
     let (status, progress) = match job.phase() {
         Phase::Waiting => ("queued", 0),
         Phase::Running if job.is_odd => ("polishing", job.progress()),
@@ -207,8 +207,8 @@ fn shown(job: &VideoJob) -> Value {
     })
 }
 
-fn answer(recorded: RecordedRequest, told: &Value) -> VendorResponse {
-    recorded.play(Script::json(200, None, told.to_string()), None)
+fn answer(recorded: RecordedRequest, reply: &Value) -> VendorResponse {
+    recorded.play(Script::json(200, None, reply.to_string()), None)
 }
 
 fn wrong_method(recorded: RecordedRequest) -> VendorResult {
@@ -223,10 +223,10 @@ fn refuse(
     code: Option<&str>,
     text: &str,
 ) -> VendorResponse {
-    let told = json!({
+    let reply = json!({
         "error": { "message": text, "type": kind, "param": null, "code": code },
     });
     let retry_after = (status == 429).then_some(RETRY_SECONDS);
-    let script = Script::json(status, retry_after, told.to_string());
+    let script = Script::json(status, retry_after, reply.to_string());
     recorded.play(script, None)
 }

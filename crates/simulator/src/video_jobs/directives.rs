@@ -24,7 +24,7 @@ pub(crate) struct JobDirectives {
     pub(crate) is_stuck: bool,
     /// `[[job:odd]]`: while it runs, its state is an undocumented word.
     pub(crate) is_odd: bool,
-    /// `[[job:full:N]]`: the first N submissions of this marker are refused for want of room.
+    /// `[[job:full:N]]`: the first N submissions of this marker are refused for lack of capacity.
     pub(crate) full_times: u64,
     /// `[[job:no_file]]`: it is done, and its file is not there.
     pub(crate) has_no_file: bool,

@@ -6,9 +6,9 @@ use trunkline_simulator::Fault;
 use crate::anthropic::{HEAD, asking, events, message, streaming};
 use crate::client::{Response, always, ask, served, started};
 
-fn named(got: &Response, wanted: &str) -> Vec<Value> {
+fn named(got: &Response, expected: &str) -> Vec<Value> {
     let all = events(got).into_iter();
-    let found = all.filter(|(name, _)| name == wanted);
+    let found = all.filter(|(name, _)| name == expected);
     found.map(|(_, data)| data).collect()
 }
 
@@ -190,12 +190,12 @@ async fn floods_have_the_size_that_was_asked_and_are_counted() {
         assert!(got.is_whole);
         assert_eq!(got.text().matches("sim ").count(), 10_000, "{fault}");
         let deltas = named(&got, "content_block_delta").len();
-        let wanted = match (is_stream, fault) {
+        let expected = match (is_stream, fault) {
             (false, _) => 0,
             (true, "gigantic_body:40000") => 10,
             (true, _) => 1,
         };
-        assert_eq!(deltas, wanted);
+        assert_eq!(deltas, expected);
         let record = served(&simulator, |served| served.finished).await;
         assert_eq!(record.completion_tokens, 10_000);
     }

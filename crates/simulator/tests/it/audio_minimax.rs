@@ -9,7 +9,7 @@ use crate::client::{Response, always, ask, post, post_as, served, started};
 
 const SPEECH: &str = "/v1/t2a_v2";
 
-fn asked(more: &Value) -> Value {
+fn request_body(more: &Value) -> Value {
     let base = json!({
         "model": "speech-2.8-hd",
         "text": TEXT,
@@ -21,7 +21,7 @@ fn asked(more: &Value) -> Value {
 }
 
 async fn speak(simulator: &Simulator, more: Value) -> Response {
-    post(simulator, SPEECH, &asked(&more)).await
+    post(simulator, SPEECH, &request_body(&more)).await
 }
 
 fn bytes(reported: &Value) -> Vec<u8> {
@@ -242,6 +242,6 @@ async fn the_voices_are_listed() {
     }
     let got = ask(&simulator, "GET", "/v1/get_voice", KEY, b"").await;
     assert_eq!(got.json(), reported);
-    let got = post_as(&simulator, "", SPEECH, &asked(&json!({}))).await;
+    let got = post_as(&simulator, "", SPEECH, &request_body(&json!({}))).await;
     assert_eq!(got.json()["base_resp"]["status_code"], 1004);
 }

@@ -29,7 +29,7 @@ fn calls(message: &Value) -> Vec<(String, Value)> {
     list.into_iter().map(read).collect()
 }
 
-fn wanted() -> Vec<(String, Value)> {
+fn expected() -> Vec<(String, Value)> {
     vec![
         ("Read".to_owned(), json!({"path": "a ]] b"})),
         ("Read".to_owned(), json!({"path": "c"})),
@@ -44,7 +44,7 @@ async fn several_calls_with_the_arguments_of_the_prompt_come_in_one_answer() {
     body["tools"] = tools();
     let answer = chat(&simulator, &body).await.json();
     let message = &answer["choices"][0]["message"];
-    assert_eq!(calls(message), wanted());
+    assert_eq!(calls(message), expected());
     assert_eq!(message["content"], Value::Null);
     assert_eq!(answer["choices"][0]["finish_reason"], "tool_calls");
     let ids: Vec<&Value> = (0..3).map(|at| &message["tool_calls"][at]["id"]).collect();
@@ -79,7 +79,7 @@ async fn a_stream_tells_the_same_calls_by_their_index_and_the_same_tokens() {
         let before = list[index]["function"]["arguments"].as_str().unwrap();
         list[index]["function"]["arguments"] = json!(format!("{before}{piece}"));
     }
-    assert_eq!(calls(&message), wanted());
+    assert_eq!(calls(&message), expected());
     let reported = chunks.last().unwrap()["usage"]["completion_tokens"].as_u64();
     // Three names; the words of {"path": "a ]] b"}, {"path": "c"} and {"deep": true}.
     let made_up = message["tool_calls"][2]["function"]["arguments"]
@@ -98,7 +98,7 @@ async fn one_call_at_a_time_and_none_after_the_results() {
     body["tools"] = tools();
     body["parallel_tool_calls"] = json!(false);
     let answer = chat(&simulator, &body).await.json();
-    assert_eq!(calls(&answer["choices"][0]["message"]), wanted()[..1]);
+    assert_eq!(calls(&answer["choices"][0]["message"]), expected()[..1]);
     let message = answer["choices"][0]["message"].clone();
     let id = message["tool_calls"][0]["id"].clone();
     body["messages"].as_array_mut().unwrap().extend([

@@ -273,10 +273,10 @@ fn parse(bytes: &[u8], is_closed: bool) -> Response {
     got
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes
-        .windows(wanted.len())
-        .position(|window| window == wanted)
+        .windows(needle.len())
+        .position(|window| window == needle)
 }
 
 /// The only record, once it satisfies the test.

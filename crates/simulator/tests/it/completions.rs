@@ -101,16 +101,16 @@ async fn headers_are_those_of_the_vendor() {
 #[tokio::test]
 async fn limits_cut_the_answer_and_say_so() {
     let simulator = started().await;
-    for (name, limit, wanted, reason) in [
+    for (name, limit, requested, reason) in [
         ("max_tokens", 4, 4, "stop"),
         ("max_tokens", 3, 4, "length"),
         ("max_completion_tokens", 3, 4, "length"),
     ] {
-        let mut body = asking(&format!("[[tokens:{wanted}]]"));
+        let mut body = asking(&format!("[[tokens:{requested}]]"));
         body[name] = json!(limit);
         let answer = chat(&simulator, &body).await.json();
         assert_eq!(answer["choices"][0]["finish_reason"], reason);
-        assert_eq!(answer["usage"]["completion_tokens"], limit.min(wanted));
+        assert_eq!(answer["usage"]["completion_tokens"], limit.min(requested));
     }
 }
 
@@ -132,7 +132,7 @@ async fn several_choices_multiply_the_tokens() {
 async fn reasoning_is_counted_everywhere_and_shown_by_reasoning_models() {
     let simulator = started().await;
     let prompt = "[[tokens:2]] [[reasoning:3]] [[cached:1]]";
-    for (model, shown) in [
+    for (model, response) in [
         ("sim-small", None),
         ("sim-reason-x", Some("sim1 sim2 sim3 ")),
     ] {
@@ -141,7 +141,7 @@ async fn reasoning_is_counted_everywhere_and_shown_by_reasoning_models() {
         body["model"] = json!(model);
         let answer = chat(&simulator, &body).await.json();
         let message = &answer["choices"][0]["message"];
-        assert_eq!(message["reasoning_content"].as_str(), shown);
+        assert_eq!(message["reasoning_content"].as_str(), response);
         let usage = &answer["usage"];
         assert_eq!(usage["completion_tokens"], 5);
         assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], 3);
@@ -150,7 +150,7 @@ async fn reasoning_is_counted_everywhere_and_shown_by_reasoning_models() {
         let mut body = streaming(prompt);
         body["model"] = json!(model);
         let got = chat(&simulator, &body).await;
-        assert_eq!(got.text().contains("reasoning_content"), shown.is_some());
+        assert_eq!(got.text().contains("reasoning_content"), response.is_some());
         let record = served(&simulator, |served| served.finished).await;
         assert_eq!(record.completion_tokens, 5);
     }

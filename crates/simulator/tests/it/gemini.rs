@@ -145,7 +145,7 @@ async fn both_versions_and_a_key_in_the_query_are_accepted() {
 #[tokio::test]
 async fn several_tools_are_called_at_once_and_answered_together() {
     let simulator = started().await;
-    let body = with_tools("[[tool:get_weather]] [[tool:get_time]] [[tool:stop]] [[tool:nobody]]");
+    let body = with_tools("[[tool:get_weather]] [[tool:get_time]] [[tool:stop]] [[tool:missing]]");
     for verb in ["generateContent", "streamGenerateContent"] {
         let got = call(&simulator, "sim-small", verb, &body).await.json();
         let chunks = got.as_array().cloned().unwrap_or(vec![got]);

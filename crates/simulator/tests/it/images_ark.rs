@@ -11,14 +11,14 @@ const PATH: &str = "/api/v3/images/generations";
 const NEWEST: &str = "doubao-seedream-5-0-260128";
 const OLDEST: &str = "doubao-seedream-4-0-250828";
 
-fn asked(more: &Value) -> Value {
+fn request_body(more: &Value) -> Value {
     merged(json!({"model": NEWEST, "prompt": "a fox"}), more)
 }
 
 #[tokio::test]
 async fn a_picture_is_marked_and_comes_as_a_link_unless_it_is_said_otherwise() {
     let simulator = started().await;
-    let reported = post(&simulator, PATH, &asked(&json!({"n": 3})))
+    let reported = post(&simulator, PATH, &request_body(&json!({"n": 3})))
         .await
         .json();
     assert_eq!(reported["data"].as_array().unwrap().len(), 1);
@@ -33,7 +33,7 @@ async fn a_picture_is_marked_and_comes_as_a_link_unless_it_is_said_otherwise() {
     assert!(last(&simulator).has_watermark);
     let more = json!({"watermark": false, "response_format": "b64_json", "output_format": "png",
         "size": "2560x1440", "image": ["https://media.example/a.png", "https://media.example/b.png"]});
-    let reported = post(&simulator, PATH, &asked(&more)).await.json();
+    let reported = post(&simulator, PATH, &request_body(&more)).await.json();
     assert_eq!(
         seen(&decoded(&reported["data"][0]["b64_json"])),
         ("png", 2560, 1440)
@@ -50,12 +50,15 @@ async fn a_picture_that_comes_as_bytes_is_kept_by_its_hash() {
     let file = source(&simulator, "fox-64x48.jpg").await;
     let uri = format!("data:image/jpeg;base64,{}", STANDARD.encode(&file));
     let more = json!({"image": ["https://media.example/a.png", uri], "size": "2K"});
-    assert_eq!(post(&simulator, PATH, &asked(&more)).await.status, 200);
+    assert_eq!(
+        post(&simulator, PATH, &request_body(&more)).await.status,
+        200
+    );
     let call = last(&simulator);
     assert_eq!((call.sources, call.files), (2, vec![hash(&file)]));
     assert_eq!(call.fields["size"], "2K");
     assert_eq!(call.fields.get("watermark"), None);
-    let refused = asked(&json!({"prompt": "[[id:odd]] a fox", "size": "9K"}));
+    let refused = request_body(&json!({"prompt": "[[id:odd]] a fox", "size": "9K"}));
     assert_eq!(post(&simulator, PATH, &refused).await.status, 400);
     let served = simulator.requests().pop().unwrap();
     assert_eq!(served.marker.as_deref(), Some("odd"));
@@ -65,7 +68,7 @@ async fn a_picture_that_comes_as_bytes_is_kept_by_its_hash() {
 async fn of_a_series_one_may_fail_while_the_others_are_made() {
     let simulator = started().await;
     let series = |most: u32, prompt: &str| {
-        asked(
+        request_body(
             &json!({"prompt": prompt, "sequential_image_generation": "auto",
             "sequential_image_generation_options": {"max_images": most}}),
         )
@@ -86,7 +89,7 @@ async fn of_a_series_one_may_fail_while_the_others_are_made() {
     assert_eq!(reported["usage"]["generated_images"], 2);
     assert_eq!(reported["usage"]["output_tokens"], 2 * 16_384);
     let call = last(&simulator);
-    assert_eq!((call.asked, call.made, call.failed), (3, 2, 1));
+    assert_eq!((call.requested, call.made, call.failed), (3, 2, 1));
 }
 
 #[tokio::test]
@@ -97,29 +100,29 @@ async fn refusals_have_a_code_a_parameter_and_a_kind() {
         "sequential_image_generation_options": {"max_images": 15}, "image": "https://a.example/1"});
     let many = vec!["https://a.example/1"; 15];
     for (body, param) in [
-        (asked(&json!({"size": "1K"})), "size"),
-        (asked(&json!({"size": "4K"})), "size"),
-        (asked(&json!({"size": "1280x720"})), "size"),
-        (asked(&json!({"size": "16384x1000"})), "size"),
-        (asked(&json!({"image": "a.png"})), "image"),
-        (asked(&json!({"image": []})), "image"),
-        (asked(&json!({"image": many})), "image"),
-        (asked(&json!({"watermark": "no"})), "watermark"),
-        (asked(&json!({"seed": -2})), "seed"),
+        (request_body(&json!({"size": "1K"})), "size"),
+        (request_body(&json!({"size": "4K"})), "size"),
+        (request_body(&json!({"size": "1280x720"})), "size"),
+        (request_body(&json!({"size": "16384x1000"})), "size"),
+        (request_body(&json!({"image": "a.png"})), "image"),
+        (request_body(&json!({"image": []})), "image"),
+        (request_body(&json!({"image": many})), "image"),
+        (request_body(&json!({"watermark": "no"})), "watermark"),
+        (request_body(&json!({"seed": -2})), "seed"),
         (
-            asked(&json!({"response_format": "base64"})),
+            request_body(&json!({"response_format": "base64"})),
             "response_format",
         ),
         (
-            asked(&json!({"sequential_image_generation": "on"})),
+            request_body(&json!({"sequential_image_generation": "on"})),
             "sequential_image_generation",
         ),
         (
-            asked(&series),
+            request_body(&series),
             "sequential_image_generation_options.max_images",
         ),
-        (asked(&json!({"stream": true})), "stream"),
-        (asked(&json!({"prompt": "[[fault:no]]"})), "prompt"),
+        (request_body(&json!({"stream": true})), "stream"),
+        (request_body(&json!({"prompt": "[[fault:no]]"})), "prompt"),
         (old(json!({"output_format": "png"})), "output_format"),
     ] {
         let got = post(&simulator, PATH, &body).await;
@@ -143,11 +146,16 @@ async fn refusals_have_a_code_a_parameter_and_a_kind() {
             "{size}"
         );
     }
-    let missing = post(&simulator, PATH, &asked(&json!({"prompt": null})))
+    let missing = post(&simulator, PATH, &request_body(&json!({"prompt": null})))
         .await
         .json();
     assert_eq!(missing["error"]["code"], "MissingParameter");
-    let unknown = post(&simulator, PATH, &asked(&json!({"model": "seedream"}))).await;
+    let unknown = post(
+        &simulator,
+        PATH,
+        &request_body(&json!({"model": "seedream"})),
+    )
+    .await;
     assert_eq!(unknown.status, 404);
     assert_eq!(
         unknown.json()["error"]["code"],

@@ -8,7 +8,7 @@ use crate::pictures::{fetched, last};
 const PATH: &str = "/api/v1/services/aigc/multimodal-generation/generation";
 const IMAGE: &str = "https://media.example/a.png";
 
-fn asked(model: &str, images: usize, parameters: &Value) -> Value {
+fn request_body(model: &str, images: usize, parameters: &Value) -> Value {
     let mut content = vec![json!({"image": IMAGE}); images];
     content.push(json!({"text": "a fox"}));
     json!({"model": model, "parameters": parameters,
@@ -20,9 +20,13 @@ async fn a_picture_comes_as_a_link_inside_a_choice() {
     let simulator = started().await;
     let parameters = json!({"size": "1328*1328", "n": 1, "negative_prompt": "rain",
         "prompt_extend": false, "watermark": true, "seed": 7});
-    let reported = post(&simulator, PATH, &asked("qwen-image-plus", 0, &parameters))
-        .await
-        .json();
+    let reported = post(
+        &simulator,
+        PATH,
+        &request_body("qwen-image-plus", 0, &parameters),
+    )
+    .await
+    .json();
     let choice = &reported["output"]["choices"][0];
     assert_eq!(choice["finish_reason"], "stop");
     let link = &choice["message"]["content"][0]["image"];
@@ -74,7 +78,7 @@ async fn each_line_of_models_has_its_own_numbers_and_sizes() {
         ("wan2.6-t2i", 0, json!({}), 4, 1280, 1280),
         ("z-image-turbo", 0, json!({}), 1, 1024, 1536),
     ] {
-        let got = post(&simulator, PATH, &asked(model, images, &parameters)).await;
+        let got = post(&simulator, PATH, &request_body(model, images, &parameters)).await;
         assert_eq!(got.status, 200, "{model}: {}", got.json());
         let usage = json!({"image_count": made, "width": width, "height": height});
         assert_eq!(got.json()["usage"], usage, "{model}");
@@ -95,42 +99,54 @@ async fn refusals_are_flat() {
     let simulator = started().await;
     let none = json!({});
     for (body, status, code) in [
-        (asked("qwen-painter", 0, &none), 404, "ModelNotFound"),
+        (request_body("qwen-painter", 0, &none), 404, "ModelNotFound"),
         (
-            asked("qwen-image", 0, &json!({"n": 2})),
+            request_body("qwen-image", 0, &json!({"n": 2})),
             400,
             "InvalidParameter",
         ),
         (
-            asked("qwen-image", 0, &json!({"n": "1"})),
+            request_body("qwen-image", 0, &json!({"n": "1"})),
             400,
             "InvalidParameter",
         ),
         (
-            asked("qwen-image", 0, &json!({"size": "1024*1024"})),
-            400,
-            "InvalidParameter",
-        ),
-        (asked("qwen-image", 1, &none), 400, "InvalidParameter"),
-        (asked("qwen-image-edit", 0, &none), 400, "InvalidParameter"),
-        (asked("qwen-image-edit", 4, &none), 400, "InvalidParameter"),
-        (
-            asked("qwen-image-2.0", 0, &json!({"size": "2049*2048"})),
+            request_body("qwen-image", 0, &json!({"size": "1024*1024"})),
             400,
             "InvalidParameter",
         ),
         (
-            asked("qwen-image-2.0", 0, &json!({"size": "1024x1024"})),
+            request_body("qwen-image", 1, &none),
             400,
             "InvalidParameter",
         ),
         (
-            asked("qwen-image", 0, &json!({"seed": -1})),
+            request_body("qwen-image-edit", 0, &none),
             400,
             "InvalidParameter",
         ),
         (
-            asked("qwen-image", 0, &json!({"watermark": "no"})),
+            request_body("qwen-image-edit", 4, &none),
+            400,
+            "InvalidParameter",
+        ),
+        (
+            request_body("qwen-image-2.0", 0, &json!({"size": "2049*2048"})),
+            400,
+            "InvalidParameter",
+        ),
+        (
+            request_body("qwen-image-2.0", 0, &json!({"size": "1024x1024"})),
+            400,
+            "InvalidParameter",
+        ),
+        (
+            request_body("qwen-image", 0, &json!({"seed": -1})),
+            400,
+            "InvalidParameter",
+        ),
+        (
+            request_body("qwen-image", 0, &json!({"watermark": "no"})),
             400,
             "InvalidParameter",
         ),
@@ -156,7 +172,7 @@ async fn refusals_are_flat() {
         assert!(reported["message"].is_string() && reported["request_id"].is_string());
     }
     let head = "content-type: application/json\r\n";
-    let body = asked("qwen-image", 0, &none).to_string();
+    let body = request_body("qwen-image", 0, &none).to_string();
     let got = ask(&simulator, "POST", PATH, head, body.as_bytes()).await;
     assert_eq!(
         (got.status, &got.json()["code"]),

@@ -72,7 +72,7 @@ async fn a_limit_is_told_with_its_time_and_in_the_vendors_words() {
         );
         assert_eq!(code(path, &got.json()), word);
         let call = last(&simulator);
-        assert_eq!((call.asked, call.made, call.failed), (3, 0, 0));
+        assert_eq!((call.requested, call.made, call.failed), (3, 0, 0));
         assert_eq!(
             call.fault,
             Some(Fault::RateLimited {
@@ -124,7 +124,7 @@ async fn a_body_can_be_late_slow_cut_short_or_never_come() {
         let got = receive(&mut stream).await;
         assert!(got.status == 0 && !got.is_closed, "{path}");
         let call = last(&simulator);
-        assert_eq!((call.asked, call.made), (3, 0), "{path}");
+        assert_eq!((call.requested, call.made), (3, 0), "{path}");
     }
 }
 
@@ -141,7 +141,11 @@ async fn some_of_the_pictures_fail_and_if_none_is_left_the_vendor_refuses() {
         let got = post(&simulator, path, &good(path, prompt)).await;
         assert_eq!((got.status, links(&got.json()).len()), (200, 1), "{path}");
         let call = last(&simulator);
-        assert_eq!((call.asked, call.made, call.failed), (3, 1, 2), "{path}");
+        assert_eq!(
+            (call.requested, call.made, call.failed),
+            (3, 1, 2),
+            "{path}"
+        );
         assert_eq!(call.marker.as_deref(), Some("some"));
         let got = post(&simulator, path, &good(path, "a fox [[image:fail_some:3]]")).await;
         assert_eq!(
@@ -258,10 +262,10 @@ async fn rules_match_images_by_model_and_the_control_api_lists_requests() {
         post(&simulator, MINIMAX, &good(MINIMAX, "a fox")).await;
         assert_eq!(last(&simulator).made, made);
     }
-    let shown = ask(&simulator, "GET", "/_simulator/images", "", b"")
+    let listed = ask(&simulator, "GET", "/_simulator/images", "", b"")
         .await
         .json();
-    let calls = shown["calls"].as_array().unwrap();
+    let calls = listed["calls"].as_array().unwrap();
     assert_eq!(calls.len(), 3);
     assert_eq!(calls[0]["fault"], json!({"status": 503}));
     assert_eq!(calls[1]["fault"], json!({"image": "fail_some:1"}));

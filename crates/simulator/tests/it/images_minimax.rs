@@ -9,7 +9,7 @@ use crate::pictures::{blocks, decoded, fetched, last, merged, seen, source};
 
 const PATH: &str = "/v1/image_generation";
 
-fn asked(more: &Value) -> Value {
+fn request_body(more: &Value) -> Value {
     merged(json!({"model": "image-01", "prompt": "a fox"}), more)
 }
 
@@ -62,14 +62,14 @@ async fn a_ratio_or_two_sides_give_the_size_and_a_ratio_wins() {
             ("jpeg", 1024, 1024),
         ),
     ] {
-        let reported = post(&simulator, PATH, &asked(&more)).await.json();
+        let reported = post(&simulator, PATH, &request_body(&more)).await.json();
         let link = &reported["data"]["image_urls"][0];
         assert_eq!(fetched(&simulator, link).await, size, "{more}");
     }
     let reported = post(
         &simulator,
         PATH,
-        &asked(&json!({"n": 9, "response_format": "base64"})),
+        &request_body(&json!({"n": 9, "response_format": "base64"})),
     )
     .await
     .json();
@@ -80,7 +80,7 @@ async fn a_ratio_or_two_sides_give_the_size_and_a_ratio_wins() {
     // Three numbers for each block of eight by eight pixels, and nothing behind them.
     assert_eq!(blocks(&file), 3 * 128 * 128);
     let call = last(&simulator);
-    assert_eq!((call.vendor, call.asked, call.made), ("minimax", 9, 9));
+    assert_eq!((call.vendor, call.requested, call.made), ("minimax", 9, 9));
     assert!(!call.by_link && !call.has_watermark);
 }
 
@@ -118,7 +118,7 @@ async fn everything_is_refused_with_a_number_under_status_200() {
         json!({"subject_reference": [{"type": "character", "image_file": "x"}]}),
         json!({"prompt": "[[image:no]]"}),
     ] {
-        let got = post(&simulator, PATH, &asked(&more)).await;
+        let got = post(&simulator, PATH, &request_body(&more)).await;
         assert_eq!(
             (got.status, &got.json()["base_resp"]["status_code"]),
             (200, &json!(2013)),
@@ -131,7 +131,7 @@ async fn everything_is_refused_with_a_number_under_status_200() {
         ..Settings::default()
     };
     let strict = Simulator::start(settings).await.unwrap();
-    let got = post_as(&strict, "sk-other", PATH, &asked(&json!({}))).await;
+    let got = post_as(&strict, "sk-other", PATH, &request_body(&json!({}))).await;
     assert_eq!(
         (got.status, &got.json()["base_resp"]["status_code"]),
         (200, &json!(2049))

@@ -36,8 +36,8 @@ async fn edited(simulator: &Simulator, parts: &[Part<'_>]) -> Response {
 #[tokio::test]
 async fn a_gpt_model_makes_pictures_inside_its_answer_and_counts_tokens() {
     let simulator = started().await;
-    let asked = gpt(&json!({"n": 2, "size": "1536x864", "quality": "high"}));
-    let reported = post(&simulator, MAKE, &asked).await.json();
+    let request_body = gpt(&json!({"n": 2, "size": "1536x864", "quality": "high"}));
+    let reported = post(&simulator, MAKE, &request_body).await.json();
     let files: Vec<Vec<u8>> = reported["data"]
         .as_array()
         .unwrap()
@@ -63,7 +63,7 @@ async fn a_gpt_model_makes_pictures_inside_its_answer_and_counts_tokens() {
     );
     let call = last(&simulator);
     assert_eq!(
-        (call.vendor, call.asked, call.made, call.failed),
+        (call.vendor, call.requested, call.made, call.failed),
         ("openai", 2, 2, 0)
     );
     assert_eq!((call.width, call.height, call.format), (1536, 864, "png"));
@@ -94,8 +94,9 @@ async fn what_is_not_said_is_the_models_own() {
         (&json!("opaque"), &json!("png"))
     );
     assert_eq!(reported["usage"]["output_tokens"], 1_056);
-    let asked = gpt(&json!({"output_format": "jpeg", "output_compression": 50, "size": "auto"}));
-    let reported = post(&simulator, MAKE, &asked).await.json();
+    let request_body =
+        gpt(&json!({"output_format": "jpeg", "output_compression": 50, "size": "auto"}));
+    let reported = post(&simulator, MAKE, &request_body).await.json();
     let file = decoded(&reported["data"][0]["b64_json"]);
     assert_eq!(seen(&file), ("jpeg", 1024, 1024));
     let clear = gpt(&json!({"background": "transparent"}));
@@ -108,9 +109,9 @@ async fn what_is_not_said_is_the_models_own() {
 #[tokio::test]
 async fn a_dalle_model_hands_out_links_unless_base64_is_wanted() {
     let simulator = started().await;
-    let asked =
+    let request_body =
         json!({"model": "dall-e-3", "prompt": "a fox", "size": "1792x1024", "quality": "hd"});
-    let reported = post(&simulator, MAKE, &asked).await.json();
+    let reported = post(&simulator, MAKE, &request_body).await.json();
     assert_eq!(reported.get("usage"), None);
     assert_eq!(reported["data"][0]["revised_prompt"], "a fox (revised)");
     assert_eq!(
@@ -118,9 +119,9 @@ async fn a_dalle_model_hands_out_links_unless_base64_is_wanted() {
         ("png", 1792, 1024)
     );
     assert!(last(&simulator).by_link);
-    let asked = json!({"model": "dall-e-2", "prompt": "a fox", "n": 3, "size": "256x256",
+    let request_body = json!({"model": "dall-e-2", "prompt": "a fox", "n": 3, "size": "256x256",
         "response_format": "b64_json"});
-    let reported = post(&simulator, MAKE, &asked).await.json();
+    let reported = post(&simulator, MAKE, &request_body).await.json();
     assert_eq!(reported["data"].as_array().unwrap().len(), 3);
     assert_eq!(
         seen(&decoded(&reported["data"][2]["b64_json"])),
@@ -243,7 +244,7 @@ async fn a_request_is_refused_as_the_vendor_refuses_it() {
     let simulator = started().await;
     let dalle = |more: Value| merged(json!({"model": "dall-e-3", "prompt": "a fox"}), &more);
     let first = |more: Value| merged(json!({"model": "gpt-image-1", "prompt": "a fox"}), &more);
-    for (asked, param, code) in [
+    for (request_body, param, code) in [
         (
             gpt(&json!({"response_format": "url"})),
             "response_format",
@@ -311,7 +312,7 @@ async fn a_request_is_refused_as_the_vendor_refuses_it() {
             "simulator_directive",
         ),
     ] {
-        let got = post(&simulator, MAKE, &asked).await;
+        let got = post(&simulator, MAKE, &request_body).await;
         let error = &got.json()["error"];
         assert_eq!(
             (got.status, &error["param"]),
@@ -327,8 +328,12 @@ async fn a_request_is_refused_as_the_vendor_refuses_it() {
         ("dall-e-3", 4_000),
         ("dall-e-2", 1_000),
     ] {
-        let asked = json!({"model": model, "prompt": "x".repeat(length)});
-        assert_eq!(post(&simulator, MAKE, &asked).await.status, 200, "{model}");
+        let request_body = json!({"model": model, "prompt": "x".repeat(length)});
+        assert_eq!(
+            post(&simulator, MAKE, &request_body).await.status,
+            200,
+            "{model}"
+        );
     }
     let max =
         gpt(&json!({"model": "gpt-image-2.5-flare", "quality": "max", "n": 10, "size": "512x512"}));

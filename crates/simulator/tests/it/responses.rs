@@ -145,11 +145,11 @@ async fn a_streamed_response_ends_with_what_a_whole_one_says() {
 #[tokio::test]
 async fn a_limit_cuts_and_names_its_reason() {
     let simulator = started().await;
-    for (wanted, status, reason) in [
+    for (requested, status, reason) in [
         (16, "completed", Value::Null),
         (17, "incomplete", json!({"reason": "max_output_tokens"})),
     ] {
-        let mut body = asking(&format!("[[tokens:{wanted}]]"));
+        let mut body = asking(&format!("[[tokens:{requested}]]"));
         body["max_output_tokens"] = json!(16);
         let answer = respond(&simulator, &body).await.json();
         assert_eq!(answer["status"], status);

@@ -21,7 +21,7 @@ fn masked(got: &Response) -> String {
         let mut parts = text.split(&mark);
         let mut whole = parts.next().unwrap().to_owned();
         for part in parts {
-            let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit());
+            let rest = part.trim_start_matches(|character: char| character.is_ascii_digit());
             let zero = if rest.len() < part.len() { "0" } else { "" };
             whole = format!("{whole}{mark}{zero}{rest}");
         }

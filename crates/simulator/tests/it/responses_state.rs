@@ -71,8 +71,8 @@ async fn a_rule_makes_a_fresh_id_unknown_for_a_while_and_then_known() {
     assert_eq!(early.json()["error"]["code"], "previous_response_not_found");
     // It can be looked at meanwhile: only continuing it fails.
     let head = "authorization: Bearer sk-test-1234\r\n";
-    let shown = ask(&simulator, "GET", &format!("{PATH}/{id}"), head, b"").await;
-    assert_eq!(shown.status, 200);
+    let stored = ask(&simulator, "GET", &format!("{PATH}/{id}"), head, b"").await;
+    assert_eq!(stored.status, 200);
     let mut status = early.status;
     for _ in 0..100 {
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -132,7 +132,11 @@ async fn arks_sdk_is_content_with_the_simulators_pictures() {
     let root = format!("http://{}", simulator.address());
     reads(&simulator, "ark_images.py", &[&root, KEY]).await;
     let calls = simulator.image_calls();
-    assert!(calls.iter().any(|call| call.asked == 3 && call.made == 2));
+    assert!(
+        calls
+            .iter()
+            .any(|call| call.requested == 3 && call.made == 2)
+    );
     simulator.stop().await;
 }
 

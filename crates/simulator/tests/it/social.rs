@@ -18,12 +18,12 @@ pub(crate) async fn get(simulator: &Simulator, path: &str) -> Response {
 }
 
 /// The places of what is wrong, and how it is called.
-fn complaints(got: &Response) -> Vec<(Value, String)> {
+fn details(got: &Response) -> Vec<(Value, String)> {
     let reported = got.json();
     let list = reported["detail"].as_array().expect("a list of complaints");
-    let one = |complaint: &Value| {
-        let kind = complaint["type"].as_str().unwrap().to_owned();
-        (complaint["loc"].clone(), kind)
+    let one = |detail: &Value| {
+        let kind = detail["type"].as_str().unwrap().to_owned();
+        (detail["loc"].clone(), kind)
     };
     list.iter().map(one).collect()
 }
@@ -65,7 +65,7 @@ async fn path_method_token_and_parameters_are_checked_in_this_order() {
         ..Settings::default()
     };
     let simulator = Simulator::start(settings).await.unwrap();
-    let stranger = "authorization: Bearer nobody\r\n";
+    let stranger = "authorization: Bearer unknown\r\n";
     for (method, path, head, status, detail) in [
         ("GET", "/api/v1/douyin/nothing", "", 404, json!("Not Found")),
         ("GET", DOUYIN, "", 405, json!("Method Not Allowed")),
@@ -112,7 +112,7 @@ async fn missing_and_mistyped_parameters_are_listed_and_unknown_ignored() {
         ),
     ] {
         let got = get(&simulator, &format!("{COMMENTS}?{query}")).await;
-        assert_eq!((got.status, complaints(&got)), (422, wrong), "{query}");
+        assert_eq!((got.status, details(&got)), (422, wrong), "{query}");
     }
     for (body, name, kind) in [
         (json!({"keyword": 7}), "keyword", "string_type"),
@@ -135,7 +135,7 @@ async fn missing_and_mistyped_parameters_are_listed_and_unknown_ignored() {
     ] {
         let got = post(&simulator, DOUYIN, &body).await;
         assert_eq!(
-            (got.status, complaints(&got)),
+            (got.status, details(&got)),
             (422, vec![place("body", name, kind)]),
             "{body}"
         );
@@ -196,11 +196,11 @@ async fn wechat_takes_words_or_numbers_and_refuses_other_words_with_400() {
 async fn raw_and_need_format_choose_between_two_shapes() {
     let simulator = started().await;
     let detail = "/api/v1/wechat_channels/v2/fetch_video_detail";
-    let asked = |raw: Value| json!({"object_id": "1", "raw": raw});
-    let raw = post(&simulator, detail, &asked(json!(true))).await.json()["data"].clone();
+    let body = |raw: Value| json!({"object_id": "1", "raw": raw});
+    let raw = post(&simulator, detail, &body(json!(true))).await.json()["data"].clone();
     assert_eq!(raw["baseResponse"]["ret"], 0);
     assert!(raw["objects"][0]["id"].as_u64().unwrap() > 1 << 53);
-    let short = post(&simulator, detail, &asked(json!(false))).await.json()["data"].clone();
+    let short = post(&simulator, detail, &body(json!(false))).await.json()["data"].clone();
     assert!(short["id"].is_u64() && short["media"]["decode_key"].is_u64());
     let video = "/api/v1/youtube/web_v2/get_video_info_v2?video_id=a";
     let cleaned = get(&simulator, &format!("{video}&need_format=1"))

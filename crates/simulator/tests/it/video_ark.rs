@@ -303,7 +303,7 @@ async fn prompts_can_wish_for_fates() {
         let body = directive(&format!("[[job:refuse:{code}]]"));
         refused(&simulator, &body, status, code).await;
     }
-    let full = directive("[[id:room]][[job:full:2]]");
+    let full = directive("[[id:full]][[job:full:2]]");
     refused(&simulator, &full, 429, "QuotaExceeded").await;
     refused(&simulator, &full, 429, "QuotaExceeded").await;
     taken(&simulator, &full).await;

@@ -350,7 +350,7 @@ async fn keys_headers_and_paths_are_checked_in_the_vendors_words() {
         (
             "POST",
             SUBMIT,
-            "authorization: Bearer nobody\r\n",
+            "authorization: Bearer unknown\r\n",
             401,
             "InvalidApiKey",
         ),

@@ -67,12 +67,12 @@ pub(crate) fn text_job(prompt: &str) -> Value {
 #[tokio::test]
 async fn a_job_of_the_older_design_is_taken_runs_and_ends_with_a_file() {
     let simulator = started().await;
-    let asked = json!({
+    let request_body = json!({
         "model_name": "kling-v3", "prompt": "a cat", "negative_prompt": "rain", "cfg_scale": 0.5,
         "mode": "std", "sound": "off", "aspect_ratio": "16:9", "duration": "10",
         "callback_url": "", "external_task_id": "mine-1", "watermark_info": { "enabled": false },
     });
-    let taken = post(&simulator, TEXT, &asked).await;
+    let taken = post(&simulator, TEXT, &request_body).await;
     assert_eq!(taken.status, 200);
     let taken = taken.json();
     assert_eq!(taken["code"], 0);
@@ -96,7 +96,7 @@ async fn a_job_of_the_older_design_is_taken_runs_and_ends_with_a_file() {
         (jobs[0].vendor, jobs[0].model.as_str(), jobs[0].seconds),
         ("kling", "kling-v3", 10)
     );
-    assert_eq!(jobs[0].body, asked);
+    assert_eq!(jobs[0].body, request_body);
     assert_eq!(jobs[0].phase(), Phase::Succeeded);
 }
 
@@ -117,8 +117,8 @@ async fn a_job_of_the_newer_design_is_taken_and_asked_for_in_a_list() {
         "options": { "watermark_info": { "enabled": true } },
     });
     let mut ids = Vec::new();
-    for (path, asked) in [(TURBO_TEXT, &text), (TURBO_IMAGE, &image)] {
-        let taken = post(&simulator, path, asked).await.json();
+    for (path, request_body) in [(TURBO_TEXT, &text), (TURBO_IMAGE, &image)] {
+        let taken = post(&simulator, path, request_body).await.json();
         assert_eq!(
             (&taken["code"], &taken["data"]["status"]),
             (&json!(0), &json!("submitted"))
@@ -158,7 +158,7 @@ async fn a_job_of_the_newer_design_is_taken_and_asked_for_in_a_list() {
 #[tokio::test]
 async fn what_is_left_out_is_read_as_the_vendor_reads_it() {
     let simulator = started().await;
-    for (path, asked, seconds, model) in [
+    for (path, request_body, seconds, model) in [
         (TEXT, json!({ "prompt": "x" }), 5, "kling-v1"),
         (
             IMAGE,
@@ -181,13 +181,13 @@ async fn what_is_left_out_is_read_as_the_vendor_reads_it() {
             "kling-video-o1",
         ),
     ] {
-        let taken = post(&simulator, path, &asked).await;
+        let taken = post(&simulator, path, &request_body).await;
         assert_eq!(taken.status, 200, "{}", taken.text());
         let job = simulator.video_jobs().pop().unwrap();
         assert_eq!(
             (job.seconds, job.model.as_str()),
             (seconds, model),
-            "{asked}"
+            "{request_body}"
         );
     }
 }
@@ -271,12 +271,12 @@ async fn what_the_vendor_rejects_is_rejected_and_makes_no_job() {
             json!({ "contents": [{ "type": "prompt", "text": "x" }] }),
         ),
     ];
-    for (path, asked) in rows {
-        let got = post(&simulator, path, &asked).await;
+    for (path, request_body) in rows {
+        let got = post(&simulator, path, &request_body).await;
         assert_eq!(
             (got.status, &got.json()["code"]),
             (400, &json!(1201)),
-            "{asked}"
+            "{request_body}"
         );
         assert!(got.json()["request_id"].is_string());
     }
@@ -296,9 +296,9 @@ async fn what_the_vendor_rejects_is_rejected_and_makes_no_job() {
 #[tokio::test]
 async fn a_job_is_found_at_its_path_by_its_account_and_by_the_callers_name() {
     let simulator = started().await;
-    let mut asked = text_job("x");
-    asked["external_task_id"] = json!("mine/3");
-    let id = post(&simulator, TEXT, &asked).await.json()["data"]["task_id"].clone();
+    let mut request_body = text_job("x");
+    request_body["external_task_id"] = json!("mine/3");
+    let id = post(&simulator, TEXT, &request_body).await.json()["data"]["task_id"].clone();
     let id = id.as_str().unwrap();
     assert_eq!(get(&simulator, &format!("{TEXT}/{id}")).await.status, 200);
     let other = get(&simulator, &format!("{IMAGE}/{id}")).await;
@@ -316,7 +316,7 @@ async fn a_job_is_found_at_its_path_by_its_account_and_by_the_callers_name() {
     let stranger = "authorization: Bearer sk-other-9999\r\n";
     let got = ask(&simulator, "GET", &format!("{TEXT}/{id}"), stranger, b"").await;
     assert_eq!(got.status, 404);
-    let repeated = post(&simulator, TEXT, &asked).await;
+    let repeated = post(&simulator, TEXT, &request_body).await;
     assert_eq!(
         (repeated.status, &repeated.json()["code"]),
         (400, &json!(1201))
@@ -330,11 +330,11 @@ async fn a_job_is_found_at_its_path_by_its_account_and_by_the_callers_name() {
 #[tokio::test]
 async fn a_small_picture_passes_and_fails_the_job_later() {
     let simulator = started().await;
-    let asked = json!({
+    let request_body = json!({
         "model_name": "kling-v3-omni", "prompt": "x", "aspect_ratio": "1:1",
         "image_list": [{ "image_url": "https://a.example/338x191.png" }],
     });
-    let taken = post(&simulator, OMNI, &asked).await;
+    let taken = post(&simulator, OMNI, &request_body).await;
     assert_eq!(taken.status, 200);
     let id = taken.json()["data"]["task_id"].as_str().unwrap().to_owned();
     let body = ended(&simulator, &format!("{OMNI}/{id}"), "/data/task_status").await;

@@ -83,9 +83,9 @@ async fn jobs_fail_linger_and_speak_oddly_on_request() {
 async fn a_lost_or_silent_answer_leaves_a_job_that_can_be_found_by_its_name() {
     let simulator = started().await;
     for (word, is_closed) in [("lost", true), ("silent", false)] {
-        let mut asked = text_job(&format!("[[job:{word}]]"));
-        asked["external_task_id"] = json!(word);
-        let mut stream = send_to(&simulator, TEXT, &asked).await;
+        let mut request_body = text_job(&format!("[[job:{word}]]"));
+        request_body["external_task_id"] = json!(word);
+        let mut stream = send_to(&simulator, TEXT, &request_body).await;
         let got = receive(&mut stream).await;
         assert_eq!((got.status, got.is_closed), (0, is_closed), "{word}");
         let found = get(&simulator, &format!("{TEXT}?external_task_id={word}")).await;

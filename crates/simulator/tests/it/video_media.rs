@@ -83,7 +83,7 @@ async fn ffprobe_agrees_where_there_is_one() {
     let simulator = started().await;
     let id = finished(&simulator, "a cat").await;
     let url = format!("http://{}/_media/{id}.mp4", simulator.address());
-    let asked = [
+    let arguments = [
         "-v",
         "error",
         "-count_frames",
@@ -91,10 +91,14 @@ async fn ffprobe_agrees_where_there_is_one() {
         "csv=p=0",
         "-show_entries",
     ];
-    let asked = asked
+    let arguments = arguments
         .iter()
         .chain(&["stream=codec_name,width,height,nb_read_frames:format=duration"]);
-    let run = Command::new("ffprobe").args(asked).arg(&url).output().await;
+    let run = Command::new("ffprobe")
+        .args(arguments)
+        .arg(&url)
+        .output()
+        .await;
     match run {
         Ok(output) => {
             let text = String::from_utf8(output.stdout).unwrap();
@@ -148,7 +152,7 @@ async fn a_link_ends_and_a_file_can_be_missing_or_late() {
         let got = get(&simulator, &format!("{id}.mp4?{query}"), "").await;
         assert_eq!(got.status, status, "{query}");
     }
-    assert_eq!(get(&simulator, "nobody.mp4", "").await.status, 404);
+    assert_eq!(get(&simulator, "missing.mp4", "").await.status, 404);
     let missing = finished(&simulator, "[[job:no_file]]").await;
     assert_eq!(
         get(&simulator, &format!("{missing}.mp4"), "").await.status,

@@ -215,8 +215,8 @@ fn a_refusal_says_what_would_be_right() {
         "{}",
         refusal.message
     );
-    let shown = reply(SEARCH, &format!("{}=1", "x".repeat(5_000)));
-    assert!(shown.message.len() < 400);
+    let response = reply(SEARCH, &format!("{}=1", "x".repeat(5_000)));
+    assert!(response.message.len() < 400);
 }
 
 fn codes(pair: (&str, &str), query: &str) -> Vec<(String, String, bool)> {
@@ -313,50 +313,50 @@ fn traps_are_told() {
 
 #[test]
 fn a_question_is_put_as_the_source_wants_it() {
-    let errand = ask(
+    let request = ask(
         ("kuaishou", "search"),
         "keyword=caf%C3%A9+noir&pcursor=a%2Bb%2F%3D%3D",
     )
     .unwrap();
-    let errand = errand.vendor_request();
-    assert_eq!(errand.method, Method::Get);
+    let request = request.vendor_request();
+    assert_eq!(request.method, Method::Get);
     assert!(
-        errand
+        request
             .target
             .ends_with("?keyword=caf%C3%A9%20noir&pcursor=a%2Bb%2F%3D%3D"),
         "{}",
-        errand.target
+        request.target
     );
-    assert_eq!(errand.body, None);
-    let errand = ask(SEARCH, "keyword=a&cursor=9223372036854775807&sort_type=1")
+    assert_eq!(request.body, None);
+    let request = ask(SEARCH, "keyword=a&cursor=9223372036854775807&sort_type=1")
         .unwrap()
         .vendor_request();
-    assert_eq!(errand.method, Method::Post);
+    assert_eq!(request.method, Method::Post);
     let expected = r#"{"cursor":9223372036854775807,"keyword":"a","sort_type":"1"}"#;
-    assert_eq!(errand.body.as_deref(), Some(expected));
+    assert_eq!(request.body.as_deref(), Some(expected));
     // Digits of an integer-or-word go as a number, a word as a text, an empty one not at all.
-    let errand = ask(CHANNELS, "keyword=a&sort=1&publish_time=week&duration=")
+    let request = ask(CHANNELS, "keyword=a&sort=1&publish_time=week&duration=")
         .unwrap()
         .vendor_request();
     assert_eq!(
-        errand.body.as_deref(),
+        request.body.as_deref(),
         Some(r#"{"keyword":"a","publish_time":"week","sort":1}"#)
     );
     // What is fixed goes along; what was left out does not.
-    let errand = ask(("wechat_mp", "search"), "keyword=a")
+    let request = ask(("wechat_mp", "search"), "keyword=a")
         .unwrap()
         .vendor_request();
     assert_eq!(
-        errand.body.as_deref(),
+        request.body.as_deref(),
         Some(r#"{"business_type":"article","keyword":"a"}"#)
     );
-    let errand = ask(("wechat_channels", "user"), "username=a&raw=false")
+    let request = ask(("wechat_channels", "user"), "username=a&raw=false")
         .unwrap()
         .vendor_request();
     assert_eq!(
-        errand.body.as_deref(),
+        request.body.as_deref(),
         Some(r#"{"raw":false,"username":"a"}"#)
     );
-    let errand = ask(("douyin", "trending"), "").unwrap().vendor_request();
-    assert!(!errand.target.contains('?'));
+    let request = ask(("douyin", "trending"), "").unwrap().vendor_request();
+    assert!(!request.target.contains('?'));
 }

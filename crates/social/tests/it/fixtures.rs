@@ -40,13 +40,13 @@ fn cells() -> Cells {
 }
 
 fn fixture(cell: &Cell) -> Pages {
-    let name = format!("{}.json", cell.capability.word());
+    let name = format!("{}.json", cell.capability.as_str());
     let path = fixtures(cell).join(&cell.platform.key).join(name);
     serde_json::from_str(&text(&path)).unwrap()
 }
 
 /// The question that every required parameter's example makes.
-fn asked(cell: &Arc<Cell>) -> CheckedQuery {
+fn query(cell: &Arc<Cell>) -> CheckedQuery {
     let of_groups = cell.require_one_of.iter().filter_map(|group| group.first());
     let required = cell.params.iter().filter(|param| param.required);
     let names = required.map(|param| &param.name).chain(of_groups);
@@ -89,7 +89,7 @@ fn every_cell_reads_its_pages_and_finds_nothing_in_an_empty_answer() {
             ResponseClass::Nothing,
             "{name}"
         );
-        let mut now = asked(cell);
+        let mut now = query(cell);
         let mut prints = Vec::new();
         for number in 1..=3 {
             let Some(data) = fixture.get(&format!("page_{number}")) else {
@@ -118,7 +118,7 @@ fn every_cell_reads_its_pages_and_finds_nothing_in_an_empty_answer() {
             match next(&now, &found) {
                 Next::Page(following) if number < 3 => now = following,
                 Next::End if number == 3 || !cell.has_pages() => {}
-                other @ (Next::Page(_) | Next::End | Next::Again) => {
+                other @ (Next::Page(_) | Next::End | Next::Repeated) => {
                     panic!("{name} page {number}: {other:?}")
                 }
             }
@@ -148,7 +148,7 @@ fn a_platform_without_its_folder_of_answers_fails() {
 fn the_same_page_again_has_the_same_print_and_names_itself() {
     let cells = Cells::builtin().unwrap();
     let cell = cells.get("douyin", "search").unwrap();
-    let asked = check(cell, "keyword=a&cursor=10").unwrap();
+    let query = check(cell, "keyword=a&cursor=10").unwrap();
     let data = r#"{"status_code":0,"data":[{"id":1}],"cursor":10,"has_more":1,"extra":{"now":1}}"#;
     let later = data.replace("\"now\":1", "\"now\":2");
     let found = |data: &str| {
@@ -158,6 +158,6 @@ fn the_same_page_again_has_the_same_print_and_names_itself() {
         found
     };
     let (one, other) = (found(data), found(&later));
-    assert_eq!(fingerprint(&asked, &one), fingerprint(&asked, &other));
-    assert_eq!(next(&asked, &one), Next::Again);
+    assert_eq!(fingerprint(&query, &one), fingerprint(&query, &other));
+    assert_eq!(next(&query, &one), Next::Repeated);
 }

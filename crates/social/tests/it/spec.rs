@@ -27,7 +27,7 @@ fn rows() -> impl Iterator<Item = Vec<&'static str>> {
     lines.map(|line| line.split('\t').collect())
 }
 
-fn wanted(text: &str) -> SpecParam {
+fn parse_param(text: &str) -> SpecParam {
     let (name, rest) = text.split_once(':').unwrap();
     let after = |mark: char| {
         let (_, behind) = rest.split_once(mark)?;
@@ -74,7 +74,7 @@ fn by_label(cells: &Cells) -> BTreeMap<(String, String), &Cell> {
     let named = |cell: &Cell| {
         (
             cell.platform.label.clone(),
-            cell.capability.word().to_owned(),
+            cell.capability.as_str().to_owned(),
         )
     };
     of_spec(cells).map(|cell| (named(cell), &**cell)).collect()
@@ -111,7 +111,7 @@ fn every_cell_is_what_the_specification_says_and_there_are_no_others() {
                 .and_then(|part| part.strip_suffix(']'))
             {
                 Some(group) => {
-                    let members: Vec<SpecParam> = group.split('|').map(wanted).collect();
+                    let members: Vec<SpecParam> = group.split('|').map(parse_param).collect();
                     groups.push(
                         members
                             .iter()
@@ -120,7 +120,7 @@ fn every_cell_is_what_the_specification_says_and_there_are_no_others() {
                     );
                     all.extend(members);
                 }
-                None => all.push(wanted(part)),
+                None => all.push(parse_param(part)),
             }
         }
         assert_eq!(cell.require_one_of, groups, "{id}");
@@ -136,7 +136,8 @@ fn every_cell_is_what_the_specification_says_and_there_are_no_others() {
     let labels: Vec<String> = (1..=PLATFORMS).map(|number| format!("P{number}")).collect();
     let mut seen: Vec<&str> = Vec::new();
     for cell in of_spec(&cells) {
-        let lower = |letter: char| letter.is_ascii_lowercase() || "_0123456789".contains(letter);
+        let lower =
+            |character: char| character.is_ascii_lowercase() || "_0123456789".contains(character);
         assert!(
             cell.platform.key.chars().all(lower),
             "{}",
@@ -152,7 +153,7 @@ fn every_cell_is_what_the_specification_says_and_there_are_no_others() {
 /// Whether a text has Chinese in it.
 fn is_chinese(text: &str) -> bool {
     text.chars()
-        .any(|letter| ('\u{4e00}'..='\u{9fff}').contains(&letter))
+        .any(|character| ('\u{4e00}'..='\u{9fff}').contains(&character))
 }
 
 // covers: S-2.2-02, S-2.2-03, S-2.2-04, S-2.2-05, S-2.2-06, S-2.2-07, S-2.2-08, S-2.2-09, S-2.2-10
@@ -162,52 +163,52 @@ fn is_chinese(text: &str) -> bool {
 fn a_cell_of_the_catalog_has_every_field_described_in_two_languages() {
     for cell in Cells::builtin().unwrap().all() {
         let price = cell.price;
-        let shown: Value = serde_json::from_str(&catalog_cell(cell, price, false)).unwrap();
-        let (platform, capability) = (&cell.platform.key, cell.capability.word());
-        assert_eq!(shown["platform"], json!(platform));
-        assert_eq!(shown["capability"], json!(capability));
+        let view: Value = serde_json::from_str(&catalog_cell(cell, price, false)).unwrap();
+        let (platform, capability) = (&cell.platform.key, cell.capability.as_str());
+        assert_eq!(view["platform"], json!(platform));
+        assert_eq!(view["capability"], json!(capability));
         assert_eq!(
-            shown["model"],
+            view["model"],
             json!(format!("social-{platform}-{capability}"))
         );
-        assert_eq!(shown["method"], json!("GET"));
+        assert_eq!(view["method"], json!("GET"));
         assert_eq!(
-            shown["path"],
+            view["path"],
             json!(format!("/v1/social/{platform}/{capability}"))
         );
-        assert_eq!(shown["unit"], json!("call"));
+        assert_eq!(view["unit"], json!("call"));
         let text = price.map(|price| price.to_string());
         let number = text.map_or(Value::Null, |text| serde_json::from_str(&text).unwrap());
-        assert_eq!(shown["price_usd"], number);
+        assert_eq!(view["price_usd"], number);
         let status = if price.is_some() {
             "available"
         } else {
             "paused"
         };
-        assert_eq!(shown["status"], json!(status));
+        assert_eq!(view["status"], json!(status));
         let has_groups = !cell.require_one_of.is_empty();
-        assert_eq!(shown.get("require_one_of").is_some(), has_groups);
+        assert_eq!(view.get("require_one_of").is_some(), has_groups);
         if has_groups {
-            assert_eq!(shown["require_one_of"], json!(cell.require_one_of));
+            assert_eq!(view["require_one_of"], json!(cell.require_one_of));
         }
-        let params = shown["params"].as_array().unwrap();
+        let params = view["params"].as_array().unwrap();
         assert_eq!(params.len(), cell.params.len());
-        for (shown, param) in params.iter().zip(&cell.params) {
-            assert_eq!(shown["name"], json!(param.name));
-            let word = shown["type"].as_str().unwrap();
+        for (view, param) in params.iter().zip(&cell.params) {
+            assert_eq!(view["name"], json!(param.name));
+            let word = view["type"].as_str().unwrap();
             assert!(["string", "integer", "boolean"].contains(&word));
             assert!(!matches!(param.kind, Kind::IntegerOrWord(_)) || word == "string");
-            assert_eq!(shown["required"], json!(param.required));
-            assert_eq!(shown.get("default"), param.default.as_ref());
-            assert_eq!(shown.get("example"), param.example.as_ref());
-            let text = shown["description"].as_str().unwrap();
+            assert_eq!(view["required"], json!(param.required));
+            assert_eq!(view.get("default"), param.default.as_ref());
+            assert_eq!(view.get("example"), param.example.as_ref());
+            let text = view["description"].as_str().unwrap();
             let english = text.chars().filter(char::is_ascii_alphabetic).count();
             assert!(
                 is_chinese(text) && english > 5,
                 "{platform} {capability}: {text}"
             );
         }
-        let shown: Value = serde_json::from_str(&catalog_cell(cell, price, true)).unwrap();
-        assert_eq!(shown["status"], json!("paused"));
+        let view: Value = serde_json::from_str(&catalog_cell(cell, price, true)).unwrap();
+        assert_eq!(view["status"], json!("paused"));
     }
 }

@@ -132,8 +132,8 @@ fn headers(headers: &BTreeMap<String, String>) -> Result<BTreeMap<String, String
             return Err(FieldError::new(field, Problem::TooLong { most }));
         }
         if kept.insert(name.clone(), value.clone()).is_some() {
-            let shown = cut(&name);
-            return Err(FieldError::new(field, Problem::Twice { shown }));
+            let excerpt = cut(&name);
+            return Err(FieldError::new(field, Problem::Twice { excerpt }));
         }
     }
     Ok(kept)
@@ -149,8 +149,8 @@ fn header_name(name: &str) -> Result<String, FieldError> {
     }
     let name = name.to_ascii_lowercase();
     if OUR_HEADERS.contains(&name.as_str()) {
-        let shown = cut(&name);
-        return Err(FieldError::new(field, Problem::OurHeader { shown }));
+        let excerpt = cut(&name);
+        return Err(FieldError::new(field, Problem::OurHeader { excerpt }));
     }
     Ok(name)
 }
@@ -170,8 +170,8 @@ fn credentials(credentials: &[NewCredential<'_>]) -> Result<(), FieldError> {
             return Err(FieldError::new("hint", Problem::TooLong { most }));
         }
         if !labels.insert(credential.label) {
-            let shown = cut(credential.label);
-            return Err(FieldError::new(field, Problem::Twice { shown }));
+            let excerpt = cut(credential.label);
+            return Err(FieldError::new(field, Problem::Twice { excerpt }));
         }
     }
     Ok(())

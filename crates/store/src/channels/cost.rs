@@ -54,11 +54,11 @@ impl CostBook {
     pub fn from_json(value: &Value) -> Result<Self, FieldError> {
         let raw = RawBook::deserialize(value).map_err(|error| {
             let whole = error.to_string();
-            let said = whole.chars().take(SAID_MAX_CHARACTERS).collect();
-            FieldError::new("cost", Problem::NotUnderstood { said })
+            let message = whole.chars().take(SAID_MAX_CHARACTERS).collect();
+            FieldError::new("cost", Problem::NotUnderstood { message })
         })?;
-        let letters = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
-        if raw.currency.len() != 3 || !letters(&raw.currency) {
+        let is_currency_code = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
+        if raw.currency.len() != 3 || !is_currency_code(&raw.currency) {
             return Err(must("cost.currency", "three capital letters, such as CNY"));
         }
         let rate = Ratio::new(raw.rate.numerator, raw.rate.denominator)
@@ -84,7 +84,7 @@ impl CostBook {
         })
     }
 
-    /// The three letters of the currency.
+    /// The ISO 4217 code of the currency.
     #[must_use]
     pub fn currency(&self) -> &str {
         &self.currency

@@ -132,7 +132,7 @@ pub(super) async fn set_state(
 ) -> Result<bool, DbError> {
     let done = sqlx::query("UPDATE app.channel SET state = $2, revision = $3 WHERE id = $1")
         .bind(channel.number())
-        .bind(state.word())
+        .bind(state.as_str())
         .bind(number)
         .execute(&mut **tx)
         .await?;

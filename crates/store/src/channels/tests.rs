@@ -109,16 +109,16 @@ fn a_cost_book_says_what_is_wrong_with_it() {
     for (place, value, expected) in rows {
         let mut wrong = book();
         *wrong.pointer_mut(place).unwrap() = value;
-        let said = CostBook::from_json(&wrong).unwrap_err().to_string();
-        assert!(said.starts_with(expected), "{place}: {said}");
+        let message = CostBook::from_json(&wrong).unwrap_err().to_string();
+        assert!(message.starts_with(expected), "{place}: {message}");
     }
     let mut more = book();
     more["margin"] = json!(1);
-    let said = CostBook::from_json(&more).unwrap_err().to_string();
-    assert!(said.contains("unknown field `margin`"), "{said}");
+    let message = CostBook::from_json(&more).unwrap_err().to_string();
+    assert!(message.contains("unknown field `margin`"), "{message}");
     let long = json!({ "x".repeat(5_000): 1 });
-    let said = CostBook::from_json(&long).unwrap_err().to_string();
-    assert!(said.len() < 400, "text from outside is cut");
+    let message = CostBook::from_json(&long).unwrap_err().to_string();
+    assert!(message.len() < 400, "text from outside is cut");
 }
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -175,10 +175,10 @@ fn an_address_is_plain_http_and_hides_nothing() {
         "https://h#f",
         "https://h h",
     ] {
-        let said = problem(|new| new.base_url = Some(wrong));
+        let message = problem(|new| new.base_url = Some(wrong));
         assert!(
-            said.starts_with("base_url must be an address"),
-            "{wrong}: {said}"
+            message.starts_with("base_url must be an address"),
+            "{wrong}: {message}"
         );
     }
     let long = format!("https://{}", "h".repeat(BASE_URL_MAX_CHARACTERS - 8));
@@ -189,11 +189,11 @@ fn an_address_is_plain_http_and_hides_nothing() {
 
 #[test]
 fn extra_headers_are_not_a_place_for_credentials() {
-    let said = |name: &str, value: &str| {
+    let message = |name: &str, value: &str| {
         let headers = map(&[(name, value)]);
         problem(|new| new.extra_headers = &headers)
     };
-    assert_eq!(said("OpenAI-Organization", "org-1"), "");
+    assert_eq!(message("OpenAI-Organization", "org-1"), "");
     for ours in [
         "Authorization",
         "x-api-key",
@@ -201,7 +201,7 @@ fn extra_headers_are_not_a_place_for_credentials() {
         "Content-Length",
         "Cookie",
     ] {
-        let text = said(ours, "canary");
+        let text = message(ours, "canary");
         assert!(text.contains("which we set ourselves"), "{ours}: {text}");
         assert!(!text.contains("canary"));
     }
@@ -212,11 +212,11 @@ fn extra_headers_are_not_a_place_for_credentials() {
         ("a", ""),
         ("a", " b"),
     ] {
-        assert!(!said(name, value).is_empty(), "{name:?}: {value:?}");
+        assert!(!message(name, value).is_empty(), "{name:?}: {value:?}");
     }
     let twice = map(&[("X-A", "1"), ("x-a", "2")]);
-    let said = problem(|new| new.extra_headers = &twice);
-    assert_eq!(said, "extra_headers has \"x-a\" twice");
+    let message = problem(|new| new.extra_headers = &twice);
+    assert_eq!(message, "extra_headers has \"x-a\" twice");
 }
 
 #[test]
@@ -243,8 +243,8 @@ fn a_channel_has_a_model_and_a_credential_and_numbers_in_their_range() {
         (0, 0, false),
         (0, WEIGHT_MAX + 1, false),
     ] {
-        let said = problem(|new| (new.priority, new.weight) = (priority, weight));
-        assert_eq!(said.is_empty(), good, "{priority} {weight}: {said}");
+        let message = problem(|new| (new.priority, new.weight) = (priority, weight));
+        assert_eq!(message.is_empty(), good, "{priority} {weight}: {message}");
     }
     assert!(!problem(|new| new.requests_per_minute = Some(0)).is_empty());
     assert!(!problem(|new| new.concurrent_calls = Some(0)).is_empty());
@@ -277,8 +277,8 @@ fn a_sealed_value_is_not_printed_and_is_bound_to_its_row() {
         cool_until: None,
         paused_reason: None,
     };
-    let shown = format!("{credential:?}");
-    assert!(!shown.contains("77") && !shown.contains("last"), "{shown}");
+    let debug = format!("{credential:?}");
+    assert!(!debug.contains("77") && !debug.contains("last"), "{debug}");
     assert_ne!(credential_context("a", "b"), credential_context("ab", ""));
     assert_ne!(credential_context("a", ""), proxy_context("a"));
     let long = "\u{10ffff}".repeat(validation::NAME_MAX_CHARACTERS);

@@ -66,7 +66,7 @@ impl ChannelState {
     pub const ALL: [Self; 3] = [Self::Active, Self::Draining, Self::Off];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
             Self::Draining => "draining",
@@ -75,12 +75,12 @@ impl ChannelState {
     }
 
     pub(super) fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.word() == word)
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 }
 
 impl fmt::Display for ChannelState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.word())
+        formatter.write_str(self.as_str())
     }
 }

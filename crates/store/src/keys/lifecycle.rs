@@ -210,15 +210,15 @@ pub async fn change(
     let (known, now) = changeable(tx, key).await?;
     let ends = match expires_at {
         None => known.policy.fields().expires_at,
-        Some(asked) => {
-            if asked.is_some_and(|end| end <= now) {
+        Some(requested) => {
+            if requested.is_some_and(|end| end <= now) {
                 return Err(FieldError::new("expires_at", Problem::Past).into());
             }
             let above = match known.parent {
                 Some(parent) => reload(tx, parent).await?.policy.fields().expires_at,
                 None => None,
             };
-            crate::policy::earlier(asked, above)?
+            crate::policy::earlier(requested, above)?
         }
     };
     sqlx::query("UPDATE app.api_key SET name = $2, expires_at = $3, revision = $4 WHERE id = $1")

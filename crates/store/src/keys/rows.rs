@@ -40,7 +40,7 @@ pub(super) async fn insert(
     .bind(new.name)
     .bind(KeyHash::of(plain).bytes().as_slice())
     .bind(plain.hint())
-    .bind(fields.group.word())
+    .bind(fields.group.name())
     .bind(&fields.models)
     .bind(&fields.endpoints)
     .bind(&fields.platforms)

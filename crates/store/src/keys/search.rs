@@ -91,17 +91,17 @@ pub async fn names(
     account: AccountId,
     ids: &[KeyId],
 ) -> Result<Vec<(KeyId, String)>, DbError> {
-    let mut wanted: Vec<i64> = ids.iter().map(|id| id.number()).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
-    wanted.truncate(NAMES_MAX);
-    if wanted.is_empty() {
+    let mut numbers: Vec<i64> = ids.iter().map(|id| id.number()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.truncate(NAMES_MAX);
+    if numbers.is_empty() {
         return Ok(Vec::new());
     }
     let rows =
         sqlx::query("SELECT id, name FROM app.api_key WHERE account_id = $1 AND id = ANY ($2)")
             .bind(account.number())
-            .bind(wanted)
+            .bind(numbers)
             .fetch_all(connection)
             .await?;
     let read =

@@ -71,7 +71,7 @@ pub async fn invite(tx: &mut Tx, new: &NewInvitation<'_>) -> Result<i64, DbError
     )
     .bind(new.account.number())
     .bind(new.email)
-    .bind(new.role.word())
+    .bind(new.role.as_str())
     .bind(&new.token[..])
     .bind(new.is_mailed)
     .bind(new.invited_by.map(PersonId::number))

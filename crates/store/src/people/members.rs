@@ -57,7 +57,7 @@ pub async fn add_member(
     )
     .bind(account.number())
     .bind(person.number())
-    .bind(role.word())
+    .bind(role.as_str())
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -175,7 +175,7 @@ pub async fn change_role(
     sqlx::query("UPDATE app.member SET role = $3 WHERE account_id = $1 AND person_id = $2")
         .bind(account.number())
         .bind(person.number())
-        .bind(role.word())
+        .bind(role.as_str())
         .execute(&mut **tx)
         .await?;
     Ok(Changed::Done)
@@ -241,7 +241,7 @@ async fn may_stop_owning(
         let id: i64 = row.try_get("person_id")?;
         let role: String = row.try_get("role")?;
         is_member |= id == person.number();
-        if role == Role::Owner.word() {
+        if role == Role::Owner.as_str() {
             owners.push(id);
         }
     }

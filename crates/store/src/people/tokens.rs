@@ -26,7 +26,7 @@ pub enum Purpose {
 
 impl Purpose {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Verify => "verify",
             Self::Reset => "reset",
@@ -47,7 +47,7 @@ pub async fn issue_token(
          VALUES ($1, $2, $3, app.now() + $4 * interval '1 second')",
     )
     .bind(&token[..])
-    .bind(purpose.word())
+    .bind(purpose.as_str())
     .bind(person.map(PersonId::number))
     .bind(life_seconds)
     .execute(&mut **tx)
@@ -65,7 +65,7 @@ pub async fn void_tokens(
         "UPDATE app.person_token SET used_at = app.now()
          WHERE purpose = $1 AND person_id IS NOT DISTINCT FROM $2 AND used_at IS NULL",
     )
-    .bind(purpose.word())
+    .bind(purpose.as_str())
     .bind(person.map(PersonId::number))
     .execute(&mut **tx)
     .await?;
@@ -83,7 +83,7 @@ pub async fn has_token(
          WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > app.now())",
     )
     .bind(&token[..])
-    .bind(purpose.word())
+    .bind(purpose.as_str())
     .fetch_one(connection)
     .await?;
     Ok(is_good)
@@ -98,7 +98,7 @@ pub async fn has_any_token(
         "SELECT EXISTS (SELECT FROM app.person_token
          WHERE purpose = $1 AND used_at IS NULL AND expires_at > app.now())",
     )
-    .bind(purpose.word())
+    .bind(purpose.as_str())
     .fetch_one(connection)
     .await?;
     Ok(is_good)
@@ -117,7 +117,7 @@ pub async fn take_token(
          RETURNING person_id",
     )
     .bind(&token[..])
-    .bind(purpose.word())
+    .bind(purpose.as_str())
     .fetch_optional(&mut **tx)
     .await?;
     let Some(row) = row else { return Ok(None) };

@@ -17,12 +17,12 @@ fn wrong(fields: PolicyFields) -> String {
 
 #[test]
 fn lists_are_kept_in_one_order_without_repetition() {
-    let asked = PolicyFields {
+    let fields = PolicyFields {
         models: words(&["b", "a", "b"]),
         addresses: words(&["2001:DB8::/32", "10.0.0.7", "10.0.0.7/32"]),
         ..PolicyFields::default()
     };
-    let checked = policy(asked);
+    let checked = policy(fields);
     assert_eq!(checked.fields().models, words(&["a", "b"]));
     let networks = words(&["10.0.0.7/32", "2001:db8::/32"]);
     assert_eq!(checked.fields().addresses, networks);
@@ -104,8 +104,8 @@ fn a_wrong_field_is_named_with_what_would_be_right() {
         ),
     ];
     for (fields, expected) in rows {
-        let said = wrong(fields);
-        assert!(said.starts_with(expected), "{said}");
+        let message = wrong(fields);
+        assert!(message.starts_with(expected), "{message}");
     }
 }
 
@@ -214,7 +214,7 @@ fn a_key_may_be_narrower_than_its_parent_and_not_wider() {
         ),
     ];
     for (expected, fields) in rows {
-        let said = policy(fields).below(&parent).unwrap_err().to_string();
-        assert!(said.starts_with(expected), "{said}");
+        let message = policy(fields).below(&parent).unwrap_err().to_string();
+        assert!(message.starts_with(expected), "{message}");
     }
 }

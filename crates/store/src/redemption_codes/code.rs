@@ -31,7 +31,10 @@ impl RedemptionCode {
     pub fn new(random: &[u8; CODE_RANDOM_BYTES]) -> Self {
         let mut digits: Vec<u8> = random.iter().map(|byte| byte & 31).collect();
         digits.push(check(&digits));
-        let text = digits.iter().filter_map(|digit| letter(*digit)).collect();
+        let text = digits
+            .iter()
+            .filter_map(|digit| character(*digit))
+            .collect();
         Self(text)
     }
 
@@ -60,7 +63,10 @@ impl RedemptionCode {
         if check(rest) != *sum {
             return None;
         }
-        let text = digits.iter().filter_map(|digit| letter(*digit)).collect();
+        let text = digits
+            .iter()
+            .filter_map(|digit| character(*digit))
+            .collect();
         Some(Self(text))
     }
 
@@ -121,7 +127,7 @@ fn check(digits: &[u8]) -> u8 {
     u8::try_from(rest).unwrap_or(0)
 }
 
-fn letter(digit: u8) -> Option<char> {
+fn character(digit: u8) -> Option<char> {
     ALPHABET
         .get(usize::from(digit))
         .map(|byte| char::from(*byte))
@@ -173,12 +179,12 @@ mod tests {
     fn every_single_wrong_character_is_noticed() {
         let plain = code().0;
         for place in 0..CHARACTERS {
-            for letter in ALPHABET {
+            for character in ALPHABET {
                 let mut typed: Vec<u8> = plain.bytes().collect();
-                if typed[place] == *letter {
+                if typed[place] == *character {
                     continue;
                 }
-                typed[place] = *letter;
+                typed[place] = *character;
                 let typed = String::from_utf8(typed).unwrap();
                 assert_eq!(RedemptionCode::parse(&typed), None, "{typed}");
             }

@@ -43,7 +43,7 @@ pub async fn schedule(
     )
     .bind(task)
     .bind(account.number())
-    .bind(job.word())
+    .bind(job.as_str())
     .bind(due_in.as_secs_f64())
     .execute(&mut **tx)
     .await?;
@@ -90,7 +90,7 @@ pub async fn claim(
     };
     // Each job has an index of its own, which only a statement with a literal job can use. The
     // literal is one of our own names.
-    let text = sqlx::AssertSqlSafe(text.replace("{job}", job.word()));
+    let text = sqlx::AssertSqlSafe(text.replace("{job}", job.as_str()));
     let mut query = sqlx::query(text).bind(limit).bind(lease.as_secs_f64());
     if job == Job::Submit {
         query = query.bind(FAIR_WINDOW);
@@ -109,7 +109,7 @@ pub async fn claim(
 /// How long until the next of a kind is due; zero if one is, none if there is none.
 pub async fn next_due(database: &Database, job: Job) -> Result<Option<Duration>, DbError> {
     let mut session = database.session().await?;
-    let text = NEXT.replace("{job}", job.word());
+    let text = NEXT.replace("{job}", job.as_str());
     let seconds: Option<f64> = sqlx::query_scalar(sqlx::AssertSqlSafe(text))
         .fetch_one(&mut *session)
         .await?;
@@ -144,7 +144,7 @@ const FAIRLY: &str = "WITH waiting AS MATERIALIZED (
 
 impl Job {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Submit => "submit",
             Self::Poll => "poll",

@@ -35,7 +35,7 @@ pub struct Task {
     /// The public name of the model.
     pub model: String,
     /// The requested alias, where it was one.
-    pub asked: Option<String>,
+    pub requested_model: Option<String>,
     /// The group whose prices apply.
     pub group: String,
     pub state: TaskState,
@@ -159,7 +159,7 @@ pub async fn page(
 
 impl TaskState {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
             Self::Submitting => "submitting",
@@ -192,7 +192,7 @@ impl TaskState {
             Self::Completed,
             Self::Failed,
         ];
-        let known = all.into_iter().find(|state| state.word() == word);
+        let known = all.into_iter().find(|state| state.as_str() == word);
         known.ok_or_else(|| sqlx::Error::Decode(format!("no state {word:?}").into()).into())
     }
 }
@@ -217,7 +217,7 @@ impl Task {
             account: AccountId::new(row.try_get("account_id")?),
             key: KeyId::new(row.try_get("key_id")?),
             model: row.try_get("model")?,
-            asked: row.try_get("requested_model")?,
+            requested_model: row.try_get("requested_model")?,
             group: row.try_get("group_name")?,
             state: TaskState::of(&state)?,
             amount: Money::from_nanos(row.try_get("amount")?),

@@ -134,7 +134,7 @@ impl Stage {
             Self::Completed => &[TaskState::Completed],
             Self::Failed | Self::Cancelled => &[TaskState::Failed],
         };
-        states.iter().map(|state| state.word()).collect()
+        states.iter().map(|state| state.as_str()).collect()
     }
 
     /// Whether a failed task must be cancelled; none where that does not matter.

@@ -25,7 +25,7 @@ pub struct NewTask {
     /// The public name of the model.
     pub model: String,
     /// The requested alias, where it was one.
-    pub asked: Option<String>,
+    pub requested_model: Option<String>,
     /// The group whose prices apply.
     pub group: String,
     pub amount: Money,
@@ -84,7 +84,7 @@ pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     .bind(&new.endpoint)
     .bind(new.queue.as_secs_f64())
     .bind(new.deadline.as_secs_f64())
-    .bind(&new.asked)
+    .bind(&new.requested_model)
     .execute(&mut **tx)
     .await?;
     schedule(tx, new.id, new.account, Job::Submit, new.lease).await
@@ -318,7 +318,7 @@ pub async fn fail(
 pub async fn lock_in_state(tx: &mut Tx, id: Uuid, state: TaskState) -> Result<bool, DbError> {
     let row = sqlx::query("SELECT 1 FROM app.video_task WHERE id = $1 AND state = $2 FOR UPDATE")
         .bind(id)
-        .bind(state.word())
+        .bind(state.as_str())
         .fetch_optional(&mut **tx)
         .await?;
     Ok(row.is_some())
@@ -328,7 +328,7 @@ pub async fn lock_in_state(tx: &mut Tx, id: Uuid, state: TaskState) -> Result<bo
 pub async fn remove(tx: &mut Tx, id: Uuid, from: TaskState) -> Result<bool, DbError> {
     let done = sqlx::query("DELETE FROM app.video_task WHERE id = $1 AND state = $2")
         .bind(id)
-        .bind(from.word())
+        .bind(from.as_str())
         .execute(&mut **tx)
         .await?;
     if done.rows_affected() == 0 {
@@ -397,7 +397,7 @@ pub async fn usual_millis(
 fn cut(text: &str, most: usize) -> String {
     // PostgreSQL stores no NUL in a text.
     text.chars()
-        .filter(|letter| *letter != '\0')
+        .filter(|character| *character != '\0')
         .take(most)
         .collect()
 }

@@ -87,7 +87,7 @@ impl DeliveryState {
     const ALL: [Self; 3] = [Self::Waiting, Self::Delivered, Self::Failed];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
             Self::Delivered => "delivered",
@@ -103,7 +103,7 @@ impl Delivery {
         let moment = |at: Option<OffsetDateTime>| at.map(from_sql_time);
         let state: String = row.try_get("state")?;
         let mut states = DeliveryState::ALL.into_iter();
-        let state = states.find(|known| known.word() == state);
+        let state = states.find(|known| known.as_str() == state);
         Ok(Self {
             event: row.try_get("event_id")?,
             seq: row.try_get("seq")?,

@@ -263,7 +263,7 @@ impl Kind {
     const ALL: [Self; 2] = [Self::Endpoint, Self::Tasks];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Endpoint => "endpoint",
             Self::Tasks => "tasks",
@@ -271,7 +271,7 @@ impl Kind {
     }
 
     pub(super) fn of(word: &str) -> Result<Self, DbError> {
-        let known = Self::ALL.into_iter().find(|kind| kind.word() == word);
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
         known.ok_or_else(|| strange("kind"))
     }
 }
@@ -282,7 +282,7 @@ impl PausedReason {
     const ALL: [Self; 2] = [Self::Gone, Self::Failing];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Gone => "gone",
             Self::Failing => "failing",
@@ -290,7 +290,7 @@ impl PausedReason {
     }
 
     fn of(word: &str) -> Result<Self, DbError> {
-        let known = Self::ALL.into_iter().find(|reason| reason.word() == word);
+        let known = Self::ALL.into_iter().find(|reason| reason.as_str() == word);
         known.ok_or_else(|| strange("paused_reason"))
     }
 }

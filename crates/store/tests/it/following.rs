@@ -74,7 +74,7 @@ async fn an_account_takes_numbers_of_its_own() {
 }
 
 /// True when a session of this database waits for another one's lock.
-async fn somebody_waits(harness: &TestStore) -> bool {
+async fn has_lock_waiter(harness: &TestStore) -> bool {
     let mut session = harness.console.session().await.unwrap();
     sqlx::query_scalar(
         "SELECT EXISTS (
@@ -104,7 +104,7 @@ async fn a_child_is_not_born_while_its_parent_is_being_revoked() {
     let mut making = harness.console.begin().await.unwrap();
     let secret = random_bytes();
     let (born, ()) = tokio::join!(keys::create(&mut making, &new, &secret), async {
-        while !somebody_waits(&harness).await {
+        while !has_lock_waiter(&harness).await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         revoking.commit().await.unwrap();

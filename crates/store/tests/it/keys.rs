@@ -85,7 +85,7 @@ async fn a_row_carries_the_whole_policy() {
     let harness = TestStore::new().await;
     let account = harness.account().await;
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
-    let asked = PolicyFields {
+    let fields = PolicyFields {
         group: KeyGroup::Named("night".to_owned()),
         models: words(&["a", "b"]),
         endpoints: words(&["chat"]),
@@ -100,8 +100,8 @@ async fn a_row_carries_the_whole_policy() {
         zero_retention: true,
         expires_at: Some(Timestamp::from_micros(4_000_000_000_123_456)),
     };
-    let made = harness.make(account, None, asked.clone()).await.unwrap();
-    assert_eq!(made.key.policy.fields(), &asked);
+    let made = harness.make(account, None, fields.clone()).await.unwrap();
+    assert_eq!(made.key.policy.fields(), &fields);
     let mut session = harness.console.session().await.unwrap();
     let found = keys::find(&mut session, made.key.id).await.unwrap();
     assert_eq!(found.as_ref(), Some(&made.key));
@@ -177,7 +177,7 @@ async fn a_group_that_the_account_is_not_allowed_is_refused() {
     for group in ["default", "night"] {
         let made = harness.make(account, None, of(KeyGroup::Named(group.to_owned())));
         assert_eq!(
-            made.await.unwrap().key.policy.fields().group.word(),
+            made.await.unwrap().key.policy.fields().group.name(),
             Some(group)
         );
     }

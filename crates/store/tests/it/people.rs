@@ -127,7 +127,7 @@ async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
     let reply = broken(&harness, "sign_in", &agent(AGENT_MAX_CHARACTERS + 1)).await;
     assert_eq!(reply.as_deref(), Some("sign_in_bounded"));
     for role in Role::ALL {
-        let set = format!("role = '{}'", role.word());
+        let set = format!("role = '{}'", role.as_str());
         assert_eq!(broken(&harness, "member", &set).await, None, "{set}");
     }
     let reply = broken(&harness, "member", "role = 'god'").await;

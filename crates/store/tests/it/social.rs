@@ -55,12 +55,12 @@ async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers()
     assert!(pause(&data, "search", "its path is gone", PausedBy::Gateway).await);
     assert!(pause(&harness.console, "post", "a dispute", PausedBy::Operator).await);
     let held = paused(&data).await;
-    let shown: Vec<_> = held
+    let summary: Vec<_> = held
         .iter()
         .map(|one| (one.capability.as_str(), one.reason.as_str(), one.by))
         .collect();
     assert_eq!(
-        shown,
+        summary,
         [
             ("post", "a dispute", PausedBy::Operator),
             ("search", "its path is gone", PausedBy::Gateway)
@@ -74,12 +74,12 @@ async fn a_pause_holds_until_a_person_ends_it_and_both_are_events_with_numbers()
     );
     assert_eq!(paused(&data).await, held[..1]);
     let reported = events(&data, 10).await;
-    let shown: Vec<_> = reported
+    let summary: Vec<_> = reported
         .iter()
         .map(|one| (one.number, one.action, one.reason.as_str(), one.by))
         .collect();
     assert_eq!(
-        shown,
+        summary,
         [
             (3, PauseAction::Resumed, "it is back", PausedBy::Operator),
             (2, PauseAction::Paused, "a dispute", PausedBy::Operator),
@@ -220,7 +220,7 @@ async fn the_tables_end_where_the_code_says() {
         ("action_known", 2, "'gone'".to_owned()),
         ("reason_bounded", 3, first),
         ("reason_bounded", 3, "''".to_owned()),
-        ("actor_known", 4, "'nobody'".to_owned()),
+        ("actor_known", 4, "'stranger'".to_owned()),
     ];
     let mut broken = Vec::new();
     for (constraint, place, value) in &wrong {

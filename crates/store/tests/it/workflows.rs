@@ -68,9 +68,9 @@ async fn versions_follow_one_another_and_the_newest_one_counts() {
     assert_eq!(fallen.how, Transition::FellBack);
     let stored = page(&data, "", 10).await;
     let stored = stored[0].workflow.record();
-    assert_eq!(stored.contract_status.word(), "draft_unverified");
+    assert_eq!(stored.contract_status.as_str(), "draft_unverified");
     assert_eq!(
-        stored.runtime_binding.status.word(),
+        stored.runtime_binding.status.as_str(),
         "contract_only_not_executable"
     );
 }
@@ -254,7 +254,7 @@ async fn the_bounds_of_the_table_are_those_of_the_reader() {
     assert_eq!(write(&long(MAX_WORKFLOW_BYTES + 1)).await, (false, false));
 }
 
-/// Nobody may; a superuser who takes the trigger away can.
+/// No role may; a superuser who takes the trigger away can.
 fn delete_all(harness: &TestStore) {
     let url = harness.db.superuser_url();
     let text = "ALTER TABLE app.workflow_version DISABLE TRIGGER workflow_version_is_append_only;
@@ -307,5 +307,5 @@ async fn a_version_is_written_by_the_console_only_and_never_changed() {
     };
     assert_eq!(broken().await, 0);
     harness.say(&harness.console, copy).await.unwrap();
-    assert_eq!(broken().await, 1, "nobody gave the number 9");
+    assert_eq!(broken().await, 1, "the number 9 was never assigned");
 }

@@ -121,7 +121,7 @@ fn dialogue(
 const fn answer_to_recipient(behaviour: SmtpBehaviour) -> &'static str {
     match behaviour {
         SmtpBehaviour::PutOff => "451 4.3.0 later",
-        SmtpBehaviour::Refuse => "550 5.1.1 nobody of that name: the letter was rejected",
+        SmtpBehaviour::Refuse => "550 5.1.1 no such user: the email was rejected",
         SmtpBehaviour::Take
         | SmtpBehaviour::NoLogin
         | SmtpBehaviour::Hang
@@ -148,7 +148,7 @@ fn email(stream: &mut dyn Talk, shared: &Shared) -> io::Result<String> {
         data.push_str(line.strip_prefix('.').unwrap_or(&line));
         data.push_str("\r\n");
         if data.len() > MAX_MAIL {
-            return Err(io::Error::other("the letter is too long"));
+            return Err(io::Error::other("the email is too long"));
         }
     }
 }

@@ -24,10 +24,10 @@ impl Mail {
     pub fn header(&self, name: &str) -> String {
         let head = self.data.split("\r\n\r\n").next().unwrap_or_default();
         let head = head.replace("\r\n ", " ").replace("\r\n\t", " ");
-        let wanted = format!("{}:", name.to_lowercase());
+        let prefix = format!("{}:", name.to_lowercase());
         let line = head
             .lines()
-            .find(|line| line.to_lowercase().starts_with(&wanted));
+            .find(|line| line.to_lowercase().starts_with(&prefix));
         let value = line.and_then(|line| line.split_once(':'));
         value.map_or_else(String::new, |(_, value)| value.trim().to_owned())
     }
@@ -89,5 +89,5 @@ fn quoted_printable(text: &str) -> String {
         let digits = String::from_utf8(digits).expect("two digits follow");
         bytes.push(u8::from_str_radix(&digits, 16).expect("two digits follow"));
     }
-    String::from_utf8(bytes).expect("a letter is UTF-8")
+    String::from_utf8(bytes).expect("an email is UTF-8")
 }

@@ -108,7 +108,7 @@ async fn pump(
 ) -> End {
     let mut frames = Frames::of(side, traps.shared.speaks_postgres);
     let mut buffer = vec![0; BUFFER_BYTES];
-    let (trap, stall) = match side {
+    let (trap, pause) = match side {
         Side::Client => (BEFORE_COMMIT, STALL_BEFORE_COMMIT),
         Side::Server => (AFTER_COMMIT, STALL_AFTER_COMMIT),
     };
@@ -130,7 +130,7 @@ async fn pump(
             if frame.is_commit && traps.spring(trap) {
                 return End::Cut;
             }
-            if frame.is_commit && traps.spring(stall) {
+            if frame.is_commit && traps.spring(pause) {
                 return swallow(from, &mut buffer).await;
             }
             if to.write_all(&frame.bytes).await.is_err() {

@@ -78,8 +78,8 @@ impl Frames {
                 Some(message)
             }
             (State::Messages, _) => {
-                let after_letter = length(self.buffer.get(1..)?)?;
-                self.cut_off(1 + after_letter)
+                let after_tag = length(self.buffer.get(1..)?)?;
+                self.cut_off(1 + after_tag)
             }
         }
     }

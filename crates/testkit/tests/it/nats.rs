@@ -63,7 +63,7 @@ async fn a_paused_nats_answers_later() {
     assert_eq!(stored(&context).await, 0);
     nats.pause();
     let waited = tokio::time::timeout(SHORT, publish(&context)).await;
-    assert!(waited.is_err(), "nobody answers");
+    assert!(waited.is_err(), "no answer comes");
     nats.resume();
     assert!(publish(&context).await);
 }

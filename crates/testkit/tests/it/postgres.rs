@@ -101,12 +101,12 @@ async fn a_paused_server_answers_no_client_until_it_resumes() {
     postgres.pause();
     assert!(postgres.runs(), "it is there, only frozen");
     let limit = Duration::from_millis(200);
-    let asked = tokio::time::timeout(limit, PgConnection::connect(url.reveal())).await;
-    assert!(asked.is_err(), "nobody answers");
+    let attempt = tokio::time::timeout(limit, PgConnection::connect(url.reveal())).await;
+    assert!(attempt.is_err(), "no answer comes");
     {
         let mut question = Box::pin(open.ping());
         let waited = tokio::time::timeout(limit, &mut question).await;
-        assert!(waited.is_err(), "nobody answers");
+        assert!(waited.is_err(), "no answer comes");
         postgres.resume();
         question.await.unwrap();
     }

@@ -55,7 +55,7 @@ async fn a_paused_redis_answers_later() {
     redis.pause();
     assert!(redis.runs());
     let waited = tokio::time::timeout(SHORT, count(&mut connection)).await;
-    assert!(!matches!(waited, Ok(Ok(_))), "nobody answers");
+    assert!(!matches!(waited, Ok(Ok(_))), "no answer comes");
     redis.resume();
     let mut after = dial(redis.url()).await.unwrap();
     assert!(count(&mut after).await.unwrap() >= 2);

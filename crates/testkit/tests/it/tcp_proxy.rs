@@ -117,9 +117,9 @@ fn refusing_resets_open_connections_and_accepts_none() {
 
 #[test]
 fn an_engine_that_is_away_resets_its_clients() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = nobody.local_addr().unwrap();
-    drop(nobody);
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = unused.local_addr().unwrap();
+    drop(unused);
     let wire = FaultProxy::to_anything(address);
     let mut stream = dial(&wire).unwrap();
     drop(ask(&mut stream).unwrap_err());

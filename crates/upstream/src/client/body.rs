@@ -59,11 +59,11 @@ pub enum BodyError {
 impl IdleDeadline {
     /// When the next chunk is overdue, given when the last one was received.
     #[must_use]
-    pub fn at(&self, heard: Instant) -> Instant {
-        match (heard.checked_add(self.idle), self.ends) {
+    pub fn at(&self, last_received: Instant) -> Instant {
+        match (last_received.checked_add(self.idle), self.ends) {
             (Some(idle), Some(ends)) => idle.min(ends),
             (Some(only), None) | (None, Some(only)) => only,
-            (None, None) => heard,
+            (None, None) => last_received,
         }
     }
 }

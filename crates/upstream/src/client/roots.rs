@@ -85,8 +85,11 @@ mod tests {
     fn what_is_no_certificate_is_said_when_it_is_read() {
         assert_eq!(Roots::from_pem(b"hello").unwrap_err(), RootsError::Empty);
         let broken = b"-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
-        let said = Roots::from_pem(broken).unwrap_err().to_string();
-        assert!(said.starts_with("certificate 1 cannot be read"), "{said}");
+        let message = Roots::from_pem(broken).unwrap_err().to_string();
+        assert!(
+            message.starts_with("certificate 1 cannot be read"),
+            "{message}"
+        );
         assert_eq!(Roots::default().count(), 0);
     }
 }

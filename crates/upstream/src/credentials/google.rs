@@ -203,7 +203,7 @@ impl ServiceAccount {
         headers.insert(CONTENT_TYPE, form);
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let wait = EXCHANGE_WAIT;
-        let asked = client.send(Outgoing {
+        let exchange = client.send(Outgoing {
             method: Method::POST,
             uri: self.token_uri.clone(),
             headers,
@@ -218,7 +218,9 @@ impl ServiceAccount {
             protocol: Protocol::Http1,
         });
         // Whatever happened to it, the call itself was not sent.
-        let mut answer = asked.await.map_err(|error| not_sent(&error.to_string()))?;
+        let mut answer = exchange
+            .await
+            .map_err(|error| not_sent(&error.to_string()))?;
         let body = answer.whole(MAX_ANSWER_BYTES).await;
         let body = body.map_err(|error| not_sent(&error.to_string()))?;
         if !answer.status.is_success() {
@@ -267,8 +269,8 @@ fn not_sent(words: &str) -> SendError {
 /// The OAuth error code, if it is a known one: other text may quote the request.
 fn word_in(body: &[u8]) -> &'static str {
     let refused: Option<Refused> = serde_json::from_slice(body).ok();
-    let said = refused.map(|refused| refused.error).unwrap_or_default();
-    let known = REFUSALS.into_iter().find(|word| *word == said);
+    let code = refused.map(|refused| refused.error).unwrap_or_default();
+    let known = REFUSALS.into_iter().find(|word| *word == code);
     known.unwrap_or("without a known reason")
 }
 

@@ -41,8 +41,8 @@ async fn klings_key_pair_signs_each_call_and_is_never_printed() {
         assert_eq!(headers.len(), 1);
         assert_eq!(headers[0].0, "authorization");
         assert!(headers[0].1.is_sensitive());
-        let shown = headers[0].1.to_str().unwrap().to_owned();
-        let token = shown.strip_prefix("Bearer ").unwrap().to_owned();
+        let authorization = headers[0].1.to_str().unwrap().to_owned();
+        let token = authorization.strip_prefix("Bearer ").unwrap().to_owned();
         assert_eq!(token.split('.').count(), 3);
         let secrets = opened.secrets();
         assert!(secrets.iter().any(|known| known.reveal() == token));
@@ -130,10 +130,10 @@ fn what_cannot_be_opened_is_refused_in_words_without_the_secret() {
         ),
     ];
     for (auth, text, words) in rows {
-        let said = Credential::new(&auth, &secret(&text))
+        let message = Credential::new(&auth, &secret(&text))
             .unwrap_err()
             .to_string();
-        assert!(said.contains(words), "{said}");
-        assert!(!said.contains("canary"), "{said}");
+        assert!(message.contains(words), "{message}");
+        assert!(!message.contains("canary"), "{message}");
     }
 }

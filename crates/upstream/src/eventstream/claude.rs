@@ -82,16 +82,16 @@ fn write(message: &Message, to: &mut Vec<u8>) -> Result<(), EventStreamError> {
         // An event type that this version does not know.
         Some("event") => Ok(()),
         Some("exception") => {
-            let said: Option<Exception> = serde_json::from_slice(&message.payload).ok();
-            let said = said.and_then(|said| said.message).unwrap_or_default();
+            let text: Option<Exception> = serde_json::from_slice(&message.payload).ok();
+            let text = text.and_then(|text| text.message).unwrap_or_default();
             let kind = message.header(":exception-type").unwrap_or_default();
-            error(kind, &said, to);
+            error(kind, &text, to);
             Ok(())
         }
         Some("error") => {
             let kind = message.header(":error-code").unwrap_or_default();
-            let said = message.header(":error-message").unwrap_or_default();
-            error(kind, said, to);
+            let text = message.header(":error-message").unwrap_or_default();
+            error(kind, text, to);
             Ok(())
         }
         Some(_) | None => Err(EventStreamError::Shape),
@@ -120,10 +120,10 @@ fn chunk(message: &Message, to: &mut Vec<u8>) -> Result<(), EventStreamError> {
     Ok(())
 }
 
-fn error(kind: &str, said: &str, to: &mut Vec<u8>) {
-    let words: String = match said {
+fn error(kind: &str, text: &str, to: &mut Vec<u8>) {
+    let words: String = match text {
         "" => format!("the upstream failed: {kind}"),
-        said => said.to_owned(),
+        text => text.to_owned(),
     };
     let words: String = words.chars().take(MAX_WORDS).collect();
     let data = json!({ "type": "error", "error": { "type": error_type(kind), "message": words } });

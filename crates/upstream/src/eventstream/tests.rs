@@ -167,7 +167,7 @@ fn a_frame_may_be_as_large_as_its_bound_and_no_larger() {
 
 #[test]
 fn failures_of_bedrock_are_errors_in_claudes_words() {
-    let said = |frames: &[u8]| {
+    let messages = |frames: &[u8]| {
         let events = Translation::default().push(frames).unwrap();
         let text = String::from_utf8(events.into()).unwrap();
         let data = text.strip_prefix("event: error\ndata: ").unwrap();
@@ -180,10 +180,13 @@ fn failures_of_bedrock_are_errors_in_claudes_words() {
     let fixtures = fixtures();
     let limited = "Too many tokens, please wait before trying again.";
     assert_eq!(
-        said(&bytes(&fixtures.exception)),
+        messages(&bytes(&fixtures.exception)),
         pair("rate_limit_error", limited)
     );
-    assert_eq!(said(&bytes(&fixtures.error)), pair("api_error", "it broke"));
+    assert_eq!(
+        messages(&bytes(&fixtures.error)),
+        pair("api_error", "it broke")
+    );
     for (kind, word) in [
         ("internalServerException", "api_error"),
         ("modelStreamErrorException", "api_error"),
@@ -198,7 +201,7 @@ fn failures_of_bedrock_are_errors_in_claudes_words() {
             header(":message-type", "exception"),
             header(":exception-type", kind),
         ];
-        let (kind_said, words) = said(&frame(&headers.concat(), b"{}"));
+        let (kind_said, words) = messages(&frame(&headers.concat(), b"{}"));
         assert_eq!(kind_said, word, "{kind}");
         assert!(words.ends_with(kind), "{words}");
     }

@@ -151,7 +151,7 @@ fn fits(known: &str, code: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn told(rows: &str, status: u16, codes: [Option<&str>; 2]) -> AnswerClass {
+    fn class_of(rows: &str, status: u16, codes: [Option<&str>; 2]) -> AnswerClass {
         let rows: BaseFile = toml::from_str(rows).unwrap();
         let headers = HeaderMap::new();
         let refusal = Refusal {
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_refusal_that_no_row_names_is_about_the_request() {
         assert!(toml::from_str::<BaseFile>(BASE).is_ok());
-        let by_status = |status| told("answers = []", status, [None, None]);
+        let by_status = |status| class_of("answers = []", status, [None, None]);
         for (status, class) in [
             (400, AnswerClass::Request),
             (401, AnswerClass::Credential),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_code_or_the_type_of_the_body_decides_where_a_row_names_it() {
-        let base = |status, code, kind| told("answers = []", status, [Some(code), Some(kind)]);
+        let base = |status, code, kind| class_of("answers = []", status, [Some(code), Some(kind)]);
         assert_eq!(
             base(429, "insufficient_quota", "insufficient_quota"),
             AnswerClass::Quota
@@ -198,11 +198,11 @@ mod tests {
         let own = "[[answers]]\nstatus = [404]\ncodes = [\"NotFound*\"]\nclass = \"model_absent\"\n\
                    [[answers]]\nstatus = [401]\nclass = \"request\"";
         assert_eq!(
-            told(own, 404, [None, Some("NotFound.Model")]),
+            class_of(own, 404, [None, Some("NotFound.Model")]),
             AnswerClass::ModelAbsent
         );
-        assert_eq!(told(own, 401, [None, None]), AnswerClass::Request);
-        assert_eq!(told(own, 402, [None, None]), AnswerClass::Quota);
+        assert_eq!(class_of(own, 401, [None, None]), AnswerClass::Request);
+        assert_eq!(class_of(own, 402, [None, None]), AnswerClass::Quota);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Format {
 
     /// Its name in provider files.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai_chat",
             Self::ClaudeMessages => "claude_messages",
@@ -191,7 +191,7 @@ mod tests {
         let mut seen = Vec::new();
         for (endpoints, formats) in rows {
             for format in formats {
-                assert_eq!(served(*format), endpoints, "{}", format.word());
+                assert_eq!(served(*format), endpoints, "{}", format.as_str());
                 seen.push(*format);
             }
         }

@@ -300,8 +300,10 @@ impl Reading<'_> {
         let words = self.texts("formats")?;
         let mut formats = Vec::new();
         for word in words {
-            let known = Format::ALL.map(Format::word);
-            let format = Format::ALL.into_iter().find(|format| format.word() == word);
+            let known = Format::ALL.map(Format::as_str);
+            let format = Format::ALL
+                .into_iter()
+                .find(|format| format.as_str() == word);
             let format = format.ok_or_else(|| self.unknown_word("formats", word, &known))?;
             if formats.contains(&format) {
                 return Err(self.wrong("formats", format!("has {word:?} twice")));
@@ -318,8 +320,8 @@ impl Reading<'_> {
         let words = self.texts("quirks")?;
         let mut quirks = BTreeSet::new();
         for word in words {
-            let known = Quirk::ALL.map(Quirk::word);
-            let quirk = Quirk::ALL.into_iter().find(|quirk| quirk.word() == word);
+            let known = Quirk::ALL.map(Quirk::as_str);
+            let quirk = Quirk::ALL.into_iter().find(|quirk| quirk.as_str() == word);
             quirks.insert(quirk.ok_or_else(|| self.unknown_word("quirks", word, &known))?);
         }
         Ok(quirks)

@@ -16,7 +16,7 @@ idle_ms = 3
 total_ms = 86400000
 "#;
 
-fn said(text: &str) -> String {
+fn load_error(text: &str) -> String {
     read::provider("mine.toml", "mine", text)
         .unwrap_err()
         .to_string()
@@ -222,14 +222,14 @@ fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
     for (good, bad, expected) in rows {
         let text = GOOD.replacen(good, bad, 1);
         assert_ne!(text, GOOD, "{good}");
-        let said = said(&text);
+        let message = load_error(&text);
         assert!(
-            said.starts_with(&format!("mine.toml: {expected}")),
-            "{said}"
+            message.starts_with(&format!("mine.toml: {expected}")),
+            "{message}"
         );
     }
-    assert!(said("name = \"mine\"\nauth = ").starts_with("mine.toml: line 2 is not TOML"));
-    let long = said(&GOOD.replace("http2", &"x".repeat(9_000)));
+    assert!(load_error("name = \"mine\"\nauth = ").starts_with("mine.toml: line 2 is not TOML"));
+    let long = load_error(&GOOD.replace("http2", &"x".repeat(9_000)));
     assert!(long.len() < 300, "text from outside is cut: {long}");
 }
 
@@ -257,19 +257,22 @@ fn a_file_in_the_folder_adds_a_provider_or_replaces_one() {
     assert_eq!(address("openai"), address("mine"));
 
     write("mine.toml", &GOOD.replace("http2", "http3"));
-    let said = Providers::with_folder(folder.path())
+    let message = Providers::with_folder(folder.path())
         .unwrap_err()
         .to_string();
-    assert!(said.contains("mine.toml: quirks has \"http3\""), "{said}");
+    assert!(
+        message.contains("mine.toml: quirks has \"http3\""),
+        "{message}"
+    );
     let most = usize::try_from(MAX_PROVIDER_BYTES).unwrap();
     let padded = |bytes: usize| format!("{GOOD}#{}", "x".repeat(bytes - GOOD.len() - 1));
     write("mine.toml", &padded(most));
     assert!(Providers::with_folder(folder.path()).is_ok());
     write("mine.toml", &padded(most + 1));
-    let said = Providers::with_folder(folder.path())
+    let message = Providers::with_folder(folder.path())
         .unwrap_err()
         .to_string();
-    assert!(said.contains("larger than 65536 bytes"), "{said}");
+    assert!(message.contains("larger than 65536 bytes"), "{message}");
 
     let none = Providers::with_folder(&folder.path().join("none"));
     assert!(none.unwrap_err().to_string().contains("No such file"));

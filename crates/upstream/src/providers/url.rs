@@ -104,8 +104,8 @@ impl Provider {
         };
         let behind = behind.ok_or_else(|| UrlError::NoWay {
             provider: self.name.clone(),
-            task: ask.task.word(),
-            format: ask.format.word(),
+            task: ask.task.as_str(),
+            format: ask.format.as_str(),
         })?;
         if base.contains(['?', '#']) {
             return Err(UrlError::Base);
@@ -125,7 +125,7 @@ impl Provider {
 
 impl Task {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Generate => "generate",
             Self::CountTokens => "count_tokens",

@@ -41,14 +41,14 @@ where
         .max_buf_size(MAX_BUFFER_BYTES)
         .handshake(stream)
         .await
-        .map_err(|error| told(&error))?;
+        .map_err(|error| fetch_error(&error))?;
     let mut connection = JoinSet::new();
     connection.spawn(async move {
         // The reader of the response gets its error.
         drop(driver.await);
     });
-    let asked = sender.send_request(request).await;
-    let response = asked.map_err(|error| told(&error))?;
+    let sent = sender.send_request(request).await;
+    let response = sent.map_err(|error| fetch_error(&error))?;
     Ok(Exchange {
         response,
         connection,
@@ -56,7 +56,7 @@ where
 }
 
 /// The error of a broken exchange; hyper's message could contain bytes of a server that is not HTTP.
-fn told(error: &hyper::Error) -> FetchError {
+fn fetch_error(error: &hyper::Error) -> FetchError {
     if error.is_parse_too_large() {
         FetchError::HeadersTooLarge
     } else if error.is_parse() {

@@ -63,8 +63,8 @@ impl FetchResponse {
             most: ask.max_bytes,
         };
         let (served, left, beyond) = if head.status == StatusCode::PARTIAL_CONTENT {
-            let asked = ask.range.ok_or(FetchError::BadAnswer)?;
-            let (range, total) = part_of(&head.headers, asked).ok_or(FetchError::BadAnswer)?;
+            let requested = ask.range.ok_or(FetchError::BadAnswer)?;
+            let (range, total) = part_of(&head.headers, requested).ok_or(FetchError::BadAnswer)?;
             let promised = range.last.saturating_sub(range.first).saturating_add(1);
             if promised > ask.max_bytes {
                 return Err(too_large);
@@ -136,7 +136,7 @@ impl FetchResponse {
 }
 
 /// Parses `bytes 0-499/1234`, if it is the requested range or a prefix of it.
-fn part_of(headers: &HeaderMap, asked: ByteRange) -> Option<(ByteRange, Option<u64>)> {
+fn part_of(headers: &HeaderMap, requested: ByteRange) -> Option<(ByteRange, Option<u64>)> {
     let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -145,7 +145,7 @@ fn part_of(headers: &HeaderMap, asked: ByteRange) -> Option<(ByteRange, Option<u
         "*" => None,
         total => Some(total.parse().ok()?),
     };
-    let is_asked = first == asked.first && first <= last && last <= asked.last;
+    let is_asked = first == requested.first && first <= last && last <= requested.last;
     let is_inside = total.is_none_or(|total: u64| last < total);
     (is_asked && is_inside).then_some((ByteRange { first, last }, total))
 }

@@ -86,8 +86,8 @@ async fn a_truncated_or_broken_frame_is_an_error_after_the_good_ones() {
         (&damaged, "a frame of the event stream is damaged"),
     ] {
         let server = Recording::start(scripted(bytes)).await;
-        let asked = call(&server.at("/"), Protocol::Http1);
-        let mut answer = client.send(asked).await.unwrap();
+        let request = call(&server.at("/"), Protocol::Http1);
+        let mut answer = client.send(request).await.unwrap();
         let mut events = Vec::new();
         let ended = loop {
             match answer.piece().await {
@@ -106,8 +106,8 @@ async fn a_truncated_or_broken_frame_is_an_error_after_the_good_ones() {
 async fn other_answers_are_not_touched() {
     let server = Recording::start(ScriptedAnswer::json(200, "{\"id\":\"msg_1\"}")).await;
     let client = Client::new(LONG).unwrap();
-    let asked = call(&server.at("/model/x/invoke"), Protocol::Http1);
-    let mut answer = client.send(asked).await.unwrap();
+    let request = call(&server.at("/model/x/invoke"), Protocol::Http1);
+    let mut answer = client.send(request).await.unwrap();
     assert_eq!(answer.headers["content-type"], "application/json");
     assert_eq!(
         answer.whole(MOST_BYTES).await.unwrap(),

@@ -15,7 +15,7 @@ use crate::calls::{LONG, call, proxy};
 use crate::recording::{Recording, ScriptedAnswer};
 
 const NOW: Timestamp = Timestamp::from_micros(1_794_745_845_000_000);
-const EMAIL: &str = "robot@house.iam.gserviceaccount.com";
+const EMAIL: &str = "robot@acme.iam.gserviceaccount.com";
 
 /// An account with a key of its own, and the server that knows it.
 struct GoogleSetup {
@@ -47,7 +47,7 @@ async fn setup() -> GoogleSetup {
     let tokens = Recording::start(token("ya29.canary-1", 3_600)).await;
     let file = json!({
         "type": "service_account",
-        "project_id": "house",
+        "project_id": "acme",
         "private_key_id": "key-1",
         "private_key": pem,
         "client_email": EMAIL,
@@ -67,7 +67,7 @@ async fn setup() -> GoogleSetup {
 
 impl GoogleSetup {
     /// The header that a call would have.
-    async fn shown(&self, now: Timestamp) -> Result<String, SendError> {
+    async fn authorization(&self, now: Timestamp) -> Result<String, SendError> {
         let call = call(
             "https://us-east5-aiplatform.googleapis.com/v1/x",
             Protocol::Http1,
@@ -88,7 +88,10 @@ impl GoogleSetup {
 #[tokio::test]
 async fn the_assertion_is_signed_with_issuer_scope_and_expiry() {
     let setup = setup().await;
-    assert_eq!(setup.shown(NOW).await.unwrap(), "Bearer ya29.canary-1");
+    assert_eq!(
+        setup.authorization(NOW).await.unwrap(),
+        "Bearer ya29.canary-1"
+    );
     let came = setup.tokens.came();
     assert_eq!((came.len(), came[0].path.as_str()), (1, "/token"));
     assert_eq!(
@@ -126,12 +129,18 @@ async fn the_assertion_is_signed_with_issuer_scope_and_expiry() {
 async fn a_token_is_kept_until_five_minutes_before_its_end() {
     let setup = setup().await;
     let first = "Bearer ya29.canary-1";
-    assert_eq!(setup.shown(NOW).await.unwrap(), first);
+    assert_eq!(setup.authorization(NOW).await.unwrap(), first);
     setup.tokens.tell(token("ya29.canary-2", 3_600));
-    assert_eq!(setup.shown(NOW.plus_seconds(3_299)).await.unwrap(), first);
+    assert_eq!(
+        setup.authorization(NOW.plus_seconds(3_299)).await.unwrap(),
+        first
+    );
     assert_eq!(setup.exchanges(), 1);
     let later = NOW.plus_seconds(3_300);
-    assert_eq!(setup.shown(later).await.unwrap(), "Bearer ya29.canary-2");
+    assert_eq!(
+        setup.authorization(later).await.unwrap(),
+        "Bearer ya29.canary-2"
+    );
     assert_eq!(setup.exchanges(), 2);
 }
 
@@ -144,7 +153,9 @@ async fn calls_that_come_together_make_one_exchange() {
         ..token("ya29.canary-1", 60)
     };
     setup.tokens.tell(slow);
-    let mut calls: Vec<_> = (0..50).map(|_| Box::pin(setup.shown(NOW))).collect();
+    let mut calls: Vec<_> = (0..50)
+        .map(|_| Box::pin(setup.authorization(NOW)))
+        .collect();
     for one in &mut calls {
         let polled = tokio::time::timeout(Duration::ZERO, one).await;
         assert!(polled.is_err(), "it waits");
@@ -165,7 +176,9 @@ async fn without_a_token_nothing_is_sent_and_the_next_call_tries_again() {
         ..ScriptedAnswer::json(400, refusal)
     };
     setup.tokens.tell(refused);
-    let mut calls: Vec<_> = (0..20).map(|_| Box::pin(setup.shown(NOW))).collect();
+    let mut calls: Vec<_> = (0..20)
+        .map(|_| Box::pin(setup.authorization(NOW)))
+        .collect();
     for one in &mut calls {
         assert!(tokio::time::timeout(Duration::ZERO, one).await.is_err());
     }
@@ -185,13 +198,16 @@ async fn without_a_token_nothing_is_sent_and_the_next_call_tries_again() {
         ),
     ] {
         setup.tokens.tell(scripted);
-        let Err(SendError::NotSent(reply)) = setup.shown(NOW).await else {
+        let Err(SendError::NotSent(reply)) = setup.authorization(NOW).await else {
             panic!("it was sent");
         };
         assert!(reply.ends_with(words), "{reply}");
     }
     setup.tokens.tell(token("ya29.canary-3", 3_600));
-    assert_eq!(setup.shown(NOW).await.unwrap(), "Bearer ya29.canary-3");
+    assert_eq!(
+        setup.authorization(NOW).await.unwrap(),
+        "Bearer ya29.canary-3"
+    );
     assert_eq!(setup.exchanges(), 4);
 }
 
@@ -219,9 +235,9 @@ async fn a_token_is_fetched_the_calls_own_way_out_and_within_its_time() {
 #[tokio::test]
 async fn the_key_and_every_token_that_still_counts_are_secrets() {
     let setup = setup().await;
-    setup.shown(NOW).await.unwrap();
+    setup.authorization(NOW).await.unwrap();
     setup.tokens.tell(token("ya29.canary-2", 3_600));
-    setup.shown(NOW.plus_seconds(3_400)).await.unwrap();
+    setup.authorization(NOW.plus_seconds(3_400)).await.unwrap();
     let secrets = setup.opened.secrets();
     let holds = |text: &str| secrets.iter().any(|secret| secret.reveal() == text);
     let line = setup.pem.lines().nth(3).unwrap();

@@ -38,13 +38,13 @@ async fn a_pooled_connection_that_breaks_is_an_error_and_is_not_retried() {
         // The next request arrives on the same connection, and gets no answer.
         assert!(stream.read(&mut request).await.unwrap() > 0);
     };
-    let asked = async {
+    let exchange = async {
         let mut first = client.send(call(&uri, Protocol::Http1)).await.unwrap();
         assert_eq!(first.whole(16).await.unwrap(), "ok");
         drop(first);
         client.send(call(&uri, Protocol::Http1)).await.unwrap_err()
     };
-    let ((), error) = tokio::join!(served, asked);
+    let ((), error) = tokio::join!(served, exchange);
     assert!(matches!(error, SendError::Broken(_)), "{error:?}");
     let more = tokio::time::timeout(Duration::from_millis(200), listener.accept());
     assert!(

@@ -79,7 +79,7 @@ async fn a_server_without_http2_is_asked_in_http1() {
 }
 
 #[tokio::test]
-async fn stalled_readers_do_not_stall_others() {
+async fn slow_readers_do_not_block_others() {
     let (client, server) = setup(&BOTH).await;
     let endless = server.at("/endless");
     let mut stalled = Vec::new();
@@ -88,7 +88,7 @@ async fn stalled_readers_do_not_stall_others() {
         assert!(answer.piece().await.unwrap().is_some());
         stalled.push(answer);
     }
-    // Even buffered answers that no client reads leave room for others on their connection.
+    // Even buffered answers that no client reads do not block others on their connection.
     for _ in 0..8 {
         stalled.push(client.send(call(&endless, Protocol::Http2)).await.unwrap());
     }

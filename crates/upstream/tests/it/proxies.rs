@@ -82,18 +82,18 @@ async fn a_wrong_login_and_a_missing_one_are_refused_and_tell_no_password() {
         let program = Program::start(kind, true);
         for login in [
             format!("{USER}:wrong-secret@"),
-            format!("nobody:{PASSWORD}@"),
+            format!("stranger:{PASSWORD}@"),
             String::new(),
         ] {
             let way = proxy(&program.address(&login));
             for server in [&setup.plain, &setup.secure] {
                 let mut through = call(&server.at("/"), Protocol::Http1);
                 through.proxy = Some(&way);
-                let shown = format!("{through:?}");
+                let debug = format!("{through:?}");
                 let words = not_sent(&setup.client, through).await;
                 let error = SendError::NotSent(words);
                 for text in [
-                    shown,
+                    debug,
                     format!("{way:?}"),
                     error.to_string(),
                     format!("{error:?}"),
@@ -152,12 +152,12 @@ async fn a_proxy_that_dies_under_a_request_leaves_it_broken() {
             let mut through = call(&setup.secure.at("/hang"), protocol);
             through.proxy = Some(&way);
             let arrived = setup.secure.hung() + 1;
-            let asked = setup.client.send(through);
+            let response = setup.client.send(through);
             let killed = async {
                 setup.secure.until_hung(arrived).await;
                 program.stop();
             };
-            let (sent, ()) = tokio::join!(asked, killed);
+            let (sent, ()) = tokio::join!(response, killed);
             let error = sent.unwrap_err();
             assert!(matches!(error, SendError::Broken(_)), "{kind:?} {error:?}");
         }

@@ -37,10 +37,10 @@ async fn vendor_check(provider: &str, variables: &[(&str, &str)]) -> (Option<i32
         stdout,
         stderr,
     } = ran.await.unwrap().unwrap();
-    let said = String::from_utf8(stdout).unwrap();
+    let output = String::from_utf8(stdout).unwrap();
     assert!(stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
-    assert!(!said.contains(KEY), "{said}");
-    (status.code(), said)
+    assert!(!output.contains(KEY), "{output}");
+    (status.code(), output)
 }
 
 #[tokio::test]
@@ -51,16 +51,16 @@ async fn the_simulator_in_the_vendors_place_is_the_same() {
         ("SIMULATOR_API_KEY", KEY),
         ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
     ];
-    let (code, said) = vendor_check("simulator", &variables).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = vendor_check("simulator", &variables).await;
+    assert_eq!(code, Some(0), "{output}");
     for (case, status) in CASES.iter().zip([200, 200, 200, 200, 200, 401, 404, 400]) {
         assert!(
-            said.contains(&format!("  {case}: same ({status})")),
-            "{said}"
+            output.contains(&format!("  {case}: same ({status})")),
+            "{output}"
         );
     }
-    assert!(said.contains("8 cases sent, at most 0.0"), "{said}");
-    assert!(said.contains("; 0 differences"), "{said}");
+    assert!(output.contains("8 cases sent, at most 0.0"), "{output}");
+    assert!(output.contains("; 0 differences"), "{output}");
     assert_eq!(vendor.requests().len(), CASES.len());
 }
 
@@ -73,8 +73,8 @@ async fn a_vendor_that_renames_a_field_is_told_path_by_path() {
         ("SIMULATOR_API_KEY", KEY),
         ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
     ];
-    let (code, said) = vendor_check("simulator", &variables).await;
-    assert_eq!(code, Some(1), "{said}");
+    let (code, output) = vendor_check("simulator", &variables).await;
+    assert_eq!(code, Some(1), "{output}");
     for line in [
         "  whole_chat: 2 different",
         "    body choices[].stop_reason: vendor has text, simulator has nothing",
@@ -83,7 +83,7 @@ async fn a_vendor_that_renames_a_field_is_told_path_by_path() {
         "  models_list: same (200)",
         "  wrong_key: same (401)",
     ] {
-        assert!(said.contains(line), "{line} is not in {said}");
+        assert!(output.contains(line), "{line} is not in {output}");
     }
 }
 
@@ -95,23 +95,23 @@ async fn a_vendor_with_another_status_or_none_at_all_is_told() {
         ("SIMULATOR_API_KEY", "sk-other"),
         ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
     ];
-    let (code, said) = vendor_check("simulator", &other_key).await;
-    assert_eq!(code, Some(1), "{said}");
+    let (code, output) = vendor_check("simulator", &other_key).await;
+    assert_eq!(code, Some(1), "{output}");
     assert!(
-        said.contains("    status: vendor has 401, simulator has 200"),
-        "{said}"
+        output.contains("    status: vendor has 401, simulator has 200"),
+        "{output}"
     );
-    assert!(!said.contains("sk-other"), "{said}");
+    assert!(!output.contains("sk-other"), "{output}");
     vendor.stop().await;
     let gone = [
         ("SIMULATOR_API_KEY", KEY),
         ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
     ];
-    let (code, said) = vendor_check("simulator", &gone).await;
-    assert_eq!(code, Some(1), "{said}");
+    let (code, output) = vendor_check("simulator", &gone).await;
+    assert_eq!(code, Some(1), "{output}");
     assert!(
-        said.contains("the vendor gave no answer: the upstream is unreachable"),
-        "{said}"
+        output.contains("the vendor gave no answer: the upstream is unreachable"),
+        "{output}"
     );
 }
 
@@ -130,47 +130,50 @@ async fn nothing_is_sent_beyond_the_money() {
             vendor_check("simulator", &variables).await
         }
     };
-    let (code, said) = run("0").await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = run("0").await;
+    assert_eq!(code, Some(0), "{output}");
     for case in CASES {
         assert!(
-            said.contains(&format!("  {case}: not sent, it may cost 0.0")),
-            "{said}"
+            output.contains(&format!("  {case}: not sent, it may cost 0.0")),
+            "{output}"
         );
     }
-    assert!(said.contains("nothing was sent; 0 differences"), "{said}");
+    assert!(
+        output.contains("nothing was sent; 0 differences"),
+        "{output}"
+    );
     assert!(vendor.requests().is_empty(), "the vendor saw no request");
 
     // Enough for the list and one chat, not for the rest.
-    let (code, said) = run("0.003").await;
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("  whole_chat: same (200)"), "{said}");
-    assert!(said.contains("  streamed_chat: not sent"), "{said}");
-    assert!(said.contains("  wrong_key: not sent"), "{said}");
+    let (code, output) = run("0.003").await;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("  whole_chat: same (200)"), "{output}");
+    assert!(output.contains("  streamed_chat: not sent"), "{output}");
+    assert!(output.contains("  wrong_key: not sent"), "{output}");
     assert_eq!(vendor.requests().len(), 2);
 
-    let (code, said) = run("a lot").await;
-    assert_eq!(code, Some(2), "{said}");
+    let (code, output) = run("a lot").await;
+    assert_eq!(code, Some(2), "{output}");
     assert!(
-        said.contains("VENDOR_CHECK_MAX_USD must be an amount such as 0.05"),
-        "{said}"
+        output.contains("VENDOR_CHECK_MAX_USD must be an amount such as 0.05"),
+        "{output}"
     );
 }
 
 #[tokio::test]
 async fn without_a_key_it_says_what_was_skipped_and_ends_well() {
     for provider in ["openai", "deepseek", "moonshot", "simulator"] {
-        let (code, said) = vendor_check(provider, &[]).await;
-        assert_eq!(code, Some(0), "{said}");
+        let (code, output) = vendor_check(provider, &[]).await;
+        assert_eq!(code, Some(0), "{output}");
         let name = format!(
             "{}_API_KEY is not set; nothing was sent",
             provider.to_uppercase()
         );
-        assert!(said.contains(&name), "{said}");
+        assert!(output.contains(&name), "{output}");
         for case in CASES {
             assert!(
-                said.contains(&format!("  {case}: skipped, no key")),
-                "{said}"
+                output.contains(&format!("  {case}: skipped, no key")),
+                "{output}"
             );
         }
     }
@@ -178,13 +181,13 @@ async fn without_a_key_it_says_what_was_skipped_and_ends_well() {
 
 #[tokio::test]
 async fn a_provider_without_a_table_or_an_address_is_said() {
-    let (code, said) = vendor_check("nobody", &[]).await;
-    assert_eq!(code, Some(2), "{said}");
+    let (code, output) = vendor_check("nobody", &[]).await;
+    assert_eq!(code, Some(2), "{output}");
     assert!(
-        said.contains("there are deepseek, moonshot, openai, simulator"),
-        "{said}"
+        output.contains("there are deepseek, moonshot, openai, simulator"),
+        "{output}"
     );
-    let (code, said) = vendor_check("simulator", &[("SIMULATOR_API_KEY", KEY)]).await;
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("set VENDOR_CHECK_BASE_URL"), "{said}");
+    let (code, output) = vendor_check("simulator", &[("SIMULATOR_API_KEY", KEY)]).await;
+    assert_eq!(code, Some(2), "{output}");
+    assert!(output.contains("set VENDOR_CHECK_BASE_URL"), "{output}");
 }

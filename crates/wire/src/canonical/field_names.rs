@@ -101,6 +101,6 @@ mod tests {
         assert_eq!(responses, Some("text.verbosity"));
         let gemini = name_in(Format::Gemini, "n");
         assert_eq!(gemini, Some("generationConfig.candidateCount"));
-        assert_eq!(name_in(Format::Gemini, "of nobody"), None);
+        assert_eq!(name_in(Format::Gemini, "of no format"), None);
     }
 }

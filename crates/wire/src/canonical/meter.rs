@@ -9,7 +9,7 @@ use super::response::{ReportedUsage, Response, Stop};
 use crate::ResponseFacts;
 use crate::token_estimate::TextCounter;
 
-/// Letters of a model's name that are remembered.
+/// Characters of a model's name that are remembered.
 const MAX_MODEL_CHARACTERS: usize = 128;
 /// Choices whose end is remembered.
 const MAX_STOPS: usize = 16;
@@ -94,26 +94,27 @@ impl Meter {
     pub fn facts(&self) -> ResponseFacts {
         ResponseFacts {
             model: self.model.clone(),
-            finishes: self.stops.iter().map(Stop::word).collect(),
+            finishes: self.stops.iter().map(Stop::as_str).collect(),
         }
     }
 
     /// What the upstream reported, if it reported input and output.
     #[must_use]
     pub fn reported(&self) -> Option<&ReportedUsage> {
-        let told = |usage: &Usage| {
-            usage.told(Bucket::PlainInput).is_some() && usage.told(Bucket::PlainOutput).is_some()
+        let has_both = |usage: &Usage| {
+            usage.reported(Bucket::PlainInput).is_some()
+                && usage.reported(Bucket::PlainOutput).is_some()
         };
         self.reported
             .as_ref()
-            .filter(|reported| told(&reported.usage))
+            .filter(|reported| has_both(&reported.usage))
     }
 
     /// The input in its buckets, where the upstream reported it.
     #[must_use]
     pub fn reported_input(&self) -> Option<Usage> {
         let reported = self.reported.as_ref()?;
-        reported.usage.told(Bucket::PlainInput)?;
+        reported.usage.reported(Bucket::PlainInput)?;
         Some(reported.input_usage())
     }
 

@@ -95,16 +95,16 @@ impl Notes {
     /// As the caller reads them: fields by its own words, and nothing of what loses nothing.
     #[must_use]
     pub(crate) fn for_caller(self, conversation: &Conversation) -> Self {
-        let mut told = Self::default();
+        let mut visible = Self::default();
         for Note { loss, field, why } in self.0 {
             let says_nothing = |extra: &UnknownField| extra.field == field && extra.says_nothing();
             if loss == LossKind::Dropped && conversation.extras.iter().any(says_nothing) {
                 continue;
             }
             let own = name_in(conversation.from, &field).map(Cow::Borrowed);
-            told.add(loss, own.unwrap_or(field), why);
+            visible.add(loss, own.unwrap_or(field), why);
         }
-        told
+        visible
     }
 
     /// Takes over the notes of another part.

@@ -38,9 +38,9 @@ impl Signature {
     pub fn read(text: &str, own: Format) -> Self {
         let tagged = || {
             let rest = text.strip_prefix(TAG)?;
-            let mut letters = rest.chars();
-            let format = format_of(letters.next()?)?;
-            let digits = letters.next()?.to_digit(36)?.checked_sub(10)?;
+            let mut characters = rest.chars();
+            let format = format_of(characters.next()?)?;
+            let digits = characters.next()?.to_digit(36)?.checked_sub(10)?;
             let digits = usize::try_from(digits).ok()?;
             let channel = rest.get(2..digits.checked_add(2)?)?;
             if !channel.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -82,7 +82,7 @@ impl Signature {
         let channel = self.channel.as_deref().unwrap_or_default();
         let digits = u32::try_from(channel.len()).unwrap_or(0).saturating_add(10);
         let digits = char::from_digit(digits, 36).unwrap_or('a');
-        let mut tag = format!("{TAG}{}{digits}{channel}", letter_of(self.format));
+        let mut tag = format!("{TAG}{}{digits}{channel}", code_of(self.format));
         while !tag.len().is_multiple_of(4) {
             tag.push('x');
         }
@@ -93,14 +93,14 @@ impl Signature {
     #[must_use]
     pub fn belongs_to(&self, format: Format, channel: Option<&str>) -> bool {
         let same_channel = match (self.channel.as_deref(), channel) {
-            (Some(made), Some(asked)) => made == asked,
+            (Some(made), Some(requested)) => made == requested,
             (Some(_) | None, Some(_) | None) => true,
         };
         self.format == format && same_channel
     }
 }
 
-const fn letter_of(format: Format) -> char {
+const fn code_of(format: Format) -> char {
     match format {
         Format::OpenaiChat => 'c',
         Format::ClaudeMessages => 'm',
@@ -109,10 +109,10 @@ const fn letter_of(format: Format) -> char {
     }
 }
 
-fn format_of(letter: char) -> Option<Format> {
+fn format_of(code: char) -> Option<Format> {
     Format::ALL
         .into_iter()
-        .find(|format| letter_of(*format) == letter)
+        .find(|format| code_of(*format) == code)
 }
 
 /// The tagged signatures in a body: format and channel of each, without its data.
@@ -165,16 +165,16 @@ mod tests {
         let mut signature = Signature::of(Format::Gemini, "a.b/c==".to_owned());
         assert_eq!(Signature::read("a.b/c==", Format::Gemini), signature);
         signature.channel = Some("17".to_owned());
-        let shown = signature.tagged();
+        let tagged = signature.tagged();
         for format in Format::ALL {
-            assert_eq!(Signature::read(&shown, format), signature);
+            assert_eq!(Signature::read(&tagged, format), signature);
         }
         assert!(signature.belongs_to(Format::Gemini, Some("17")));
         assert!(signature.belongs_to(Format::Gemini, None));
         assert!(!signature.belongs_to(Format::Gemini, Some("18")));
         assert!(!signature.belongs_to(Format::ClaudeMessages, Some("17")));
-        assert_eq!(shown, "tlsig1gc17xxa.b/c==");
-        let tag = shown.strip_suffix("a.b/c==").unwrap();
+        assert_eq!(tagged, "tlsig1gc17xxa.b/c==");
+        let tag = tagged.strip_suffix("a.b/c==").unwrap();
         assert!(
             tag.len().is_multiple_of(4) && tag.bytes().all(|byte| byte.is_ascii_alphanumeric())
         );

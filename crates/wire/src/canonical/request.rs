@@ -58,7 +58,7 @@ pub struct UnknownField {
 }
 
 /// Fields that ask for what every other format does anyway, with the value that does.
-const AS_EVERYBODY: &[(&str, &str)] = &[
+const COMMON_DEFAULTS: &[(&str, &str)] = &[
     ("background", "false"),
     ("generationConfig.responseModalities", r#"["TEXT"]"#),
     ("logprobs", "false"),
@@ -164,7 +164,7 @@ pub struct Reasoning {
     /// The model decides how much (Anthropic's `adaptive`, Gemini's budget of -1).
     pub adaptive: bool,
     /// Thoughts are to be shown.
-    pub shown: Option<bool>,
+    pub visible: Option<bool>,
     /// The caller's word for how (`auto`, `concise`, `detailed` of Responses).
     pub summary: Option<String>,
     /// Encrypted reasoning is to be returned (`reasoning.encrypted_content`).
@@ -220,9 +220,9 @@ impl UnknownField {
     #[must_use]
     pub fn says_nothing(&self) -> bool {
         let value = self.value.to_string();
-        let as_everybody = AS_EVERYBODY.iter();
+        let common_defaults = COMMON_DEFAULTS.iter();
         LABELS.contains(&self.field.as_str())
-            || as_everybody
+            || common_defaults
                 .into_iter()
                 .any(|(field, plain)| *field == self.field && *plain == value)
     }

@@ -58,7 +58,7 @@ pub struct ReportedUsage {
 impl Stop {
     /// A word of a closed list, for logs and traces: chat's own where it has one.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::End | Self::Sequence(_) => "stop",
             Self::Length => "length",
@@ -85,7 +85,7 @@ impl ReportedUsage {
     /// Tokens of a bucket; nothing where it was not reported.
     #[must_use]
     pub fn of(&self, bucket: Bucket) -> u64 {
-        self.usage.told(bucket).unwrap_or(0)
+        self.usage.reported(bucket).unwrap_or(0)
     }
 
     /// All input tokens, those of caches included.
@@ -97,11 +97,11 @@ impl ReportedUsage {
     /// The input alone, in its buckets.
     #[must_use]
     pub fn input_usage(&self) -> Usage {
-        let told = INPUT.iter().filter_map(|bucket| {
-            let tokens = self.usage.told(*bucket)?;
+        let reported = INPUT.iter().filter_map(|bucket| {
+            let tokens = self.usage.reported(*bucket)?;
             Some((*bucket, tokens))
         });
-        told.fold(Usage::unknown(), |usage, (bucket, tokens)| {
+        reported.fold(Usage::unknown(), |usage, (bucket, tokens)| {
             usage.with(bucket, tokens)
         })
     }

@@ -23,12 +23,12 @@ const MAX_HELD_BYTES: usize = 8_000_000;
 /// What a format takes as a tool's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameRule {
-    /// Letters at most.
+    /// Characters at most.
     pub max: usize,
     /// Besides letters, digits, `_` and `-`.
     pub also: &'static str,
-    /// The first one must be a letter or `_`.
-    pub begins_with_letter: bool,
+    /// The first one must be alphabetic or `_`.
+    pub begins_alphabetic: bool,
     /// Groups and tools of plain text can be said as they are.
     pub native: bool,
 }
@@ -112,16 +112,20 @@ impl TranslationState {
     }
 
     fn free_name(&self, tool: &ToolName) -> String {
-        let wanted = self.fitted(tool);
-        let mut name = wanted.clone();
+        let preferred = self.fitted(tool);
+        let mut name = preferred.clone();
         let max = self.rule.map_or(usize::MAX, |rule| rule.max);
         for number in 2..MAX_TRIES {
             if !self.sent.contains_key(&name) {
                 break;
             }
             let tail = format!("_{number}");
-            let room = max.saturating_sub(tail.len());
-            name = wanted.chars().take(room).chain(tail.chars()).collect();
+            let remaining = max.saturating_sub(tail.len());
+            name = preferred
+                .chars()
+                .take(remaining)
+                .chain(tail.chars())
+                .collect();
         }
         name
     }
@@ -135,17 +139,19 @@ impl TranslationState {
             Some(group) => format!("{group}{GROUP_SEAM}{}", tool.name),
             None => tool.name.clone(),
         };
-        let legal = |letter: char| {
-            letter.is_ascii_alphanumeric() || "_-".contains(letter) || rule.also.contains(letter)
+        let legal = |character: char| {
+            character.is_ascii_alphanumeric()
+                || "_-".contains(character)
+                || rule.also.contains(character)
         };
         let first = whole.chars().next();
-        let ahead = rule.begins_with_letter
+        let ahead = rule.begins_alphabetic
             && !first.is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
         let head = if ahead || whole.is_empty() { "_" } else { "" };
-        let letters = whole
+        let characters = whole
             .chars()
-            .map(|letter| if legal(letter) { letter } else { '_' });
-        head.chars().chain(letters).take(rule.max).collect()
+            .map(|character| if legal(character) { character } else { '_' });
+        head.chars().chain(characters).take(rule.max).collect()
     }
 }
 
@@ -215,9 +221,9 @@ pub fn described(description: Option<&str>, format: Option<&Value>) -> Option<St
     let Some(grammar) = grammar else {
         return description.map(ToOwned::to_owned);
     };
-    let said = description.unwrap_or_default();
+    let purpose = description.unwrap_or_default();
     Some(format!(
-        "{said}\n\nThe input follows this grammar:\n{grammar}"
+        "{purpose}\n\nThe input follows this grammar:\n{grammar}"
     ))
 }
 
@@ -258,7 +264,7 @@ mod tests {
     const RULE: NameRule = NameRule {
         max: 12,
         also: "",
-        begins_with_letter: true,
+        begins_alphabetic: true,
         native: false,
     };
 

@@ -74,7 +74,7 @@ impl Place {
         }
     }
 
-    fn shown(&self) -> String {
+    fn path(&self) -> String {
         self.field.clone()
     }
 }
@@ -107,7 +107,7 @@ impl Reading {
             Value::String(text) => return Ok(vec![Block::text(text)]),
             Value::Array(list) => list,
             Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-                let field = place.shown();
+                let field = place.path();
                 let what = format!("`{field}` must be a text or a list of blocks");
                 return Err(RequestError::invalid(&field, what));
             }
@@ -128,7 +128,7 @@ impl Reading {
 
     pub(super) fn block(&mut self, raw: Value, place: &Place) -> Result<Block, RequestError> {
         let Value::Object(mut map) = raw else {
-            let field = place.shown();
+            let field = place.path();
             let what = format!("every block of `{field}` must be an object");
             return Err(RequestError::invalid(&field, what));
         };

@@ -243,15 +243,16 @@ pub(super) fn content_of(mut blocks: Vec<Value>) -> Value {
 /// An id as the format takes it, the same for the call and its result. One that was changed gets a mark
 /// of what it was, so that two do not become one.
 pub(super) fn tool_id(id: &str) -> String {
-    let legal = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let legal =
+        |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     if !id.is_empty() && id.chars().all(legal) {
         return id.to_owned();
     }
     let mark = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |mark, byte| {
         (mark ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
-    let letters = id.chars().map(|one| if legal(one) { one } else { '_' });
-    format!("{}_{mark:016x}", letters.collect::<String>())
+    let characters = id.chars().map(|one| if legal(one) { one } else { '_' });
+    format!("{}_{mark:016x}", characters.collect::<String>())
 }
 
 const fn may_be_marked(what: &BlockKind) -> bool {

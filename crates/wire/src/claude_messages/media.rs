@@ -120,7 +120,7 @@ impl Writing<'_> {
         match (media.kind, &media.source) {
             (MediaKind::Audio | MediaKind::Video, _) => refuse(
                 &mut self.notes,
-                "the format has no sound or film".to_owned(),
+                "the format has no sound or video".to_owned(),
             ),
             (MediaKind::Image | MediaKind::File, Source::Link { url, .. }) => {
                 Some(json!({ "type": "url", "url": url }))

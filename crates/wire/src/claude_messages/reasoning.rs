@@ -99,11 +99,11 @@ fn by_effort(reasoning: &Reasoning, from: Format, notes: &mut Notes) -> Thoughts
         (None, None) => None,
     };
     // To a caller of this format an effort alone does not ask for thoughts.
-    let asked = effort.is_some() && from != OWN;
-    let on = asked || reasoning.adaptive || reasoning.budget.is_some();
+    let by_caller = effort.is_some() && from != OWN;
+    let on = by_caller || reasoning.adaptive || reasoning.budget.is_some();
     let thinking = on.then(|| {
         let mut thinking = kind("adaptive");
-        let display = match (&reasoning.summary, reasoning.shown) {
+        let display = match (&reasoning.summary, reasoning.visible) {
             (Some(word), _) if from == OWN => Some(word.as_str()),
             (_, Some(true)) if from != OWN => Some("summarized"),
             (_, Some(false)) if from != OWN => Some("omitted"),
@@ -126,12 +126,12 @@ fn by_budget(conversation: &Conversation, target: &Target<'_>, notes: &mut Notes
     let reasoning = &conversation.reasoning;
     let effort = own_effort(from, reasoning);
     let word = reasoning.effort.as_deref();
-    let asked = match (reasoning.budget, word) {
+    let requested = match (reasoning.budget, word) {
         (Some(tokens), _) => Some(tokens),
         (None, Some(word)) if from != OWN || reasoning.adaptive => {
             let known = budget_of_effort(word);
             if known.is_none() {
-                let why = "nobody knows how many tokens this effort stands for";
+                let why = "this effort has no known number of tokens";
                 notes.dropped("reasoning_effort", why);
             }
             known
@@ -145,7 +145,7 @@ fn by_budget(conversation: &Conversation, target: &Target<'_>, notes: &mut Notes
         notes.approximated("reasoning_adaptive", why);
     }
     let most = target.max_output.or(conversation.max_output);
-    let Some(budget) = asked.and_then(|asked| fitted(asked, most, notes)) else {
+    let Some(budget) = requested.and_then(|requested| fitted(requested, most, notes)) else {
         return Thoughts {
             effort,
             ..Thoughts::default()
@@ -153,7 +153,7 @@ fn by_budget(conversation: &Conversation, target: &Target<'_>, notes: &mut Notes
     };
     let mut thinking = kind("enabled");
     thinking.insert("budget_tokens".to_owned(), json!(budget));
-    match (&reasoning.summary, reasoning.shown) {
+    match (&reasoning.summary, reasoning.visible) {
         (Some(word), _) if from == OWN => {
             thinking.insert("display".to_owned(), json!(word));
         }
@@ -169,21 +169,21 @@ fn by_budget(conversation: &Conversation, target: &Target<'_>, notes: &mut Notes
     }
 }
 
-/// A budget below the length of the response, of which it is a part; none if there is no room for one.
-fn fitted(asked: u64, most: Option<u64>, notes: &mut Notes) -> Option<u64> {
-    let wanted = asked.max(LEAST_BUDGET);
-    let Some(most) = most.filter(|most| *most <= wanted) else {
-        if wanted != asked {
+/// A budget below the length of the response, of which it is a part; none if none fits.
+fn fitted(requested: u64, most: Option<u64>, notes: &mut Notes) -> Option<u64> {
+    let budget = requested.max(LEAST_BUDGET);
+    let Some(most) = most.filter(|most| *most <= budget) else {
+        if budget != requested {
             let why = "thoughts have at least 1024 tokens";
             notes.approximated("reasoning_budget", why);
         }
-        return Some(wanted);
+        return Some(budget);
     };
     // Half of the response is left for what is said.
     let half = most.div_euclid(2).max(LEAST_BUDGET);
     let field = "reasoning_effort";
     if half >= most {
-        let why = "there is no room for thoughts in an answer of this length; it goes without";
+        let why = "thoughts do not fit into an answer of this length; it goes without";
         notes.approximated(field, why);
         return None;
     }

@@ -131,8 +131,8 @@ fn read_reasoning(body: &mut Map<String, Value>, conversation: &mut Conversation
             reasoning.summary = take_string(&mut thinking, "display");
             // With a budget, thoughts are shown unless the caller says otherwise.
             let usual = reasoning.budget.map(|_| true);
-            let said = reasoning.summary.as_ref().map(|word| word != "omitted");
-            reasoning.shown = said.or(usual);
+            let explicit = reasoning.summary.as_ref().map(|word| word != "omitted");
+            reasoning.visible = explicit.or(usual);
             leave_over(thinking, "thinking", &mut conversation.extras);
         } else {
             let field = "thinking".to_owned();

@@ -95,8 +95,8 @@ fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
         match treatment {
             Treatment::Priced | Treatment::Bounded => {}
             Treatment::Tier => {
-                let asked = read(&with(&format!(r#","{field}":"auto""#))).unwrap();
-                assert_eq!(asked.at(field).unwrap(), "auto", "the record decides");
+                let request = read(&with(&format!(r#","{field}":"auto""#))).unwrap();
+                assert_eq!(request.at(field).unwrap(), "auto", "the record decides");
             }
             Treatment::Only(allowed, _) => {
                 assert_eq!(refused(&text).1.as_deref(), Some(*field));

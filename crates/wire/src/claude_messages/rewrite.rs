@@ -73,8 +73,8 @@ fn event_edits(event: &Object<'_>, rewrite: &Rewrite) -> Vec<PathEdit> {
 fn message_edits(message: &Object<'_>, rewrite: &Rewrite, before: &str) -> Vec<PathEdit> {
     let mut edits = Vec::new();
     if let Some(model) = &rewrite.model
-        && let Some(said) = text_at(message, "model")
-        && said != *model
+        && let Some(upstream_model) = text_at(message, "model")
+        && upstream_model != *model
     {
         let name = serde_json::to_vec(model).unwrap_or_default();
         edits.push((format!("{before}model"), Some(name)));

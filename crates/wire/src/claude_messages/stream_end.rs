@@ -117,8 +117,8 @@ fn with_cost(frame: &Frame, stream_end: &StreamEnd) -> Vec<u8> {
 
 fn priced_data(data: &[u8], stream_end: &StreamEnd) -> Option<Vec<u8>> {
     let event = scan(data).ok()?;
-    let told = event.value("usage").filter(|value| *value != b"null");
-    let usage = match told {
+    let reported = event.value("usage").filter(|value| *value != b"null");
+    let usage = match reported {
         Some(usage) => priced(usage, &stream_end.cost)?,
         None => {
             let ours = Value::Object(written(&stream_end.reported)).to_string();

@@ -43,7 +43,7 @@ pub(super) enum Open {
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct StreamEvent<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "borrowed_str")]
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -103,13 +103,13 @@ impl Reader {
         if data.as_ref() == b"[DONE]" {
             return FrameKind::Empty;
         }
-        let Ok(mut said) = serde_json::from_slice::<Said<'_>>(data) else {
+        let Ok(mut event) = serde_json::from_slice::<StreamEvent<'_>>(data) else {
             return FrameKind::Invalid;
         };
-        let kind = said.kind.take();
+        let kind = event.kind.take();
         let kind = kind.as_deref().or(frame.event.as_deref());
         let kind = kind.unwrap_or_default();
-        if kind == "error" || said.error.is_some() {
+        if kind == "error" || event.error.is_some() {
             let error = read_error(data);
             events.push(Event::Error(error.clone()));
             return FrameKind::Error(error);
@@ -119,16 +119,16 @@ impl Reader {
                 events.push(Event::Ping);
                 FrameKind::Empty
             }
-            "message_start" => self.begin(said.message, events),
-            "content_block_start" => self.open_block(&said, events),
-            "content_block_delta" => self.grow(&said, events),
+            "message_start" => self.begin(event.message, events),
+            "content_block_start" => self.open_block(&event, events),
+            "content_block_delta" => self.grow(&event, events),
             "content_block_stop" => {
-                if let Some(index) = said.index {
+                if let Some(index) = event.index {
                     self.close(index, events);
                 }
                 FrameKind::Content
             }
-            "message_delta" => self.turn_to_end(said, events),
+            "message_delta" => self.turn_to_end(event, events),
             "message_stop" => {
                 self.stop_with(Stop::End, events);
                 self.ended = true;
@@ -177,8 +177,8 @@ impl Reader {
         }
     }
 
-    fn open_block(&mut self, said: &Said<'_>, events: &mut Vec<Event>) -> FrameKind {
-        let (Some(index), Some(raw)) = (said.index, said.content_block) else {
+    fn open_block(&mut self, event: &StreamEvent<'_>, events: &mut Vec<Event>) -> FrameKind {
+        let (Some(index), Some(raw)) = (event.index, event.content_block) else {
             return FrameKind::Invalid;
         };
         let raw = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -260,8 +260,8 @@ impl Reader {
         events.push(Event::BlockStart(at, BlockStart::ToolCall(call)));
     }
 
-    fn grow(&mut self, said: &Said<'_>, events: &mut Vec<Event>) -> FrameKind {
-        let (Some(index), Some(raw)) = (said.index, said.delta) else {
+    fn grow(&mut self, event: &StreamEvent<'_>, events: &mut Vec<Event>) -> FrameKind {
+        let (Some(index), Some(raw)) = (event.index, event.delta) else {
             return FrameKind::Invalid;
         };
         let Ok(delta) = serde_json::from_str::<Delta<'_>>(raw.get()) else {
@@ -331,13 +331,13 @@ impl Reader {
     }
 
     /// The frame that says why it stopped and what was used, in numbers of the whole.
-    fn turn_to_end(&mut self, said: Said<'_>, events: &mut Vec<Event>) -> FrameKind {
+    fn turn_to_end(&mut self, event: StreamEvent<'_>, events: &mut Vec<Event>) -> FrameKind {
         self.ensure_begun(events);
-        if let Some(usage) = said.usage {
+        if let Some(usage) = event.usage {
             self.usage.merge(usage);
             events.push(Event::Usage(self.usage.reported(Side::Both)));
         }
-        let delta = said.delta.map(RawValue::get).unwrap_or("{}");
+        let delta = event.delta.map(RawValue::get).unwrap_or("{}");
         let Ok(delta) = serde_json::from_str::<EndDelta<'_>>(delta) else {
             return FrameKind::Invalid;
         };

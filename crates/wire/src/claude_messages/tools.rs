@@ -14,7 +14,7 @@ use crate::json_value::{get_str, take_bool, take_string};
 pub(super) const RULE: NameRule = NameRule {
     max: 64,
     also: "",
-    begins_with_letter: false,
+    begins_alphabetic: false,
     native: false,
 };
 /// The same for names that a caller of this format chose for it.

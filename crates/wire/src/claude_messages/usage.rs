@@ -99,8 +99,8 @@ impl RawUsage {
         });
         let mut usage = Usage::unknown();
         for (bucket, tokens) in sum {
-            let wanted = side == Side::Both || bucket != Bucket::PlainOutput;
-            if let Some(tokens) = tokens.filter(|_| wanted) {
+            let counts = side == Side::Both || bucket != Bucket::PlainOutput;
+            if let Some(tokens) = tokens.filter(|_| counts) {
                 usage = usage.with(bucket, tokens);
             }
         }

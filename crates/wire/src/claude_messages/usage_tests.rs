@@ -14,7 +14,7 @@ fn raw(text: &str) -> RawUsage {
     serde_json::from_str(text).unwrap()
 }
 
-fn told(usage: &RawUsage) -> [u64; 5] {
+fn bucket_counts(usage: &RawUsage) -> [u64; 5] {
     let reported = usage.whole().unwrap();
     BUCKETS.map(|bucket| reported.of(bucket))
 }
@@ -53,7 +53,7 @@ fn input_and_caches_stand_beside_each_other() {
             [200, 4, 0, 0, 44],
         ),
     ] {
-        assert_eq!(told(&raw(usage)), buckets, "{usage}");
+        assert_eq!(bucket_counts(&raw(usage)), buckets, "{usage}");
     }
 }
 
@@ -65,18 +65,21 @@ fn a_later_count_is_the_whole_and_a_zero_is_no_news() {
     );
     assert_eq!(usage.reported(Side::Input).of(Bucket::PlainOutput), 0);
     assert_eq!(
-        usage.reported(Side::Input).usage.told(Bucket::PlainOutput),
+        usage
+            .reported(Side::Input)
+            .usage
+            .reported(Bucket::PlainOutput),
         None,
         "the first word about output is none"
     );
     usage.merge(raw(
         r#"{"input_tokens":0,"cache_creation_input_tokens":100,"output_tokens":15}"#,
     ));
-    assert_eq!(told(&usage), [25, 7, 60, 40, 15], "not twice");
+    assert_eq!(bucket_counts(&usage), [25, 7, 60, 40, 15], "not twice");
     usage.merge(raw(
         r#"{"input_tokens":30,"output_tokens":18,"output_tokens_details":{"thinking_tokens":4}}"#,
     ));
-    assert_eq!(told(&usage), [30, 7, 60, 40, 18]);
+    assert_eq!(bucket_counts(&usage), [30, 7, 60, 40, 18]);
     assert_eq!(usage.whole().unwrap().reasoning, Some(4));
 }
 
@@ -99,9 +102,9 @@ fn what_is_written_is_read_back() {
         "cache_creation":{"ephemeral_5m_input_tokens":60,"ephemeral_1h_input_tokens":40},
         "output_tokens_details":{"thinking_tokens":2}}"#;
     let reported = raw(text).whole().unwrap();
-    let again = Value::Object(written(&reported)).to_string();
-    assert_eq!(raw(&again).whole().unwrap(), reported);
-    let heard = ReportedUsage {
+    let rewritten = Value::Object(written(&reported)).to_string();
+    assert_eq!(raw(&rewritten).whole().unwrap(), reported);
+    let parsed = ReportedUsage {
         usage: Usage::unknown()
             .with(Bucket::PlainInput, 3)
             .with(Bucket::AudioInput, 4)
@@ -109,7 +112,7 @@ fn what_is_written_is_read_back() {
         reasoning: None,
     };
     assert_eq!(
-        written(&heard)["input_tokens"],
+        written(&parsed)["input_tokens"],
         7,
         "it has one word for input"
     );

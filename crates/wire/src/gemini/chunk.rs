@@ -98,9 +98,9 @@ impl Candidate {
             .content
             .as_ref()
             .and_then(|content| content.parts.as_ref());
-        let said = parts.is_some_and(|parts| parts.iter().any(|part| !is_no_words(part)));
+        let has_text = parts.is_some_and(|parts| parts.iter().any(|part| !is_no_words(part)));
         let cited = self.citation_metadata.is_some() || self.grounding_metadata.is_some();
-        !said && !cited && self.finish_reason.is_none()
+        !has_text && !cited && self.finish_reason.is_none()
     }
 
     /// Why it ended, if it did; `called` says that it wants tools to be used.

@@ -90,8 +90,8 @@ fn read_thinking(
     mut thinking: Map<String, Value>,
     reasoning: &mut Reasoning,
 ) -> Map<String, Value> {
-    let shown = take(&mut thinking, "includeThoughts");
-    reasoning.shown = shown.as_ref().and_then(Value::as_bool);
+    let visible = take(&mut thinking, "includeThoughts");
+    reasoning.visible = visible.as_ref().and_then(Value::as_bool);
     let budget = take(&mut thinking, "thinkingBudget");
     match budget.as_ref().and_then(Value::as_i64) {
         Some(0) => reasoning.off = true,

@@ -85,8 +85,8 @@ fn write_stop(conversation: &Conversation, config: &mut Map<String, Value>, note
 /// What a caller of this format said, as it was said.
 fn own_thinking(reasoning: &Reasoning) -> Map<String, Value> {
     let mut written = Map::new();
-    if let Some(shown) = reasoning.shown {
-        written.insert("includeThoughts".to_owned(), shown.into());
+    if let Some(visible) = reasoning.visible {
+        written.insert("includeThoughts".to_owned(), visible.into());
     }
     if reasoning.off {
         written.insert("thinkingBudget".to_owned(), 0.into());
@@ -106,47 +106,49 @@ fn own_thinking(reasoning: &Reasoning) -> Map<String, Value> {
 fn thinking(reasoning: &Reasoning, target: &Target<'_>, notes: &mut Notes) -> Map<String, Value> {
     let mut written = Map::new();
     let off = reasoning.off || reasoning.effort.as_deref() == Some("none");
-    let shown = reasoning.shown.or(reasoning.summary.as_ref().map(|_| true));
-    if let Some(shown) = shown.filter(|shown| *shown && !off) {
-        written.insert("includeThoughts".to_owned(), shown.into());
+    let visible = reasoning
+        .visible
+        .or(reasoning.summary.as_ref().map(|_| true));
+    if let Some(visible) = visible.filter(|visible| *visible && !off) {
+        written.insert("includeThoughts".to_owned(), visible.into());
     }
-    let asked = match (&reasoning.effort, reasoning.budget) {
-        _ if off => Some(Asked::Off),
-        (_, Some(budget)) if !target.thinks_by_effort => Some(Asked::Budget(budget)),
-        (Some(effort), _) => Some(Asked::Effort(effort)),
-        (None, Some(budget)) => Some(Asked::Effort(effort_of_budget(budget))),
-        (None, None) if reasoning.adaptive => Some(Asked::Adaptive),
+    let requested = match (&reasoning.effort, reasoning.budget) {
+        _ if off => Some(ThinkingRequest::Off),
+        (_, Some(budget)) if !target.thinks_by_effort => Some(ThinkingRequest::Budget(budget)),
+        (Some(effort), _) => Some(ThinkingRequest::Effort(effort)),
+        (None, Some(budget)) => Some(ThinkingRequest::Effort(effort_of_budget(budget))),
+        (None, None) if reasoning.adaptive => Some(ThinkingRequest::Adaptive),
         (None, None) => None,
     };
-    match asked {
-        Some(Asked::Off) if target.thinks_by_effort => {
+    match requested {
+        Some(ThinkingRequest::Off) if target.thinks_by_effort => {
             notes.approximated("reasoning", "this model always thinks a little");
             written.insert("thinkingLevel".to_owned(), "MINIMAL".into());
         }
-        Some(Asked::Off) => {
+        Some(ThinkingRequest::Off) => {
             written.insert("thinkingBudget".to_owned(), 0.into());
         }
-        Some(Asked::Adaptive) if target.thinks_by_effort => {}
-        Some(Asked::Adaptive) => {
+        Some(ThinkingRequest::Adaptive) if target.thinks_by_effort => {}
+        Some(ThinkingRequest::Adaptive) => {
             written.insert("thinkingBudget".to_owned(), (-1).into());
         }
-        Some(Asked::Effort(effort)) if target.thinks_by_effort => {
+        Some(ThinkingRequest::Effort(effort)) if target.thinks_by_effort => {
             let level = level_of(effort, notes);
             written.insert("thinkingLevel".to_owned(), level.into());
         }
-        Some(Asked::Effort(effort)) => {
+        Some(ThinkingRequest::Effort(effort)) => {
             let budget = budget_of_effort(effort);
             let budget = budget.unwrap_or_else(|| unknown_effort(notes));
             write_budget(&mut written, budget, notes);
         }
-        Some(Asked::Budget(budget)) => write_budget(&mut written, budget, notes),
+        Some(ThinkingRequest::Budget(budget)) => write_budget(&mut written, budget, notes),
         None => {}
     }
     written
 }
 
 /// The reasoning options, as far as they were given.
-enum Asked<'a> {
+enum ThinkingRequest<'a> {
     Off,
     Adaptive,
     Effort(&'a str),

@@ -89,7 +89,7 @@ fn an_error_in_a_stream_is_one_frame_that_begins_with_the_error() {
 
 #[test]
 fn the_time_to_wait_is_read_out_of_the_error() {
-    let said = |delay: &str| {
+    let retry_after = |delay: &str| {
         let info = json!({ "@type": RETRY, "retryDelay": delay });
         json!({ "error": { "code": 429, "details": [{ "@type": "other" }, info] } })
     };
@@ -102,8 +102,12 @@ fn the_time_to_wait_is_read_out_of_the_error() {
         ("soon", None),
         ("-1s", None),
     ] {
-        assert_eq!(read(&said(delay)), seconds, "{delay}");
-        assert_eq!(read(&json!([said(delay)])), seconds, "{delay} in a list");
+        assert_eq!(read(&retry_after(delay)), seconds, "{delay}");
+        assert_eq!(
+            read(&json!([retry_after(delay)])),
+            seconds,
+            "{delay} in a list"
+        );
     }
     assert_eq!(read(&json!({ "error": { "code": 429 } })), None);
     assert_eq!(retry_delay(b"<html>"), None);

@@ -22,8 +22,8 @@ impl StreamShape {
     /// By the query of the request.
     #[must_use]
     pub fn of_query(query: &str) -> Self {
-        let asked = |pair: &str| matches!(pair.split_once('='), Some(("alt" | "$alt", "sse")));
-        if query.split('&').any(asked) {
+        let is_sse = |pair: &str| matches!(pair.split_once('='), Some(("alt" | "$alt", "sse")));
+        if query.split('&').any(is_sse) {
             Self::Events
         } else {
             Self::Array

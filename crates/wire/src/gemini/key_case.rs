@@ -16,11 +16,11 @@ const INSIDE: [&str; 3] = [
 /// `top_p` for `topP`.
 pub(super) fn snake(key: &str) -> String {
     let mut spelled = String::with_capacity(key.len());
-    for letter in key.chars() {
-        if letter.is_ascii_uppercase() {
+    for character in key.chars() {
+        if character.is_ascii_uppercase() {
             spelled.push('_');
         }
-        spelled.push(letter.to_ascii_lowercase());
+        spelled.push(character.to_ascii_lowercase());
     }
     spelled
 }

@@ -213,8 +213,8 @@ fn foreign(mut part: Map<String, Value>, signature: Option<Signature>) -> Option
         return None;
     }
     if let Some(signature) = signature {
-        let shown = super::shown_signature(&signature, None);
-        part.insert("thoughtSignature".to_owned(), Value::String(shown));
+        let signature_text = super::shown_signature(&signature, None);
+        part.insert("thoughtSignature".to_owned(), Value::String(signature_text));
     }
     Some(ReadPart {
         block: Block::of(BlockKind::Foreign(FORMAT, Value::Object(part))),

@@ -241,7 +241,7 @@ impl Parts<'_> {
 
     fn drop_foreign(&mut self, format: Format, raw: &Value) {
         let kind = raw.get("type").and_then(Value::as_str);
-        let kind: String = kind.unwrap_or(format.word()).chars().take(64).collect();
+        let kind: String = kind.unwrap_or(format.as_str()).chars().take(64).collect();
         self.notes
             .dropped(kind, "only the format it came in has this");
     }

@@ -28,8 +28,8 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
     // The address names the model.
     take(&mut body, "model");
     let mut pairs = Pairs::default();
-    if let Some(said) = take(&mut body, "systemInstruction") {
-        conversation.instructions = read_instructions(said, &mut pairs);
+    if let Some(instruction) = take(&mut body, "systemInstruction") {
+        conversation.instructions = read_instructions(instruction, &mut pairs);
     }
     if let Some(Value::Array(contents)) = take(&mut body, "contents") {
         let turns = contents
@@ -58,8 +58,8 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
     Ok(conversation)
 }
 
-fn read_instructions(said: Value, pairs: &mut Pairs) -> Vec<Block> {
-    match said {
+fn read_instructions(instruction: Value, pairs: &mut Pairs) -> Vec<Block> {
+    match instruction {
         Value::String(text) => vec![Block::text(text)],
         Value::Array(parts) => read_parts(parts, pairs),
         Value::Object(mut content) => match take(&mut content, "parts") {

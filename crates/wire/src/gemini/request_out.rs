@@ -226,7 +226,7 @@ fn write_tier(conversation: &Conversation, body: &mut Map<String, Value>, notes:
 /// What other formats say and Google has no field for.
 fn drop_advice(conversation: &Conversation, notes: &mut Notes) {
     const WHY: &str = "the format has no place for it";
-    let said = [
+    let fields = [
         ("user", conversation.user.is_some()),
         ("prompt_cache_key", conversation.cache_key.is_some()),
         ("verbosity", conversation.verbosity.is_some()),
@@ -236,7 +236,7 @@ fn drop_advice(conversation: &Conversation, notes: &mut Notes) {
             conversation.parallel_tools == Some(false),
         ),
     ];
-    for (field, _) in said.iter().filter(|(_, is_said)| *is_said) {
+    for (field, _) in fields.iter().filter(|(_, is_present)| *is_present) {
         notes.dropped(*field, WHY);
     }
 }

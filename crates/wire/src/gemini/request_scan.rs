@@ -22,8 +22,8 @@ const NUMBERS: [&str; 5] = [
 
 /// Reads what the price depends on.
 pub(crate) fn read_facts(object: &Object<'_>, path: PathParams<'_>) -> Result<Facts, RequestError> {
-    let said: Option<String> = typed(object, "model", "the name of a model")?;
-    let model = path.model.map(ToOwned::to_owned).or(said);
+    let body_model: Option<String> = typed(object, "model", "the name of a model")?;
+    let model = path.model.map(ToOwned::to_owned).or(body_model);
     let model = model.map(|name| name.strip_prefix(RESOURCE).unwrap_or(&name).to_owned());
     let model = read_model(model)?;
     let member = |key: &str| object.value(key).filter(|value| *value != b"null");

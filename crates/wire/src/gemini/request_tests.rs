@@ -135,8 +135,8 @@ fn every_cost_field_is_priced_bounded_or_refused_in_both_spellings() {
             match treatment {
                 Treatment::Priced | Treatment::Bounded => {}
                 Treatment::Tier => {
-                    let asked = read(&with(&path, "\"flex\"")).unwrap();
-                    assert_eq!(asked.at("service_tier").unwrap(), "flex");
+                    let request = read(&with(&path, "\"flex\"")).unwrap();
+                    assert_eq!(request.at("service_tier").unwrap(), "flex");
                 }
                 Treatment::Only(allowed, _) => {
                     assert_eq!(refused(&odd), invalid(field), "{path}");
@@ -300,11 +300,11 @@ fn priced_fields_raise_the_bound_and_media_count_as_media() {
     assert_eq!(kinds(&fast), [video(Some(8))]);
     let odd = inline("video/mp4", 100, &frames("0.5"));
     assert_eq!(kinds(&odd), [video(Some(24))]);
-    let film = with(
+    let linked = with(
         "contents",
         r#"[{"parts":[{"fileData":{"fileUri":"https://youtu.be/x"}}]}]"#,
     );
-    assert_eq!(kinds(&film), [MediaKind::Document]);
+    assert_eq!(kinds(&linked), [MediaKind::Document]);
     let words = inline("text/plain", 100, "");
     assert_eq!(kinds(&words), [], "text is text");
     let text = read(&with(

@@ -47,9 +47,9 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
     let candidates = shell.candidates.unwrap_or_default();
     let blocked = shell
         .prompt_feedback
-        .is_some_and(|said| said.block_reason.is_some());
-    let told = shell.usage_metadata.is_some();
-    if shell.error.is_some() || (candidates.is_empty() && !blocked && !told) {
+        .is_some_and(|feedback| feedback.block_reason.is_some());
+    let has_usage = shell.usage_metadata.is_some();
+    if shell.error.is_some() || (candidates.is_empty() && !blocked && !has_usage) {
         return Err(ResponseError::Upstream(read_error(body)));
     }
     let bytes = candidates.iter().map(|one| one.get().len()).sum::<usize>();
@@ -62,9 +62,9 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
 
 /// An error may come in a list of one; anything else is no answer.
 fn no_answer(body: &[u8]) -> ResponseError {
-    let said = read_error(body);
-    if said.code.is_some() || !said.message.is_empty() {
-        return ResponseError::Upstream(said);
+    let error = read_error(body);
+    if error.code.is_some() || !error.message.is_empty() {
+        return ResponseError::Upstream(error);
     }
     ResponseError::Invalid
 }

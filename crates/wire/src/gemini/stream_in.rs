@@ -31,7 +31,7 @@ pub struct Reader {
     holding: bool,
     reported: Option<ReportedUsage>,
     /// The last usage that was reported.
-    told: Option<RawUsage>,
+    last_usage: Option<RawUsage>,
     calls: usize,
 }
 
@@ -96,9 +96,9 @@ impl Reader {
     }
 
     fn failed(data: &[u8], events: &mut Vec<Event>) -> FrameKind {
-        let said = read_error(data);
-        events.push(Event::Error(said.clone()));
-        FrameKind::Error(said)
+        let error = read_error(data);
+        events.push(Event::Error(error.clone()));
+        FrameKind::Error(error)
     }
 
     /// Reads what is said, in a piece or in a whole response.
@@ -119,8 +119,8 @@ impl Reader {
             events.push(Event::Stop(0, Stop::Filtered));
         }
         if let Some(usage) = chunk.usage_metadata {
-            let usage = usage.behind(self.told.as_ref());
-            self.told = Some(usage.clone());
+            let usage = usage.behind(self.last_usage.as_ref());
+            self.last_usage = Some(usage.clone());
             let reported = usage.reported(self.ended);
             if let Some(reported) = reported.map(|reported| self.whole_count(reported)) {
                 self.reported = Some(reported.clone());
@@ -147,8 +147,8 @@ impl Reader {
     fn whole_count(&self, mut reported: ReportedUsage) -> ReportedUsage {
         let before = self.reported.as_ref().map(|before| &before.usage);
         for bucket in super::response_scan::BUCKETS {
-            let was_told = before.is_some_and(|before| before.told(bucket).is_some());
-            if was_told && reported.usage.told(bucket).is_none() {
+            let was_reported = before.is_some_and(|before| before.reported(bucket).is_some());
+            if was_reported && reported.usage.reported(bucket).is_none() {
                 reported.usage = reported.usage.with(bucket, 0);
             }
         }

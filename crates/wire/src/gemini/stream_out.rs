@@ -236,11 +236,11 @@ impl Writer {
             self.choices.insert(0);
         }
         let of_choice = |choice: &u32| {
-            let said = self.stops.get(choice).cloned().unwrap_or_default();
+            let stop_reason = self.stops.get(choice).cloned().unwrap_or_default();
             let stop = if stream_end.exhausted {
                 Stop::Length
             } else {
-                said
+                stop_reason
             };
             last_candidate(*choice, &stop)
         };

@@ -86,7 +86,7 @@ impl RawUsage {
     pub(super) fn reported(&self, ended: bool) -> Option<ReportedUsage> {
         let prompt = self.prompt_token_count?;
         let candidates = self.candidates_token_count;
-        let told = candidates.or(self.thoughts_token_count).is_some();
+        let has_output = candidates.or(self.thoughts_token_count).is_some();
         let (input, output) = self.sums(prompt);
         let cached = self.cached_content_token_count.unwrap_or(0).min(input);
         let apart = |kind: fn(&Kinds) -> u64| {
@@ -95,8 +95,8 @@ impl RawUsage {
             let was_cached = kind(&self.cache_tokens_details);
             all.saturating_sub(was_cached).saturating_add(tools)
         };
-        let heard = apart(|kinds| kinds.audio).min(input.saturating_sub(cached));
-        let rest = input.saturating_sub(cached).saturating_sub(heard);
+        let audio = apart(|kinds| kinds.audio).min(input.saturating_sub(cached));
+        let rest = input.saturating_sub(cached).saturating_sub(audio);
         let seen = apart(|kinds| kinds.image).min(rest);
         let mut usage = Usage::unknown().with(Bucket::PlainInput, rest.saturating_sub(seen));
         let spoken = self.candidates_tokens_details.audio.min(output);
@@ -104,7 +104,7 @@ impl RawUsage {
         let drawn = drawn.min(output.saturating_sub(spoken));
         for (bucket, tokens) in [
             (Bucket::CacheRead, cached),
-            (Bucket::AudioInput, heard),
+            (Bucket::AudioInput, audio),
             (Bucket::ImageInput, seen),
             (Bucket::AudioOutput, spoken),
             (Bucket::ImageOutput, drawn),
@@ -113,7 +113,7 @@ impl RawUsage {
                 usage = usage.with(bucket, tokens);
             }
         }
-        if told || ended {
+        if has_output || ended {
             let plain = output.saturating_sub(spoken).saturating_sub(drawn);
             usage = usage.with(Bucket::PlainOutput, plain);
         }
@@ -172,13 +172,13 @@ pub(crate) fn usage_json(reported: &ReportedUsage) -> Value {
         reported.of(Bucket::ImageInput),
     );
     usage.extend(prompt.map(|list| ("promptTokensDetails".to_owned(), list)));
-    let said = output.saturating_sub(thoughts);
-    let said = details(
-        said,
+    let visible = output.saturating_sub(thoughts);
+    let visible = details(
+        visible,
         reported.of(Bucket::AudioOutput),
         reported.of(Bucket::ImageOutput),
     );
-    usage.extend(said.map(|list| ("candidatesTokensDetails".to_owned(), list)));
+    usage.extend(visible.map(|list| ("candidatesTokensDetails".to_owned(), list)));
     Value::Object(usage)
 }
 

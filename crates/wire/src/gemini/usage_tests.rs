@@ -45,7 +45,7 @@ fn every_token_is_in_one_bucket_and_all_are_the_total() {
                 "candidatesTokensDetails": [{ "modality": "IMAGE", "tokenCount": 1290 }, { "modality": "AUDIO", "tokenCount": 6 }] }),
             [4, 0, 0, 0, 4, 6, 1290],
         ),
-        // Thoughts among the candidates, tools in the prompt, a rest that nobody explains.
+        // Thoughts among the candidates, tools in the prompt, a rest without explanation.
         (
             json!({ "promptTokenCount": 10, "candidatesTokenCount": 12, "thoughtsTokenCount": 7, "totalTokenCount": 22 }),
             [10, 0, 0, 0, 12, 0, 0],
@@ -92,18 +92,18 @@ fn every_token_is_in_one_bucket_and_all_are_the_total() {
 fn output_is_not_told_before_the_end_unless_it_is_told() {
     let early: RawUsage =
         serde_json::from_value(json!({ "promptTokenCount": 10, "totalTokenCount": 10 })).unwrap();
-    let told = |usage: &RawUsage, ended| {
+    let reported = |usage: &RawUsage, ended| {
         usage
             .reported(ended)
             .unwrap()
             .usage
-            .told(Bucket::PlainOutput)
+            .reported(Bucket::PlainOutput)
     };
-    assert_eq!(told(&early, false), None);
-    assert_eq!(told(&early, true), Some(0));
+    assert_eq!(reported(&early, false), None);
+    assert_eq!(reported(&early, true), Some(0));
     let thinking: RawUsage =
         serde_json::from_value(json!({ "promptTokenCount": 10, "thoughtsTokenCount": 3 })).unwrap();
-    assert_eq!(told(&thinking, false), Some(3));
+    assert_eq!(reported(&thinking, false), Some(3));
 }
 
 #[test]
@@ -112,6 +112,6 @@ fn usage_that_is_written_is_read_the_same() {
         "promptTokensDetails": [{ "modality": "AUDIO", "tokenCount": 15 }, { "modality": "IMAGE", "tokenCount": 25 }] });
     let raw: RawUsage = serde_json::from_value(usage).unwrap();
     let reported = raw.reported(true).unwrap();
-    let again: RawUsage = serde_json::from_value(usage_json(&reported)).unwrap();
-    assert_eq!(again.reported(true).unwrap(), reported);
+    let reread: RawUsage = serde_json::from_value(usage_json(&reported)).unwrap();
+    assert_eq!(reread.reported(true).unwrap(), reported);
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::Format;
 
 /// A source as chat writes it; none if it names no page.
-pub(super) fn shown(from: Format, raw: &Value) -> Option<Value> {
+pub(super) fn annotation(from: Format, raw: &Value) -> Option<Value> {
     if from == Format::OpenaiChat {
         return Some(raw.clone());
     }

@@ -76,7 +76,7 @@ pub(super) fn signed_call(signature: &Signature) -> Value {
 }
 
 /// A block of thoughts as a member of `reasoning_details`; none where `reasoning_content` says it all.
-pub(super) fn shown(block: &Block, channel: Option<&str>) -> Option<Value> {
+pub(super) fn detail_of(block: &Block, channel: Option<&str>) -> Option<Value> {
     let signature = block.signature.as_ref();
     let tagged = |signature: &Signature| tagged(signature, channel).tagged();
     match &block.kind {

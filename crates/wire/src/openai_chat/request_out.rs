@@ -203,8 +203,8 @@ impl Writing<'_> {
         let mut message = Map::new();
         message.insert("role".to_owned(), json!("assistant"));
         let silent = texts.is_empty() && (!calls.is_empty() || refusal.is_some());
-        let said = (!silent).then(|| texts.concat());
-        message.insert("content".to_owned(), json!(said));
+        let content = (!silent).then(|| texts.concat());
+        message.insert("content".to_owned(), json!(content));
         if let Some(words) = refusal {
             message.insert("refusal".to_owned(), json!(words));
         }
@@ -373,9 +373,9 @@ impl Writing<'_> {
             ("metadata", self.from.metadata.clone(), false),
         ];
         let same = self.same();
-        for (name, value, everybody) in advice {
+        for (name, value, common) in advice {
             match value {
-                Some(value) if same || everybody => {
+                Some(value) if same || common => {
                     body.insert(name.to_owned(), value);
                 }
                 Some(_) => self.notes.dropped(name, "not every chat upstream takes it"),

@@ -53,22 +53,22 @@ pub(crate) fn edits(request: &Request, object: &Object<'_>, out: &Outgoing<'_>) 
     let Some(tokens) = out.max_output else {
         return edits;
     };
-    let said = facts.cap_field;
-    let word = cap_name(out.cap_name, said);
-    if facts.max_output == Some(tokens) && said == Some(word) {
+    let sent_as = facts.cap_field;
+    let word = cap_name(out.cap_name, sent_as);
+    if facts.max_output == Some(tokens) && sent_as == Some(word) {
         return edits;
     }
-    if let Some(said) = said.filter(|said| *said != word) {
-        edits.push((said.to_owned(), None));
+    if let Some(sent_as) = sent_as.filter(|sent_as| *sent_as != word) {
+        edits.push((sent_as.to_owned(), None));
     }
     edits.push((word.to_owned(), Some(tokens.to_string().into_bytes())));
     edits
 }
 
 /// The name that the length goes out under.
-pub(super) fn cap_name(taken: CapName, said: Option<&'static str>) -> &'static str {
+pub(super) fn cap_name(taken: CapName, sent_as: Option<&'static str>) -> &'static str {
     match taken {
-        CapName::Either => said.unwrap_or(MAX_COMPLETION_TOKENS),
+        CapName::Either => sent_as.unwrap_or(MAX_COMPLETION_TOKENS),
         CapName::MaxTokens => MAX_TOKENS,
         CapName::MaxCompletionTokens => MAX_COMPLETION_TOKENS,
     }
@@ -78,9 +78,9 @@ pub(super) fn cap_name(taken: CapName, said: Option<&'static str>) -> &'static s
 #[must_use]
 pub fn renamed_cap(request: &Request, taken: CapName) -> Option<(&'static str, &'static str)> {
     let is_chat = request.format == Format::OpenaiChat && request.passthrough.is_none();
-    let said = request.facts.cap_field.filter(|_| is_chat)?;
-    let word = cap_name(taken, Some(said));
-    (word != said).then_some((said, word))
+    let sent_as = request.facts.cap_field.filter(|_| is_chat)?;
+    let word = cap_name(taken, Some(sent_as));
+    (word != sent_as).then_some((sent_as, word))
 }
 
 fn read_wants_usage(object: &Object<'_>) -> Result<bool, RequestError> {

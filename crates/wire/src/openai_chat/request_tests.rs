@@ -100,8 +100,8 @@ fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
         match treatment {
             Treatment::Priced | Treatment::Bounded => {}
             Treatment::Tier => {
-                let asked = read(&with(&format!(r#","{field}":"priority""#))).unwrap();
-                assert_eq!(asked.at(field).unwrap(), "priority", "the record decides");
+                let request = read(&with(&format!(r#","{field}":"priority""#))).unwrap();
+                assert_eq!(request.at(field).unwrap(), "priority", "the record decides");
             }
             Treatment::Only(allowed, _) => {
                 assert_eq!(refused(&text).1.as_deref(), Some(*field));
@@ -207,13 +207,13 @@ fn only_named_fields_change_on_the_way_out() {
         out(&options, same.clone()),
         with(r#","stream":true,"stream_options":{"a":1,"include_usage":true}"#)
     );
-    let asked = with(r#","stream":true,"stream_options":{"include_usage":true}"#);
-    assert_eq!(out(&asked, same.clone()), asked);
+    let request = with(r#","stream":true,"stream_options":{"include_usage":true}"#);
+    assert_eq!(out(&request, same.clone()), request);
     let without = Outgoing {
         no_stream_options: true,
         ..same.clone()
     };
-    assert_eq!(out(&asked, without), streaming);
+    assert_eq!(out(&request, without), streaming);
     let capped = Outgoing {
         max_output: Some(50),
         ..same.clone()
@@ -254,26 +254,26 @@ fn only_named_fields_change_on_the_way_out() {
         with("")
     );
     let written = [("service_tier".to_owned(), r#""default""#.to_owned())];
-    let said = Outgoing {
+    let outgoing = Outgoing {
         with: &written,
         ..same
     };
     let explicit = with(r#","service_tier":"default""#);
-    assert_eq!(out(&with(""), said.clone()), explicit);
-    assert_eq!(out(&with(r#","service_tier":"auto""#), said), explicit);
+    assert_eq!(out(&with(""), outgoing.clone()), explicit);
+    assert_eq!(out(&with(r#","service_tier":"auto""#), outgoing), explicit);
 }
 
 #[test]
 fn a_field_is_found_by_its_dotted_path() {
-    let asked = read(&with(r#","metadata":{"a":{"b":7},"none":null}"#)).unwrap();
-    assert_eq!(asked.at("metadata.a.b").unwrap(), 7);
-    assert_eq!(asked.at("metadata.a.c"), None);
-    assert_eq!(asked.at("metadata.none"), None, "null is nothing");
-    assert_eq!(asked.at("other"), None);
+    let request = read(&with(r#","metadata":{"a":{"b":7},"none":null}"#)).unwrap();
+    assert_eq!(request.at("metadata.a.b").unwrap(), 7);
+    assert_eq!(request.at("metadata.a.c"), None);
+    assert_eq!(request.at("metadata.none"), None, "null is nothing");
+    assert_eq!(request.at("other"), None);
     assert_eq!(
-        asked.field("metadata").unwrap(),
+        request.field("metadata").unwrap(),
         br#"{"a":{"b":7},"none":null}"#
     );
-    let names: Vec<&str> = asked.fields().collect();
+    let names: Vec<&str> = request.fields().collect();
     assert_eq!(names, ["model", "messages", "metadata"]);
 }

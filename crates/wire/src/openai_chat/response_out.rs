@@ -37,7 +37,7 @@ fn read_choice(choice: &Value) -> Choice {
     let message = choice.get("message").and_then(Value::as_object);
     let message = message.unwrap_or(&empty);
     let mut blocks = reasoning::read(message);
-    blocks.extend(said(message));
+    blocks.extend(text_blocks(message));
     if let Some(words) = word(message, "refusal").filter(|words| !words.is_empty()) {
         blocks.push(Block::of(BlockKind::Refusal(words)));
     }
@@ -55,7 +55,7 @@ fn read_choice(choice: &Value) -> Choice {
 }
 
 /// The words of a response: a text, or parts of it.
-fn said(message: &Map<String, Value>) -> Vec<Block> {
+fn text_blocks(message: &Map<String, Value>) -> Vec<Block> {
     let mut blocks: Vec<Block> = match message.get("content") {
         Some(Value::String(text)) if !text.is_empty() => vec![Block::text(text.clone())],
         Some(Value::Array(parts)) => parts
@@ -134,12 +134,13 @@ fn message(blocks: &[Block], channel: Option<&str>) -> Value {
     let (mut texts, mut thoughts, mut refusal) = (Vec::new(), Vec::new(), None);
     let (mut calls, mut details, mut sources) = (Vec::new(), Vec::new(), Vec::new());
     for block in blocks {
-        details.extend(reasoning::shown(block, channel));
+        details.extend(reasoning::detail_of(block, channel));
         match &block.kind {
             BlockKind::Text(text) => {
                 texts.push(text.text.as_str());
                 let cited = text.citations.iter();
-                sources.extend(cited.filter_map(|(format, raw)| citation::shown(*format, raw)));
+                sources
+                    .extend(cited.filter_map(|(format, raw)| citation::annotation(*format, raw)));
             }
             BlockKind::Thinking(thinking) => {
                 thoughts.extend(thinking.texts.iter().map(String::as_str))
@@ -160,8 +161,8 @@ fn message(blocks: &[Block], channel: Option<&str>) -> Value {
             | BlockKind::Foreign(..) => {}
         }
     }
-    let said = (!texts.is_empty()).then(|| texts.concat());
-    let mut message = json!({ "role": "assistant", "content": said, "refusal": refusal });
+    let content = (!texts.is_empty()).then(|| texts.concat());
+    let mut message = json!({ "role": "assistant", "content": content, "refusal": refusal });
     if let Some(map) = message.as_object_mut() {
         if !thoughts.is_empty() {
             map.insert("reasoning_content".to_owned(), json!(thoughts.join("\n\n")));

@@ -148,9 +148,9 @@ impl RawUsage {
         let details = self.prompt_tokens_details.unwrap_or_default();
         let cached = details.cached_tokens.or(self.prompt_cache_hit_tokens);
         let cached = cached.or(self.cached_tokens).unwrap_or(0).min(prompt);
-        let heard = details.audio_tokens.unwrap_or(0);
-        let heard = heard.min(prompt.saturating_sub(cached));
-        let rest = prompt.saturating_sub(cached).saturating_sub(heard);
+        let audio = details.audio_tokens.unwrap_or(0);
+        let audio = audio.min(prompt.saturating_sub(cached));
+        let rest = prompt.saturating_sub(cached).saturating_sub(audio);
         let inside = details.cache_writes.writes();
         let (kept, hour) = inside
             .or_else(|| self.cache_writes.writes())
@@ -159,20 +159,20 @@ impl RawUsage {
         let rest = rest.saturating_sub(kept);
         let hour = hour.min(rest);
         let rest = rest.saturating_sub(hour);
-        let looked = details.image_tokens.unwrap_or(0).min(rest);
+        let images = details.image_tokens.unwrap_or(0).min(rest);
         let output = self.completion_tokens_details.unwrap_or_default();
         let spoken = output.audio_tokens.unwrap_or(0).min(completion);
         let words = completion.saturating_sub(spoken);
         let drawn = output.image_tokens.unwrap_or(0).min(words);
         let mut usage = Usage::unknown()
-            .with(Bucket::PlainInput, rest.saturating_sub(looked))
+            .with(Bucket::PlainInput, rest.saturating_sub(images))
             .with(Bucket::PlainOutput, words.saturating_sub(drawn));
         for (bucket, tokens) in [
             (Bucket::CacheRead, cached),
             (Bucket::CacheWrite5m, kept),
             (Bucket::CacheWrite1h, hour),
-            (Bucket::ImageInput, looked),
-            (Bucket::AudioInput, heard),
+            (Bucket::ImageInput, images),
+            (Bucket::AudioInput, audio),
             (Bucket::ImageOutput, drawn),
             (Bucket::AudioOutput, spoken),
         ] {
@@ -188,8 +188,8 @@ impl RawUsage {
     fn reasoning_beside(&self, prompt: u64, completion: u64) -> u64 {
         let details = self.completion_tokens_details;
         let reasoning = details.and_then(|details| details.reasoning_tokens);
-        let told = prompt.saturating_add(completion);
-        let rest = self.total_tokens.map(|total| total.saturating_sub(told));
+        let counted = prompt.saturating_add(completion);
+        let rest = self.total_tokens.map(|total| total.saturating_sub(counted));
         match (reasoning, rest) {
             (Some(reasoning), Some(rest)) if reasoning == rest => reasoning,
             (Some(_) | None, Some(_) | None) => 0,
@@ -204,7 +204,7 @@ mod tests {
     fn buckets(usage: &str) -> [Option<u64>; 3] {
         let raw: RawUsage = serde_json::from_str(usage).unwrap();
         let usage = raw.usage().unwrap();
-        [Bucket::PlainInput, Bucket::CacheRead, Bucket::PlainOutput].map(|it| usage.told(it))
+        [Bucket::PlainInput, Bucket::CacheRead, Bucket::PlainOutput].map(|it| usage.reported(it))
     }
 
     #[test]

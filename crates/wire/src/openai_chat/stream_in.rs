@@ -153,7 +153,7 @@ impl Reader {
             });
             self.head = Some(head);
         }
-        let told = chunk.usage.is_some();
+        let has_usage = chunk.usage.is_some();
         let groq = chunk.x_groq.and_then(|part| part.usage);
         let choices = chunk.choices.unwrap_or_default();
         let inside = choices.iter().find_map(|choice| choice.usage);
@@ -166,7 +166,7 @@ impl Reader {
             self.usage.merge(usage);
             events.extend(self.usage.reported().map(Event::Usage));
         }
-        if choices.is_empty() && told {
+        if choices.is_empty() && has_usage {
             FrameKind::Held
         } else {
             FrameKind::Content

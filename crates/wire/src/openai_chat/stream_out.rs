@@ -171,7 +171,7 @@ impl Writer {
                 self.chunk(at.choice, &json!({ "tool_calls": [call] }), out);
             }
             (BlockDelta::Citation(format, raw), Kind::Text) => {
-                if let Some(source) = citation::shown(*format, raw) {
+                if let Some(source) = citation::annotation(*format, raw) {
                     self.chunk(at.choice, &json!({ "annotations": [source] }), out);
                 }
             }
@@ -211,7 +211,7 @@ impl Writer {
             signature: Some(signature.clone()),
             ..Block::of(what)
         };
-        let detail = super::reasoning::shown(&block, self.meta.channel.as_deref());
+        let detail = super::reasoning::detail_of(&block, self.meta.channel.as_deref());
         if let Some(detail) = detail {
             self.chunk(at.choice, &json!({ "reasoning_details": [detail] }), out);
         }

@@ -121,7 +121,7 @@ impl Tap {
         if chunk.error.is_some() || chunk.base_resp.is_some_and(|base| base.failed()) {
             return FrameKind::Error(read_error(data));
         }
-        let told = chunk.usage.is_some();
+        let has_usage = chunk.usage.is_some();
         let groq = chunk.x_groq.and_then(|part| part.usage);
         if let Some(usage) = chunk.usage.or(groq) {
             self.usage.merge(usage);
@@ -135,7 +135,7 @@ impl Tap {
         }
         let choices = chunk.choices.unwrap_or_default();
         if choices.is_empty() {
-            return if told {
+            return if has_usage {
                 FrameKind::Held
             } else {
                 FrameKind::Content
@@ -336,16 +336,19 @@ mod tests {
         assert_eq!(observe(&mut tap, split), FrameKind::Held);
         assert_eq!(tap.reported(), None, "no output told yet");
         let input = tap.reported_input().unwrap();
-        let told = [Bucket::PlainInput, Bucket::CacheRead, Bucket::PlainOutput];
-        assert_eq!(told.map(|it| input.told(it)), [Some(6), Some(4), None]);
+        let buckets = [Bucket::PlainInput, Bucket::CacheRead, Bucket::PlainOutput];
+        assert_eq!(
+            buckets.map(|it| input.reported(it)),
+            [Some(6), Some(4), None]
+        );
         let last = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":5}}"#;
         assert_eq!(observe(&mut tap, last), FrameKind::Content);
         assert!(tap.finished());
         assert_eq!(tap.finishes(), ["stop"]);
         let usage = tap.reported().unwrap().usage;
-        assert_eq!(usage.told(Bucket::PlainInput), Some(6));
-        assert_eq!(usage.told(Bucket::CacheRead), Some(4));
-        assert_eq!(usage.told(Bucket::PlainOutput), Some(5));
+        assert_eq!(usage.reported(Bucket::PlainInput), Some(6));
+        assert_eq!(usage.reported(Bucket::CacheRead), Some(4));
+        assert_eq!(usage.reported(Bucket::PlainOutput), Some(5));
         assert_eq!(observe(&mut tap, "[DONE]"), FrameKind::Done);
         let head = tap.head.as_ref().unwrap();
         let end = length_frame(&head.id, head.created, "m");
@@ -364,9 +367,9 @@ mod tests {
         ] {
             let mut tap = Tap::default();
             assert_eq!(observe(&mut tap, &chunk), FrameKind::Content, "{chunk}");
-            let told = tap.reported().unwrap().usage;
-            assert_eq!(told.told(Bucket::PlainInput), Some(19), "{chunk}");
-            assert_eq!(told.told(Bucket::PlainOutput), Some(13), "{chunk}");
+            let reported = tap.reported().unwrap().usage;
+            assert_eq!(reported.reported(Bucket::PlainInput), Some(19), "{chunk}");
+            assert_eq!(reported.reported(Bucket::PlainOutput), Some(13), "{chunk}");
         }
     }
 
@@ -439,9 +442,9 @@ mod tests {
             r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":9}}}"#,
         );
         let usage = tap.reported().unwrap().usage;
-        assert_eq!(usage.told(Bucket::PlainInput), Some(0));
+        assert_eq!(usage.reported(Bucket::PlainInput), Some(0));
         assert_eq!(
-            usage.told(Bucket::CacheRead),
+            usage.reported(Bucket::CacheRead),
             Some(3),
             "no more was read than there was"
         );

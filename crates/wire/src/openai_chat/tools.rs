@@ -14,7 +14,7 @@ pub(super) fn rule(from: Format) -> NameRule {
     NameRule {
         max: 64,
         also: "",
-        begins_with_letter: false,
+        begins_alphabetic: false,
         native: from == Format::OpenaiChat,
     }
 }

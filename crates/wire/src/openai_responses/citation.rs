@@ -16,8 +16,8 @@ pub(super) fn written(from: Format, raw: &Value, text: &str) -> Option<Value> {
     let word = |key: &str| inside.get(key).and_then(Value::as_str);
     let url = word("url").or_else(|| word("uri"))?;
     let place = |key: &str, otherwise: usize| {
-        let told = raw.get(key).and_then(Value::as_u64);
-        told.map_or_else(|| json!(otherwise), |told| json!(told))
+        let index = raw.get(key).and_then(Value::as_u64);
+        index.map_or_else(|| json!(otherwise), |index| json!(index))
     };
     Some(json!({
         "type": "url_citation",

@@ -28,20 +28,20 @@ struct Item<'a> {
     #[serde(default)]
     id: Option<IgnoredAny>,
     #[serde(borrow, default)]
-    content: Option<Said<'a>>,
+    content: Option<ItemContent<'a>>,
     #[serde(borrow, default)]
-    output: Option<Said<'a>>,
+    output: Option<ItemContent<'a>>,
     #[serde(borrow, default)]
-    arguments: Option<Said<'a>>,
+    arguments: Option<ItemContent<'a>>,
     #[serde(borrow, default)]
-    input: Option<Said<'a>>,
+    input: Option<ItemContent<'a>>,
     /// An image that the vendor's own tool made.
     #[serde(borrow, default)]
-    result: Option<Said<'a>>,
+    result: Option<ItemContent<'a>>,
 }
 
 /// What is said, in any shape: a text, of which only the length is kept, a list of parts, or one.
-enum Said<'a> {
+enum ItemContent<'a> {
     Text(u64),
     Parts(Vec<Part<'a>>),
     One(Box<Part<'a>>),
@@ -49,14 +49,14 @@ enum Said<'a> {
 }
 
 /// Takes it as it comes. To try one kind after the other would copy it, for every item.
-struct SaidVisitor;
+struct ItemContentVisitor;
 
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(borrow, default)]
-    text: Option<Said<'a>>,
+    text: Option<ItemContent<'a>>,
     #[serde(borrow, default)]
-    refusal: Option<Said<'a>>,
+    refusal: Option<ItemContent<'a>>,
     #[serde(borrow, default)]
     image_url: Option<Address<'a>>,
     #[serde(borrow, default)]
@@ -143,34 +143,34 @@ impl Media {
                 "every message needs `content`",
             ));
         }
-        for (name, said) in [
+        for (name, content) in [
             ("content", &item.content),
             ("output", &item.output),
             ("arguments", &item.arguments),
             ("input", &item.input),
         ] {
-            if let Some(said) = said {
-                self.add_said(said, &format!("{place}.{name}"))?;
+            if let Some(content) = content {
+                self.add_content(content, &format!("{place}.{name}"))?;
             }
         }
         if item.kind.as_deref() == Some("image_generation_call")
-            && let Some(Said::Text(bytes)) = item.result
+            && let Some(ItemContent::Text(bytes)) = item.result
         {
             self.add_image(Source::Link(bytes));
         }
         Ok(())
     }
 
-    fn add_said(&mut self, said: &Said<'_>, place: &str) -> Result<(), RequestError> {
-        match said {
-            Said::Text(bytes) => self.add_text(*bytes),
-            Said::Parts(parts) => {
+    fn add_content(&mut self, content: &ItemContent<'_>, place: &str) -> Result<(), RequestError> {
+        match content {
+            ItemContent::Text(bytes) => self.add_text(*bytes),
+            ItemContent::Parts(parts) => {
                 for (number, part) in parts.iter().enumerate() {
                     self.add_part(part, &format!("{place}[{number}]"))?;
                 }
             }
-            Said::One(part) => self.add_part(part, place)?,
-            Said::Other => {}
+            ItemContent::One(part) => self.add_part(part, place)?,
+            ItemContent::Other => {}
         }
         Ok(())
     }
@@ -185,8 +185,8 @@ impl Media {
             };
             return Err(RequestError::reference(&param, way_out));
         }
-        for said in [&part.text, &part.refusal].into_iter().flatten() {
-            if let Said::Text(bytes) = said {
+        for content in [&part.text, &part.refusal].into_iter().flatten() {
+            if let ItemContent::Text(bytes) = content {
                 self.add_text(*bytes);
             }
         }
@@ -206,50 +206,50 @@ impl Media {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Said<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ItemContent<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SaidVisitor)
+        deserializer.deserialize_any(ItemContentVisitor)
     }
 }
 
-impl<'de> Visitor<'de> for SaidVisitor {
-    type Value = Said<'de>;
+impl<'de> Visitor<'de> for ItemContentVisitor {
+    type Value = ItemContent<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a text or a list of parts")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Said::Text(text_length(text)))
+        Ok(ItemContent::Text(text_length(text)))
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Said::Other)
+        Ok(ItemContent::Other)
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Said::Other)
+        Ok(ItemContent::Other)
     }
 
     fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Said::Other)
+        Ok(ItemContent::Other)
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Said::Other)
+        Ok(ItemContent::Other)
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(Said::Other)
+        Ok(ItemContent::Other)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Self::Value, A::Error> {
         let parts = Vec::deserialize(SeqAccessDeserializer::new(parts))?;
-        Ok(Said::Parts(parts))
+        Ok(ItemContent::Parts(parts))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, part: A) -> Result<Self::Value, A::Error> {
         let part = Part::deserialize(MapAccessDeserializer::new(part))?;
-        Ok(Said::One(Box::new(part)))
+        Ok(ItemContent::One(Box::new(part)))
     }
 }

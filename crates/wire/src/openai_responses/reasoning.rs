@@ -8,12 +8,16 @@ use crate::canonical::Signature;
 const HAD_WORDS: char = '~';
 
 /// A signature as a caller gets it.
-pub(super) fn shown(signature: &Signature, channel: Option<&str>, has_words: bool) -> String {
-    let shown = signature.for_caller(FORMAT, channel);
+pub(super) fn signature_text(
+    signature: &Signature,
+    channel: Option<&str>,
+    has_words: bool,
+) -> String {
+    let text = signature.for_caller(FORMAT, channel);
     if has_words && signature.format != FORMAT {
-        return format!("{shown}{HAD_WORDS}");
+        return format!("{text}{HAD_WORDS}");
     }
-    shown
+    text
 }
 
 /// A signature as a caller or an upstream wrote it, and whether words belong to it.
@@ -34,16 +38,16 @@ mod tests {
     #[test]
     fn a_seal_comes_back_and_remembers_whether_words_stood_beside_it() {
         let claude = Signature::of(Format::ClaudeMessages, "abc==".to_owned());
-        let out = shown(&claude, Some("7"), true);
+        let out = signature_text(&claude, Some("7"), true);
         let (back, had_words) = read(&out);
         assert!(had_words);
         assert_eq!(
             (back.data.as_str(), back.channel.as_deref()),
             ("abc==", Some("7"))
         );
-        assert!(!read(&shown(&claude, None, false)).1);
+        assert!(!read(&signature_text(&claude, None, false)).1);
         let own = Signature::of(FORMAT, "gAAA".to_owned());
-        assert_eq!(shown(&own, None, true), "gAAA");
-        assert_eq!(read(&shown(&own, Some("7"), true)).0.data, "gAAA");
+        assert_eq!(signature_text(&own, None, true), "gAAA");
+        assert_eq!(read(&signature_text(&own, Some("7"), true)).0.data, "gAAA");
     }
 }

@@ -124,14 +124,14 @@ fn read_shape(format: &mut Map<String, Value>) -> OutputShape {
 
 fn read_reasoning(body: &mut Map<String, Value>) -> Reasoning {
     let mut reasoning = Reasoning::default();
-    if let Some(Value::Object(told)) = body.get_mut("reasoning") {
-        match take_string(told, "effort") {
+    if let Some(Value::Object(reasoning_object)) = body.get_mut("reasoning") {
+        match take_string(reasoning_object, "effort") {
             Some(word) if word == "none" => reasoning.off = true,
             effort => reasoning.effort = effort,
         }
-        let older = take_string(told, "generate_summary");
-        reasoning.summary = take_string(told, "summary").or(older);
-        reasoning.shown = reasoning.summary.as_ref().map(|_| true);
+        let older = take_string(reasoning_object, "generate_summary");
+        reasoning.summary = take_string(reasoning_object, "summary").or(older);
+        reasoning.visible = reasoning.summary.as_ref().map(|_| true);
     }
     if let Some(Value::Array(include)) = body.get_mut("include") {
         let before = include.len();

@@ -18,7 +18,7 @@ use crate::{Format, json_bytes};
 const RULE: NameRule = NameRule {
     max: 64,
     also: "",
-    begins_with_letter: false,
+    begins_alphabetic: false,
     native: false,
 };
 /// The longest `user` that the upstream takes.
@@ -184,20 +184,20 @@ fn write_shape(conversation: &Conversation, body: &mut Body) {
 
 fn write_reasoning(conversation: &Conversation, notes: &mut Notes, body: &mut Body) {
     let own = conversation.from == FORMAT;
-    let told = &conversation.reasoning;
+    let settings = &conversation.reasoning;
     let mut reasoning = Body::new();
-    if let Some(effort) = effort_word(told, own, notes) {
+    if let Some(effort) = effort_word(settings, own, notes) {
         reasoning.insert("effort".to_owned(), json!(effort));
     }
-    let shown = (told.shown == Some(true) && !told.off).then(|| "auto".to_owned());
+    let auto_summary = (settings.visible == Some(true) && !settings.off).then(|| "auto".to_owned());
     // The word for how is this format's own only from its own callers.
-    let word = told.summary.clone().filter(|_| own);
-    if let Some(summary) = word.or(shown) {
+    let word = settings.summary.clone().filter(|_| own);
+    if let Some(summary) = word.or(auto_summary) {
         reasoning.insert("summary".to_owned(), json!(summary));
     }
     // Models that do not think refuse to be asked for encrypted reasoning.
-    let thinks = !told.off && (told.adaptive || !reasoning.is_empty());
-    if told.encrypted || (!own && thinks) {
+    let thinks = !settings.off && (settings.adaptive || !reasoning.is_empty());
+    if settings.encrypted || (!own && thinks) {
         body.insert("include".to_owned(), json!([SIGNED]));
     }
     if !reasoning.is_empty() {
@@ -205,11 +205,11 @@ fn write_reasoning(conversation: &Conversation, notes: &mut Notes, body: &mut Bo
     }
 }
 
-fn effort_word(told: &Reasoning, own: bool, notes: &mut Notes) -> Option<String> {
-    if told.off {
+fn effort_word(settings: &Reasoning, own: bool, notes: &mut Notes) -> Option<String> {
+    if settings.off {
         return Some("none".to_owned());
     }
-    match (&told.effort, told.budget) {
+    match (&settings.effort, settings.budget) {
         (Some(effort), _) if effort == "max" && !own => {
             notes.approximated("reasoning_effort", "the upstream's word for it is `xhigh`");
             Some("xhigh".to_owned())

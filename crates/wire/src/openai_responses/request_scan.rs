@@ -35,9 +35,9 @@ pub(crate) fn read_facts(object: &Object<'_>) -> Result<Facts, RequestError> {
         None => return Err(RequestError::invalid("input", "`input` is required")),
     };
     let instructions: Option<String> = typed(object, "instructions", "a text")?;
-    let said = instructions.map_or(0, |text| text.len());
-    let said = u64::try_from(said).unwrap_or(u64::MAX);
-    media.text_bytes = media.text_bytes.saturating_add(said);
+    let instruction_bytes = instructions.map_or(0, |text| text.len());
+    let instruction_bytes = u64::try_from(instruction_bytes).unwrap_or(u64::MAX);
+    media.text_bytes = media.text_bytes.saturating_add(instruction_bytes);
     read_tools(object)?;
     for number in ["temperature", "top_p"] {
         typed::<serde_json::Number>(object, number, "a number")?;

@@ -101,8 +101,8 @@ fn every_field_of_the_cost_table_is_priced_bounded_or_refused() {
                 );
             }
             Treatment::Tier => {
-                let asked = read(&with(&format!(r#","{field}":"priority""#))).unwrap();
-                assert_eq!(asked.at(field).unwrap(), "priority", "the record decides");
+                let request = read(&with(&format!(r#","{field}":"priority""#))).unwrap();
+                assert_eq!(request.at(field).unwrap(), "priority", "the record decides");
             }
             Treatment::Only(..) | Treatment::Refused(_) => {
                 assert_eq!(refused(&text).1.as_deref(), Some(*field));
@@ -226,10 +226,10 @@ fn media_counts_as_media_and_text_as_text() {
             "{field}"
         );
     }
-    let said = read(&items(
+    let request = read(&items(
         r#"{"role":"user","content":"abc"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"1234"},{"type":"mcp_call","id":"m","output":null,"arguments":"x"}"#,
     ));
-    assert_eq!(said.unwrap().facts.media.text_bytes, 10);
+    assert_eq!(request.unwrap().facts.media.text_bytes, 10);
 }
 
 #[test]

@@ -49,19 +49,19 @@ pub(super) fn item_id(meta: &ResponseMeta, prefix: &str, number: usize) -> Strin
 /// A response that is under way, without anything in it.
 pub(super) fn begun(meta: &ResponseMeta) -> Map<String, Value> {
     let nothing = Map::new();
-    let asked = meta.asked.as_ref().unwrap_or(&nothing);
-    let said = |field: &str| asked.get(field).filter(|value| !value.is_null()).cloned();
+    let request = meta.request_body.as_ref().unwrap_or(&nothing);
+    let field_of = |field: &str| request.get(field).filter(|value| !value.is_null()).cloned();
     let mut response = Map::new();
     for (field, default) in defaults() {
-        response.insert(field.to_owned(), said(field).unwrap_or(default));
+        response.insert(field.to_owned(), field_of(field).unwrap_or(default));
     }
-    let reasoning = said("reasoning").unwrap_or_default();
+    let reasoning = field_of("reasoning").unwrap_or_default();
     let thinks = |key: &str| reasoning.get(key).cloned().unwrap_or_default();
     response.insert(
         "reasoning".to_owned(),
         json!({ "effort": thinks("effort"), "summary": thinks("summary") }),
     );
-    let mut text = said("text").unwrap_or_default();
+    let mut text = field_of("text").unwrap_or_default();
     if !text.is_object() {
         text = json!({});
     }

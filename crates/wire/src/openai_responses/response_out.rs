@@ -122,7 +122,7 @@ impl Output<'_> {
     }
 
     fn signed(&mut self, signature: &Signature) {
-        let text = reasoning::shown(signature, self.meta.channel.as_deref(), false);
+        let text = reasoning::signature_text(signature, self.meta.channel.as_deref(), false);
         self.push(
             "rs",
             Body::Reasoning(Parts::new(), Parts::new(), Some(text)),
@@ -142,8 +142,8 @@ impl Output<'_> {
         });
         let parts: Parts = parts.collect();
         let channel = self.meta.channel.as_deref();
-        let signature =
-            signature.map(|signature| reasoning::shown(signature, channel, !parts.is_empty()));
+        let signature = signature
+            .map(|signature| reasoning::signature_text(signature, channel, !parts.is_empty()));
         let body = if thinking.summary {
             Body::Reasoning(parts, Parts::new(), signature)
         } else {

@@ -26,7 +26,7 @@ impl Writer {
             }
             (BlockDelta::NextPart, Kind::Thoughts(kind)) => {
                 if let Some(item) = self.items.get_mut(place.item) {
-                    self.scribe.close_parts(item, kind, out);
+                    self.writer.close_parts(item, kind, out);
                 }
                 self.new_part(place.item, kind, out);
             }
@@ -70,7 +70,7 @@ impl Writer {
         if let Some(part) = part {
             keep(&mut self.kept, &mut part.text, more);
         }
-        self.scribe.part_grown(item, number, kind, more, out);
+        self.writer.part_grown(item, number, kind, more, out);
     }
 
     /// Writes a piece of the arguments of a call.
@@ -83,7 +83,7 @@ impl Writer {
         };
         keep(&mut self.kept, &mut call.arguments, more);
         let custom = call.custom;
-        self.scribe.arguments_grown(item, custom, more, out);
+        self.writer.arguments_grown(item, custom, more, out);
     }
 
     fn cited(
@@ -105,7 +105,7 @@ impl Writer {
             return;
         };
         part.annotations.push(annotation.clone());
-        self.scribe.cited(item, number, place, &annotation, out);
+        self.writer.cited(item, number, place, &annotation, out);
     }
 
     fn signature_thoughts(&mut self, item: usize, signature: &Signature) {
@@ -113,7 +113,7 @@ impl Writer {
         let body = self.items.get_mut(item).map(|item| &mut item.body);
         if let Some(Body::Reasoning(summary, content, signed)) = body {
             let has_words = !summary.is_empty() || !content.is_empty();
-            *signed = Some(reasoning::shown(signature, channel, has_words));
+            *signed = Some(reasoning::signature_text(signature, channel, has_words));
         }
     }
 }

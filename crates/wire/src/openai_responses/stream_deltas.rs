@@ -13,17 +13,17 @@ use crate::canonical::Event;
 
 impl Reader {
     /// Reads a frame that is a piece of a response.
-    pub(super) fn piece(&mut self, kind: &str, told: &ResponseFacts<'_>, events: &mut Vec<Event>) {
-        let index = told.output_index.unwrap_or(self.last_index);
+    pub(super) fn piece(&mut self, kind: &str, facts: &ResponseFacts<'_>, events: &mut Vec<Event>) {
+        let index = facts.output_index.unwrap_or(self.last_index);
         self.last_index = index;
-        let part = told.content_index.unwrap_or(0);
-        let thought = told.summary_index.unwrap_or(0);
-        let delta = || text_of(told.delta);
+        let part = facts.content_index.unwrap_or(0);
+        let thought = facts.summary_index.unwrap_or(0);
+        let delta = || text_of(facts.delta);
         match kind {
-            "response.output_item.added" => self.begin_item(index, told.item, false, events),
-            "response.output_item.done" => self.begin_item(index, told.item, true, events),
+            "response.output_item.added" => self.begin_item(index, facts.item, false, events),
+            "response.output_item.done" => self.begin_item(index, facts.item, true, events),
             "response.content_part.added" => {
-                if let Some(kind) = part_kind(told.part) {
+                if let Some(kind) = part_kind(facts.part) {
                     self.open_part(index, part, kind, events);
                 }
             }
@@ -43,14 +43,14 @@ impl Reader {
                 self.open_part(index, thought, PartKind::Summary, events);
             }
             "response.output_text.done" => {
-                self.fill(index, part, PartKind::Text, text_of(told.text), events);
+                self.fill(index, part, PartKind::Text, text_of(facts.text), events);
             }
             "response.refusal.done" => {
                 self.fill(
                     index,
                     part,
                     PartKind::Refusal,
-                    text_of(told.refusal),
+                    text_of(facts.refusal),
                     events,
                 );
             }
@@ -58,13 +58,13 @@ impl Reader {
                 self.arguments(index, delta(), false, events);
             }
             "response.function_call_arguments.done" => {
-                self.arguments(index, text_of(told.arguments), true, events);
+                self.arguments(index, text_of(facts.arguments), true, events);
             }
             "response.custom_tool_call_input.done" => {
-                self.arguments(index, text_of(told.input), true, events);
+                self.arguments(index, text_of(facts.input), true, events);
             }
             "response.output_text.annotation.added" => {
-                let raw = told
+                let raw = facts
                     .annotation
                     .and_then(|raw| serde_json::from_str(raw.get()).ok());
                 self.cite(index, part, raw, events);

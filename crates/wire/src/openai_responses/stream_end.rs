@@ -17,11 +17,11 @@ use crate::{
 pub(super) fn with_cost(response: &[u8], stream_end: &StreamEnd) -> Vec<u8> {
     let written = || {
         let object = scan(response).ok()?;
-        let told = object
+        let reported = object
             .value("usage")
             .filter(|usage| usage.starts_with(b"{"));
         let ours = write_usage(&stream_end.reported).to_string();
-        let usage = priced(told.unwrap_or(ours.as_bytes()), &stream_end.cost)?;
+        let usage = priced(reported.unwrap_or(ours.as_bytes()), &stream_end.cost)?;
         Some(patch(&object, &[Edit::Set("usage", usage)]))
     };
     written().unwrap_or_else(|| response.to_vec())
@@ -50,13 +50,13 @@ impl Reader {
 
     /// Closes everything, and says that the response was cut off at its length.
     fn cut_off(&mut self, stream_end: &StreamEnd, rewrite: &Rewrite, out: &mut Vec<u8>) {
-        let mut scribe = EventWriter {
+        let mut writer = EventWriter {
             next: self.next_sequence,
         };
         let mut output = Vec::with_capacity(self.items.len());
         for tracked in self.items.values_mut() {
             if tracked.item.ended.is_none() {
-                scribe.close(&mut tracked.item, CUT, out);
+                writer.close(&mut tracked.item, CUT, out);
             }
             let mut item = tracked
                 .whole
@@ -84,8 +84,8 @@ impl Reader {
         }
         let response = with_cost(&json_bytes(&Value::Object(response)), stream_end);
         out.extend_from_slice(cost_comment(&stream_end.cost).as_bytes());
-        scribe.lifecycle(kind, &response, out);
-        self.next_sequence = scribe.next;
+        writer.lifecycle(kind, &response, out);
+        self.next_sequence = writer.next;
     }
 }
 

@@ -103,32 +103,32 @@ impl Reader {
         if self.ended {
             return FrameKind::Empty;
         }
-        let Ok(told) = serde_json::from_slice::<ResponseFacts<'_>>(data) else {
+        let Ok(facts) = serde_json::from_slice::<ResponseFacts<'_>>(data) else {
             return FrameKind::Invalid;
         };
-        if let Some(number) = told.sequence_number {
+        if let Some(number) = facts.sequence_number {
             self.next_sequence = number.saturating_add(1);
         }
-        let kind = told.kind.as_deref().or(frame.event.as_deref());
+        let kind = facts.kind.as_deref().or(frame.event.as_deref());
         let kind = kind.unwrap_or_default();
         match kind {
             "error" => self.fail(read_failure(data), events),
             "response.failed" | "response.cancelled" => {
-                self.fail(failure(told.response, data), events)
+                self.fail(failure(facts.response, data), events)
             }
             "response.completed" | "response.incomplete" => {
-                let response = told.response.map_or("{}", RawValue::get);
+                let response = facts.response.map_or("{}", RawValue::get);
                 self.finish(response.as_bytes(), kind, events)
             }
             "keepalive" | "ping" => {
                 events.push(Event::Ping);
                 FrameKind::Empty
             }
-            "" if told.error.is_some() => self.fail(read_failure(data), events),
+            "" if facts.error.is_some() => self.fail(read_failure(data), events),
             "" => FrameKind::Invalid,
             kind => {
-                self.begin(told.response, events);
-                self.piece(kind, &told, events);
+                self.begin(facts.response, events);
+                self.piece(kind, &facts, events);
                 FrameKind::Content
             }
         }
@@ -184,7 +184,7 @@ impl Reader {
         let cut = kind == "response.incomplete" && cut_by(&stop).is_none();
         let stop = match stop {
             Stop::End | Stop::ToolUse | Stop::Refused if cut => Stop::Length,
-            told @ (Stop::End
+            facts @ (Stop::End
             | Stop::Length
             | Stop::ToolUse
             | Stop::Sequence(_)
@@ -192,7 +192,7 @@ impl Reader {
             | Stop::Refused
             | Stop::Paused
             | Stop::ContextFull
-            | Stop::Other(_)) => told,
+            | Stop::Other(_)) => facts,
         };
         events.push(Event::Stop(0, stop));
         self.ended = true;

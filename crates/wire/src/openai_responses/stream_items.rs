@@ -25,10 +25,10 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
-    pub(super) fn new(index: u64, told: &Map<String, Value>, work: &mut Work<'_>) -> Self {
-        let text = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();
+    pub(super) fn new(index: u64, item: &Map<String, Value>, work: &mut Work<'_>) -> Self {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
         let id = text("id").to_owned();
-        let mut map = told.clone();
+        let mut map = item.clone();
         let body = match text("type") {
             "message" => Body::Message(Parts::new()),
             "reasoning" => Body::Reasoning(Parts::new(), Parts::new(), None),
@@ -219,21 +219,21 @@ impl Tracked {
     }
 
     /// The item is complete: says what was not said of it, and closes it.
-    pub(super) fn done(&mut self, told: Map<String, Value>, work: &mut Work<'_>) {
+    pub(super) fn done(&mut self, item: Map<String, Value>, work: &mut Work<'_>) {
         if self.closed {
             return;
         }
         match &self.item.body {
-            Body::Message(_) => self.fill_message(&told, work),
+            Body::Message(_) => self.fill_message(&item, work),
             Body::Call(_) => {
-                let text = |key: &str| told.get(key).and_then(Value::as_str);
+                let text = |key: &str| item.get(key).and_then(Value::as_str);
                 let words = text("arguments").or_else(|| text("input"));
                 self.arguments(words.unwrap_or_default(), true, work);
             }
-            Body::Reasoning(..) => self.fill_thoughts(told.clone(), work),
+            Body::Reasoning(..) => self.fill_thoughts(item.clone(), work),
             Body::Whole(_) => {
                 let at = work.at();
-                let raw = Value::Object(told.clone());
+                let raw = Value::Object(item.clone());
                 work.events
                     .push(Event::BlockStart(at, BlockStart::Foreign(FORMAT, raw)));
                 work.events.push(Event::BlockEnd(at));
@@ -241,7 +241,7 @@ impl Tracked {
         }
         self.close(work);
         self.item.ended = Some(DONE);
-        let whole = Value::Object(told);
+        let whole = Value::Object(item);
         let size = whole.to_string().len();
         let total = work.kept.saturating_add(size);
         if total <= MAX_KEPT_BYTES {
@@ -250,8 +250,8 @@ impl Tracked {
         }
     }
 
-    fn fill_message(&mut self, told: &Map<String, Value>, work: &mut Work<'_>) {
-        let parts = told.get("content").and_then(Value::as_array);
+    fn fill_message(&mut self, item: &Map<String, Value>, work: &mut Work<'_>) {
+        let parts = item.get("content").and_then(Value::as_array);
         for (number, part) in (0..).zip(parts.into_iter().flatten()) {
             match read_part(part.clone()).0.kind {
                 BlockKind::Text(text) => {
@@ -281,8 +281,8 @@ impl Tracked {
         }
     }
 
-    fn fill_thoughts(&mut self, mut told: Map<String, Value>, work: &mut Work<'_>) {
-        for block in read_reasoning(&mut told).unwrap_or_default() {
+    fn fill_thoughts(&mut self, mut item: Map<String, Value>, work: &mut Work<'_>) {
+        for block in read_reasoning(&mut item).unwrap_or_default() {
             match block.kind {
                 BlockKind::Thinking(thinking) => {
                     let kind = if thinking.summary {

@@ -17,7 +17,7 @@ use crate::{ResponseMeta, StreamEnd, cost_comment, json_bytes};
 #[derive(Debug)]
 pub struct Writer {
     pub(super) meta: ResponseMeta,
-    pub(super) scribe: EventWriter,
+    pub(super) writer: EventWriter,
     begun: bool,
     pub(super) items: Vec<Item>,
     pub(super) places: BTreeMap<BlockIndex, Place>,
@@ -48,7 +48,7 @@ impl Writer {
     pub(crate) const fn new(meta: ResponseMeta) -> Self {
         Self {
             meta,
-            scribe: EventWriter { next: 0 },
+            writer: EventWriter { next: 0 },
             begun: false,
             items: Vec::new(),
             places: BTreeMap::new(),
@@ -91,7 +91,7 @@ impl Writer {
         let kind = end(&mut response, items, Some(&stream_end.reported), cut);
         let response = with_cost(&json_bytes(&Value::Object(response)), stream_end);
         out.extend_from_slice(cost_comment(&stream_end.cost).as_bytes());
-        self.scribe.lifecycle(kind, &response, out);
+        self.writer.lifecycle(kind, &response, out);
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) {
@@ -101,7 +101,7 @@ impl Writer {
         self.begun = true;
         let response = json_bytes(&Value::Object(begun(&self.meta)));
         for kind in ["response.created", "response.in_progress"] {
-            self.scribe.lifecycle(kind, &response, out);
+            self.writer.lifecycle(kind, &response, out);
         }
     }
 
@@ -158,7 +158,7 @@ impl Writer {
             body,
             ended: None,
         };
-        self.scribe.item_added(&item, out);
+        self.writer.item_added(&item, out);
         self.items.push(item);
         number
     }
@@ -169,7 +169,7 @@ impl Writer {
     }
 
     fn signed(&mut self, signature: &Signature, out: &mut Vec<u8>) {
-        let text = reasoning::shown(signature, self.meta.channel.as_deref(), false);
+        let text = reasoning::signature_text(signature, self.meta.channel.as_deref(), false);
         let body = Body::Reasoning(Parts::new(), Parts::new(), Some(text));
         let item = self.add("rs", body, out);
         self.item_ends(item, DONE, out);
@@ -204,7 +204,7 @@ impl Writer {
             return None;
         }
         parts.insert(number, Part::new(kind));
-        self.scribe.part_added(item, number, kind, out);
+        self.writer.part_added(item, number, kind, out);
         Some(number)
     }
 
@@ -245,7 +245,7 @@ impl Writer {
         };
         part.open = false;
         let part = part.clone();
-        self.scribe.part_done(item, number, &part, out);
+        self.writer.part_done(item, number, &part, out);
     }
 
     fn item_ends(&mut self, number: usize, status: &'static str, out: &mut Vec<u8>) {
@@ -256,7 +256,7 @@ impl Writer {
         else {
             return;
         };
-        self.scribe.close(item, status, out);
+        self.writer.close(item, status, out);
         if let Some(signature) = self.signatures.remove(&number) {
             self.signed(&signature, out);
         }

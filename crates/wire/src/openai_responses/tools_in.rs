@@ -117,8 +117,8 @@ fn read_tool(raw: Value, group: Option<&str>) -> Tool {
 }
 
 fn read_function(map: &mut Map<String, Value>) -> ToolKind {
-    let told = map.get("parameters").and_then(Value::as_object);
-    let schema = if told.is_some_and(|schema| !schema.is_empty()) {
+    let parameters = map.get("parameters").and_then(Value::as_object);
+    let schema = if parameters.is_some_and(|schema| !schema.is_empty()) {
         map.remove("parameters").unwrap_or_default()
     } else {
         Value::Object(Map::new())

@@ -48,19 +48,19 @@ impl RawUsage {
         let input = self.input_tokens?;
         let output = self.output_tokens?;
         let output = output.saturating_add(self.reasoning_beside(input, output));
-        let told = self.input_tokens_details.unwrap_or_default();
+        let details = self.input_tokens_details.unwrap_or_default();
         let spoken = self.output_tokens_details.unwrap_or_default();
-        let writes = told.cache_writes.writes();
+        let writes = details.cache_writes.writes();
         let mut left = input;
         let mut usage = Usage::unknown();
         for (bucket, tokens) in [
-            (Bucket::CacheRead, told.cached_tokens),
+            (Bucket::CacheRead, details.cached_tokens),
             (
                 Bucket::CacheWrite5m,
                 writes.map(|(five_minutes, _)| five_minutes),
             ),
             (Bucket::CacheWrite1h, writes.map(|(_, hour)| hour)),
-            (Bucket::AudioInput, told.audio_tokens),
+            (Bucket::AudioInput, details.audio_tokens),
         ] {
             let tokens = tokens.unwrap_or(0).min(left);
             left = left.saturating_sub(tokens);
@@ -84,8 +84,8 @@ impl RawUsage {
     fn reasoning_beside(&self, input: u64, output: u64) -> u64 {
         let details = self.output_tokens_details;
         let reasoning = details.and_then(|details| details.reasoning_tokens);
-        let told = input.saturating_add(output);
-        let rest = self.total_tokens.map(|total| total.saturating_sub(told));
+        let counted = input.saturating_add(output);
+        let rest = self.total_tokens.map(|total| total.saturating_sub(counted));
         match (reasoning, rest) {
             (Some(reasoning), Some(rest)) if reasoning == rest => reasoning,
             (Some(_) | None, Some(_) | None) => 0,
@@ -157,12 +157,8 @@ mod tests {
         ];
         for (usage, expected) in table {
             assert_eq!(buckets(usage), Some(expected), "{usage}");
-            let told: Value = serde_json::from_str(usage).unwrap();
-            assert_eq!(
-                expected.iter().sum::<u64>(),
-                told["total_tokens"],
-                "{usage}"
-            );
+            let raw: Value = serde_json::from_str(usage).unwrap();
+            assert_eq!(expected.iter().sum::<u64>(), raw["total_tokens"], "{usage}");
         }
     }
 
@@ -184,7 +180,7 @@ mod tests {
         let text = r#"{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":2},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":3},"total_tokens":15}"#;
         let raw: RawUsage = serde_json::from_str(text).unwrap();
         let written = write_usage(&raw.reported().unwrap());
-        let again: RawUsage = serde_json::from_value(written).unwrap();
-        assert_eq!(again, raw);
+        let reread: RawUsage = serde_json::from_value(written).unwrap();
+        assert_eq!(reread, raw);
     }
 }

@@ -1,4 +1,4 @@
-//! Anthropic messages, tested as the gateway uses the room: bodies in, bodies out, streams in pieces.
+//! Anthropic messages, tested as the gateway uses it: bodies in, bodies out, streams in pieces.
 
 mod answers;
 mod passing;

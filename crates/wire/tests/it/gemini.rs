@@ -1,4 +1,4 @@
-//! The Gemini room from outside: fixtures of requests and streams, and bytes of any kind.
+//! The Gemini format from outside: fixtures of requests and streams, and bytes of any kind.
 
 mod fixtures;
 mod prop;

@@ -3,8 +3,8 @@ import { shownLabels } from "./scale";
 
 const TOP = 8;
 const BELOW = 22;
-/** About how wide a letter of an axis label is. */
-const LETTER = 6.6;
+/** About how wide a character of an axis label is. */
+const CHARACTER_WIDTH = 6.6;
 
 export interface Frame {
   left: number;
@@ -21,7 +21,7 @@ export interface PlotProps {
   labels: readonly string[];
   marks: readonly number[];
   showMark: (value: number) => string;
-  /** Categories are columns with room around them, or points from edge to edge. */
+  /** Categories are columns with space around them, or points from edge to edge. */
   columns: boolean;
   draw: (frame: Frame, active: number | null) => ReactNode;
   bubble: (index: number) => ReactNode;
@@ -47,7 +47,7 @@ export function Plot(props: PlotProps) {
   }, []);
 
   const top = Math.max(marks.at(-1) ?? 0, Number.MIN_VALUE);
-  const left = Math.ceil(10 + LETTER * Math.max(...marks.map((mark) => showMark(mark).length), 1));
+  const left = Math.ceil(10 + CHARACTER_WIDTH * Math.max(...marks.map((mark) => showMark(mark).length), 1));
   const width = Math.max(0, size.width - left - 2);
   const bottom = Math.max(TOP, size.height - BELOW);
   const count = keys.length;
@@ -79,7 +79,7 @@ export function Plot(props: PlotProps) {
     }
     setFrom(null);
   };
-  const shown = shownLabels(count, width, LETTER * Math.max(...labels.map((label) => label.length), 4) + 14);
+  const shown = shownLabels(count, width, CHARACTER_WIDTH * Math.max(...labels.map((label) => label.length), 4) + 14);
   const dragging = onZoom !== undefined && from !== null && active !== null && from !== active;
   const edge = (index: number, side: -1 | 1) => frame.middle(index) + (columns ? (side * band) / 2 : 0);
   return (
@@ -107,7 +107,7 @@ export function Plot(props: PlotProps) {
         {labels.map((label, index) => {
           const key = keys[index] ?? label;
           if (!shown.has(index)) return null;
-          const half = (label.length * LETTER) / 2;
+          const half = (label.length * CHARACTER_WIDTH) / 2;
           const x = frame.middle(index);
           // At the edges a label leans inwards instead of being cut.
           const anchor = x + half > size.width ? "end" : x - half < left - 8 ? "start" : "middle";

@@ -2,7 +2,7 @@
  * A model's record as `GET /api/pricing` gives it, and what pages read from it.
  *
  * The record keeps prices as whole pico-USD for one unit and specs as a JSON text; neither reaches a page. Nothing here
- * draws anything or asks anybody.
+ * draws anything or sends a request.
  */
 
 export type Face =

@@ -171,7 +171,7 @@ function Spend({ home }: { home: Home | undefined }) {
           label={t.spendLabel}
           days={home.days.map((day) => ({
             day: day.day,
-            // A bar has no room for less than nothing.
+            // A bar cannot show less than nothing.
             parts:
               format.compareUsd(day.spent_usd, "0") < 0
                 ? []

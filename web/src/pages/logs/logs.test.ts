@@ -82,7 +82,7 @@ describe("the live log", () => {
   it("finds only what is new", () => {
     expect(arrived([row("d"), row("c")], [row("c"), row("b")]).map((one) => one.request_id)).toEqual(["d"]);
   });
-  it("notices calls that nobody has seen", () => {
+  it("notices calls that were not displayed yet", () => {
     expect(leavesGap([row("z"), row("y")], [row("b")], true)).toBe(true);
     expect(leavesGap([row("z"), row("b")], [row("b")], true)).toBe(false);
     expect(leavesGap([row("z")], [row("b")], false)).toBe(false);

@@ -192,7 +192,7 @@ function SocialResult({ raw, output }: { raw: string; output: Output & { kind: "
   );
 }
 
-/** Indented where the reader's digits survive it; otherwise to the letter. */
+/** Indented where the reader's digits survive it; otherwise unchanged. */
 function pretty(raw: string, output: Output & { kind: "social" }): string {
   return /[^"\d]\d{16,}/.test(raw) ? raw : JSON.stringify(output.data, null, 2);
 }

@@ -1,4 +1,4 @@
-/** A video on its way: where the money is, how far it is, and the film itself. */
+/** A video on its way: where the money is, how far it is, and the video itself. */
 import { useQuery } from "@tanstack/react-query";
 import { Ban, CircleAlert, CircleCheck, CircleDashed, Clock, Coins, Download, Undo2 } from "lucide-react";
 import type { ReactNode } from "react";
@@ -13,7 +13,7 @@ import { playgroundTexts } from "./texts";
 type Step = TaskDetail["timeline"][number];
 
 const STEP_TONE: Record<Step["what"], string> = {
-  asked: "text-ink-3",
+  submitted: "text-ink-3",
   held: "text-warn",
   sent: "text-info",
   started: "text-info",
@@ -26,7 +26,7 @@ const STEP_TONE: Record<Step["what"], string> = {
   expired: "text-warn",
 };
 const STEP_ICON: Record<Step["what"], ReactNode> = {
-  asked: <CircleDashed aria-hidden />,
+  submitted: <CircleDashed aria-hidden />,
   held: <Coins aria-hidden />,
   sent: <CircleDashed aria-hidden />,
   started: <CircleDashed aria-hidden />,
@@ -84,7 +84,7 @@ export function VideoResult({ task, prompt, running }: { task: VideoTask; prompt
   return (
     <div className="space-y-4">
       {task.status === "completed" && url !== undefined && (
-        // biome-ignore lint/a11y/useMediaCaption: a film that was just made has none
+        // biome-ignore lint/a11y/useMediaCaption: a video that was just made has none
         <video
           controls
           playsInline

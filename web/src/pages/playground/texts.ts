@@ -169,7 +169,7 @@ export const playgroundTexts = defineTexts(
 
     timeline: "Timeline",
     timelineSteps: {
-      asked: "Submitted",
+      submitted: "Submitted",
       held: "Reserved",
       sent: "Sent to the provider",
       started: "Started",
@@ -411,7 +411,7 @@ export const playgroundTexts = defineTexts(
 
     timeline: "时间线",
     timelineSteps: {
-      asked: "提交",
+      submitted: "提交",
       held: "预留",
       sent: "已发送至供应商",
       started: "开始",

@@ -45,7 +45,7 @@ const kling = model('{"video_family":"c_standard"}', "openai-video");
 const editor = model("{}", "image-generation", ["text-to-image", "image-editing"]);
 
 describe("a field's text", () => {
-  it("keeps what was typed to the letter, and files behind it", () => {
+  it("keeps what was typed unchanged, and files behind it", () => {
     expect(splitValue("https://a\nupload:1\n")).toEqual({ typed: "https://a\n", tokens: ["upload:1"] });
     expect(joinValue("https://a", ["upload:1", "upload:2"])).toBe("https://a\nupload:1\nupload:2");
     expect(joinValue("", ["upload:1"])).toBe("upload:1");

@@ -6,7 +6,7 @@
  */
 import type { Body, Json } from "./forms";
 
-/** What a field wants: a picture, a film or a recording. */
+/** What a field takes: a picture, a video or a recording. */
 export type Media = "picture" | "clip" | "sound";
 
 export const ACCEPTED: Record<Media, string> = { picture: "image/*", clip: "video/*", sound: "audio/*" };
@@ -49,7 +49,7 @@ export function heldFile(token: string): File | null {
   return held.get(token)?.file ?? null;
 }
 
-/** Where a picture or a film of it can be shown from. */
+/** Where a picture or a video of it can be shown from. */
 export function heldUrl(token: string): string | null {
   return held.get(token)?.url ?? null;
 }

@@ -22,7 +22,7 @@ describe("where a sign-in leads", () => {
       expect(safeReturn(bad)).toBe("/");
     }
   });
-  it("never back to the door itself", () => {
+  it("never back to the sign-in page itself", () => {
     expect(safeReturn("/sign-in?return_to=/keys")).toBe("/");
     expect(safeReturn("/reset")).toBe("/");
   });

@@ -1,12 +1,12 @@
 import { clsx } from "clsx";
-import { Ban, CircleAlert, Film, Hourglass, LoaderCircle } from "lucide-react";
+import { Ban, CircleAlert, Clapperboard, Hourglass, LoaderCircle } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { Task } from "@/api";
 import { useTexts } from "@/text";
 import { firstFrame } from "./logic";
 import { taskTexts } from "./texts";
 
-/** True once the element was near the window: a page of films does not fetch them all. */
+/** True once the element was near the window: a page of videos does not fetch them all. */
 function useSeen(): [React.RefObject<HTMLDivElement | null>, boolean] {
   const ref = useRef<HTMLDivElement>(null);
   const [seen, setSeen] = useState(false);
@@ -25,18 +25,18 @@ function useSeen(): [React.RefObject<HTMLDivElement | null>, boolean] {
   return [ref, seen];
 }
 
-/** The first frame of a film, or what is there instead of one. Always of the same shape. */
+/** The first frame of a video, or what is there instead of one. Always of the same shape. */
 export function Preview({ task, className }: { task: Task; className?: string }) {
   const t = useTexts(taskTexts);
   const [ref, seen] = useSeen();
   const [broken, setBroken] = useState(false);
-  const film = task.state === "completed" && task.media !== null && !broken;
+  const playable = task.state === "completed" && task.media !== null && !broken;
   return (
     <div
       ref={ref}
       className={clsx("relative flex aspect-video items-center justify-center overflow-hidden bg-sunken", className)}
     >
-      {film && seen && task.media !== null ? (
+      {playable && seen && task.media !== null ? (
         <video
           src={firstFrame(task.media.url)}
           preload="metadata"
@@ -48,7 +48,7 @@ export function Preview({ task, className }: { task: Task; className?: string })
           className="size-full object-cover"
         />
       ) : (
-        !film && (
+        !playable && (
           <Instead task={task} word={task.state === "completed" && task.media === null ? t.noPreviewGone : undefined} />
         )
       )}
@@ -64,7 +64,7 @@ function Instead({ task, word }: { task: Task; word: string | undefined }) {
       icon: <LoaderCircle aria-hidden className="animate-spin [animation-duration:2s]" />,
       text: t.notReady,
     },
-    completed: { icon: <Film aria-hidden />, text: word ?? t.noPreview },
+    completed: { icon: <Clapperboard aria-hidden />, text: word ?? t.noPreview },
     failed: { icon: <CircleAlert aria-hidden />, text: task.error?.message ?? t.states.failed },
     cancelled: { icon: <Ban aria-hidden />, text: t.states.cancelled },
   };

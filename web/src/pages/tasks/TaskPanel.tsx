@@ -63,7 +63,7 @@ function Whole({ task }: { task: TaskDetail }) {
         </div>
       )}
       {task.error !== null && <Failure task={task} />}
-      {task.media !== null && <Film task={task} />}
+      {task.media !== null && <VideoPlayer task={task} />}
       <TaskFacts task={task} />
       <PanelSection title={t.timeline}>
         <Timeline task={task} />
@@ -140,7 +140,7 @@ function Failure({ task }: { task: TaskDetail }) {
   );
 }
 
-function Film({ task }: { task: TaskDetail }) {
+function VideoPlayer({ task }: { task: TaskDetail }) {
   const t = useTexts(taskTexts);
   const lang = locale(useLanguage());
   const [broken, setBroken] = useState(false);
@@ -155,7 +155,7 @@ function Film({ task }: { task: TaskDetail }) {
           {over ? t.keptOver(until) : t.cannotPlay}
         </p>
       ) : (
-        // biome-ignore lint/a11y/useMediaCaption: generated films have no captions to show
+        // biome-ignore lint/a11y/useMediaCaption: generated videos have no captions to show
         <video
           src={media.url}
           controls
@@ -217,7 +217,7 @@ function TaskFacts({ task }: { task: TaskDetail }) {
         </Link>
       ),
     },
-    { name: t.facts.asked, value: <When at={task.created_at} /> },
+    { name: t.facts.submitted, value: <When at={task.created_at} /> },
     ...(task.ended_at === null ? [] : [{ name: t.facts.ended, value: <When at={task.ended_at} /> }]),
   ];
   return <Facts facts={facts} className="pb-5" />;

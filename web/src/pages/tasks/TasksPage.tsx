@@ -188,7 +188,7 @@ function TaskTable(props: TaskListProps) {
   const t = useTexts(taskTexts);
   const r = useTexts(recordTexts);
   const columns: Column<Task>[] = [
-    { id: "asked", head: t.cols.asked, width: 132, cell: (task) => <When at={task.created_at} /> },
+    { id: "submitted", head: t.cols.submitted, width: 132, cell: (task) => <When at={task.created_at} /> },
     { id: "state", head: t.cols.state, width: 132, cell: (task) => <StateBadge state={task.state} /> },
     { id: "model", head: t.cols.model, primary: true, width: 220, cell: (task) => <Clip text={task.model} /> },
     {
@@ -226,7 +226,7 @@ function TaskTable(props: TaskListProps) {
       loadingMore={props.loadingMore}
       onMore={props.onMore}
       empty={props.empty}
-      cardFields={["model", "state", "cost", "asked"]}
+      cardFields={["model", "state", "cost", "submitted"]}
     />
   );
 }

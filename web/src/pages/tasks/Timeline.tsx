@@ -9,7 +9,7 @@ import { taskTexts } from "./texts";
 type What = TaskDetail["timeline"][number]["what"];
 
 const dots: Record<What, string> = {
-  asked: "bg-ink-3",
+  submitted: "bg-ink-3",
   held: "bg-warn-line",
   sent: "bg-info-line",
   started: "bg-info-line",

@@ -54,7 +54,7 @@ export function fileName(task: Pick<Task, "id" | "media">): string {
   return `${task.id}.${ends[kind] ?? "mp4"}`;
 }
 
-/** The first frame: a moment after the beginning, which is black in many films. */
+/** The first frame: a moment after the beginning, which is black in many videos. */
 export function firstFrame(url: string): string {
   return `${url.split("#")[0]}#t=0.1`;
 }

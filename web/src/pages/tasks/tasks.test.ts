@@ -23,13 +23,13 @@ describe("following a task", () => {
     expect(wouldGoBack({ timeline: [], cost_usd: "0", refunded_usd: "0" })).toBeNull();
   });
   it("orders its timeline and keeps equal moments as they came", () => {
-    const step = (at: string, what: "asked" | "held" | "sent") => ({ at, what, amount_usd: null, text: null });
+    const step = (at: string, what: "submitted" | "held" | "sent") => ({ at, what, amount_usd: null, text: null });
     const steps = [
       step("2026-11-14T10:00:05Z", "sent"),
-      step("2026-11-14T10:00:00Z", "asked"),
+      step("2026-11-14T10:00:00Z", "submitted"),
       step("2026-11-14T10:00:00Z", "held"),
     ];
-    expect(inOrder(steps).map((one) => one.what)).toEqual(["asked", "held", "sent"]);
+    expect(inOrder(steps).map((one) => one.what)).toEqual(["submitted", "held", "sent"]);
   });
   it("names its file by what it is, and shows a frame that is not the first", () => {
     const media = { url: "u", download_url: "d", bytes: 1, content_type: "video/webm; codecs=vp9", expires_at: "" };

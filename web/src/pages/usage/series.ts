@@ -90,7 +90,7 @@ export function sumBy(lines: UsageLine[], group: Group, names: Map<string, strin
   });
 }
 
-/** Every day of the range with the spend of each series; days without spend are there, empty. A bar has no room for less than nothing. */
+/** Every day of the range with the spend of each series; days without spend are there, empty. A bar cannot show less than nothing. */
 export function spendDays(lines: UsageLine[], group: Group, names: Map<string, string>, days: Days): SpendDay[] {
   const found = new Map<string, { name: string; usd: string; calls: number }[]>();
   for (const line of lines) {

@@ -1,4 +1,4 @@
-// Redemption codes as people type them: from a letter, a photograph, a chat.
+// Redemption codes as people type them: from an email, a photograph, a chat.
 
 const GROUP = 4;
 const GROUPS = 4;

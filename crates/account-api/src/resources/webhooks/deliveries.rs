@@ -84,7 +84,7 @@ fn delivery_view(delivery: &Delivery) -> Value {
         "topic": delivery.topic,
         "seq": delivery.seq,
         "task_id": delivery.task.map(task_name),
-        "state": delivery.state.word(),
+        "state": delivery.state.as_str(),
         "tries": delivery.tries,
         "last_status": delivery.last_status,
         "last_error": delivery.last_error,

@@ -39,14 +39,14 @@ struct BelowCost {
 /// Shows what would change. Exits 1 if something would be sold below its cost.
 pub(super) async fn run(
     console: &Database,
-    wish: &Source,
+    options: &Source,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let document = source::read(wish)?;
+    let document = source::read(options)?;
     let before = CatalogSnapshot::load(&mut console.session().await?)
         .await?
         .book;
-    let change = source::change(document, &before, wish.replace);
+    let change = source::change(document, &before, options.replace);
     let after = before.changed(change.frame, change.models)?;
     let names = changed_models(&before, &after);
     let prices: Vec<PriceChange> = names
@@ -214,7 +214,7 @@ fn week_object(name: &str, week: &reprice::Week) -> Value {
 
 impl PriceChange {
     fn text(&self) -> String {
-        let shown = |price: Option<UnitPrice>| {
+        let price_text = |price: Option<UnitPrice>| {
             price.map_or_else(|| "none".to_owned(), |price| price.pico().to_string())
         };
         format!(
@@ -223,8 +223,8 @@ impl PriceChange {
             self.tier,
             self.column,
             self.face,
-            shown(self.before),
-            shown(self.after)
+            price_text(self.before),
+            price_text(self.after)
         )
     }
 

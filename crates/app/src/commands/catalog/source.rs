@@ -49,13 +49,13 @@ fn read_files(named: &[PathBuf]) -> anyhow::Result<Document> {
     let mut whole = Document::default();
     for path in files(named)? {
         let most = u64::try_from(MAX_BOOK_BYTES).unwrap_or(u64::MAX);
-        let shown = path.display();
-        let text = read_bounded(&path, most).with_context(|| format!("cannot read {shown}"))?;
+        let displayed = path.display();
+        let text = read_bounded(&path, most).with_context(|| format!("cannot read {displayed}"))?;
         let part = Document::from_toml(&text)
             .map_err(anyhow::Error::msg)
-            .with_context(|| format!("{shown} is not a catalog"))?;
+            .with_context(|| format!("{displayed} is not a catalog"))?;
         if let Err(twice) = whole.merge(part) {
-            bail!("{shown} contradicts another file: {}", twice.join(", "));
+            bail!("{displayed} contradicts another file: {}", twice.join(", "));
         }
     }
     Ok(whole)

@@ -32,39 +32,39 @@ pub(super) struct SealedCredential {
 /// Reads and seals every credential the command line names, and the one that was typed.
 pub(super) fn read(
     keyring: &Keyring,
-    (wish, typed): (&AddChannel, Option<(&str, &Secret)>),
+    (options, typed): (&AddChannel, Option<(&str, &Secret)>),
     auth: &Auth,
 ) -> anyhow::Result<Vec<SealedCredential>> {
     let mut all = Vec::new();
     if let Some((label, text)) = typed {
         let text = checked(auth, label, text)?;
-        all.push(seal(keyring, &wish.name, label, &text)?);
+        all.push(seal(keyring, &options.name, label, &text)?);
     }
-    for Labelled { label, place } in &wish.key_files {
+    for Labelled { label, place } in &options.key_files {
         let text = read_file(Path::new(place), longest())
             .with_context(|| format!("the file of credential {label:?} cannot be read"))?;
         all.push(seal(
             keyring,
-            &wish.name,
+            &options.name,
             label,
             &checked(auth, label, &text)?,
         )?);
     }
-    for Labelled { label, place } in &wish.key_variables {
+    for Labelled { label, place } in &options.key_variables {
         let text = variable(place)
             .with_context(|| format!("the variable of credential {label:?} is not set"))?;
         all.push(seal(
             keyring,
-            &wish.name,
+            &options.name,
             label,
             &checked(auth, label, &text)?,
         )?);
     }
-    if let Some(label) = &wish.key_stdin {
+    if let Some(label) = &options.key_stdin {
         let text = read_stdin().context("the credential cannot be read from standard input")?;
         all.push(seal(
             keyring,
-            &wish.name,
+            &options.name,
             label,
             &checked(auth, label, &text)?,
         )?);
@@ -170,7 +170,7 @@ pub(in crate::commands) fn hint(text: &str) -> String {
 }
 
 fn longest() -> u64 {
-    // Room for a line break behind it.
+    // One more byte, for a line break behind it.
     u64::try_from(CREDENTIAL_MAX_BYTES.saturating_add(2)).unwrap_or(u64::MAX)
 }
 
@@ -222,8 +222,11 @@ mod tests {
             ),
             (&Auth::GoogleServiceAccount, "", "must have 1 to"),
         ] {
-            let said = format!("{:#}", check(auth, text).unwrap_err());
-            assert!(said.contains(words) && !said.contains("canary"), "{said}");
+            let message = format!("{:#}", check(auth, text).unwrap_err());
+            assert!(
+                message.contains(words) && !message.contains("canary"),
+                "{message}"
+            );
         }
     }
 }

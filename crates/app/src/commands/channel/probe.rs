@@ -74,9 +74,9 @@ pub(super) async fn run(
     let object = json!({
         "ok": good,
         "channel": channel.name,
-        "credentials": all.iter().map(|found| shown(found, &channel)).collect::<Vec<Value>>(),
+        "credentials": all.iter().map(|found| result_json(found, &channel)).collect::<Vec<Value>>(),
     });
-    let text = told(&all, &channel);
+    let text = result_table(&all, &channel);
     if good {
         output.success(&text, &object);
         return Ok(ExitCode::SUCCESS);
@@ -191,12 +191,12 @@ fn missing<'a>(found: &Found, channel: &'a Channel) -> Vec<&'a str> {
     let Some(listed) = &found.models else {
         return Vec::new();
     };
-    let wanted: BTreeSet<&str> = channel.models.values().map(String::as_str).collect();
+    let required: BTreeSet<&str> = channel.models.values().map(String::as_str).collect();
     let absent = |name: &&str| !listed.contains(*name);
-    wanted.into_iter().filter(absent).collect()
+    required.into_iter().filter(absent).collect()
 }
 
-fn shown(found: &Found, channel: &Channel) -> Value {
+fn result_json(found: &Found, channel: &Channel) -> Value {
     json!({
         "label": found.label,
         "hint": found.hint,
@@ -208,7 +208,7 @@ fn shown(found: &Found, channel: &Channel) -> Value {
     })
 }
 
-fn told(all: &[Found], channel: &Channel) -> String {
+fn result_table(all: &[Found], channel: &Channel) -> String {
     let cells: Vec<Vec<String>> = all
         .iter()
         .map(|found| {

@@ -56,9 +56,14 @@ fn object(provider: &Provider) -> Value {
 }
 
 fn formats(provider: &Provider) -> Vec<&'static str> {
-    provider.formats.iter().copied().map(Format::word).collect()
+    provider
+        .formats
+        .iter()
+        .copied()
+        .map(Format::as_str)
+        .collect()
 }
 
 fn quirks(provider: &Provider) -> Vec<&'static str> {
-    provider.quirks.iter().copied().map(Quirk::word).collect()
+    provider.quirks.iter().copied().map(Quirk::as_str).collect()
 }

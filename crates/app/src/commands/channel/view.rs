@@ -22,7 +22,7 @@ pub(super) fn channel(channel: &Channel, now: Timestamp) -> Value {
         "name": channel.name,
         "provider": channel.provider,
         "base_url": channel.base_url,
-        "state": channel.state.word(),
+        "state": channel.state.as_str(),
         "priority": channel.priority,
         "weight": channel.weight,
         "region": channel.region,

@@ -28,7 +28,7 @@ pub(super) enum KeyPlace {
 
 /// Who is asked, and what the options have answered. An answer is asked for once.
 pub(super) struct Questions<'a> {
-    wish: &'a InitArguments,
+    arguments: &'a InitArguments,
     is_asked: bool,
     operator: OnceCell<String>,
     provider: OnceCell<String>,
@@ -39,10 +39,11 @@ pub(super) struct Questions<'a> {
 
 impl<'a> Questions<'a> {
     /// No questions are asked without a terminal, nor where a program reads the output.
-    pub(super) fn new(wish: &'a InitArguments, output: &Output) -> Self {
-        let is_asked = io::stdin().is_terminal() && !wish.key_stdin && !output.is_for_programs();
+    pub(super) fn new(arguments: &'a InitArguments, output: &Output) -> Self {
+        let is_asked =
+            io::stdin().is_terminal() && !arguments.key_stdin && !output.is_for_programs();
         Self {
-            wish,
+            arguments,
             is_asked,
             operator: OnceCell::new(),
             provider: OnceCell::new(),
@@ -52,13 +53,14 @@ impl<'a> Questions<'a> {
 
     /// Refuses before anything is written when a new installation cannot get all four answers.
     pub(super) fn must_be_answered(&self) -> anyhow::Result<()> {
-        let wish = self.wish;
-        let has_key = wish.key_env.is_some() || wish.key_file.is_some() || wish.key_stdin;
+        let arguments = self.arguments;
+        let has_key =
+            arguments.key_env.is_some() || arguments.key_file.is_some() || arguments.key_stdin;
         let options = [
-            ("--database", wish.database.is_some()),
-            ("--public-url", wish.public_url.is_some()),
-            ("--operator", wish.operator.is_some()),
-            ("--provider", wish.provider.is_some()),
+            ("--database", arguments.database.is_some()),
+            ("--public-url", arguments.public_url.is_some()),
+            ("--operator", arguments.operator.is_some()),
+            ("--provider", arguments.provider.is_some()),
             ("--key-env, --key-file or --key-stdin", has_key),
         ];
         let missing: Vec<&str> = options
@@ -75,7 +77,7 @@ impl<'a> Questions<'a> {
     }
 
     pub(super) fn database(&self) -> anyhow::Result<DatabaseChoice> {
-        if let Some(known) = &self.wish.database {
+        if let Some(known) = &self.arguments.database {
             return Ok(known.clone());
         }
         self.ask(
@@ -87,7 +89,7 @@ impl<'a> Questions<'a> {
     }
 
     pub(super) fn public_url(&self) -> anyhow::Result<String> {
-        if let Some(known) = &self.wish.public_url {
+        if let Some(known) = &self.arguments.public_url {
             return Ok(known.trim_end_matches('/').to_owned());
         }
         self.ask(
@@ -100,7 +102,7 @@ impl<'a> Questions<'a> {
     pub(super) fn operator(&self) -> anyhow::Result<String> {
         once(&self.operator, || {
             let read = |text: &str| people::check_email("email", text);
-            match &self.wish.operator {
+            match &self.arguments.operator {
                 Some(known) => read(known).context("--operator"),
                 None => self.ask(
                     "What is the operator's email address?",
@@ -112,7 +114,7 @@ impl<'a> Questions<'a> {
     }
 
     pub(super) fn provider(&self, providers: &Providers) -> anyhow::Result<String> {
-        if let Some(known) = &self.wish.provider {
+        if let Some(known) = &self.arguments.provider {
             return Ok(known.clone());
         }
         once(&self.provider, || {
@@ -130,13 +132,13 @@ impl<'a> Questions<'a> {
     }
 
     pub(super) fn key(&self, provider: &str) -> anyhow::Result<KeyPlace> {
-        if let Some(variable) = &self.wish.key_env {
+        if let Some(variable) = &self.arguments.key_env {
             return Ok(KeyPlace::Variable(variable.clone()));
         }
-        if let Some(file) = &self.wish.key_file {
+        if let Some(file) = &self.arguments.key_file {
             return Ok(KeyPlace::File(file.clone()));
         }
-        if self.wish.key_stdin {
+        if self.arguments.key_stdin {
             return Ok(KeyPlace::Stdin);
         }
         once(&self.key, || self.typed_key(provider))

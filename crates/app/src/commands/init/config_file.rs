@@ -18,13 +18,14 @@ pub(super) struct ConfigAnswers<'a> {
 }
 
 /// Where to listen: as was said, else on this machine, at the port of a public address that is here.
-pub(super) fn listen(said: Option<SocketAddr>, public_url: &str) -> SocketAddr {
+pub(super) fn listen(requested: Option<SocketAddr>, public_url: &str) -> SocketAddr {
     let url = url::Url::parse(public_url).ok();
     let port = url
         .as_ref()
         .filter(|url| is_local(url))
         .and_then(url::Url::port);
-    said.unwrap_or_else(|| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.unwrap_or(PORT)))
+    requested
+        .unwrap_or_else(|| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.unwrap_or(PORT)))
 }
 
 fn is_local(url: &url::Url) -> bool {
@@ -90,9 +91,9 @@ mod tests {
         assert_eq!(at("http://localhost:9000"), "127.0.0.1:9000");
         assert_eq!(at("https://api.example.com"), "127.0.0.1:8080");
         assert_eq!(at("https://api.example.com:9000"), "127.0.0.1:8080");
-        let said = Some("0.0.0.0:443".parse().unwrap());
+        let requested = Some("0.0.0.0:443".parse().unwrap());
         assert_eq!(
-            listen(said, "http://127.0.0.1:9000").to_string(),
+            listen(requested, "http://127.0.0.1:9000").to_string(),
             "0.0.0.0:443"
         );
     }

@@ -69,43 +69,43 @@ async fn may_all(config: &Config, roles: &[Role]) -> bool {
 }
 
 pub(super) async fn rows(
-    (config, wish): (&Config, &InitArguments),
+    (config, options): (&Config, &InitArguments),
     questions: &Questions<'_>,
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<First> {
     let console = database::open(config, Role::Console).await?;
-    let done = rows_in((config, wish), &console, questions, progress).await;
+    let done = rows_in((config, options), &console, questions, progress).await;
     database::close(&console).await;
     done
 }
 
 async fn rows_in(
-    (config, wish): (&Config, &InitArguments),
+    (config, options): (&Config, &InitArguments),
     console: &Database,
     questions: &Questions<'_>,
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<First> {
     let mut session = console.session().await?;
     let channels = channels::list(&mut session).await?;
-    let shelf = CatalogSnapshot::load(&mut session).await?;
+    let snapshot = CatalogSnapshot::load(&mut session).await?;
     let accounts = accounts::checksum(&mut session).await?.count;
     drop(session);
     let mut model = None;
     if channels.is_empty() {
         let providers = channel::providers(config)?;
         let name = questions.provider(&providers)?;
-        let offer = offers::offer(channel::known_provider(&providers, &name)?, &wish.models)?;
+        let offer = offers::offer(channel::known_provider(&providers, &name)?, &options.models)?;
         model = offer.first.clone();
-        sell(console, (&offer, shelf.book.count()), progress).await?;
+        sell(console, (&offer, snapshot.book.count()), progress).await?;
         connect(
-            (config, wish),
+            (config, options),
             console,
             (&name, &offer, questions),
             progress,
         )
         .await?;
     } else {
-        let text = format!("models on sale: {}", shelf.book.count());
+        let text = format!("models on sale: {}", snapshot.book.count());
         progress.there("catalog", &text);
         let names: Vec<&str> = channels.iter().map(|one| one.name.as_str()).collect();
         let text = format!("there are channels: {}", names.join(", "));
@@ -123,10 +123,10 @@ async fn rows_in(
         });
     }
     let email = questions.operator()?;
-    let (account, key) = account(console, &email, wish.credit).await?;
+    let (account, key) = account(console, &email, options.credit).await?;
     let text = format!(
         "created account {account} of {email} with {} USD of credit and the key \"{KEY_NAME}\"",
-        wish.credit
+        options.credit
     );
     progress.done("account", &text);
     Ok(First {
@@ -159,7 +159,7 @@ async fn sell(
 }
 
 async fn connect(
-    (config, wish): (&Config, &InitArguments),
+    (config, options): (&Config, &InitArguments),
     console: &Database,
     (name, offer, questions): (&str, &Offer, &Questions<'_>),
     progress: &mut Progress<'_>,
@@ -172,7 +172,7 @@ async fn connect(
     let mut add = AddChannel {
         name: name.to_owned(),
         provider: name.to_owned(),
-        base_url: wish.base_url.clone(),
+        base_url: options.base_url.clone(),
         key_files: Vec::new(),
         key_variables: Vec::new(),
         key_stdin: None,

@@ -42,17 +42,17 @@ pub(super) struct Paths {
 // === impl Paths ===
 
 impl Paths {
-    pub(super) fn of(wish: &InitArguments) -> anyhow::Result<Self> {
+    pub(super) fn of(options: &InitArguments) -> anyhow::Result<Self> {
         let service = match is_root()? {
-            true => Some(user(&wish.user)?),
+            true => Some(user(&options.user)?),
             false => None,
         };
-        let folder = absolute(&wish.folder)?;
+        let folder = absolute(&options.folder)?;
         Ok(Self {
             config: folder.join("trunkline.toml"),
             database_url: folder.join("database.url"),
             keyring: folder.join("trunkline.keyring.toml"),
-            data: absolute(&wish.data)?,
+            data: absolute(&options.data)?,
             service,
         })
     }

@@ -65,7 +65,7 @@ pub(super) async fn start(
     runner: Runner,
     listen: SocketAddr,
 ) -> anyhow::Result<String> {
-    let (said, log) = match runner {
+    let (message, log) = match runner {
         Runner::Systemd => {
             let done = Command::new("systemctl")
                 .args(["enable", "--now", UNIT])
@@ -94,7 +94,7 @@ pub(super) async fn start(
         }
         sleep(LOOK_EVERY).await;
     }
-    Ok(said)
+    Ok(message)
 }
 
 /// Starts a process that outlives this one.

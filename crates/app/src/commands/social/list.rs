@@ -34,10 +34,10 @@ pub(super) async fn run(
     let book = CatalogSnapshot::load(&mut session).await?.book;
     let pauses = cell_pauses::paused(&mut session).await?;
     drop(session);
-    let wanted = cells
+    let listed = cells
         .all()
         .filter(|cell| platform.is_none_or(|platform| cell.platform.key == platform));
-    let rows: Vec<Row<'_>> = wanted.map(|cell| Row::of(cell, &book, &pauses)).collect();
+    let rows: Vec<Row<'_>> = listed.map(|cell| Row::of(cell, &book, &pauses)).collect();
     let heads = [
         "platform",
         "capability",
@@ -68,7 +68,7 @@ impl<'a> Row<'a> {
     fn of(cell: &'a Cell, book: &Book, pauses: &'a [Pause]) -> Self {
         let offer = book.offer(&cell.model, GroupChoice::Auto).ok();
         let is_this = |pause: &&Pause| {
-            pause.platform == cell.platform.key && pause.capability == cell.capability.word()
+            pause.platform == cell.platform.key && pause.capability == cell.capability.as_str()
         };
         Self {
             cell,
@@ -92,7 +92,7 @@ impl<'a> Row<'a> {
     /// Why it is not sold.
     fn reason(&self) -> Option<String> {
         match (self.pause, self.price) {
-            (Some(pause), _) => Some(format!("{} ({})", pause.reason, pause.by.word())),
+            (Some(pause), _) => Some(format!("{} ({})", pause.reason, pause.by.as_str())),
             (None, None) => Some("it has no price".to_owned()),
             (None, Some(_)) => None,
         }
@@ -106,7 +106,7 @@ impl<'a> Row<'a> {
         let amount = |money: Option<Money>| money.map_or_else(|| "-".to_owned(), usd);
         vec![
             self.cell.platform.key.clone(),
-            self.cell.capability.word().to_owned(),
+            self.cell.capability.as_str().to_owned(),
             amount(self.price),
             usd(self.cell.cost.usd),
             amount(self.margin()),
@@ -118,14 +118,14 @@ impl<'a> Row<'a> {
     fn object(&self) -> Value {
         json!({
             "platform": self.cell.platform.key,
-            "capability": self.cell.capability.word(),
+            "capability": self.cell.capability.as_str(),
             "model": self.cell.model,
             "price_usd": self.price.map(usd),
             "cost_usd": usd(self.cell.cost.usd),
             "margin_usd": self.margin().map(usd),
             "status": self.status(),
             "reason": self.reason(),
-            "paused_by": self.pause.map(|pause| pause.by.word()),
+            "paused_by": self.pause.map(|pause| pause.by.as_str()),
             "paused_at": self.pause.map(|pause| times::rfc3339(pause.paused_at)),
         })
     }

@@ -33,15 +33,15 @@ struct Decision {
 pub(super) async fn run(
     console: &Database,
     cells: &Cells,
-    wish: &PriceCells,
+    options: &PriceCells,
     output: &Output,
 ) -> anyhow::Result<()> {
     let book = CatalogSnapshot::load(&mut console.session().await?)
         .await?
         .book;
     let suggested = suggestions(cells, &book)?;
-    let text = shown(&suggested);
-    let decision = decided(wish, &text, suggested.len(), output)?;
+    let text = price_table(&suggested);
+    let decision = decided(options, &text, suggested.len(), output)?;
     // Who was asked has seen the table.
     let table = if decision.was_asked {
         String::new()
@@ -53,12 +53,12 @@ pub(super) async fn run(
     } else if decision.is_yes {
         let done = write(console, &suggested).await?;
         let (change, models) = (done.after.revision, done.models);
-        let said =
+        let message =
             format!("{table}Change {change} of the catalog: {models} cells now have a price.");
-        output.success(&said, &object(&suggested, Some(&done)));
+        output.success(&message, &object(&suggested, Some(&done)));
     } else {
-        let said = format!("{table}Nothing was written; --yes writes these prices.");
-        output.success(&said, &object(&suggested, None));
+        let message = format!("{table}Nothing was written; --yes writes these prices.");
+        output.success(&message, &object(&suggested, None));
     }
     Ok(())
 }
@@ -75,15 +75,15 @@ fn suggestions<'a>(cells: &'a Cells, book: &Book) -> anyhow::Result<Vec<Suggesti
 
 /// Asks once. Who cannot be asked has not said yes.
 fn decided(
-    wish: &PriceCells,
+    options: &PriceCells,
     text: &str,
     count: usize,
     output: &Output,
 ) -> anyhow::Result<Decision> {
     let can_ask = !output.is_for_programs() && io::stdin().is_terminal();
-    if wish.yes || count == 0 || !can_ask {
+    if options.yes || count == 0 || !can_ask {
         return Ok(Decision {
-            is_yes: wish.yes,
+            is_yes: options.yes,
             was_asked: false,
         });
     }
@@ -125,14 +125,14 @@ fn change(suggested: &[Suggestion<'_>], before: &Book) -> anyhow::Result<Change>
     Ok(change)
 }
 
-fn shown(suggested: &[Suggestion<'_>]) -> String {
+fn price_table(suggested: &[Suggestion<'_>]) -> String {
     if suggested.is_empty() {
         return "Every cell has a price.".to_owned();
     }
     let row = |one: &Suggestion<'_>| {
         vec![
             one.cell.platform.key.clone(),
-            one.cell.capability.word().to_owned(),
+            one.cell.capability.as_str().to_owned(),
             usd(one.cell.cost.usd),
             usd(one.proposal.price),
             one.proposal.basis.words().to_owned(),
@@ -157,7 +157,7 @@ fn object(suggested: &[Suggestion<'_>], done: Option<&Published>) -> Value {
     let one = |one: &Suggestion<'_>| {
         json!({
             "platform": one.cell.platform.key,
-            "capability": one.cell.capability.word(),
+            "capability": one.cell.capability.as_str(),
             "model": one.cell.model,
             "source_usd": usd(one.cell.cost.usd),
             "source": one.cell.cost.source,

@@ -7,11 +7,11 @@ fn people_open_the_console_over_tls_or_on_this_machine() {
     let config = from_text("", &[]).unwrap();
     assert_eq!(config.console.dash_url, "http://127.0.0.1:8081");
     assert!(config.console.database_url.is_none() && config.console.trial.is_none());
-    let said = problem(
+    let message = problem(
         from_text("[console]\nlisten = \"0.0.0.0:8081\"", &[]),
         "console.public_url",
     );
-    assert!(said.contains("must be set"), "{said}");
+    assert!(message.contains("must be set"), "{message}");
     let shared =
         "[edge]\ntls_certificate = \"c\"\ntls_key = \"k\"\n[console]\nlisten = \"127.0.0.1:8080\"";
     let config = from_text(shared, &[]).unwrap();
@@ -25,7 +25,7 @@ fn people_open_the_console_over_tls_or_on_this_machine() {
         let config = from_text(&format!("[console]\npublic_url = {good:?}"), &[]).unwrap();
         assert_eq!(config.console.dash_url, kept);
     }
-    for (wrong, said) in [
+    for (wrong, message) in [
         ("http://dash.example", "https://"),
         ("http://10.0.0.1", "https://"),
         ("https://dash.example/console", "without a path"),
@@ -34,8 +34,8 @@ fn people_open_the_console_over_tls_or_on_this_machine() {
         ("ftp://dash.example", "without a path"),
     ] {
         let text = format!("[console]\npublic_url = {wrong:?}");
-        let told = problem(from_text(&text, &[]), "console.public_url");
-        assert!(told.contains(said), "{wrong}: {told}");
+        let reported = problem(from_text(&text, &[]), "console.public_url");
+        assert!(reported.contains(message), "{wrong}: {reported}");
     }
 }
 
@@ -50,7 +50,7 @@ fn trial_credit_and_sign_up_are_checked() {
         ("0.2", 14, 100)
     );
     for (key, value) in [
-        ("sign_up", "\"everybody\""),
+        ("sign_up", "\"public\""),
         ("name", "\"\""),
         ("trial_amount_usd", "\"much\""),
         ("trial_amount_usd", "\"-1\""),
@@ -60,8 +60,8 @@ fn trial_credit_and_sign_up_are_checked() {
         ("database_url", "\"mysql://psst@h\""),
     ] {
         let text = format!("[console]\n{key} = {value}");
-        let said = problem(from_text(&text, &[]), &format!("console.{key}"));
-        assert!(!said.contains("psst"), "{said}");
+        let message = problem(from_text(&text, &[]), &format!("console.{key}"));
+        assert!(!message.contains("psst"), "{message}");
     }
 }
 

@@ -10,8 +10,11 @@ fn an_address_of_redis_that_cannot_be_used_is_explained_and_not_repeated() {
         ("http://:psst@cache", "redis://"),
     ] {
         let loaded = from_text(&format!("[redis]\nurl = \"{url}\""), &[]);
-        let said = problem(loaded, "redis.url");
-        assert!(said.contains(says) && !said.contains("psst"), "{said}");
+        let message = problem(loaded, "redis.url");
+        assert!(
+            message.contains(says) && !message.contains("psst"),
+            "{message}"
+        );
     }
     let slow = from_text("[redis]\ntimeout_ms = 60000", &[]);
     assert!(problem(slow, "redis.timeout_ms").contains("5000"));

@@ -1,16 +1,16 @@
-//! Letters.
+//! Emails.
 
 use super::{from_text, problem};
 
 #[test]
 fn mail_needs_a_server_and_a_sender_and_its_password_is_never_repeated() {
     assert!(from_text("", &[]).unwrap().mail.is_none());
-    let text = "[mail]\nsmtp = \"smtp://u:hunter2canary@mail.example.com\"\nfrom = \"House <mail@example.com>\"";
+    let text = "[mail]\nsmtp = \"smtp://u:hunter2canary@mail.example.com\"\nfrom = \"Trunkline <mail@example.com>\"";
     let config = from_text(text, &[]).unwrap();
     assert!(!format!("{config:?}").contains("canary"));
     assert_eq!(config.mail.unwrap().timeout.as_secs(), 30);
-    let nobody = from_text("[mail]\nsmtp = \"smtp://127.0.0.1\"", &[]);
-    assert!(problem(nobody, "mail.from").contains("such as Trunkline <mail@example.com>"));
+    let no_sender = from_text("[mail]\nsmtp = \"smtp://127.0.0.1\"", &[]);
+    assert!(problem(no_sender, "mail.from").contains("such as Trunkline <mail@example.com>"));
     for url in [
         "mail.example.com:587",
         "smtp://u@hunter2canary",
@@ -20,10 +20,10 @@ fn mail_needs_a_server_and_a_sender_and_its_password_is_never_repeated() {
             ("TRUNKLINE__MAIL__SMTP", url),
             ("TRUNKLINE__MAIL__FROM", "mail@example.com"),
         ];
-        let said = problem(from_text("", &variables), "mail.smtp");
+        let message = problem(from_text("", &variables), "mail.smtp");
         assert!(
-            said.contains("TRUNKLINE__MAIL__SMTP") && !said.contains("canary"),
-            "{said}"
+            message.contains("TRUNKLINE__MAIL__SMTP") && !message.contains("canary"),
+            "{message}"
         );
     }
     for seconds in [0, 301] {

@@ -25,8 +25,8 @@ fn a_provider_is_whole_and_its_secret_is_never_repeated() {
     let local = GOOD.replace("https://id.example.com/", "http://127.0.0.1:9000");
     assert!(from_text(&local, &[]).is_ok());
     let file = GOOD.replace("client_secret =", "client_secret_file =");
-    let said = problem(from_text(&file, &[]), "console.provider");
-    assert!(said.contains("cannot read"), "{said}");
+    let message = problem(from_text(&file, &[]), "console.provider");
+    assert!(message.contains("cannot read"), "{message}");
     for (from, to, says) in [
         ("\"work\"", "\"Work!\"", "needs an id"),
         ("\"Work\"", "\"\"", "needs a name"),
@@ -46,10 +46,13 @@ fn a_provider_is_whole_and_its_secret_is_never_repeated() {
             "not set",
         ),
     ] {
-        let said = problem(from_text(&GOOD.replace(from, to), &[]), "console.provider");
-        assert!(said.contains(says) && !said.contains("canary"), "{said}");
+        let message = problem(from_text(&GOOD.replace(from, to), &[]), "console.provider");
+        assert!(
+            message.contains(says) && !message.contains("canary"),
+            "{message}"
+        );
     }
     let twice = format!("{GOOD}{GOOD}");
-    let said = problem(from_text(&twice, &[]), "console.provider");
-    assert!(said.contains("id of another"), "{said}");
+    let message = problem(from_text(&twice, &[]), "console.provider");
+    assert!(message.contains("id of another"), "{message}");
 }

@@ -31,7 +31,7 @@ fn social_data_has_a_daily_capacity_and_bounds_that_can_be_set() {
     ] {
         let with = |value: i64| from_text(&format!("[social]\n{key} = {value}"), &[]);
         assert!(with(last).is_ok(), "{key} {last}");
-        let said = problem(with(first), &format!("social.{key}"));
-        assert!(said.contains("must be from"), "{said}");
+        let message = problem(with(first), &format!("social.{key}"));
+        assert!(message.contains("must be from"), "{message}");
     }
 }

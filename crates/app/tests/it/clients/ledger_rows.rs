@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::clients::upstreams::Upstream;
 use crate::dev::{Dev, TRUNKLINE, audit};
 
-/// Somebody who calls.
+/// A caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Customer {
     pub(crate) account: i64,
@@ -119,15 +119,15 @@ pub(crate) async fn assert_served(
         assert_eq!(call.nanos, 0, "{call:?}");
     }
     let records = truth(dev).await;
-    let asked = records.iter().filter(|record| {
+    let sent = records.iter().filter(|record| {
         let path = record["path"].as_str().unwrap();
         path.ends_with(upstream.path)
     });
-    let asked = asked.count();
+    let sent = sent.count();
     let most = count + left.len();
     assert!(
-        (count..=most).contains(&asked),
-        "{upstream:?}: {asked} {records:#?}"
+        (count..=most).contains(&sent),
+        "{upstream:?}: {sent} {records:#?}"
     );
     for record in &records {
         assert_eq!(record["status"], 200, "{record:#}");

@@ -117,8 +117,8 @@ async fn continued(scratch: &Sandbox, mut command: Command) {
     let input = json!({"command": format!("cat note.txt | tee {MADE}"), "description": "copy"});
     let prompt = format!("Now copy it. [[call:bash {input}]]");
     let steps = steps(&run(asking(command.arg("--continue"), &prompt)).await);
-    let wanted = ["call bash", "end tool-calls", "text", "end stop"];
-    assert_eq!(kinds(&steps), wanted, "{steps:#?}");
+    let expected = ["call bash", "end tool-calls", "text", "end stop"];
+    assert_eq!(kinds(&steps), expected, "{steps:#?}");
     let text = steps[2].1.as_str().unwrap();
     assert!(text.starts_with("Hello! This"), "{steps:#?}");
     scratch.assert_made();

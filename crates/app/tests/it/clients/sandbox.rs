@@ -21,7 +21,7 @@ pub(crate) struct Sandbox {
 pub(crate) struct ProgramOutput {
     pub(crate) succeeded: bool,
     pub(crate) output: String,
-    pub(crate) complaints: String,
+    pub(crate) stderr: String,
 }
 
 /// What every agent is asked to do a second time: to leave a file behind.
@@ -106,7 +106,7 @@ pub(crate) async fn run(command: &mut Command) -> ProgramOutput {
     assert!(
         reply.succeeded,
         "{command:?}\n{}\n{}",
-        reply.output, reply.complaints
+        reply.output, reply.stderr
     );
     reply
 }
@@ -119,7 +119,7 @@ pub(crate) async fn attempt(command: &mut Command) -> ProgramOutput {
     ProgramOutput {
         succeeded: output.status.success(),
         output: text(&output.stdout),
-        complaints: text(&output.stderr),
+        stderr: text(&output.stderr),
     }
 }
 

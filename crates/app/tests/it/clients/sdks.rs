@@ -35,7 +35,7 @@ async fn talk(program: &Path, name: &str, upstreams: &[Upstream]) {
         let reply = attempt(&mut command).await;
         println!("{}", reply.output);
         if !reply.succeeded {
-            failed.push(format!("{}\n{}", upstream.model, reply.complaints));
+            failed.push(format!("{}\n{}", upstream.model, reply.stderr));
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));

@@ -77,8 +77,8 @@ fn constants(files: &[(PathBuf, String)]) -> BTreeMap<String, BTreeSet<String>> 
 
 fn is_word(word: &str) -> bool {
     let plain = |character: char| character.is_ascii_alphanumeric() || "_.".contains(character);
-    let is_letter = |character: char| character.is_ascii_alphabetic();
-    word.len() > 3 && word.chars().all(plain) && word.chars().any(is_letter)
+    let is_alphabetic = |character: char| character.is_ascii_alphabetic();
+    word.len() > 3 && word.chars().all(plain) && word.chars().any(is_alphabetic)
 }
 
 #[test]

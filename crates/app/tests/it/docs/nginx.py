@@ -197,7 +197,7 @@ def uploads(front):
     said = answer.read()
     check(answer.status == 200, answer.status, said[:500])
     check(json.loads(said)["usage"]["seconds"] == seconds, said)
-    # Two gigabytes are let in: nobody has said no after the first millions of it.
+    # Two gigabytes are let in: no refusal came after the first millions of it.
     started = send(2_000_001_000, [fields, head, *[silence] * 5])
     started.sock.settimeout(2)
     try:
@@ -223,7 +223,7 @@ def addresses(front):
     answer = front.ask("api", "GET", "/v1/models", headers=forged, key=elsewhere)
     said = json.load(answer)
     check(answer.status == 403 and said["error"]["code"] == "ip_not_allowed", said)
-    # The same header from nginx itself is believed: without one in between, whoever is trusted is asked.
+    # The same header from nginx itself is believed: without one in between, the trusted peer decides.
     direct = urllib.request.Request(f"{front.facts['base_url']}/v1/models", headers={**forged, "authorization": f"Bearer {elsewhere}"})
     check(urllib.request.urlopen(direct, timeout=60).status == 200)
     here = key_of("127.0.0.1/32")

@@ -206,7 +206,7 @@ done
 """
 
 SHIM_SUDO = """#!/usr/bin/env bash
-# Whoever runs the tests is root enough; `-u postgres` is the database's own superuser.
+# The user that runs the tests is root enough; `-u postgres` is the database's own superuser.
 set -euo pipefail
 if [ "$1" = -u ]; then export PGUSER=$2 PGDATABASE=postgres; shift 2; fi
 exec "$@"
@@ -214,7 +214,7 @@ exec "$@"
 
 
 class Reader:
-    """Somebody who reads one page and does what it says."""
+    """A reader of one page who does what it says."""
 
     def __init__(self, page, folder, server):
         self.page, self.server = page, server
@@ -359,7 +359,7 @@ class Reader:
         if self.printed is None:
             raise Wrong("there is nothing before it that prints")
         pattern = ".*?".join(re.escape(part) for part in wanted.strip().split("…"))
-        # Headers end with a carriage return, which nobody sees.
+        # Headers end with a carriage return, which is invisible.
         printed = self.printed.replace("\r", "").strip()
         if not re.fullmatch(pattern, printed, re.S):
             raise Wrong(f"it printed\n{printed}\nand not\n{wanted}")
@@ -378,7 +378,7 @@ class Reader:
         if language == "toml":
             return self.toml(words[1:], text)
         if len(words) > 1:
-            raise Wrong(f"nobody knows what {words} means")
+            raise Wrong(f"unknown words: {words}")
         if language in ("sh", "python", "js", "ini", "sql", "nginx"):
             return getattr(self, language)(text)
         if language == "json":
@@ -386,7 +386,7 @@ class Reader:
             return None
         if language == "text":
             return None
-        raise Wrong(f"nobody knows what to do with the language {language!r}")
+        raise Wrong(f"unknown language {language!r}")
 
 
 def main():

@@ -22,10 +22,10 @@ const CALM: Duration = Duration::from_millis(250);
 fn calls() -> u64 {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place that reads how long the storm lasts; tests have no configuration"
+        reason = "the one place that reads how long the load lasts; tests have no configuration"
     )]
-    let asked = std::env::var(CALLS);
-    asked.map_or(SHORT_CALLS, |text| text.parse().expect("a number of calls"))
+    let variable = std::env::var(CALLS);
+    variable.map_or(SHORT_CALLS, |text| text.parse().expect("a number of calls"))
 }
 
 // covers: D-2-58

@@ -64,10 +64,10 @@ pub(crate) async fn judge(harness: &ProcessHarness, calls: &[Call]) -> Results {
     }
     let (paid, held) = harness.balance().await;
     assert_eq!(held, 0);
-    let of_nobody = MONEY - paid - known;
+    let unattributed = MONEY - paid - known;
     assert!(
-        (0..=doubtful).contains(&of_nobody),
-        "{of_nobody} nano-USD were charged for calls nobody knows of (at most {doubtful} could be)"
+        (0..=doubtful).contains(&unattributed),
+        "{unattributed} nano-USD were charged for unknown calls (at most {doubtful} could be)"
     );
     harness.audit().await;
     results
@@ -79,10 +79,10 @@ fn check(call: &Call, row: Option<&UsageRow>, net: i64, served: &[RequestRecord]
         ClientView::Complete => {
             let row = row.unwrap_or_else(|| panic!("a whole answer without a row: {call:?}"));
             assert_eq!(row.outcome, "complete", "{call:?}");
-            assert_eq!(row.endpoint, call.pair.caller.word(), "{call:?}");
+            assert_eq!(row.endpoint, call.pair.caller.as_str(), "{call:?}");
             let served = finished
                 .last()
-                .unwrap_or_else(|| panic!("served by nobody: {call:?}"));
+                .unwrap_or_else(|| panic!("served by no node: {call:?}"));
             let tokens = |count: u64| i64::try_from(count).unwrap();
             let price =
                 tokens(served.prompt_tokens) * INPUT + tokens(served.completion_tokens) * OUTPUT;

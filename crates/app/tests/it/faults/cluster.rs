@@ -69,7 +69,7 @@ impl Cluster {
         .await;
         let pool = async |role| {
             let url = postgres.direct_url(role);
-            let settings = PoolSettings::named("town");
+            let settings = PoolSettings::named("cluster");
             connect(&url, role, settings).await.unwrap()
         };
         let (console, data) = (pool(Role::Console).await, pool(Role::Data).await);
@@ -160,6 +160,6 @@ pub(crate) fn number(name: &str, short: u64) -> u64 {
         clippy::disallowed_methods,
         reason = "the one place that reads how long the forms of this folder are"
     )]
-    let asked = std::env::var(name);
-    asked.map_or(short, |text| text.parse().expect("a number"))
+    let variable = std::env::var(name);
+    variable.map_or(short, |text| text.parse().expect("a number"))
 }

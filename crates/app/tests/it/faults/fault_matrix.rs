@@ -54,12 +54,12 @@ impl Scene {
         prompt: &str,
         stream: bool,
     ) -> Result<UpstreamResponse, SendError> {
-        let wanted = CallParams {
+        let params = CallParams {
             prompt,
             stream,
             most: 4_000,
         };
-        let call = pair.call((self.harness.address, &self.harness.key), wanted);
+        let call = pair.call((self.harness.address, &self.harness.key), params);
         self.client.send(call).await
     }
 

@@ -43,7 +43,7 @@ const LONG: Duration = Duration::from_secs(40);
 impl Format {
     pub(crate) const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
 
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
             Self::Messages => "messages",
@@ -73,12 +73,12 @@ impl Format {
         }
     }
 
-    fn body(self, model: &str, wanted: CallParams<'_>) -> Value {
+    fn body(self, model: &str, params: CallParams<'_>) -> Value {
         let CallParams {
             prompt,
             stream,
             most,
-        } = wanted;
+        } = params;
         let turn = json!({ "role": "user", "content": prompt });
         match self {
             Self::Chat | Self::Messages => {
@@ -100,18 +100,18 @@ impl Format {
         self,
         (address, key): (SocketAddr, &str),
         model: &str,
-        wanted: CallParams<'_>,
+        params: CallParams<'_>,
     ) -> Outgoing<'static> {
         let mut headers = HeaderMap::new();
         let (name, value) = self.key(key);
         headers.insert(name, HeaderValue::from_str(&value).unwrap());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let path = self.path(model, wanted.stream);
+        let path = self.path(model, params.stream);
         Outgoing {
             method: Method::POST,
             uri: format!("http://{address}{path}").parse().unwrap(),
             headers,
-            body: Bytes::from(self.body(model, wanted).to_string()).into(),
+            body: Bytes::from(self.body(model, params).to_string()).into(),
             deadlines: Deadlines {
                 first_byte: LONG,
                 idle: LONG,
@@ -130,8 +130,8 @@ impl fmt::Display for Pair {
         write!(
             formatter,
             "{}-to-{}",
-            self.caller.word(),
-            self.upstream.word()
+            self.caller.as_str(),
+            self.upstream.as_str()
         )
     }
 }
@@ -173,11 +173,11 @@ impl Pair {
         model_of(self.upstream)
     }
 
-    pub(crate) fn call(self, to: (SocketAddr, &str), wanted: CallParams<'_>) -> Outgoing<'static> {
-        self.caller.call(to, &self.model(), wanted)
+    pub(crate) fn call(self, to: (SocketAddr, &str), params: CallParams<'_>) -> Outgoing<'static> {
+        self.caller.call(to, &self.model(), params)
     }
 }
 
 pub(crate) fn model_of(upstream: Format) -> String {
-    format!("gemini-to-{}", upstream.word())
+    format!("gemini-to-{}", upstream.as_str())
 }

@@ -71,7 +71,7 @@ impl Load {
         self.goes_on.store(false, Ordering::Relaxed);
     }
 
-    /// Runs so many clients until all calls are made and nobody wants more.
+    /// Runs so many clients until all calls are made.
     pub(crate) async fn run(self: Arc<Self>, clients: usize) -> Vec<Call> {
         let mut running = JoinSet::new();
         for _ in 0..clients {
@@ -112,7 +112,7 @@ impl Load {
         let leaves = stream && dice[3] < 16;
         let pace = dice[3] % 4;
         let prompt = format!("[[id:{marker}]] [[tokens:{tokens}]] [[pace:{pace}]] {fault}");
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: &prompt,
             stream,
             most: 64,
@@ -130,11 +130,11 @@ impl Load {
         };
         let mut answer = loop {
             match client
-                .send(pair.call((self.address, &self.key), wanted))
+                .send(pair.call((self.address, &self.key), params))
                 .await
             {
                 Ok(answer) => break answer,
-                // Nobody is there: a real client would wait, and nothing has left it yet.
+                // No node is there: a real client would wait, and nothing has left it yet.
                 Err(SendError::NotSent(_)) => tokio::time::sleep(BETWEEN_TRIES).await,
                 Err(SendError::Broken(_) | SendError::Silent) => return call,
             }

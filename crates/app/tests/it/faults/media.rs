@@ -78,7 +78,7 @@ struct MediaHarness {
 impl Kind {
     const ALL: [Self; 3] = [Self::Picture, Self::Speech, Self::Transcript];
 
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Picture => "brush",
             Self::Speech => "voice",

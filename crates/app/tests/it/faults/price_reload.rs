@@ -35,8 +35,8 @@ fn changes() -> u64 {
         clippy::disallowed_methods,
         reason = "the one place that reads how many changes there are; tests have no configuration"
     )]
-    let asked = std::env::var(CHANGES);
-    asked.map_or(SHORT_CHANGES, |text| {
+    let variable = std::env::var(CHANGES);
+    variable.map_or(SHORT_CHANGES, |text| {
         text.parse().expect("a number of changes")
     })
 }
@@ -225,7 +225,7 @@ async fn spoilt(
             .text
             .contains(&refused)
         {
-            assert!(began.elapsed() < 2 * SEEN_WITHIN, "nobody says {refused}");
+            assert!(began.elapsed() < 2 * SEEN_WITHIN, "no node says {refused}");
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }

@@ -138,7 +138,7 @@ impl ProcessHarness {
         .await;
         let pool = async |role| {
             let url = postgres.direct_url(role);
-            connect(&url, role, PoolSettings::named("arena"))
+            connect(&url, role, PoolSettings::named("harness"))
                 .await
                 .unwrap()
         };

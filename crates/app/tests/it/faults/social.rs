@@ -253,7 +253,7 @@ async fn two_nodes_charge_exactly_the_daily_capacity_though_one_is_killed() {
     for number in 0..CALLERS {
         running.spawn(Arc::clone(&runners).run(number));
     }
-    eventually("nobody is served", async || {
+    eventually("no caller is served", async || {
         runners.served.load(Ordering::SeqCst) > 300
     })
     .await;
@@ -294,26 +294,26 @@ async fn two_nodes_charge_exactly_the_daily_capacity_though_one_is_killed() {
 fn calls() -> u64 {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place that reads how long the storm lasts; tests have no configuration"
+        reason = "the one place that reads how long the load lasts; tests have no configuration"
     )]
-    let asked = std::env::var(CALLS);
-    asked.map_or(SHORT_CALLS, |text| text.parse().expect("a number of calls"))
+    let variable = std::env::var(CALLS);
+    variable.map_or(SHORT_CALLS, |text| text.parse().expect("a number of calls"))
 }
 
 async fn one(caller: &Caller, node: SocketAddr, number: u64) -> SocialResult {
-    let wished = |params: &str| format!("keyword=%5B%5Bsocial%3A{params}%5D%5D");
+    let directive = |params: &str| format!("keyword=%5B%5Bsocial%3A{params}%5D%5D");
     match number % 8 {
         0 | 1 => caller.look(node, "keyword=a").await,
-        2 => caller.look(node, &wished("slow%3A150")).await,
-        3 => caller.look(node, &wished("empty")).await,
-        4 => caller.look(node, &wished("500")).await,
-        5 => caller.pages(node, &wished("slow%3A60")).await,
-        6 => caller.look(node, &wished("429")).await,
+        2 => caller.look(node, &directive("slow%3A150")).await,
+        3 => caller.look(node, &directive("empty")).await,
+        4 => caller.look(node, &directive("500")).await,
+        5 => caller.pages(node, &directive("slow%3A60")).await,
+        6 => caller.look(node, &directive("429")).await,
         _ => caller.leave(node).await,
     }
 }
 
-async fn storm(harness: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, u64) {
+async fn chaos_load(harness: &mut ProcessHarness, calls: u64) -> (Vec<SocialResult>, u64) {
     let (made, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (address, key) = (harness.address, harness.key.clone());
     let mut running = JoinSet::new();
@@ -381,7 +381,7 @@ async fn chaos_charges_each_served_call_once_and_no_other() {
     })
     .await;
     let (first, _) = harness.balance().await;
-    let (history, faults) = storm(&mut harness, calls()).await;
+    let (history, faults) = chaos_load(&mut harness, calls()).await;
     eventually("something is still held", async || {
         harness.balance().await.1 == 0
     })

@@ -30,8 +30,8 @@ fn number(name: &str, short: u64) -> u64 {
         clippy::disallowed_methods,
         reason = "the one place that reads how many and how long; tests have no configuration"
     )]
-    let asked = std::env::var(name);
-    asked.map_or(short, |text| text.parse().expect("a number"))
+    let variable = std::env::var(name);
+    variable.map_or(short, |text| text.parse().expect("a number"))
 }
 
 /// Kilobytes of memory that a process has for itself, without the pages of its own file.
@@ -117,12 +117,12 @@ async fn wave(harness: &ProcessHarness, streams: u64, seconds: u64) {
         } else {
             format!("[[tokens:{frames}]] [[pace:{PACE_MS}]]")
         };
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: &prompt,
             stream: true,
             most: 3_000,
         };
-        let mut call = Pair::CHAT.call((harness.address, &harness.key), wanted);
+        let mut call = Pair::CHAT.call((harness.address, &harness.key), params);
         call.deadlines.total = Duration::from_secs(seconds + 120);
         let client = client.clone();
         running.spawn(async move {

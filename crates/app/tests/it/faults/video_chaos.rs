@@ -1,6 +1,6 @@
 //! Video tasks while everything breaks: two nodes, each gateway and worker, are killed at each step of a
 //! task, frozen beyond their leases and restarted, PostgreSQL is stopped and killed, and vendors take
-//! jobs without an answer, have no room or never end. Short in the gate; `just video-chaos` runs the long form.
+//! jobs without an answer, have no capacity or never end. Short in the gate; `just video-chaos` runs the long form.
 
 mod checker;
 mod checker_selftest;
@@ -27,13 +27,13 @@ use cluster::{DEADLINE, LEASE, PAID, VideoCluster};
 use scenarios::{SHAPES, Scenario};
 use tables::Row;
 
-const FILMS: &str = "TRUNKLINE_VIDEO_CHAOS_TASKS";
-const SHORT_FILMS: u64 = 500;
+const TASKS: &str = "TRUNKLINE_VIDEO_CHAOS_TASKS";
+const SHORT_TASKS: u64 = 500;
 /// Faults of the short form at least; the long form goes on while there are videos to ask for.
 const LEAST_FAULTS: usize = 22;
 const CLIENTS: usize = 12;
 const MOST_CLIENTS: u64 = 32;
-const FILMS_PER_CLIENT: u64 = 200;
+const TASKS_PER_CLIENT: u64 = 200;
 /// Work between two faults.
 const CALM: Duration = Duration::from_millis(400);
 /// Longest wait for a task to stand at a step.
@@ -81,10 +81,10 @@ const FAULTS: [Fault; 13] = [
 fn video_tasks() -> u64 {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place that reads how many films are made; tests have no configuration"
+        reason = "the one place that reads how many tasks are made; tests have no configuration"
     )]
-    let asked = std::env::var(FILMS);
-    asked.map_or(SHORT_FILMS, |text| text.parse().expect("a number of films"))
+    let variable = std::env::var(TASKS);
+    variable.map_or(SHORT_TASKS, |text| text.parse().expect("a number of tasks"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,7 +95,7 @@ async fn every_video_task_ends_and_settles_once_while_everything_breaks() {
     let load = Clients::of(&cluster, video_tasks);
     let clients = u64::try_from(CLIENTS)
         .unwrap()
-        .max(video_tasks / FILMS_PER_CLIENT);
+        .max(video_tasks / TASKS_PER_CLIENT);
     let clients = usize::try_from(clients.min(MOST_CLIENTS)).unwrap();
     let began = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "it is joined below")]
@@ -114,12 +114,12 @@ async fn every_video_task_ends_and_settles_once_while_everything_breaks() {
         cluster.give().await;
     }
     let video_tasks = running.await.unwrap();
-    let asked = began.elapsed();
+    let submitted_in = began.elapsed();
     run_out(&cluster).await;
     let counts = judge(&cluster, &video_tasks, &prices).await;
     println!("{faults:?}\n{counts:#?}");
     println!(
-        "{} films, {} faults, asked in {asked:?}, all over after {:?}",
+        "{} tasks, {} faults, submitted in {submitted_in:?}, all over after {:?}",
         video_tasks.len(),
         faults.values().sum::<usize>(),
         began.elapsed()
@@ -233,7 +233,7 @@ async fn judge(cluster: &VideoCluster, video_tasks: &[VideoTask], prices: &[i64]
     let mut rows = tables::rows(&cluster.postgres).await;
     let mut jobs: HashMap<String, Vec<VideoJob>> = HashMap::new();
     for job in cluster.simulator.video_jobs() {
-        let marker = job.marker.clone().expect("every film has a name");
+        let marker = job.marker.clone().expect("every job has a marker");
         jobs.entry(marker).or_default().push(job);
     }
     let mut counts = Counts::default();
@@ -254,14 +254,14 @@ async fn judge(cluster: &VideoCluster, video_tasks: &[VideoTask], prices: &[i64]
         spent[task.customer] += own.iter().map(Row::net).sum::<i64>();
         tasks[task.customer].extend(own.into_iter().map(|row| (row.id.clone(), row)));
     }
-    assert!(rows.is_empty(), "tasks that nobody asked for: {rows:?}");
-    assert!(jobs.is_empty(), "jobs that nobody asked for: {jobs:?}");
+    assert!(rows.is_empty(), "tasks that no client submitted: {rows:?}");
+    assert!(jobs.is_empty(), "jobs that no task submitted: {jobs:?}");
     let stray = tables::stray(&cluster.postgres).await;
     assert!(stray.is_empty(), "money moved for no task: {stray:?}");
     for (place, customer) in cluster.customers.iter().enumerate() {
         let left = cluster.left(customer.account).await;
-        let wanted = PAID + cluster.given() - spent[place];
-        assert_eq!(left, wanted, "the wallets of {:?}", customer.account);
+        let expected = PAID + cluster.given() - spent[place];
+        assert_eq!(left, expected, "the wallets of {:?}", customer.account);
         check_list(cluster, place, &tasks[place]).await;
     }
     check_shown(cluster, video_tasks, &tasks).await;
@@ -288,7 +288,7 @@ async fn check_list(cluster: &VideoCluster, customer: usize, tasks: &BTreeMap<St
     assert_eq!(listed.iter().collect::<Vec<_>>(), tasks);
 }
 
-/// Whoever was told of a task finds it, as it is in the books.
+/// A client that got the id of a task finds it, as it is in the tables.
 async fn check_shown(
     cluster: &VideoCluster,
     video_tasks: &[VideoTask],
@@ -299,11 +299,11 @@ async fn check_shown(
             let ClientAnswer::Made { id, .. } = answer else {
                 continue;
             };
-            let shown = get(cluster, task.customer, &format!("/v1/videos/{id}")).await;
+            let view = get(cluster, task.customer, &format!("/v1/videos/{id}")).await;
             let row = &tasks[task.customer][id];
-            assert_eq!(shown["status"], row.state.as_str(), "{task:?} {shown}");
-            let code = shown["error"]["code"].as_str();
-            assert_eq!(code, row.code.as_deref(), "{task:?} {shown}");
+            assert_eq!(view["status"], row.state.as_str(), "{task:?} {view}");
+            let code = view["error"]["code"].as_str();
+            assert_eq!(code, row.code.as_deref(), "{task:?} {view}");
         }
     }
 }

@@ -104,8 +104,8 @@ async fn every_command_of_the_greeting_works_and_is_shown_with_its_price() {
     assert_eq!(chat["object"], "chat.completion", "{chat}");
     assert!(!python.trim().is_empty() && !node.trim().is_empty());
     assert_eq!(video.trim(), "completed 0.04 USD");
-    let film = std::fs::read(folder.join("cat.mp4")).unwrap();
-    assert_eq!(film.get(4..8).unwrap(), b"ftyp");
+    let file = std::fs::read(folder.join("cat.mp4")).unwrap();
+    assert_eq!(file.get(4..8).unwrap(), b"ftyp");
     let (link, received) = media.trim().split_once('\n').unwrap();
     assert!(is_png(&linked(link, folder).await), "{link}");
     assert_eq!(received.split(' ').count(), 12, "{received}");

@@ -83,8 +83,8 @@ async fn the_console_has_an_address_of_its_own_and_metrics_are_on_neither() {
     let dash = dev.text("dash_url");
     let (status, body) = get(dash, "/api/workflows/clip").await;
     assert_eq!(status, 200, "{body}");
-    let shown: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(shown["workflow"]["title"], "Product clip");
+    let session: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(session["workflow"]["title"], "Product clip");
     let edge = edge(&dev);
     assert_ne!(dash, edge);
     assert_eq!(get(&edge, "/api/workflows").await.0, 404);
@@ -193,6 +193,6 @@ pub(crate) async fn schemathesis(
         .expect("it comes to an end")
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.success(), format!("{text}{complaints}"))
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), format!("{text}{stderr}"))
 }

@@ -202,8 +202,8 @@ async fn schemathesis_finds_no_lie_in_what_a_signed_in_person_reads() {
     let secret = made["secret"].as_str().unwrap();
     let body = json!({ "model": "sim-fast", "messages": [{ "role": "user", "content": "hello" }] });
     call(&dev, secret, "/chat/completions", &body).await;
-    let film = json!({ "model": "sim-video", "prompt": "a cat", "seconds": "4" });
-    call(&dev, secret, "/videos", &film).await;
+    let video = json!({ "model": "sim-video", "prompt": "a cat", "seconds": "4" });
+    call(&dev, secret, "/videos", &video).await;
     let mut document = browser.get("/openapi.json").await;
     let own = ["wallet", "keys", "logs", "tasks", "usage"];
     let mut operations = 0;
@@ -221,11 +221,11 @@ async fn schemathesis_finds_no_lie_in_what_a_signed_in_person_reads() {
     // A few of each are enough here: what is looked at is answers, and there are few kinds of them.
     let words = ["--header", cookie.as_str(), "--max-examples", "6"];
     // Days, amounts and ids have rules that a schema cannot say; what is answered has none.
-    let asked = (
+    let phases_and_checks = (
         "examples,coverage,fuzzing",
         "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
     );
-    let (succeeded, text) = schemathesis(&browser.dash, &document, asked, &words).await;
+    let (succeeded, text) = schemathesis(&browser.dash, &document, phases_and_checks, &words).await;
     assert!(succeeded, "{text}");
     assert!(!text.contains("Authentication failed"), "{text}");
     audit(&dev).await;
@@ -242,8 +242,8 @@ async fn a_task_that_waits_is_stopped_at_the_console_and_costs_nothing() {
     let secret = made["secret"].as_str().unwrap();
     // One that is done has a file, by a link that needs no key.
     let body = json!({ "model": "sim-video", "prompt": "a cat", "seconds": "4" });
-    let film = call(&dev, secret, "/videos", &body).await;
-    let path = format!("/api/tasks/{}", film["id"].as_str().unwrap());
+    let video = call(&dev, secret, "/videos", &body).await;
+    let path = format!("/api/tasks/{}", video["id"].as_str().unwrap());
     let ends = Instant::now() + PATIENCE;
     let done = loop {
         let done = browser.get(&path).await;
@@ -261,30 +261,27 @@ async fn a_task_that_waits_is_stopped_at_the_console_and_costs_nothing() {
     let (status, head) = send_head(done["media"]["download_url"].as_str().unwrap()).await;
     let named = format!(
         "attachment; filename=\"{}.mp4\"",
-        film["id"].as_str().unwrap()
+        video["id"].as_str().unwrap()
     );
     assert_eq!(status, 200, "{head}");
     assert!(head.contains(&named.to_lowercase()), "{head}");
 
-    // The simulator has no room for this one, however often it is asked.
+    // The simulator has no capacity for this one, however often it is requested.
     let body = json!({ "model": "sim-video", "prompt": "a <b>cat</b> [[id:w]][[job:full:100000]]", "seconds": "4" });
     let task = call(&dev, secret, "/videos", &body).await;
     let id = task["id"].as_str().unwrap();
     let path = format!("/api/tasks/{id}");
-    let shown = browser.get(&path).await;
+    let view = browser.get(&path).await;
     assert_eq!(
-        (&shown["state"], &shown["can_cancel"]),
+        (&view["state"], &view["can_cancel"]),
         (&json!("queued"), &json!(true)),
-        "{shown}"
+        "{view}"
     );
     assert!(
-        shown["prompt"]
-            .as_str()
-            .unwrap()
-            .starts_with("a <b>cat</b>"),
-        "{shown}"
+        view["prompt"].as_str().unwrap().starts_with("a <b>cat</b>"),
+        "{view}"
     );
-    assert_eq!(shown["family"], "openai_videos");
+    assert_eq!(view["family"], "openai_videos");
     let (status, stopped) = browser.ask("POST", &format!("{path}/cancel"), None).await;
     assert_eq!(status, 200, "{stopped}");
     assert_eq!(

@@ -133,7 +133,7 @@ def transcript(model):
 def video(model, record):
     tasks, body = record["tasks"], {"model": model, "prompt": "A cat"}
     if "video-editing" in tasks:
-        body["video_url"] = FILM
+        body["video_url"] = VIDEO
     elif "text-to-video" not in tasks:
         body["input_reference"] = PICTURE
     if model in ALSO:
@@ -183,10 +183,10 @@ def walk(name, record):
 
 
 class Files(BaseHTTPRequestHandler):
-    """A picture and a film of two seconds for models that take one."""
+    """A picture and a video of two seconds for models that take one."""
 
     def do_GET(self):
-        body, kind = (FILM_BYTES, "video/mp4") if self.path.endswith(".mp4") else (picture(), "image/png")
+        body, kind = (VIDEO_BYTES, "video/mp4") if self.path.endswith(".mp4") else (picture(), "image/png")
         self.send_response(200)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
@@ -199,7 +199,7 @@ class Files(BaseHTTPRequestHandler):
         pass
 
 
-def film():
+def two_second_video():
     """One that the gateway makes itself."""
     task = post("/videos", {"model": "sim-video", "prompt": "A cat", "seconds": "4"})
     while task["status"] != "completed":
@@ -208,11 +208,11 @@ def film():
     return openai.videos.download_content(task["id"]).read()
 
 
-FILM_BYTES = film()
+VIDEO_BYTES = two_second_video()
 files = ThreadingHTTPServer(("127.0.0.1", 0), Files)
 threading.Thread(target=files.serve_forever, daemon=True).start()
 PLACE = f"http://127.0.0.1:{files.server_port}"
-PICTURE, FILM = f"{PLACE}/cat.png", f"{PLACE}/cat.mp4"
+PICTURE, VIDEO = f"{PLACE}/cat.png", f"{PLACE}/cat.mp4"
 # What the specification requires of single models.
 ALSO = {
     "kling-v3-omni": {"aspect_ratio": "16:9"},

@@ -128,8 +128,8 @@ async fn a_vendor_key_in_the_environment_makes_a_real_channel_and_dev_says_so() 
     let sent = send_bytes("POST", &url, &headers, body.as_bytes()).await;
     assert_ne!(sent.status, 200, "{}", sent.text());
     let served = vendor.requests();
-    let asked: Vec<&str> = served.iter().map(|one| one.model.as_str()).collect();
-    assert_eq!(asked, ["deepseek-flash"], "{}", sent.text());
+    let models: Vec<&str> = served.iter().map(|one| one.model.as_str()).collect();
+    assert_eq!(models, ["deepseek-flash"], "{}", sent.text());
     // Another vendor's model is still simulated.
     chat(dev.text("base_url"), dev.text("key"), &hello("gpt-4.1")).await;
     assert_eq!(vendor.requests().len(), 1);

@@ -85,7 +85,7 @@ function seen(file) {
   return ['jpeg', file.readUInt16BE(at + 7), file.readUInt16BE(at + 5)];
 }
 
-/** The pictures behind the links of an answer, which nobody needs a key for. */
+/** The pictures behind the links of an answer, which need no key. */
 async function linked(made) {
   const files = [];
   for (const { url, b64_json } of made.data) {
@@ -250,7 +250,7 @@ const checks = {
     const draw = (more) => client.images.generate({ ...painter, ...more });
     const file = await toFile(recorded(500), 'a.wav');
     const hear = (more) => client.audio.transcriptions.create({ model: 'whisper-1', file, ...more });
-    await assert.rejects(speak({ voice: 'nobody' }), { status: 400, param: 'voice' });
+    await assert.rejects(speak({ voice: 'no-such-voice' }), { status: 400, param: 'voice' });
     await assert.rejects(speak({ input: 'x'.repeat(4097) }), { status: 400, param: 'input' });
     // Vendors' own refusals name the field too.
     await assert.rejects(speak({ speed: 4.1 }), { status: 400, param: 'speed' });
@@ -261,7 +261,7 @@ const checks = {
     await assert.rejects(hear({ file: noise }), { status: 400, param: 'file', code: 'audio_unreadable' });
     await assert.rejects(hear({ response_format: 'doc' }), { status: 400, param: 'response_format' });
     for (const call of [speak, draw, hear]) {
-      await assert.rejects(call({ model: 'nobody-9' }), (error) => error instanceof OpenAI.NotFoundError);
+      await assert.rejects(call({ model: 'no-such-model-9' }), (error) => error instanceof OpenAI.NotFoundError);
     }
     assert.equal(await paid(), before);
   },

@@ -75,7 +75,7 @@ def fails(expected, call):
 
 
 def linked(made):
-    """The pictures behind the links of an answer, which nobody needs a key for."""
+    """The pictures behind the links of an answer, which need no key."""
     files = []
     for entry in made.data:
         assert entry.b64_json == "", entry
@@ -269,7 +269,7 @@ def refusals_cost_nothing():
         (client.audio.transcriptions.create, recording),
         (client.audio.translations.create, recording),
     ):
-        error = fails(openai.NotFoundError, lambda: create(**{**good, "model": "nobody-9"}))
+        error = fails(openai.NotFoundError, lambda: create(**{**good, "model": "no-such-model-9"}))
         assert error.code == "model_not_found", error
     stranger = OpenAI(base_url=BASE_URL, api_key="sk-nobody", max_retries=0)
     fails(openai.AuthenticationError, lambda: stranger.audio.transcriptions.create(**recording))

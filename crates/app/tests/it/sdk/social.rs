@@ -58,8 +58,8 @@ async fn dev_sells_every_cell_through_a_channel_to_a_paying_customer() {
     let root = dev.text("simulator_url").trim_end_matches("/v1");
     assert_eq!(channel["base_url"], root);
     let account = dev.ready["account"].to_string();
-    let shown = reply(&dev, &["account", "show", &account]).await;
-    assert_eq!(shown["balance"]["topped_up"], true, "{shown}");
+    let view = reply(&dev, &["account", "show", &account]).await;
+    assert_eq!(view["balance"]["topped_up"], true, "{view}");
     let key = dev.text("key");
     let catalog = format!("{}/api/social/catalog", dev.text("dash_url"));
     let (_, _, catalog) = get(&catalog, key).await;

@@ -132,7 +132,7 @@ impl BudgetView {
     pub(super) fn of(budget: &Budget) -> Option<Self> {
         let period = BudgetPeriod::ALL
             .into_iter()
-            .find(|period| period.ledger().word() == budget.period)?;
+            .find(|period| period.ledger().as_str() == budget.period)?;
         Some(Self {
             id: budget.id,
             period,

@@ -50,10 +50,10 @@ pub(super) async fn set(
     own.require(Right::KeysWrite)?;
     own.require_step_up()?;
     let key = own_key(&shared, &own, id).await?;
-    let wished = CheckedBudgets::read(&body.budgets)?;
-    wished.check_zones(&shared, (own.account, key.id)).await?;
+    let checked = CheckedBudgets::read(&body.budgets)?;
+    checked.check_zones(&shared, (own.account, key.id)).await?;
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
-    let written = write(&mut tx, (own.account, key.id), &wished).await;
+    let written = write(&mut tx, (own.account, key.id), &checked).await;
     finish(tx, written).await?;
     Ok(Json(key_view::one(&shared, &own, key).await?))
 }
@@ -62,9 +62,9 @@ pub(super) async fn set(
 pub(super) async fn write(
     tx: &mut Tx,
     (account, key): (AccountId, KeyId),
-    wished: &CheckedBudgets,
+    budgets: &CheckedBudgets,
 ) -> Result<(), ApiError> {
-    for (_, zone, _) in &wished.0 {
+    for (_, zone, _) in &budgets.0 {
         let Some(zone) = zone else { continue };
         let known = time_zones::is_known(tx, zone).await;
         if !known.map_err(query::unwritten)? {
@@ -73,9 +73,9 @@ pub(super) async fn write(
         }
     }
     for period in BudgetPeriod::ALL {
-        let asked = wished.0.iter().find(|(of, _, _)| *of == period);
-        let zone = asked.and_then(|(_, zone, _)| zone.as_deref());
-        let limit = asked.map(|(_, _, limit)| *limit);
+        let budget = budgets.0.iter().find(|(of, _, _)| *of == period);
+        let zone = budget.and_then(|(_, zone, _)| zone.as_deref());
+        let limit = budget.map(|(_, _, limit)| *limit);
         let zone = zone.unwrap_or(DEFAULT_ZONE);
         let set = accounts::set_budget(tx, account, Some(key), period.ledger(), zone, limit).await;
         if !set.map_err(query::unwritten)? {
@@ -92,10 +92,13 @@ pub(super) async fn write(
 // === impl CheckedBudgets ===
 
 impl CheckedBudgets {
-    pub(super) fn read(asked: &[NewBudget]) -> Result<Self, ApiError> {
-        let mut wished: Vec<(BudgetPeriod, Option<String>, Money)> = Vec::new();
-        for budget in asked {
-            if wished.iter().any(|(period, _, _)| *period == budget.period) {
+    pub(super) fn read(budgets: &[NewBudget]) -> Result<Self, ApiError> {
+        let mut checked: Vec<(BudgetPeriod, Option<String>, Money)> = Vec::new();
+        for budget in budgets {
+            if checked
+                .iter()
+                .any(|(period, _, _)| *period == budget.period)
+            {
                 let text = "each period may appear at most once";
                 return Err(ApiError::invalid_param(PARAM, text));
             }
@@ -109,9 +112,9 @@ impl CheckedBudgets {
                 return Err(ApiError::invalid_param(PARAM, text));
             }
             let limit = query::usd(PARAM, &budget.limit_usd)?;
-            wished.push((budget.period, zone, limit));
+            checked.push((budget.period, zone, limit));
         }
-        Ok(Self(wished))
+        Ok(Self(checked))
     }
 
     /// A budget keeps the zone that it was made with: its stretches would not meet in another.
@@ -122,12 +125,12 @@ impl CheckedBudgets {
     ) -> Result<(), ApiError> {
         let stand = statement::budgets(&shared.data, account, &[key]).await?;
         for (period, zone, _) in &self.0 {
-            let word = period.ledger().word();
+            let word = period.ledger().as_str();
             let mut own = stand.iter().filter(|one| one.key == Some(key));
             let stands = own.find(|one| one.period == word);
-            let asked = zone.as_deref();
+            let requested = zone.as_deref();
             if let Some(stands) = stands
-                && asked.is_some_and(|asked| asked != stands.timezone)
+                && requested.is_some_and(|requested| requested != stands.timezone)
             {
                 let text = format!(
                     "the {word} budget uses time zone {}, which cannot be changed; remove the budget, then set it again",

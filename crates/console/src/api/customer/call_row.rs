@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn words_are_those_of_the_table() {
         for outcome in Outcome::ALL {
-            let shown = serde_json::to_value(OutcomeName::of(outcome)).unwrap();
-            assert_eq!(shown, outcome.word());
+            let value = serde_json::to_value(OutcomeName::of(outcome)).unwrap();
+            assert_eq!(value, outcome.as_str());
         }
     }
 }

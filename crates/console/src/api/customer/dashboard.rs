@@ -176,13 +176,13 @@ async fn troubled(
     };
     let mut lines: Vec<ReportRow> = report.lines.into_iter().filter(is_troubled).collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.totals.failed));
-    let shown = lines.into_iter().take(MAX_TROUBLED);
-    let shown = shown.map(|line| FailingModel {
+    let failing = lines.into_iter().take(MAX_TROUBLED);
+    let failing = failing.map(|line| FailingModel {
         model: line.group_key.model,
         calls: line.totals.calls,
         failed: line.totals.failed,
     });
-    Ok(shown.collect())
+    Ok(failing.collect())
 }
 
 async fn has_key(shared: &Shared, own: &MemberSession) -> Result<bool, ApiError> {

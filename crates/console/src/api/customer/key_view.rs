@@ -167,7 +167,7 @@ pub(crate) struct NewKey {
 }
 
 /// Keys as they are shown, with two questions for all of them.
-pub(super) async fn shown(
+pub(super) async fn key_views(
     shared: &Shared,
     own: &MemberSession,
     found: &[Key],
@@ -190,7 +190,7 @@ pub(super) async fn one(
     own: &MemberSession,
     key: Key,
 ) -> Result<KeyView, ApiError> {
-    let views = shown(shared, own, std::slice::from_ref(&key)).await?;
+    let views = key_views(shared, own, std::slice::from_ref(&key)).await?;
     views.into_iter().next().ok_or_else(ApiError::unavailable)
 }
 
@@ -207,7 +207,7 @@ impl KeyView {
             name: key.name.clone(),
             hint: key.hint.clone(),
             state: KeyStateName::of(key.state(now)),
-            group: policy.group.word().map(str::to_owned),
+            group: policy.group.name().map(str::to_owned),
             models: policy.models,
             endpoints: policy.endpoints,
             platforms: policy.platforms,

@@ -115,21 +115,21 @@ fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<String>>,
 pub(super) async fn list(
     State(shared): State<Shared>,
     own: MemberSession,
-    asked: Result<Query<KeyQuery>, QueryRejection>,
+    params: Result<Query<KeyQuery>, QueryRejection>,
 ) -> Result<Json<KeyPage>, ApiError> {
-    let asked = query::query(asked)?;
-    let text = query::text("q", asked.q)?;
-    let wanted = KeysQuery {
+    let params = query::query(params)?;
+    let text = query::text("q", params.q)?;
+    let keys_query = KeysQuery {
         account: own.account,
         text: text.as_deref(),
-        before: asked.after.map(KeyId::new),
-        limit: query::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+        before: params.after.map(KeyId::new),
+        limit: query::limit(params.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
     let mut session = shared.data.session().await?;
-    let found = keys::search(&mut session, &wanted).await?;
+    let found = keys::search(&mut session, &keys_query).await?;
     drop(session);
     Ok(Json(KeyPage {
-        data: key_view::shown(&shared, &own, &found.keys).await?,
+        data: key_view::key_views(&shared, &own, &found.keys).await?,
         next: found.next.map(|key| key.to_string()),
     }))
 }
@@ -151,12 +151,12 @@ pub(super) async fn make(
         name: &body.name,
         policy: body.policy()?,
     };
-    let wished = CheckedBudgets::read(&body.budgets)?;
+    let checked = CheckedBudgets::read(&body.budgets)?;
     let secret = secret(&shared)?;
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let made = async {
         let made = create(&mut tx, &new, &secret).await?;
-        budgets::write(&mut tx, (own.account, made.key.id), &wished).await?;
+        budgets::write(&mut tx, (own.account, made.key.id), &checked).await?;
         Ok(made)
     };
     let made: Result<CreatedKey, ApiError> = made.await;

@@ -174,7 +174,7 @@ async fn task_of(
 
 fn attempts(found: &CallDetail) -> Vec<AttemptView> {
     let mut channels: Vec<Option<i64>> = Vec::new();
-    let shown = found.attempts.iter().map(|attempt| {
+    let views = found.attempts.iter().map(|attempt| {
         let known = channels.iter().position(|one| *one == attempt.channel);
         let place = known.unwrap_or_else(|| {
             channels.push(attempt.channel);
@@ -188,7 +188,7 @@ fn attempts(found: &CallDetail) -> Vec<AttemptView> {
             latency_ms: attempt.millis,
         }
     });
-    shown.collect()
+    views.collect()
 }
 
 fn outcome_of(attempt: &Attempt) -> String {
@@ -201,8 +201,8 @@ fn outcome_of(attempt: &Attempt) -> String {
 }
 
 fn counts(pairs: Vec<(String, u64)>) -> Vec<Count> {
-    let shown = pairs.into_iter().map(|(name, count)| Count { name, count });
-    shown.collect()
+    let counts = pairs.into_iter().map(|(name, count)| Count { name, count });
+    counts.collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -83,9 +83,9 @@ pub(crate) struct LogPage {
 pub(super) async fn search(
     State(shared): State<Shared>,
     own: MemberSession,
-    asked: Result<Query<LogQuery>, QueryRejection>,
+    params: Result<Query<LogQuery>, QueryRejection>,
 ) -> Result<Json<LogPage>, ApiError> {
-    let search = read(query::query(asked)?, &own)?;
+    let search = read(query::query(params)?, &own)?;
     let found = call_search::search(&shared.data, &search).await?;
     let one_page = search.id_prefix.is_some();
     Ok(Json(LogPage {
@@ -95,22 +95,22 @@ pub(super) async fn search(
     }))
 }
 
-fn read(asked: LogQuery, own: &MemberSession) -> Result<Search, ApiError> {
-    let least = asked.min_cost_usd.as_deref();
+fn read(params: LogQuery, own: &MemberSession) -> Result<Search, ApiError> {
+    let least = params.min_cost_usd.as_deref();
     Ok(Search {
         account: own.account,
-        key: query::key(asked.key)?,
-        model: query::text("model", asked.model)?,
-        endpoint: query::text("endpoint", asked.endpoint)?,
-        outcome: asked.outcome.as_deref().map(ended).transpose()?,
+        key: query::key(params.key)?,
+        model: query::text("model", params.model)?,
+        endpoint: query::text("endpoint", params.endpoint)?,
+        outcome: params.outcome.as_deref().map(ended).transpose()?,
         min_charge: least
             .map(|text| query::usd("min_cost_usd", text))
             .transpose()?,
-        from: query::from(asked.from.as_deref())?,
-        until: query::until(asked.to.as_deref())?,
-        id_prefix: asked.q.as_deref().map(begins).transpose()?,
-        before: asked.after.as_deref().map(before).transpose()?,
-        limit: query::limit(asked.limit, USUAL_PAGE, MAX_PAGE)?,
+        from: query::from(params.from.as_deref())?,
+        until: query::until(params.to.as_deref())?,
+        id_prefix: params.q.as_deref().map(begins).transpose()?,
+        before: params.after.as_deref().map(before).transpose()?,
+        limit: query::limit(params.limit, USUAL_PAGE, MAX_PAGE)?,
     })
 }
 
@@ -122,7 +122,7 @@ fn ended(word: &str) -> Result<OutcomeFilter, ApiError> {
         _ => outcome,
     };
     known.ok_or_else(|| {
-        let words = Outcome::ALL.map(Outcome::word).join(", ");
+        let words = Outcome::ALL.map(Outcome::as_str).join(", ");
         let text = format!("must be {FAILED}, {CHARGED} or one of {words}");
         ApiError::invalid_param("outcome", text)
     })

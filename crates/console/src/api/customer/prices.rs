@@ -77,11 +77,11 @@ fn explained(book: &Book, call: &CallDetail) -> Option<Vec<PriceLine>> {
         return None;
     }
     let (rate, tier) = (quote.rate, quote.tier);
-    let shown = quote
+    let lines = quote
         .lines
         .iter()
         .map(|line| PriceLine::of(line, (unit, rate), tier));
-    shown.collect()
+    lines.collect()
 }
 
 // === impl PriceLine ===

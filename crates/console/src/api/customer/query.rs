@@ -22,14 +22,14 @@ pub(super) const CSV: &str = "text/csv; charset=utf-8";
 const ID_STEP_MICROS: i64 = 1_000;
 
 /// A query whose names and types are right.
-pub(super) fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, ApiError> {
-    let asked = asked.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
-    Ok(asked.0)
+pub(super) fn query<T>(params: Result<Query<T>, QueryRejection>) -> Result<T, ApiError> {
+    let params = params.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
+    Ok(params.0)
 }
 
 /// How many, within bounds.
-pub(super) fn limit(asked: Option<u32>, usual: u32, most: u32) -> Result<u32, ApiError> {
-    let limit = asked.unwrap_or(usual);
+pub(super) fn limit(value: Option<u32>, usual: u32, most: u32) -> Result<u32, ApiError> {
+    let limit = value.unwrap_or(usual);
     if (1..=most).contains(&limit) {
         return Ok(limit);
     }
@@ -40,8 +40,8 @@ pub(super) fn limit(asked: Option<u32>, usual: u32, most: u32) -> Result<u32, Ap
 }
 
 /// A text that is short enough, without zero bytes, which no table keeps.
-pub(super) fn text(name: &'static str, asked: Option<String>) -> Result<Option<String>, ApiError> {
-    let Some(text) = asked else { return Ok(None) };
+pub(super) fn text(name: &'static str, value: Option<String>) -> Result<Option<String>, ApiError> {
+    let Some(text) = value else { return Ok(None) };
     if text.is_empty() || text.chars().count() > MAX_TEXT || text.contains('\0') {
         let words = format!("must have 1 to {MAX_TEXT} characters; leave it out instead");
         return Err(ApiError::invalid_param(name, words));
@@ -50,8 +50,8 @@ pub(super) fn text(name: &'static str, asked: Option<String>) -> Result<Option<S
 }
 
 /// A key's number.
-pub(super) fn key(asked: Option<i64>) -> Result<Option<KeyId>, ApiError> {
-    match asked {
+pub(super) fn key(value: Option<i64>) -> Result<Option<KeyId>, ApiError> {
+    match value {
         None => Ok(None),
         Some(number) if number > 0 => Ok(Some(KeyId::new(number))),
         Some(_) => Err(ApiError::invalid_param("key", "must be a key id")),
@@ -59,16 +59,16 @@ pub(super) fn key(asked: Option<i64>) -> Result<Option<KeyId>, ApiError> {
 }
 
 /// An amount that is not below zero.
-pub(super) fn usd(name: &'static str, asked: &str) -> Result<Money, ApiError> {
-    let amount = asked.parse::<Money>().ok();
+pub(super) fn usd(name: &'static str, value: &str) -> Result<Money, ApiError> {
+    let amount = value.parse::<Money>().ok();
     let amount = amount.filter(|amount| !amount.is_negative());
     let words = "is an amount of USD such as \"12.5\", with nine decimal places at most";
     amount.ok_or_else(|| ApiError::invalid_param(name, words))
 }
 
 /// The first moment of a range: a day begins at midnight UTC.
-pub(super) fn from(asked: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
-    let Some(text) = asked else { return Ok(None) };
+pub(super) fn from(value: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = value else { return Ok(None) };
     if let Ok(day) = UtcDay::parse(text) {
         return Ok(Some(day.starts_at()));
     }
@@ -76,8 +76,8 @@ pub(super) fn from(asked: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
 }
 
 /// The first moment after a range that ends with this day or moment.
-pub(super) fn until(asked: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
-    let Some(text) = asked else { return Ok(None) };
+pub(super) fn until(value: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = value else { return Ok(None) };
     if let Ok(day) = UtcDay::parse(text) {
         return Ok(Some(day.next().starts_at()));
     }
@@ -96,17 +96,17 @@ pub(super) fn moment(name: &'static str, text: &str) -> Result<Timestamp, ApiErr
 }
 
 /// A day of a report.
-pub(super) fn day(name: &'static str, asked: Option<&str>) -> Result<Option<UtcDay>, ApiError> {
-    let read = asked.map(UtcDay::parse).transpose();
+pub(super) fn day(name: &'static str, value: Option<&str>) -> Result<Option<UtcDay>, ApiError> {
+    let read = value.map(UtcDay::parse).transpose();
     read.map_err(|error| ApiError::invalid_param(name, format!("{error}, in UTC")))
 }
 
 /// A number in a path; what is no number names nothing.
 pub(super) fn id(
-    asked: Result<axum::extract::Path<i64>, PathRejection>,
+    value: Result<axum::extract::Path<i64>, PathRejection>,
     unknown: fn() -> ApiError,
 ) -> Result<i64, ApiError> {
-    let id = asked.map_err(|_| unknown())?;
+    let id = value.map_err(|_| unknown())?;
     Ok(id.0)
 }
 

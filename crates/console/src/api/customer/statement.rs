@@ -155,18 +155,18 @@ pub(crate) struct LedgerLine {
 pub(super) async fn lines(
     State(shared): State<Shared>,
     own: MemberSession,
-    asked: Result<Query<LineQuery>, QueryRejection>,
+    params: Result<Query<LineQuery>, QueryRejection>,
 ) -> Result<Json<LedgerPage>, ApiError> {
-    let asked = query::query(asked)?;
-    let wanted = JournalQuery {
+    let params = query::query(params)?;
+    let journal_query = JournalQuery {
         account: own.account,
-        kind: asked.kind.map(EntryKindName::ledger),
-        from: query::from(asked.from.as_deref())?,
-        until: query::until(asked.to.as_deref())?,
-        after: asked.after.as_deref().map(next_of).transpose()?,
-        limit: query::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+        kind: params.kind.map(EntryKindName::ledger),
+        from: query::from(params.from.as_deref())?,
+        until: query::until(params.to.as_deref())?,
+        after: params.after.as_deref().map(next_of).transpose()?,
+        limit: query::limit(params.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
-    let found = journal::read(&shared.data, &wanted).await?;
+    let found = journal::read(&shared.data, &journal_query).await?;
     let searched = found.next.as_ref().and_then(searched_to);
     Ok(Json(LedgerPage {
         data: found.entries.iter().map(LedgerLine::of).collect(),
@@ -185,14 +185,14 @@ pub(super) async fn lines(
 pub(super) async fn table(
     State(shared): State<Shared>,
     own: MemberSession,
-    asked: Result<Query<LineTableQuery>, QueryRejection>,
+    params: Result<Query<LineTableQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let asked = query::query(asked)?;
-    let mut wanted = JournalQuery {
+    let params = query::query(params)?;
+    let mut journal_query = JournalQuery {
         account: own.account,
-        kind: asked.kind.map(EntryKindName::ledger),
-        from: query::from(asked.from.as_deref())?,
-        until: query::until(asked.to.as_deref())?,
+        kind: params.kind.map(EntryKindName::ledger),
+        from: query::from(params.from.as_deref())?,
+        until: query::until(params.to.as_deref())?,
         after: None,
         limit: MAX_PAGE,
     };
@@ -200,7 +200,7 @@ pub(super) async fn table(
     csv::write(&mut text, &HEAD.map(str::to_owned));
     let mut count: usize = 0;
     for _ in 0..MAX_QUESTIONS {
-        let found = journal::read(&shared.data, &wanted).await?;
+        let found = journal::read(&shared.data, &journal_query).await?;
         count = count.saturating_add(found.entries.len());
         if count > MAX_TABLE_LINES {
             break;
@@ -211,7 +211,7 @@ pub(super) async fn table(
         let Some(next) = found.next else {
             return Ok(query::table("ledger", text));
         };
-        wanted.after = Some(next);
+        journal_query.after = Some(next);
     }
     let words = format!("the export would exceed {MAX_TABLE_LINES} rows; choose fewer days");
     Err(ApiError::invalid_param("from", words))
@@ -240,7 +240,7 @@ fn next_of(text: &str) -> Result<Next, ApiError> {
     let request: RequestId = first.parse().map_err(|_| wrong())?;
     let kind = EntryKind::of(second).ok_or_else(wrong)?;
     let wallets = [Wallet::Paid, Wallet::Trial].into_iter();
-    let wallet = wallets.into_iter().find(|one| Some(one.word()) == third);
+    let wallet = wallets.into_iter().find(|one| Some(one.as_str()) == third);
     let wallet = wallet.filter(|_| parts.next().is_none());
     Ok(Next::After(EntryId {
         request,
@@ -250,7 +250,7 @@ fn next_of(text: &str) -> Result<Next, ApiError> {
 }
 
 fn name_of(line: &EntryId) -> String {
-    let (kind, wallet) = (line.kind.word(), line.wallet.word());
+    let (kind, wallet) = (line.kind.as_str(), line.wallet.as_str());
     format!("{}.{kind}.{wallet}", line.request)
 }
 
@@ -325,8 +325,8 @@ impl LedgerLine {
         [
             self.id.clone(),
             self.at.clone(),
-            self.kind.ledger().word().to_owned(),
-            wallet.word().to_owned(),
+            self.kind.ledger().as_str().to_owned(),
+            wallet.as_str().to_owned(),
             self.amount_usd.clone(),
             self.request_id.clone().unwrap_or_default(),
             self.model.clone().unwrap_or_default(),
@@ -360,7 +360,7 @@ mod tests {
             "before",
             "before.x",
             "req_1.charge.paid",
-            "req_019a5c6b7d8e7f0081828384858687aa.gift.paid",
+            "req_019a5c6b7d8e7f0081828384858687aa.trial.paid",
             "req_019a5c6b7d8e7f0081828384858687aa.charge.paid.more",
             "req_019a5c6b7d8e7f0081828384858687aa.charge",
         ] {
@@ -372,7 +372,7 @@ mod tests {
     fn words_are_those_of_the_ledger() {
         for kind in EntryKind::ALL {
             let word = EntryKindName::of(kind);
-            assert_eq!(serde_json::to_value(word).unwrap(), kind.word());
+            assert_eq!(serde_json::to_value(word).unwrap(), kind.as_str());
             assert_eq!(word.ledger(), kind);
         }
     }

@@ -153,7 +153,7 @@ pub(crate) struct TaskStep {
 #[expect(dead_code, reason = "the pages know the words that no row tells yet")]
 pub(crate) enum StepKind {
     /// It was asked for.
-    Asked,
+    Submitted,
     /// Its price was held.
     Held,
     /// An upstream took it.
@@ -229,21 +229,24 @@ impl TaskView {
         (gateway, names): (&dyn GatewayPort, &Names),
     ) -> Self {
         let state = TaskState::of(Stage::of(task));
-        let told = u8::try_from(task.progress).ok();
-        let told = told.filter(|_| task.progress_reported || state == TaskState::Completed);
+        let reported = u8::try_from(task.progress).ok();
+        let reported = reported.filter(|_| task.progress_reported || state == TaskState::Completed);
         let book = gateway.book();
         let entry = book.model(&task.model).map(|model| model.entry());
         let failed = matches!(state, TaskState::Failed | TaskState::Cancelled);
         Self {
             id: task_name(task.id),
             request_id: format!("{REQUEST_PREFIX}{}", task.id.simple()),
-            model: task.asked.clone().unwrap_or_else(|| task.model.clone()),
+            model: task
+                .requested_model
+                .clone()
+                .unwrap_or_else(|| task.model.clone()),
             family: entry.and_then(|entry| entry.specs.video_family.clone()),
             key_id: Some(task.key.number()),
             key_name: names.get(KeyId::new(task.key.number())),
             state,
-            progress: told.or(look.guess).filter(|_| !failed),
-            progress_is_estimate: told.is_none() && look.guess.is_some(),
+            progress: reported.or(look.guess).filter(|_| !failed),
+            progress_is_estimate: reported.is_none() && look.guess.is_some(),
             created_at: rfc3339(task.created_at),
             ended_at: task.ended_at.map(rfc3339),
             cost_usd: paid.charged.to_string(),
@@ -297,7 +300,7 @@ fn timeline(task: &Task, money: &[Transfer]) -> Vec<TaskStep> {
         };
         steps.push((at, step));
     };
-    add(task.created_at, StepKind::Asked, None, None);
+    add(task.created_at, StepKind::Submitted, None, None);
     add(task.created_at, StepKind::Held, Some(task.amount), None);
     if let Some(at) = task.submitted_at {
         add(at, StepKind::Sent, None, None);

@@ -64,26 +64,26 @@ pub(crate) struct TaskPage {
 pub(super) async fn search(
     State(shared): State<Shared>,
     own: MemberSession,
-    asked: Result<Query<TaskQuery>, QueryRejection>,
+    params: Result<Query<TaskQuery>, QueryRejection>,
 ) -> Result<Json<TaskPage>, ApiError> {
-    let asked = query::query(asked)?;
-    let after = asked.after.as_deref().map(|name| {
+    let params = query::query(params)?;
+    let after = params.after.as_deref().map(|name| {
         let words = "is the `next` of the page before";
         task_of(name).ok_or_else(|| ApiError::invalid_param("after", words))
     });
-    let wanted = TasksQuery {
+    let tasks_query = TasksQuery {
         account: own.account,
-        stage: asked.state.map(TaskState::stage),
-        model: query::text("model", asked.model)?,
-        key: query::key(asked.key)?,
+        stage: params.state.map(TaskState::stage),
+        model: query::text("model", params.model)?,
+        key: query::key(params.key)?,
         before: after.transpose()?,
-        limit: query::limit(asked.limit, USUAL_PAGE, MOST_PER_PAGE)?,
+        limit: query::limit(params.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
     let mut session = shared.data.session().await?;
-    let found = tasks::search(&mut session, &wanted).await?;
+    let found = tasks::search(&mut session, &tasks_query).await?;
     drop(session);
     Ok(Json(TaskPage {
-        data: shown(&shared, own.account, &found.tasks).await?,
+        data: task_views(&shared, own.account, &found.tasks).await?,
         next: found.next.map(task_name),
     }))
 }
@@ -145,7 +145,7 @@ async fn detail(shared: &Shared, account: AccountId, task: &Task) -> Result<Task
     Ok(TaskDetail::of(view, task, look, &money))
 }
 
-async fn shown(
+async fn task_views(
     shared: &Shared,
     account: AccountId,
     found: &[Task],

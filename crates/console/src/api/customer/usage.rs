@@ -122,12 +122,12 @@ pub(crate) struct UsageLine {
 pub(super) async fn sums(
     State(shared): State<Shared>,
     own: MemberSession,
-    asked: Result<Query<UsageQuery>, QueryRejection>,
+    params: Result<Query<UsageQuery>, QueryRejection>,
 ) -> Result<Json<Usage>, ApiError> {
-    let (seen, by) = read(&shared, &own, query::query(asked)?).await?;
+    let (seen, by) = read(&shared, &own, query::query(params)?).await?;
     let found = usage_report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
     let names = names_of(&shared, &own, by, &found.lines).await?;
-    let shown = i64::try_from(found.lines.len()).unwrap_or(i64::MAX);
+    let count = i64::try_from(found.lines.len()).unwrap_or(i64::MAX);
     let lines = found.lines.iter();
     Ok(Json(Usage {
         from: seen.from.to_string(),
@@ -135,7 +135,7 @@ pub(super) async fn sums(
         timezone: "UTC",
         data: lines.map(|line| UsageLine::of(by, line, &names)).collect(),
         totals: UsageLine::total(&found.totals),
-        truncated: found.count > shown,
+        truncated: found.count > count,
     }))
 }
 
@@ -149,9 +149,9 @@ pub(super) async fn sums(
 pub(super) async fn table(
     State(shared): State<Shared>,
     own: MemberSession,
-    asked: Result<Query<UsageQuery>, QueryRejection>,
+    params: Result<Query<UsageQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let (seen, by) = read(&shared, &own, query::query(asked)?).await?;
+    let (seen, by) = read(&shared, &own, query::query(params)?).await?;
     let mut text = String::new();
     csv::write(&mut text, &head(by));
     let mut after: Option<GroupKey> = None;
@@ -186,14 +186,14 @@ pub(super) async fn table(
 async fn read(
     shared: &Shared,
     own: &MemberSession,
-    asked: UsageQuery,
+    params: UsageQuery,
 ) -> Result<(UsageFilter, Grouping), ApiError> {
-    let by = grouping(asked.group_by.as_deref())?;
-    let to = match query::day("to", asked.to.as_deref())? {
+    let by = grouping(params.group_by.as_deref())?;
+    let to = match query::day("to", params.to.as_deref())? {
         Some(day) => day,
         None => usage_report::today(&shared.data).await?,
     };
-    let from = query::day("from", asked.from.as_deref())?;
+    let from = query::day("from", params.from.as_deref())?;
     let from: UtcDay = from.unwrap_or_else(|| to.earlier(USUAL_DAYS.saturating_sub(1)));
     if let Some(text) = usage_report::wrong_days(from, to) {
         return Err(ApiError::invalid_param("from", text));
@@ -201,8 +201,8 @@ async fn read(
     let seen = UsageFilter {
         account: own.account,
         below: None,
-        key: query::key(asked.key)?,
-        model: query::text("model", asked.model)?,
+        key: query::key(params.key)?,
+        model: query::text("model", params.model)?,
         from,
         to,
     };

@@ -53,7 +53,7 @@ pub(super) async fn wallet(
     State(shared): State<Shared>,
     own: MemberSession,
 ) -> Result<Json<Wallet>, ApiError> {
-    shown(&shared, &own).await
+    wallet_view(&shared, &own).await
 }
 
 /// Sets the low-balance threshold, below which an event is sent to the organisation and its webhooks.
@@ -83,10 +83,10 @@ pub(super) async fn set_low_balance_threshold(
         Err(fault) => Err(fault),
     };
     finish(tx, set).await?;
-    shown(&shared, &own).await
+    wallet_view(&shared, &own).await
 }
 
-async fn shown(shared: &Shared, own: &MemberSession) -> Result<Json<Wallet>, ApiError> {
+async fn wallet_view(shared: &Shared, own: &MemberSession) -> Result<Json<Wallet>, ApiError> {
     let (balance, trial_ends) = amounts::balance(shared, own.account).await?;
     let budgets = statement::budgets(&shared.data, own.account, &[]).await?;
     Ok(Json(Wallet {

@@ -97,7 +97,7 @@
       const answer = await fetch("/api/session", { headers: { accept: "application/json" } });
       signedIn = answer.ok && (await answer.json()).signed_in === true;
     } catch {
-      // Nobody is signed in, as far as this page knows.
+      // No session, as far as this page knows.
     }
     const link = make("a", { href: signedIn ? "/keys/new" : "/sign-in?return_to=/keys/new" }, signedIn ? "make a key" : "sign in and make a key");
     const hint = key

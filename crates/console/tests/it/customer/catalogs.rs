@@ -59,19 +59,19 @@ async fn a_past_calls_price_is_shown_by_line_under_its_price_version() {
         &CATALOG.replace("paid = { input = 1500000", "paid = { input = 1700000"),
     )
     .await;
-    let shown = harness
+    let view = harness
         .read(&browser, &format!("/api/logs/{request}"))
         .await;
     assert_eq!(
-        shown["lines"],
+        view["lines"],
         json!([
             { "face": "input", "units": 1000, "price_usd_per_million": "1.5", "amount_usd": "0.0015", "tier": "standard" },
             { "face": "output", "units": 200, "price_usd_per_million": "6", "amount_usd": "0.0012", "tier": "standard" },
         ])
     );
-    let shown = harness.read(&browser, &format!("/api/logs/{odd}")).await;
+    let view = harness.read(&browser, &format!("/api/logs/{odd}")).await;
     assert!(
-        shown["lines"].is_null(),
+        view["lines"].is_null(),
         "lines that do not explain the charge are not shown"
     );
 }
@@ -90,10 +90,10 @@ async fn an_account_without_a_top_up_sees_the_standard_price() {
     };
     let request = harness.call(account, spec).await;
     harness.pay(account, Wallet::Paid, 5, "stripe").await;
-    let shown = harness
+    let view = harness
         .read(&browser, &format!("/api/logs/{request}"))
         .await;
-    assert_eq!(shown["lines"][0]["price_usd_per_million"], "2");
+    assert_eq!(view["lines"][0]["price_usd_per_million"], "2");
 }
 
 #[tokio::test]

@@ -96,7 +96,7 @@ impl CustomerConsole {
         let data = db.connect(DbRole::Data).await;
         let people = db.connect(DbRole::Console).await;
         let settings = ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1");
-        let node = NodeId::new("town").unwrap();
+        let node = NodeId::new("harness").unwrap();
         let patient = LedgerSettings {
             admission_wait: Duration::from_secs(60),
             settlement_wait: Duration::from_secs(60),
@@ -160,14 +160,14 @@ impl CustomerConsole {
         tx.commit().await.unwrap();
     }
 
-    /// Somebody with a role, signed in, who gave the password just now.
+    /// A person with a role, signed in, who gave the password just now.
     pub(crate) async fn member(&self, account: AccountId, role: Role) -> Browser {
         self.sign_in(account, role, true).await
     }
 
     pub(crate) async fn sign_in(&self, account: AccountId, role: Role, fresh: bool) -> Browser {
         let token = Token::fresh(&SystemRandom).unwrap();
-        let email = format!("{}-{}@example.com", role.word(), self.number());
+        let email = format!("{}-{}@example.com", role.as_str(), self.number());
         let mut tx = self.people.begin().await.unwrap();
         let new = NewPerson {
             email: &email,
@@ -350,11 +350,11 @@ impl CustomerConsole {
         let mut next: Option<String> = None;
         for count in 1..1_000 {
             let joint = if path.contains('?') { '&' } else { '?' };
-            let asked = match &next {
+            let target = match &next {
                 Some(next) => format!("{path}{joint}after={next}"),
                 None => path.to_owned(),
             };
-            let page = self.read(browser, &asked).await;
+            let page = self.read(browser, &target).await;
             all.extend(page["data"].as_array().unwrap().iter().cloned());
             match page["next"].as_str() {
                 Some(text) => next = Some(text.to_owned()),

@@ -28,9 +28,9 @@ async fn an_empty_organisation_sees_zeros_and_what_it_lacks() {
             .all(|day| day["calls"] == 0 && day["spent_usd"] == "0")
     );
     let mut names = field(days, "day");
-    let shown = names.clone();
+    let listed = names.clone();
     names.sort();
-    assert_eq!(shown, names, "oldest first");
+    assert_eq!(listed, names, "oldest first");
     assert_eq!(
         (&home["last_errors"], &home["failing_models"]),
         (&json!([]), &json!([]))

@@ -41,7 +41,7 @@ async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once(
     let got = harness.post(&browser, "/api/keys", spec).await;
     assert_eq!(got.status.as_u16(), 201, "{got:?}");
     assert_eq!(
-        harness.fake_catalog.heard.load(Ordering::Relaxed),
+        harness.fake_catalog.key_refreshes.load(Ordering::Relaxed),
         1,
         "this node knows it at once"
     );
@@ -159,7 +159,7 @@ async fn keys_are_found_by_a_part_of_their_name_and_pages_have_no_holes() {
     let hint = all[0]["hint"].as_str().unwrap();
     let last: String = hint
         .chars()
-        .skip_while(|letter| *letter != '…')
+        .skip_while(|character| *character != '…')
         .skip(1)
         .collect();
     let (found, _) = harness
@@ -176,12 +176,12 @@ async fn a_key_is_renamed_ended_switched_rotated_and_deleted() {
     let (key, secret) = harness.key(&browser, "laptop").await;
     let path = format!("/api/keys/{key}");
     let change = |body: Value| harness.send(&browser, Method::PATCH, &path, Some(body));
-    let renamed = change(json!({ "name": "desk", "expires_at": "2099-01-01T00:00:00Z" })).await;
-    assert_eq!(renamed.json()["name"], "desk");
+    let renamed = change(json!({ "name": "laptop", "expires_at": "2099-01-01T00:00:00Z" })).await;
+    assert_eq!(renamed.json()["name"], "laptop");
     let forever = change(json!({ "expires_at": null })).await.json();
     assert_eq!(
         (&forever["name"], &forever["expires_at"]),
-        (&json!("desk"), &Value::Null)
+        (&json!("laptop"), &Value::Null)
     );
     change(json!({})).await.error(400, "invalid_request");
     let past = change(json!({ "expires_at": "2020-01-01T00:00:00Z" })).await;
@@ -297,10 +297,10 @@ async fn the_first_call_of_a_key_turns_its_page_green() {
         (&json!(first.to_string()), &json!("0.0004"))
     );
     harness.call(account, spec()).await;
-    let shown = harness.read(&browser, &format!("/api/keys/{key}")).await;
-    assert_eq!(shown["calls_last_hour"], 2);
-    assert_eq!(shown["spent_30_days_usd"], "0.0008");
-    assert!(shown["last_used_at"].is_string());
+    let view = harness.read(&browser, &format!("/api/keys/{key}")).await;
+    assert_eq!(view["calls_last_hour"], 2);
+    assert_eq!(view["spent_30_days_usd"], "0.0008");
+    assert!(view["last_used_at"].is_string());
     let unused = harness.read(&browser, &format!("/api/keys/{idle}")).await;
     assert_eq!(
         (&unused["calls_last_hour"], &unused["last_used_at"]),

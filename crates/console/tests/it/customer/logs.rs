@@ -206,21 +206,21 @@ async fn a_call_is_shown_whole_and_nothing_of_it_is_the_operators_alone() {
     let path = format!("/api/logs/{request}");
     let got = harness.get(&browser, &path).await;
     assert_eq!(got.status.as_u16(), 200, "{got:?}");
-    let shown = got.json();
+    let view = got.json();
     assert_eq!(
-        (&shown["paid_usd"], &shown["trial_usd"]),
+        (&view["paid_usd"], &view["trial_usd"]),
         (&json!("0.0003"), &json!("0.0001"))
     );
     assert_eq!(
-        (&shown["cost_usd"], &shown["refunded_usd"]),
+        (&view["cost_usd"], &view["refunded_usd"]),
         (&json!("0.0004"), &json!("0.00005"))
     );
     assert_eq!(
-        (&shown["group"], &shown["tier"]),
+        (&view["group"], &view["tier"]),
         (&json!("default"), &json!("standard"))
     );
-    assert_eq!(shown["price_version"], "07".repeat(32));
-    let attempts = shown["attempts"].as_array().unwrap();
+    assert_eq!(view["price_version"], "07".repeat(32));
+    let attempts = view["attempts"].as_array().unwrap();
     assert_eq!(
         field(attempts, "channel"),
         ["upstream 1", "upstream 2", "upstream 1"]
@@ -232,29 +232,29 @@ async fn a_call_is_shown_whole_and_nothing_of_it_is_the_operators_alone() {
     assert_eq!(attempts[0]["status"], 503);
     assert_eq!(attempts[2]["latency_ms"], 812);
     assert_eq!(
-        shown["units"],
+        view["units"],
         json!([{ "name": "input", "count": 12 }, { "name": "output", "count": 5 }])
     );
-    assert_eq!(shown["measured"].as_array().unwrap().len(), 2);
+    assert_eq!(view["measured"].as_array().unwrap().len(), 2);
     assert_eq!(
-        shown["lines"],
+        view["lines"],
         Value::Null,
         "that version of prices was never stored"
     );
-    let kinds = field(shown["transfers"].as_array().unwrap(), "kind");
+    let kinds = field(view["transfers"].as_array().unwrap(), "kind");
     assert_eq!(kinds.iter().filter(|kind| *kind == "charge").count(), 2);
-    let back = shown["transfers"].as_array().unwrap().last().unwrap();
+    let back = view["transfers"].as_array().unwrap().last().unwrap();
     assert_eq!(
         (&back["kind"], &back["direction"]),
         (&json!("settlement_adjustment"), &json!("in"))
     );
-    let explained = shown["warnings_explained"].as_array().unwrap();
+    let explained = view["warnings_explained"].as_array().unwrap();
     assert!(
         explained[0]["text"].as_str().unwrap().contains("nearest"),
         "{explained:?}"
     );
     assert_eq!(explained[1]["code"], "made_up");
-    assert_eq!(shown["task_id"], Value::Null);
+    assert_eq!(view["task_id"], Value::Null);
     // Neither the channels' numbers nor what the call cost us.
     let body = String::from_utf8(got.body.to_vec()).unwrap();
     for secret in ["70001", "70002", "987654", "0.000987654"] {
@@ -272,15 +272,15 @@ async fn a_failed_call_costs_nothing_and_has_no_lines() {
         ..CallSpec::default()
     };
     let request = harness.call(account, spec).await;
-    let shown = harness
+    let view = harness
         .read(&browser, &format!("/api/logs/{request}"))
         .await;
     assert_eq!(
-        (&shown["charged"], &shown["cost_usd"]),
+        (&view["charged"], &view["cost_usd"]),
         (&json!(false), &json!("0"))
     );
     assert_eq!(
-        (&shown["lines"], &shown["transfers"]),
+        (&view["lines"], &view["transfers"]),
         (&json!([]), &json!([]))
     );
 }

@@ -36,11 +36,11 @@ async fn a_person_has_one_playground_key_and_each_request_rotates_its_secret() {
             .iter()
             .all(|name| name.starts_with("Playground of developer-"))
     );
-    let shown = all.iter().find(|key| key["id"] == first["key_id"]).unwrap();
-    assert_eq!(shown["expires_at"], repeated["expires_at"]);
-    let words = shown["endpoints"].as_array().unwrap();
+    let view = all.iter().find(|key| key["id"] == first["key_id"]).unwrap();
+    assert_eq!(view["expires_at"], repeated["expires_at"]);
+    let words = view["endpoints"].as_array().unwrap();
     assert!(words.contains(&json!("chat")) && !words.contains(&json!("keys")));
-    let overlap = shown["previous_until"].clone();
+    let overlap = view["previous_until"].clone();
     assert_eq!(overlap, Value::Null, "the secret before is over at once");
     harness.audit().await;
 }
@@ -147,8 +147,8 @@ async fn asked_for_ten_times_at_once_there_is_one_key() {
     let harness = CustomerConsole::new().await;
     let account = harness.firm("Acme", 0, 0).await;
     let ada = harness.member(account, Role::Owner).await;
-    let asked: Vec<_> = (0..10).map(|_| ask(&harness, &ada)).collect();
-    let keys: Vec<Value> = all_at_once(asked).await;
+    let requests: Vec<_> = (0..10).map(|_| ask(&harness, &ada)).collect();
+    let keys: Vec<Value> = all_at_once(requests).await;
     let first = &keys[0]["key_id"];
     assert!(keys.iter().all(|key| key["key_id"] == *first), "{keys:?}");
 }

@@ -45,7 +45,7 @@ async fn accepted(
         account,
         key,
         model: model.to_owned(),
-        asked: None,
+        requested_model: None,
         group: "default".to_owned(),
         amount: Money::from_nanos(AMOUNT),
         exact: true,
@@ -77,7 +77,7 @@ pub(crate) async fn waiting(
     account: AccountId,
     key: KeyId,
 ) -> RequestId {
-    accepted(harness, account, key, "film-0").await
+    accepted(harness, account, key, "clip-0").await
 }
 
 /// The upstream takes it, and it is charged.
@@ -150,7 +150,7 @@ async fn scene(harness: &CustomerConsole) -> Scene {
     let (key, _) = harness.key(&browser, "studio").await;
     let mut made = Vec::new();
     for number in 0..5 {
-        made.push(accepted(harness, account, key, &format!("film-{}", number % 2)).await);
+        made.push(accepted(harness, account, key, &format!("clip-{}", number % 2)).await);
     }
     let made: [RequestId; 5] = made.try_into().unwrap();
     for request in &made[1..] {
@@ -218,8 +218,8 @@ async fn tasks_are_listed_with_their_state_their_money_and_their_file() {
         ("state=completed", 1),
         ("state=failed", 1),
         ("state=cancelled", 1),
-        ("model=film-1", 2),
-        ("model=film-1&state=failed", 1),
+        ("model=clip-1", 2),
+        ("model=clip-1&state=failed", 1),
         ("model=none", 0),
         (&format!("key={}", scene.key), 5),
         ("key=987654", 0),
@@ -258,7 +258,7 @@ async fn a_customer_sees_a_failed_video_as_failed_in_logs_on_home_and_in_usage()
     assert_eq!(logs("&outcome=failed").await, failures);
     assert_eq!(logs("&outcome=upstream_failed").await, failures[1..]);
     assert_eq!(logs("&outcome=accepted").await, others);
-    assert_eq!(logs("&outcome=failed&model=film-1").await, failures[1..]);
+    assert_eq!(logs("&outcome=failed&model=clip-1").await, failures[1..]);
     let one = format!("/api/logs/{failed}");
     let one = harness.read(&scene.browser, &one).await;
     assert_eq!(one["outcome"], "upstream_failed", "{one}");
@@ -317,7 +317,7 @@ async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
     let waiting = show(scene.tasks[0]).await;
     assert_eq!(
         field(waiting["timeline"].as_array().unwrap(), "what"),
-        ["asked", "held"]
+        ["submitted", "held"]
     );
     assert_eq!(waiting["timeline"][1]["amount_usd"], "0.3");
     assert_eq!(waiting["can_cancel"], true);
@@ -330,14 +330,14 @@ async fn a_task_tells_what_happened_from_the_hold_to_the_refund() {
     let steps = failed["timeline"].as_array().unwrap();
     assert_eq!(
         field(steps, "what"),
-        ["asked", "held", "sent", "charged", "failed", "refunded"]
+        ["submitted", "held", "sent", "charged", "failed", "refunded"]
     );
     assert_eq!(steps[4]["text"], "the <i>upstream</i> said no");
     assert_eq!(steps[5]["amount_usd"], "0.3");
     let done = show(scene.tasks[2]).await;
     assert_eq!(
         field(done["timeline"].as_array().unwrap(), "what"),
-        ["asked", "held", "sent", "charged", "finished"]
+        ["submitted", "held", "sent", "charged", "finished"]
     );
     assert_eq!(done["can_cancel"], false);
     let stopped = show(scene.tasks[4]).await;

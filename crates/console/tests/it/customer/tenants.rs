@@ -152,9 +152,9 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
     let usage = harness.read(&we, &format!("/api/usage?key={key}")).await;
     assert_eq!(usage["totals"]["calls"], 0);
     // And theirs is as it was.
-    let shown = harness.read(&they, &format!("/api/keys/{key}")).await;
+    let view = harness.read(&they, &format!("/api/keys/{key}")).await;
     assert_eq!(
-        (&shown["name"], &shown["state"]),
+        (&view["name"], &view["state"]),
         (&json!("their canary key"), &json!("active"))
     );
     harness.audit().await;
@@ -183,9 +183,9 @@ async fn unauthenticated_and_cross_site_requests_get_nothing() {
         let bare = ask(&harness.console, request(method.clone(), &path)).await;
         bare.error(403, "cross_site");
     }
-    let shown = harness.read(&owner, &format!("/api/keys/{key}")).await;
+    let view = harness.read(&owner, &format!("/api/keys/{key}")).await;
     assert_eq!(
-        (&shown["name"], &shown["state"]),
+        (&view["name"], &view["state"]),
         (&json!("laptop"), &json!("active"))
     );
 }

@@ -25,7 +25,7 @@ async fn adjust(
         wallet,
         amount: Money::from_nanos(nanos),
         reason: reason.to_owned(),
-        actor: "mallory@house.example".to_owned(),
+        actor: "mallory@operator.example".to_owned(),
     };
     let mut tx = harness.people.begin().await.unwrap();
     let answer = accounts::adjust(&mut tx, &word).await.unwrap();
@@ -182,12 +182,17 @@ async fn lines_say_what_they_are_and_are_found_by_it() {
     assert_eq!(one("adjust")["text"], "=paid twice");
     assert_eq!(one("redemption")["text"], Value::Null);
     let body = all.iter().map(ToString::to_string).collect::<String>();
-    assert!(!body.contains("mallory"), "who corrected is the house's");
+    assert!(
+        !body.contains("mallory"),
+        "the actor of a correction is for operators"
+    );
     let (none, _) = harness
         .pages(&browser, "/api/wallet/ledger?to=2020-01-01")
         .await;
     assert!(none.is_empty());
-    let wrong = harness.get(&browser, "/api/wallet/ledger?kind=gift").await;
+    let wrong = harness
+        .get(&browser, "/api/wallet/ledger?kind=present")
+        .await;
     wrong.error(400, "invalid_request");
     let wrong = harness.get(&browser, "/api/wallet/ledger?after=x").await;
     assert_eq!(wrong.error(400, "invalid_request")["param"], "after");

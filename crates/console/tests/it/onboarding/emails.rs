@@ -19,7 +19,7 @@ async fn without_mail_the_operator_sees_the_link_to_pass_on() {
     assert_eq!(
         data.len(),
         1,
-        "a letter without a secret needs nobody's help: {listed}"
+        "an email without a secret needs no operator: {listed}"
     );
     let email = &data[0];
     assert_eq!(

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use trunkline_console::{Console, ConsoleSettings, SignUp, Token};
 use trunkline_db::{Database, Role as DbRole, SystemClock};
 use trunkline_keyring::{Keyring, SystemRandom};
-use trunkline_ledger::accounts::{self as ledger_desk, AccountKind};
+use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind};
 use trunkline_ledger::audit;
 use trunkline_store::accounts::{self, DEFAULT_GROUP, NewAccount};
 use trunkline_store::emails;
@@ -30,7 +30,7 @@ pub(crate) struct OnboardingConsole {
     pub(crate) keyring: Keyring,
 }
 
-/// Somebody with a browser, at an address of the network.
+/// A visitor with a browser, at an address of the network.
 pub(crate) struct Visitor<'a> {
     harness: &'a OnboardingConsole,
     pub(crate) jar: BTreeMap<String, String>,
@@ -83,7 +83,7 @@ impl OnboardingConsole {
         }
     }
 
-    /// Letters to an address as they would be sent, oldest first.
+    /// Emails to an address as they would be sent, oldest first.
     pub(crate) async fn mails_to(&self, address: &str) -> Vec<(String, String)> {
         let rows = self
             .db
@@ -101,7 +101,7 @@ impl OnboardingConsole {
             let id = parts[0].parse().unwrap();
             let context = emails::context(id);
             let binding = trunkline_keyring::Binding::of_operator(&context);
-            let purpose = trunkline_keyring::Purpose::Letters;
+            let purpose = trunkline_keyring::Purpose::Emails;
             let opened = self.keyring.open(purpose, &binding, &sealed).unwrap();
             let content = emails::Content::of_bytes(opened.reveal()).unwrap();
             (parts[1].to_owned(), content.link)
@@ -111,7 +111,7 @@ impl OnboardingConsole {
 
     /// The token of the newest email to an address.
     pub(crate) async fn token_to(&self, address: &str) -> String {
-        let (_, link) = self.mails_to(address).await.pop().expect("a letter");
+        let (_, link) = self.mails_to(address).await.pop().expect("an email");
         link.split_once('#').expect("a token").1.to_owned()
     }
 
@@ -128,7 +128,7 @@ impl OnboardingConsole {
         is_operator: bool,
     ) -> (PersonId, AccountId) {
         let mut tx = self.people.begin().await.unwrap();
-        let account = ledger_desk::create_account(&mut tx, AccountKind::Live)
+        let account = ledger_accounts::create_account(&mut tx, AccountKind::Live)
             .await
             .unwrap();
         let new = NewAccount {
@@ -178,7 +178,7 @@ impl OnboardingConsole {
     pub(crate) async fn code(
         &self,
         usd: &str,
-        purse: Wallet,
+        wallet: Wallet,
         expires_at: Option<Timestamp>,
     ) -> String {
         let text = RedemptionCode::new(&random_bytes());
@@ -188,7 +188,7 @@ impl OnboardingConsole {
             text: &text,
             batch: "b",
             amount: usd.parse::<Money>().unwrap(),
-            wallet: purse,
+            wallet,
             made_by: "a test",
             expires_at,
         };
@@ -198,7 +198,7 @@ impl OnboardingConsole {
     }
 
     pub(crate) async fn balance(&self, account: AccountId) -> (String, String, bool) {
-        let balance = ledger_desk::balance(&self.people, account)
+        let balance = ledger_accounts::balance(&self.people, account)
             .await
             .unwrap()
             .unwrap();

@@ -37,10 +37,10 @@ async fn come(
     provider: &Provider,
     change: impl FnOnce(&mut Value),
 ) -> String {
-    let asked = go(visitor, "?return_to=/keys").await;
-    let mut claims = provider.claims(&asked, "s-1", "ada@example.com");
+    let authorization = go(visitor, "?return_to=/keys").await;
+    let mut claims = provider.claims(&authorization, "s-1", "ada@example.com");
     change(&mut claims);
-    let address = provider.consent(&asked, claims);
+    let address = provider.consent(&authorization, claims);
     back(visitor, &address).await
 }
 
@@ -50,21 +50,21 @@ async fn a_person_signs_in_by_oidc_and_is_identified_by_subject_afterwards() {
     let harness = harness(&provider, |_| {}).await;
     let (_, account) = harness.member("ada@example.com", Role::Owner).await;
     let mut ada = harness.visitor();
-    let shown = ada.session().await;
+    let first_session = ada.session().await;
     assert_eq!(
-        shown["instance"]["providers"],
+        first_session["instance"]["providers"],
         json!([{ "id": "work", "name": "Work" }])
     );
-    let asked = go(&mut ada, "?return_to=/keys?x=1").await;
+    let authorization = go(&mut ada, "?return_to=/keys?x=1").await;
     assert_eq!(
-        asked.query["redirect_uri"],
+        authorization.query["redirect_uri"],
         "http://127.0.0.1:8081/api/oidc/work/callback"
     );
-    assert_eq!(asked.query["scope"], "openid email profile");
-    assert_eq!(asked.query["response_type"], "code");
-    assert!(!asked.query.contains_key("prompt"));
-    let claims = provider.claims(&asked, "s-1", "Ada@Example.com");
-    let address = provider.consent(&asked, claims);
+    assert_eq!(authorization.query["scope"], "openid email profile");
+    assert_eq!(authorization.query["response_type"], "code");
+    assert!(!authorization.query.contains_key("prompt"));
+    let claims = provider.claims(&authorization, "s-1", "Ada@Example.com");
+    let address = provider.consent(&authorization, claims);
     assert_eq!(back(&mut ada, &address).await, "/keys?x=1");
     let session = ada.session().await;
     assert_eq!(session["person"]["email"], "ada@example.com");
@@ -144,28 +144,28 @@ async fn a_way_is_good_once_for_one_browser_and_for_ten_minutes() {
     let harness = harness(&provider, |_| {}).await;
     harness.member("ada@example.com", Role::Owner).await;
     let mut ada = harness.visitor();
-    let asked = go(&mut ada, "").await;
-    let consent = |asked: &AuthorizationRequest| {
-        let claims = provider.claims(asked, "s-1", "ada@example.com");
-        provider.consent(asked, claims)
+    let authorization = go(&mut ada, "").await;
+    let consent = |authorization: &AuthorizationRequest| {
+        let claims = provider.claims(authorization, "s-1", "ada@example.com");
+        provider.consent(authorization, claims)
     };
     let invalid = "/sign-in?error=state_invalid";
-    // Somebody else's browser, with and without a way of its own.
+    // Another person's browser, with and without a way of its own.
     let mut mallory = harness.visitor();
-    assert_eq!(back(&mut mallory, &consent(&asked)).await, invalid);
+    assert_eq!(back(&mut mallory, &consent(&authorization)).await, invalid);
     go(&mut mallory, "").await;
-    let asked = go(&mut ada, "").await;
-    assert_eq!(back(&mut mallory, &consent(&asked)).await, invalid);
+    let authorization = go(&mut ada, "").await;
+    assert_eq!(back(&mut mallory, &consent(&authorization)).await, invalid);
     assert_eq!(mallory.session().await["signed_in"], false);
-    // Whoever came with it has used it up.
-    assert_eq!(back(&mut ada, &consent(&asked)).await, invalid);
-    let asked = go(&mut ada, "").await;
-    let address = consent(&asked);
+    // The first callback has used it up.
+    assert_eq!(back(&mut ada, &consent(&authorization)).await, invalid);
+    let authorization = go(&mut ada, "").await;
+    let address = consent(&authorization);
     assert_eq!(back(&mut ada, &address).await, "/");
     assert_eq!(back(&mut ada, &address).await, invalid);
-    let asked = go(&mut ada, "").await;
+    let authorization = go(&mut ada, "").await;
     harness.db.shift_clock(601).await;
-    assert_eq!(back(&mut ada, &consent(&asked)).await, invalid);
+    assert_eq!(back(&mut ada, &consent(&authorization)).await, invalid);
     for nonsense in [
         "",
         "?state=x",
@@ -176,15 +176,15 @@ async fn a_way_is_good_once_for_one_browser_and_for_ten_minutes() {
         let led = back(&mut ada, &format!("/api/oidc/work/callback{nonsense}")).await;
         assert_eq!(led, invalid, "{nonsense}");
     }
-    let asked = go(&mut ada, "").await;
-    let state = &asked.query["state"];
+    let authorization = go(&mut ada, "").await;
+    let state = &authorization.query["state"];
     let denied = format!("/api/oidc/work/callback?error=access_denied&state={state}");
     assert_eq!(
         back(&mut ada, &denied).await,
         "/sign-in?error=provider_refused"
     );
-    let asked = go(&mut ada, "").await;
-    let state = &asked.query["state"];
+    let authorization = go(&mut ada, "").await;
+    let state = &authorization.query["state"];
     let forged = format!("/api/oidc/work/callback?code=forged&state={state}");
     assert_eq!(
         back(&mut ada, &forged).await,
@@ -212,9 +212,9 @@ async fn redirects_never_leave_the_site() {
         "%2F%2Fevil.example",
     ] {
         let mut ada = harness.visitor();
-        let asked = go(&mut ada, &format!("?return_to={evil}")).await;
-        let claims = provider.claims(&asked, "s-1", "ada@example.com");
-        let address = provider.consent(&asked, claims);
+        let authorization = go(&mut ada, &format!("?return_to={evil}")).await;
+        let claims = provider.claims(&authorization, "s-1", "ada@example.com");
+        let address = provider.consent(&authorization, claims);
         assert_eq!(back(&mut ada, &address).await, "/", "{evil}");
     }
 }
@@ -303,38 +303,38 @@ async fn money_and_secrets_need_a_fresh_proof_at_the_provider() {
     let step_up = "?return_to=/keys/new&step_up=true";
     let not_fresh = "/sign-in?error=proof_not_fresh";
 
-    let asked = go(&mut ada, step_up).await;
+    let authorization = go(&mut ada, step_up).await;
     assert_eq!(
         (
-            asked.query["prompt"].as_str(),
-            asked.query["max_age"].as_str()
+            authorization.query["prompt"].as_str(),
+            authorization.query["max_age"].as_str()
         ),
         ("login", "0")
     );
-    let mut old = provider.claims(&asked, "s-1", "ada@example.com");
+    let mut old = provider.claims(&authorization, "s-1", "ada@example.com");
     old["auth_time"] = json!(old["iat"].as_i64().unwrap() - 3_600);
-    let address = provider.consent(&asked, old);
+    let address = provider.consent(&authorization, old);
     assert_eq!(back(&mut ada, &address).await, not_fresh);
 
-    let asked = go(&mut ada, step_up).await;
-    let mut silent = provider.claims(&asked, "s-1", "ada@example.com");
+    let authorization = go(&mut ada, step_up).await;
+    let mut silent = provider.claims(&authorization, "s-1", "ada@example.com");
     silent.as_object_mut().unwrap().remove("auth_time");
-    let address = provider.consent(&asked, silent);
+    let address = provider.consent(&authorization, silent);
     assert_eq!(back(&mut ada, &address).await, not_fresh);
 
-    let asked = go(&mut ada, step_up).await;
-    let bob = provider.claims(&asked, "s-2", "bob@example.com");
-    let address = provider.consent(&asked, bob);
+    let authorization = go(&mut ada, step_up).await;
+    let bob = provider.claims(&authorization, "s-2", "bob@example.com");
+    let address = provider.consent(&authorization, bob);
     assert_eq!(
         back(&mut ada, &address).await,
         not_fresh,
-        "somebody else's proof"
+        "another person's proof"
     );
     assert_eq!(ada.session().await["stepped_up_until"], Value::Null);
 
-    let asked = go(&mut ada, step_up).await;
-    let claims = provider.claims(&asked, "s-1", "ada@example.com");
-    let address = provider.consent(&asked, claims);
+    let authorization = go(&mut ada, step_up).await;
+    let claims = provider.claims(&authorization, "s-1", "ada@example.com");
+    let address = provider.consent(&authorization, claims);
     assert_eq!(back(&mut ada, &address).await, "/keys/new");
     let session = ada.session().await;
     assert!(session["stepped_up_until"].is_string(), "{session}");

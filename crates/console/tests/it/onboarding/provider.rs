@@ -103,7 +103,12 @@ impl Provider {
     }
 
     /// The provider's claims about a person, unless the test changes it.
-    pub(crate) fn claims(&self, asked: &AuthorizationRequest, subject: &str, email: &str) -> Value {
+    pub(crate) fn claims(
+        &self,
+        authorization: &AuthorizationRequest,
+        subject: &str,
+        email: &str,
+    ) -> Value {
         let now = SystemClock.now().seconds();
         json!({
             "iss": self.shared.issuer,
@@ -112,7 +117,7 @@ impl Provider {
             "exp": now + 300,
             "iat": now,
             "auth_time": now,
-            "nonce": asked.query["nonce"],
+            "nonce": authorization.query["nonce"],
             "email": email,
             "email_verified": true,
             "name": "Ada Lovelace",
@@ -120,11 +125,11 @@ impl Provider {
     }
 
     /// Lets a person through: the address of the console to come back to.
-    pub(crate) fn consent(&self, asked: &AuthorizationRequest, claims: Value) -> String {
+    pub(crate) fn consent(&self, authorization: &AuthorizationRequest, claims: Value) -> String {
         let code = format!("code-{}", self.shared.codes.lock().unwrap().len());
         let mut codes = self.shared.codes.lock().unwrap();
-        codes.insert(code.clone(), (claims, asked.clone()));
-        let state = &asked.query["state"];
+        codes.insert(code.clone(), (claims, authorization.clone()));
+        let state = &authorization.query["state"];
         format!("/api/oidc/work/callback?code={code}&state={state}&session_state=x")
     }
 
@@ -221,13 +226,13 @@ impl Shared {
         );
         let refused = (400, json!({ "error": "invalid_grant" }));
         // Good once, as providers do it.
-        let Some((claims, asked)) = self.codes.lock().unwrap().remove(&form["code"]) else {
+        let Some((claims, authorization)) = self.codes.lock().unwrap().remove(&form["code"]) else {
             return refused;
         };
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form["code_verifier"].as_bytes()));
-        let is_whole = asked.query["code_challenge"] == challenge
-            && asked.query["code_challenge_method"] == "S256"
-            && asked.query["redirect_uri"] == form["redirect_uri"]
+        let is_whole = authorization.query["code_challenge"] == challenge
+            && authorization.query["code_challenge_method"] == "S256"
+            && authorization.query["redirect_uri"] == form["redirect_uri"]
             && form["grant_type"] == "authorization_code";
         if !is_whole {
             return refused;

@@ -25,7 +25,7 @@ async fn a_code_is_worth_its_amount_once() {
     let mut ada = harness.signed_in(person, false).await;
     let code = harness.code("5", Wallet::Paid, None).await;
     let redeemed = ada.done(PATH, &body(&code)).await;
-    let wanted = json!({
+    let expected = json!({
         "amount_usd": "5",
         "wallet": "paid",
         "balance": {
@@ -33,11 +33,11 @@ async fn a_code_is_worth_its_amount_once() {
             "trial_expires_at": null, "is_low": false,
         },
     });
-    assert_eq!(redeemed, wanted);
+    assert_eq!(redeemed, expected);
     let typed = code.to_lowercase().replace('-', " ");
     assert_eq!(
         ada.done(PATH, &body(&typed)).await,
-        wanted,
+        expected,
         "the same answer, booked once"
     );
     assert_eq!(
@@ -45,8 +45,8 @@ async fn a_code_is_worth_its_amount_once() {
         ("5".to_owned(), "0".to_owned(), true)
     );
 
-    let gift = harness.code("0.25", Wallet::Trial, None).await;
-    let redeemed = ada.done(PATH, &body(&gift)).await;
+    let trial_code = harness.code("0.25", Wallet::Trial, None).await;
+    let redeemed = ada.done(PATH, &body(&trial_code)).await;
     assert_eq!(
         (&redeemed["wallet"], &redeemed["balance"]["trial_usd"]),
         (&"trial".into(), &"0.25".into())
@@ -64,8 +64,8 @@ async fn trial_credit_is_no_top_up_and_a_paid_code_is_one() {
     let harness = OnboardingConsole::with(|_| {}).await;
     let (person, account) = harness.member("ada@example.com", Role::Owner).await;
     let mut ada = harness.signed_in(person, false).await;
-    let gift = harness.code("1", Wallet::Trial, None).await;
-    ada.done(PATH, &body(&gift)).await;
+    let trial_code = harness.code("1", Wallet::Trial, None).await;
+    ada.done(PATH, &body(&trial_code)).await;
     assert!(!harness.balance(account).await.2);
     let paid = harness.code("1", Wallet::Paid, None).await;
     ada.done(PATH, &body(&paid)).await;
@@ -237,7 +237,7 @@ async fn a_line_that_breaks_at_the_commit_leaves_both_or_neither() {
     for is_lost in [true, false] {
         let code = harness.code("1", Wallet::Paid, None).await;
         let text = RedemptionCode::parse(&code).unwrap();
-        // Somebody else holds the code, so that the trap is laid between the count of tries and the booking.
+        // Another transaction holds the code, so that the trap is laid between the count of tries and the booking.
         let mut held = beside.begin().await.unwrap();
         assert!(
             redemption_codes::find_for_update(&mut held, &text)

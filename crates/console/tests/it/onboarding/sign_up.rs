@@ -35,7 +35,7 @@ async fn a_person_signs_up_verifies_the_address_and_gets_an_organisation() {
         .db
         .ask("SELECT count(*)::text FROM app.person")
         .await;
-    assert_eq!(people, ["0"], "a sign-up is nobody yet");
+    assert_eq!(people, ["0"], "a sign-up creates no user yet");
 
     let emails = harness.mails_to("ada@example.com").await;
     assert_eq!(emails.len(), 1);

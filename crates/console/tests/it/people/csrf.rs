@@ -81,11 +81,11 @@ async fn no_other_site_may_ask_first_or_read() {
     let test_console = TestConsole::new().await;
     let browser = test_console.operator().await;
     for path in ["/api/session", "/api/members", "/api/none"] {
-        let mut asked = request(Method::OPTIONS, path);
-        let headers = asked.headers_mut();
+        let mut preflight = request(Method::OPTIONS, path);
+        let headers = preflight.headers_mut();
         headers.insert("origin", "https://evil.example".parse().unwrap());
         headers.insert("access-control-request-method", "POST".parse().unwrap());
-        let got = test_console.ask(asked).await;
+        let got = test_console.ask(preflight).await;
         for name in got.headers.keys() {
             assert!(
                 !name.as_str().starts_with("access-control-allow"),

@@ -22,7 +22,7 @@ async fn dev(mode: Mode, offered: bool) -> (TestConsole, AccountId, String) {
         dev_link: offered.then_some(token.hash),
         ..ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1")
     };
-    let test_console = test_console.again(settings).await;
+    let test_console = test_console.restarted(settings).await;
     (test_console, seeded, token.text.reveal().to_owned())
 }
 

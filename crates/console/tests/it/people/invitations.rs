@@ -111,7 +111,7 @@ async fn an_existing_person_accepts_it_with_password_or_session() {
             .post(ACCEPT, wrong)
             .await
             .error(401, "sign_in_failed");
-        // Somebody else who is signed in is not that person.
+        // Another person who is signed in is not that person.
         let other = owner.post(ACCEPT, json!({ "token": token })).await;
         assert_eq!(other.error(400, "invalid_request")["param"], "password");
         let session = if needs_password {

@@ -43,7 +43,7 @@ async fn after_five_failures_an_address_rests_and_longer_each_time() {
         assert_eq!(
             reported(&locked),
             reported(&unknown),
-            "nobody is told that it rests"
+            "the response does not reveal the lockout"
         );
         test_console.db.shift_clock(wait - 2).await;
         browser

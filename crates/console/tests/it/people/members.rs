@@ -178,14 +178,11 @@ async fn an_organisation_is_renamed_by_permitted_roles() {
             json!({ "name": " <script>alert(1)</script> " }),
         )
         .await;
-    let shown = renamed.json();
-    assert_eq!(
-        shown["name"], "<script>alert(1)</script>",
-        "text stays text"
-    );
+    let view = renamed.json();
+    assert_eq!(view["name"], "<script>alert(1)</script>", "text stays text");
     assert_eq!(renamed.header("content-type"), "application/json");
     assert_eq!(
-        (&shown["id"], &shown["role"], &shown["kind"]),
+        (&view["id"], &view["role"], &view["kind"]),
         (&json!(account.number()), &json!("owner"), &json!("live"))
     );
     for wrong in ["", "two\nlines", &"x".repeat(101)] {

@@ -153,7 +153,7 @@ async fn every_route_is_open_to_the_roles_that_may_and_to_no_other() {
     let test_console = TestConsole::new().await;
     for (index, role) in Role::ALL.into_iter().enumerate() {
         let account = test_console.organisation("Acme").await;
-        let word = role.word();
+        let word = role.as_str();
         let boss = test_console
             .member(account, &format!("boss-{word}@example.com"), Role::Owner)
             .await;

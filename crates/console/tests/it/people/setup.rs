@@ -76,7 +76,11 @@ async fn the_link_works_once_and_not_after_a_day_and_not_when_another_was_given(
         texts.push(got.error(400, "token_invalid")["message"].clone());
     }
     texts.dedup();
-    assert_eq!(texts.len(), 1, "nobody is told which: {texts:?}");
+    assert_eq!(
+        texts.len(),
+        1,
+        "the response does not reveal which: {texts:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,10 +149,10 @@ async fn the_link_is_not_used_up_by_a_form_that_is_wrong() {
         let got = browser.post("/api/setup", body).await;
         let error = got.error(400, "invalid_request");
         assert_eq!(error["param"], field, "{error}");
-        let shown = error["message"].as_str().unwrap();
+        let message = error["message"].as_str().unwrap();
         assert!(
-            !shown.contains("password123"),
-            "a secret is not repeated: {shown}"
+            !message.contains("password123"),
+            "a secret is not repeated: {message}"
         );
     }
     let good = browser.post("/api/setup", setup_body(&token)).await;
@@ -164,11 +168,11 @@ async fn the_seeded_account_of_dev_becomes_the_operators_alone() {
         first_account: Some(seeded),
         ..plain
     };
-    let console = test_console.again(settings).await;
+    let console = test_console.restarted(settings).await;
     let first = console.operator().await.session().await;
     assert_eq!(first["account"]["id"], seeded.number());
     assert_eq!(first["account"]["name"], "Analytical Engines");
-    assert_eq!(first["account"]["role"], Role::Owner.word());
+    assert_eq!(first["account"]["role"], Role::Owner.as_str());
     let mut body = setup_body(&console.setup_token().await);
     body["email"] = json!("grace@example.com");
     body["organisation"] = json!("Compilers");

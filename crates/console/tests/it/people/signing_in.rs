@@ -31,7 +31,11 @@ async fn a_person_signs_in_and_out() {
     thief.plant(&stolen);
     thief.get("/api/members").await.error(401, "not_signed_in");
     let repeated = Browser::new(&test_console).delete("/api/session").await;
-    assert_eq!(repeated.status.as_u16(), 204, "nobody may go too");
+    assert_eq!(
+        repeated.status.as_u16(),
+        204,
+        "signing out without a session works too"
+    );
 }
 
 #[tokio::test]
@@ -227,7 +231,7 @@ async fn a_device_that_is_ended_is_out_at_once() {
         .delete("/api/sessions/nonsense")
         .await
         .error(404, "not_found");
-    // Somebody else's device is as unknown as none.
+    // Another person's device is as unknown as none.
     let account = test_console.organisation("Other").await;
     let stranger = test_console
         .member(account, "eve@example.com", Role::Owner)

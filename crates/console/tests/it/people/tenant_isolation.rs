@@ -139,10 +139,10 @@ async fn secrets_are_in_no_table_and_in_no_answer() {
             .iter()
             .any(|text| text.contains("$argon2id$v=19$m=19456,t=2,p=1$"))
     );
-    let shown = answers
+    let is_exposed = answers
         .iter()
         .any(|body| String::from_utf8_lossy(body).contains("argon2"));
-    assert!(!shown, "not even the hash is shown");
+    assert!(!is_exposed, "not even the hash is shown");
 }
 
 #[tokio::test]

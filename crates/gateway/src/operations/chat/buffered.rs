@@ -150,7 +150,7 @@ impl Buffered {
 
     /// The tier that the answer names.
     pub(super) fn served_tier(&self) -> Option<&str> {
-        self.upstream.tier.as_ref()?.word()
+        self.upstream.tier.as_ref()?.as_str()
     }
 
     /// What the answer came to.
@@ -187,11 +187,11 @@ impl Buffered {
             return;
         };
         cost.total = amount;
-        let told = match quoted.endpoint.passthrough {
+        let priced = match quoted.endpoint.passthrough {
             Some(_) => passthrough_with_cost(&self.body, cost),
             None => response_with_cost(quoted.format(), &self.body, counted, cost),
         };
-        self.body = told.unwrap_or_else(|| self.body.clone());
+        self.body = priced.unwrap_or_else(|| self.body.clone());
     }
 
     pub(super) fn stored(

@@ -350,7 +350,7 @@ impl Quoted {
         let request = self.call.id.to_string();
         let sealed = self.sealed_id(services, upstream, &request, false);
         let id = sealed.as_deref().and_then(|id| id.strip_prefix(PREFIX));
-        let asked = match self.format() {
+        let request_body = match self.format() {
             Format::OpenaiResponses => serde_json::from_slice(self.request.body()).ok(),
             Format::OpenaiChat | Format::ClaudeMessages | Format::Gemini => None,
         };
@@ -360,7 +360,7 @@ impl Quoted {
             created: services.now().seconds(),
             wants_usage: self.request.facts.wants_usage,
             channel: Some(upstream.channel.mark.clone()),
-            asked,
+            request_body,
         }
     }
 }

@@ -21,23 +21,23 @@ const GEMINI_HEADER: &str = "x-gemini-service-tier";
 pub(super) struct TierWatch {
     format: Format,
     has_looked: bool,
-    word: Option<String>,
+    as_str: Option<String>,
 }
 
 impl TierWatch {
     pub(super) fn new(format: Format, headers: &HeaderMap) -> Self {
-        let word = headers
+        let as_str = headers
             .get(GEMINI_HEADER)
-            .and_then(|word| word.to_str().ok());
+            .and_then(|as_str| as_str.to_str().ok());
         Self {
             format,
             has_looked: false,
-            word: word.map(str::to_ascii_lowercase),
+            as_str: as_str.map(str::to_ascii_lowercase),
         }
     }
 
     pub(super) fn read(&mut self, body: &[u8]) {
-        self.word = served_tier(self.format, body).or_else(|| self.word.take());
+        self.as_str = served_tier(self.format, body).or_else(|| self.as_str.take());
     }
 
     /// The first frame says it, and those at the end, which count: pieces between them are not looked at.
@@ -51,8 +51,8 @@ impl TierWatch {
         }
     }
 
-    pub(super) fn word(&self) -> Option<&str> {
-        self.word.as_deref()
+    pub(super) fn as_str(&self) -> Option<&str> {
+        self.as_str.as_deref()
     }
 }
 
@@ -71,20 +71,21 @@ impl Quoted {
         usage: &Usage,
         served: Option<&str>,
     ) -> Result<Price, ApiError> {
-        let asked = self.exact(usage)?;
+        let requested = self.exact(usage)?;
         let list = self.call.sale.model.list();
-        let is_known =
-            |word: &str| DEFAULTS.contains(&word) || list.sells(SERVICE_TIER, &Scalar::from(word));
-        let Some(served) = served.filter(|word| is_known(word)) else {
-            return Ok(asked);
+        let is_known = |as_str: &str| {
+            DEFAULTS.contains(&as_str) || list.sells(SERVICE_TIER, &Scalar::from(as_str))
         };
-        match self.call.quote_with(&asked.units, SERVICE_TIER, served) {
-            Ok(quoted) if quoted.total <= asked.amount => Ok(Price {
+        let Some(served) = served.filter(|as_str| is_known(as_str)) else {
+            return Ok(requested);
+        };
+        match self.call.quote_with(&requested.units, SERVICE_TIER, served) {
+            Ok(quoted) if quoted.total <= requested.amount => Ok(Price {
                 amount: quoted.total,
                 tier: quoted.tier.to_owned(),
-                units: asked.units,
+                units: requested.units,
             }),
-            Ok(_) | Err(_) => Ok(asked),
+            Ok(_) | Err(_) => Ok(requested),
         }
     }
 }

@@ -98,7 +98,7 @@ impl StreamAdapter {
             Self::PassThrough(same) => &same.tier,
             Self::Translating(it) => &it.tier,
         };
-        tier.as_ref()?.word()
+        tier.as_ref()?.as_str()
     }
 
     /// The upstream's id of the answer, until the caller's is known.

@@ -55,7 +55,7 @@ impl Quoted {
         let request = &self.request;
         // A translation writes only what it knows.
         let provider = channel.filter(|_| to == self.format()).map(|channel| {
-            let format = provider_format(to).word();
+            let format = provider_format(to).as_str();
             let endpoint = self.endpoint.passthrough.map(|_| self.endpoint.name);
             channel.provider.passed_fields(endpoint.unwrap_or(format))
         });

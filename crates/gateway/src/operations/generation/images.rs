@@ -180,7 +180,7 @@ impl Operation for Images {
 impl ImagesExecution {
     pub(super) fn protocol(channel: &Channel) -> Option<&'static Protocol> {
         let mut formats = channel.provider.formats.iter();
-        formats.find_map(|format| protocol_of(format.word()))
+        formats.find_map(|format| protocol_of(format.as_str()))
     }
 }
 

@@ -185,7 +185,7 @@ impl Operation for Speech {
 impl SpeechExecution {
     pub(super) fn protocol(channel: &Channel) -> Option<&'static Protocol> {
         let mut formats = channel.provider.formats.iter();
-        formats.find_map(|format| protocol_of(format.word()))
+        formats.find_map(|format| protocol_of(format.as_str()))
     }
 }
 

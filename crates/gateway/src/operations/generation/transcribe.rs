@@ -97,7 +97,7 @@ impl TranscriptionExecution {
         let specs = &self.priced.call.sale.model.entry().specs;
         let way = specs.recognition.as_deref().unwrap_or_default();
         let mut formats = channel.provider.formats.iter();
-        formats.find_map(|format| protocol_of(format.word(), way))
+        formats.find_map(|format| protocol_of(format.as_str(), way))
     }
 
     /// The link to the recording, which is put where a vendor can fetch it.

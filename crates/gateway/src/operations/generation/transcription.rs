@@ -352,7 +352,7 @@ fn upload_error(error: UploadError, most: u64) -> ApiError {
             ApiError::new(ErrorCode::TooLarge, text).at(FILE)
         }
         UploadError::NoCapacity => {
-            let text = "there is no room for another upload now; try again in a minute; \
+            let text = "the limit of uploads at one time is reached; try again in a minute; \
                         nothing was charged";
             ApiError::new(ErrorCode::Overloaded, text)
         }

@@ -250,7 +250,7 @@ fn follows(
 ) -> (Option<Stop>, Option<CheckedQuery>) {
     let following = match next(&execution.query, found) {
         Next::End => return (Some(Stop::End), None),
-        Next::Again => return (Some(Stop::Repeated), None),
+        Next::Repeated => return (Some(Stop::Repeated), None),
         Next::Page(_) if repeated => return (Some(Stop::Repeated), None),
         Next::Page(following) => following,
     };

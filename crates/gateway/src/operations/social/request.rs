@@ -208,7 +208,7 @@ pub(super) fn check_continuation(
         services,
         &caller,
         &cell.platform.key,
-        cell.capability.word(),
+        cell.capability.as_str(),
     )?;
     find_sale(services, &caller, &cell).map(drop)
 }

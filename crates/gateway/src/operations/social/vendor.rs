@@ -202,7 +202,7 @@ fn pause_gone(services: &Services, cell: &Cell) {
     let reason = "the data source no longer serves this path";
     let data = services.data.clone();
     let platform = cell.platform.key.clone();
-    let capability = cell.capability.word();
+    let capability = cell.capability.as_str();
     tracing::error!(social.model = cell.model, reason, "social endpoint paused");
     services.tasks.spawn(async move {
         let written = async {

@@ -116,7 +116,7 @@ fn new_task(services: &Services, video: &PricedVideo) -> Result<NewTask, ApiErro
         account,
         key: video.call.caller.key.id,
         model: video.call.model.clone(),
-        asked: video.alias.clone(),
+        requested_model: video.alias.clone(),
         group: video.call.sale.group.clone(),
         amount: video.price.amount,
         exact: video.plan.bill.exact,

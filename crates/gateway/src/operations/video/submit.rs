@@ -326,14 +326,14 @@ pub(super) async fn submit_video(
     Ok(Sending::NotSent(exhausted.error))
 }
 
-/// Whether every credential that could serve a model is resting.
+/// Whether every credential that could serve a model is cooling down.
 fn all_cooling_down(services: &Services, model: &str) -> bool {
     let channels = services.channels.load_full();
     let now = services.now();
     let mut channels = channels
         .channels()
         .filter(|channel| channel.row.models.contains_key(model));
-    channels.any(|channel| channel.credential_states(now).resting > 0)
+    channels.any(|channel| channel.credential_states(now).cooling_down > 0)
 }
 
 pub(super) fn sent_of(services: &Services, task: &Task) -> Option<Outbound> {

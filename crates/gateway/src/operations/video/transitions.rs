@@ -296,7 +296,7 @@ fn difference(task: &Task, counted: &ReportedUsage) -> Option<Money> {
     }
     let prices = prices_of(task)?;
     let usage = prices.usage();
-    let bound = usage.told(Bucket::VideoSeconds)?;
+    let bound = usage.reported(Bucket::VideoSeconds)?;
     let made = u64::try_from(task.seconds.unwrap_or(0)).ok()?;
     let input_bound = bound.saturating_sub(made);
     // Clips that the vendor did not count stay at their bound: not reported is not zero.

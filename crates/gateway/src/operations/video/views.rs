@@ -317,7 +317,10 @@ fn task_view(services: &Services, task: &Task, guess: Option<u8>) -> Result<Vide
     let foreign = leaks.then(|| task.upstream.clone()).flatten();
     Ok(VideoView {
         id: foreign.unwrap_or_else(|| task_name(task.id)),
-        model: task.asked.clone().unwrap_or_else(|| task.model.clone()),
+        model: task
+            .requested_model
+            .clone()
+            .unwrap_or_else(|| task.model.clone()),
         state,
         progress: guess.map_or(reported, |guess| guess.max(reported)),
         estimated: guess.is_some(),

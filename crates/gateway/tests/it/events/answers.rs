@@ -136,8 +136,8 @@ async fn what_cannot_be_understood_is_refused_with_the_field_to_blame() {
     harness.happens(2).await;
     let wrong = [
         ("?last_event_id=7", "last_event_id"),
-        ("?last_event_id=a3-h0", "last_event_id"),
-        ("?last_event_id=a1-h999", "last_event_id"),
+        ("?last_event_id=a3-s0", "last_event_id"),
+        ("?last_event_id=a1-s999", "last_event_id"),
         ("?topics=task.done", "topics"),
         ("?task=video_1", "task"),
         ("?from=yesterday", "from"),
@@ -195,20 +195,20 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_numbers_go_on() {
     assert!(purged.days > 0, "the days of the events are gone");
     // Nothing is kept: everything up to the newest is gone.
     let path = "?topics=call.refunded";
-    let mut empty = Follower::after(harness.address, &harness.key, path, "a1-h0").await;
+    let mut empty = Follower::after(harness.address, &harness.key, path, "a1-s0").await;
     let gap = empty.event().await;
     assert_eq!(gap.topic(), "stream.gap");
     let expected = json!({ "topic": "stream.gap", "of": "account", "from": 2, "to": 4 });
     assert_eq!(gap.data, Some(expected));
     harness.happens(2).await;
-    let mut late = Follower::after(harness.address, &harness.key, path, "a2-h0").await;
+    let mut late = Follower::after(harness.address, &harness.key, path, "a2-s0").await;
     let gap = late.event().await;
     let expected = json!({ "topic": "stream.gap", "of": "account", "from": 3, "to": 4 });
     assert_eq!(
         (gap.topic(), gap.data.as_ref()),
         ("stream.gap", Some(&expected))
     );
-    assert_eq!(gap.id.as_deref(), Some("a4-h0"));
+    assert_eq!(gap.id.as_deref(), Some("a4-s0"));
     assert_eq!(late.numbers(2).await, [5, 6]);
     // A client that asks for all that is stored knows that there may have been more.
     let mut kept = Follower::open(

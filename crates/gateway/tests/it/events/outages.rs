@@ -32,7 +32,7 @@ fn up_to(last: i64) -> Vec<i64> {
 /// Reads so many events, going to the next node after every few.
 async fn wander(nodes: &[SocketAddr], key: &str, many: usize) -> Vec<i64> {
     let mut numbers = Vec::new();
-    let mut place = "a0-h0".to_owned();
+    let mut place = "a0-s0".to_owned();
     let path = "?topics=call.refunded";
     for address in nodes.iter().cycle() {
         let mut follower = Follower::after(*address, key, path, &place).await;

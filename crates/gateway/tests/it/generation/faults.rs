@@ -255,7 +255,7 @@ async fn errors_inside_a_good_status_are_found_before_the_answer_begins() {
 #[tokio::test]
 async fn a_client_gone_in_mid_speech_pays_for_the_text() {
     let harness = TestGateway::generation().await;
-    let text = format!("{}[[fault:slow_drip:100]]", "A long story. ".repeat(200));
+    let text = format!("{}[[fault:slow_drip:100]]", "A long essay. ".repeat(200));
     let body = json!({ "model": "voice", "input": text, "voice": "alloy" });
     let body = Bytes::from(body.to_string());
     let mut answer = harness.send(Method::POST, "/v1/audio/speech", body).await;

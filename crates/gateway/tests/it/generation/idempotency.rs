@@ -136,7 +136,7 @@ async fn a_picture_that_its_library_left_is_there_for_the_next_try() {
 #[tokio::test]
 async fn speech_that_is_cut_is_given_again_whole() {
     let harness = TestGateway::generation().await;
-    let body = json!({ "model": "voice", "input": "Good morning, everybody.", "voice": "alloy",
+    let body = json!({ "model": "voice", "input": "Good morning to you all.", "voice": "alloy",
         "response_format": "wav" });
     let bytes = Bytes::from(body.to_string());
     let key = [(KEY, "k")];

@@ -107,7 +107,7 @@ async fn an_image_costs_the_same_for_any_prompt_and_logs_one_prompt_token() {
     let harness = TestGateway::generation().await;
     let short = harness.draw("brush", "cat", json!({})).await;
     let long = harness
-        .draw("brush", &"a very long story ".repeat(50), json!({}))
+        .draw("brush", &"a very long essay ".repeat(50), json!({}))
         .await;
     for got in [&short, &long] {
         let row = harness.row(got).await;

@@ -11,7 +11,7 @@ use crate::test_gateway::TestGateway;
 #[tokio::test]
 async fn the_body_is_the_audio_and_its_type_follows_the_format() {
     let harness = TestGateway::generation().await;
-    let text = "Good morning, everybody.";
+    let text = "Good morning to you all.";
     let mut spent = 0;
     for (model, format, kind) in [
         ("voice", "mp3", "audio/mpeg"),

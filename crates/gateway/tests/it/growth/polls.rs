@@ -81,7 +81,7 @@ async fn harness(tasks: u64, load: Load) -> TestGateway {
         ..ChannelOptions::default()
     };
     harness
-        .channel_with("films", &base, &[(MODEL, MODEL)], options)
+        .channel_with("videos", &base, &[(MODEL, MODEL)], options)
         .await;
     harness
 }

@@ -27,7 +27,7 @@ const OWN_FETCHES: usize = 16;
 /// A server that takes connections and says nothing; how many it has taken.
 async fn silent() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/film.mp4", listener.local_addr().unwrap());
+    let url = format!("http://{}/video.mp4", listener.local_addr().unwrap());
     let taken = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&taken);
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]

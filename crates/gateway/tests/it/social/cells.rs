@@ -68,7 +68,11 @@ impl Walk<'_> {
         let body = got.json();
         assert_eq!(body["object"], json!("social.result"), "{name}");
         assert_eq!(body["platform"], json!(cell.platform.key), "{name}");
-        assert_eq!(body["capability"], json!(cell.capability.word()), "{name}");
+        assert_eq!(
+            body["capability"],
+            json!(cell.capability.as_str()),
+            "{name}"
+        );
         assert!(body["data"].is_object(), "{name}");
         assert_eq!(body.as_object().unwrap().len(), 4, "{name}");
         let cost = price(cell);

@@ -108,10 +108,10 @@ async fn an_account_refused_by_the_source_rests_with_an_internal_alert() {
         );
         check_silent(&got);
         let metrics = harness.metrics().await;
-        let resting = metrics.lines().any(|line| {
-            line.contains("source") && line.contains("resting") && line.ends_with(" 1")
+        let cooling_down = metrics.lines().any(|line| {
+            line.contains("source") && line.contains("cooling_down") && line.ends_with(" 1")
         });
-        assert!(resting, "{metrics}");
+        assert!(cooling_down, "{metrics}");
         // The source is not asked now, and that is no 503 either.
         let calls = harness.vendor_calls().len();
         let got = harness.look("kuaishou/search", "keyword=a").await;

@@ -158,5 +158,5 @@ pub(crate) fn query(cell: &Cell, names: &[String]) -> String {
 }
 
 pub(crate) fn pair(cell: &Cell) -> String {
-    format!("{}/{}", cell.platform.key, cell.capability.word())
+    format!("{}/{}", cell.platform.key, cell.capability.as_str())
 }

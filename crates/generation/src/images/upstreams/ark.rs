@@ -12,7 +12,7 @@ use trunkline_catalog::{FieldNote, RequestError};
 
 use super::{FOREIGN, made, openai, skip_quality_and_mask};
 use crate::encoding::put;
-use crate::error_mapping::{self, garbage, told};
+use crate::error_mapping::{self, error_at, garbage};
 use crate::field_policy::carried;
 use crate::images::input_images::as_text;
 use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
@@ -79,9 +79,9 @@ fn decode(
     let entries: Vec<&Value> = list.into_iter().flatten().collect();
     let wrong = |entry: &&&Value| entry.get("error").is_some_and(Value::is_object);
     let why = entries.iter().find(wrong);
-    let why = why.map(|entry| told(response, entry, "/error"));
+    let why = why.map(|entry| error_at(response, entry, "/error"));
     let whole = body.get("error").filter(|error| error.is_object());
-    let why = why.or_else(|| whole.map(|_| told(response, &body, "/error")));
+    let why = why.or_else(|| whole.map(|_| error_at(response, &body, "/error")));
     let pictures: Vec<Image> = entries
         .iter()
         .filter_map(|entry| openai::picture(entry))

@@ -10,7 +10,7 @@ use trunkline_catalog::{FieldNote, RequestError};
 
 use super::{FOREIGN, linked, made, skip_quality_and_mask};
 use crate::encoding::put;
-use crate::error_mapping::{self, garbage, told};
+use crate::error_mapping::{self, error_at, garbage};
 use crate::field_policy::carried;
 use crate::images::input_images::as_text;
 use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
@@ -71,11 +71,11 @@ fn decode(
     for result in list(&body, "/output/results") {
         match text_at(result, "/url").and_then(|link| linked(&link)) {
             Some(picture) => pictures.push(picture),
-            None => why = why.or_else(|| Some(told(response, result, ""))),
+            None => why = why.or_else(|| Some(error_at(response, result, ""))),
         }
     }
     if filled_at(&body, "/code").is_some() {
-        why = Some(told(response, &body, ""));
+        why = Some(error_at(response, &body, ""));
     }
     made(request, pictures, why, |why| nothing(response, why))
 }

@@ -11,7 +11,7 @@ use trunkline_catalog::{FieldNote, FieldTreatment, RequestError};
 use super::{FOREIGN, decoded, linked, made, skip_quality_and_mask};
 use crate::encoding::put;
 use crate::error_mapping::{self, garbage, minimax_number};
-use crate::field_policy::{carried, not_sent, shown};
+use crate::field_policy::{carried, not_sent, shortened};
 use crate::images::input_images::as_text;
 use crate::images::{GeneratedImages, Image, ImageRequest, Protocol};
 use crate::vendor_failure::VendorFailure;
@@ -81,7 +81,7 @@ fn say_size(
     } else if size == AUTO {
         notes.push(not_sent("size"));
     } else {
-        let text = format!("{:?} is no size of this vendor", shown(size));
+        let text = format!("{:?} is no size of this vendor", shortened(size));
         let refusal = RequestError::new("size_unsupported", "size", text);
         return Err(
             refusal.with_fix("say it in pixels, such as 1024x1024, or as a ratio, such as 16:9")

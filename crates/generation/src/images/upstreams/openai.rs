@@ -12,7 +12,7 @@ use trunkline_catalog::RequestError;
 
 use super::{decoded, linked, made};
 use crate::encoding::put;
-use crate::error_mapping::{self, garbage, told};
+use crate::error_mapping::{self, error_at, garbage};
 use crate::images::input_images::as_text;
 use crate::images::{GeneratedImages, Image, ImageEndpoint, ImageRequest, InputImage, Protocol};
 use crate::vendor_failure::VendorFailure;
@@ -119,7 +119,7 @@ fn decode(
     let list = body.get("data").and_then(Value::as_array);
     let pictures = list.into_iter().flatten().filter_map(picture).collect();
     let error = body.get("error").filter(|error| error.is_object());
-    let why = error.map(|_| told(response, &body, "/error"));
+    let why = error.map(|_| error_at(response, &body, "/error"));
     made(request, pictures, why, |_| {
         garbage(response, "an answer without a picture")
     })

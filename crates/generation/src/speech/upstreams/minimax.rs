@@ -53,7 +53,7 @@ fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, RequestError>
         put(&mut voice, "speed", speed.clone());
     }
     let mut audio = settings(&mut body, "audio_setting");
-    put(&mut audio, "format", format.word());
+    put(&mut audio, "format", format.as_str());
     if let SpeechFormat::Pcm { rate } = format {
         put(&mut audio, "sample_rate", rate);
         put(&mut audio, "channel", 1);

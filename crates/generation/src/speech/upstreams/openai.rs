@@ -25,7 +25,7 @@ fn encode(request: &SpeechRequest, model: &str) -> Result<Encoded, RequestError>
     put(&mut body, "input", request.input.as_str());
     body.entry("voice")
         .or_insert_with(|| Value::from(request.voice.as_str()));
-    put(&mut body, "response_format", format_of(request).word());
+    put(&mut body, "response_format", format_of(request).as_str());
     if let Some(speed) = &request.speed {
         put(&mut body, "speed", speed.clone());
     }

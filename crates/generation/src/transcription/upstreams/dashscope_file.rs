@@ -13,7 +13,7 @@ use trunkline_catalog::{FieldNote, RequestError};
 use super::{FOREIGN, check_endpoint, unlinked};
 use crate::encoding::is_link;
 use crate::encoding::put;
-use crate::error_mapping::{self, garbage, told};
+use crate::error_mapping::{self, error_at, garbage};
 use crate::field_policy::{carried, not_sent};
 use crate::transcription::{
     NextStep, Protocol, Segment, Stage, Transcript, TranscriptionRequest, UploadMode,
@@ -167,7 +167,7 @@ fn failed(response: &VendorResponse<'_>, body: &Value) -> VendorFailure {
     } else {
         "/output"
     };
-    let why = told(response, body, place);
+    let why = error_at(response, body, place);
     let code = why.code.to_ascii_uppercase();
     if code.contains("DOWNLOAD") {
         return VendorFailure::Failed(why);

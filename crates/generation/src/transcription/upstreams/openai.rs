@@ -41,7 +41,7 @@ fn encode(
     };
     let mut parts = vec![
         Part::text("model", model),
-        Part::text("response_format", request.format.word()),
+        Part::text("response_format", request.format.as_str()),
     ];
     for (name, text) in [("language", &request.language), ("prompt", &request.prompt)] {
         parts.extend(text.iter().map(|text| Part::text(name, text)));

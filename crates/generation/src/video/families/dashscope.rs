@@ -15,7 +15,7 @@ use crate::video::resolutions::{FRAMES, Frame, Tier};
 pub(super) use bill::{Measures, bill};
 pub(super) use size::covering;
 
-use size::{read_size, shown};
+use size::{read_size, shortened};
 
 /// The protocol's name in provider files.
 pub(super) const PROTOCOL: &str = "dashscope_video";
@@ -189,7 +189,10 @@ pub(super) fn not_in_table(size: &str, smallest: Tier) -> RequestError {
     let sold = FRAMES.into_iter().filter(|frame| frame.tier >= smallest);
     let sold = sold.map(|frame| format!("{}*{}", frame.width, frame.height));
     let sold = sold.collect::<Vec<_>>().join(", ");
-    let text = format!("`size` cannot be {}: it must be one of {sold}", shown(size));
+    let text = format!(
+        "`size` cannot be {}: it must be one of {sold}",
+        shortened(size)
+    );
     RequestError::invalid("size", text)
 }
 

@@ -125,12 +125,12 @@ fn strangers(
 /// The length stands in another field here, and the advice writes it as that field takes it.
 fn ignore_seconds(context: &PlanContext<'_>, reader: &mut FieldReader<'_>, field: &str) {
     let why = format!("this model takes its length from `{field}`");
-    let asked = match context.request.get("seconds") {
+    let requested = match context.request.get("seconds") {
         Some(Value::String(text)) => text.parse::<u64>().ok(),
         Some(value) => value.as_u64(),
         None => None,
     };
-    let fix = match asked {
+    let fix = match requested {
         // The one field that is a text.
         Some(seconds) if field == multi::DURATION => format!("use `{field}: \"{seconds}\"`"),
         Some(seconds) => format!("use `{field}: {seconds}`"),

@@ -136,7 +136,7 @@ fn seconds(reader: &mut FieldReader<'_>, specs: &Specs) -> Result<u64, RequestEr
     let most = specs.max_duration_seconds.unwrap_or(u64::MAX);
     let listed = specs.durations.as_deref().unwrap_or(&DURATIONS);
     let mut known = listed.iter().copied();
-    let takes = |asked: u64| listed.contains(&asked) && (least..=most).contains(&asked);
+    let takes = |length: u64| listed.contains(&length) && (least..=most).contains(&length);
     let wrong = |param: &str| {
         let words = listed.iter().filter(|length| takes(**length));
         let words: Vec<String> = words.map(u64::to_string).collect();
@@ -144,19 +144,20 @@ fn seconds(reader: &mut FieldReader<'_>, specs: &Specs) -> Result<u64, RequestEr
         RequestError::invalid(param, text)
     };
     if let Some(text) = reader.text("seconds")? {
-        let asked: u64 = text.parse().map_err(|_| wrong("seconds"))?;
-        if reader.has("duration") && reader.whole("duration")?.map(u64::try_from) != Some(Ok(asked))
+        let length: u64 = text.parse().map_err(|_| wrong("seconds"))?;
+        if reader.has("duration")
+            && reader.whole("duration")?.map(u64::try_from) != Some(Ok(length))
         {
             let why = "`seconds` says otherwise and wins";
             reader.ignored("duration", FIELD_IGNORED, why, "send one of the two");
         }
-        return Some(asked)
-            .filter(|asked| takes(*asked))
+        return Some(length)
+            .filter(|length| takes(*length))
             .ok_or_else(|| wrong("seconds"));
     }
-    if let Some(asked) = reader.whole("duration")? {
-        let asked = u64::try_from(asked).ok().filter(|asked| takes(*asked));
-        return asked.ok_or_else(|| wrong("duration"));
+    if let Some(length) = reader.whole("duration")? {
+        let length = u64::try_from(length).ok().filter(|length| takes(*length));
+        return length.ok_or_else(|| wrong("duration"));
     }
     let usual = known.find(|length| takes(*length));
     let usual = usual.ok_or_else(|| RequestError::missing("seconds"))?;
@@ -168,17 +169,17 @@ fn size<'a>(
     reader: &mut FieldReader<'a>,
     specs: &'a Specs,
 ) -> Result<Option<&'a str>, RequestError> {
-    let asked = reader.filled("size")?;
+    let requested = reader.filled("size")?;
     let Some(listed) = specs.resolutions.as_deref().filter(|all| !all.is_empty()) else {
-        return Ok(asked);
+        return Ok(requested);
     };
-    let Some(asked) = asked else {
+    let Some(requested) = requested else {
         let usual = listed.first().map(String::as_str);
         reader.defaulted("size", usual.unwrap_or_default(), "no size was asked for");
         return Ok(usual);
     };
-    if listed.iter().any(|size| size == asked) {
-        return Ok(Some(asked));
+    if listed.iter().any(|size| size == requested) {
+        return Ok(Some(requested));
     }
     let text = format!("`size` must be one of {}", listed.join(", "));
     Err(RequestError::invalid("size", text))

@@ -1,7 +1,7 @@
 //! Family A: Wan 2.7 on DashScope, four models.
 //!
 //! The upstream takes a tier and a ratio, not a size. Toward the client the size stays: written as
-//! `<width>*<height>` (the letter x is refused with the mended size), `1280*720` where it is left out,
+//! `<width>*<height>` (an `x` is refused with the mended size), `1280*720` where it is left out,
 //! and echoed as the caller wrote it.
 //!
 //! - **text**: `model` and `prompt` are enough. Without `duration` it is five seconds. Every well-formed

@@ -111,8 +111,11 @@ fn read_poll(job_ref: &JobRef, response: &VendorResponse<'_>) -> Polled {
     let body = response.json();
     let is_good = code(&body).is_none_or(|code| code == "0");
     if !response.is_success() || !is_good {
-        let told = error(response, &body);
-        return unclear(response, &format!("{} {}", told.code, told.message));
+        let vendor_error = error(response, &body);
+        return unclear(
+            response,
+            &format!("{} {}", vendor_error.code, vendor_error.message),
+        );
     }
     let Some(job) = job_in(&body, &job_ref.id) else {
         return unclear(response, "the answer does not speak of the job");
@@ -204,8 +207,8 @@ fn job_in<'a>(body: &'a Value, id: &str) -> Option<&'a Value> {
     match data {
         Value::Array(jobs) => {
             let is_it = |job: &&Value| {
-                let told = text_at(job, "/id").or_else(|| text_at(job, "/task_id"));
-                told.as_deref() == Some(id)
+                let own_id = text_at(job, "/id").or_else(|| text_at(job, "/task_id"));
+                own_id.as_deref() == Some(id)
             };
             jobs.iter().find(is_it)
         }

@@ -19,7 +19,7 @@ pub fn openai(task: &VideoView) -> Value {
     if !task.warnings.is_empty() {
         metadata.insert("warnings".to_owned(), json!(task.warnings));
     }
-    let mut shown = json!({
+    let mut view = json!({
         "id": task.id,
         "task_id": task.id,
         "object": "video",
@@ -34,11 +34,11 @@ pub fn openai(task: &VideoView) -> Value {
         "metadata": metadata,
     });
     // The vendor's clients know `error: null`; ours is there only where there is one.
-    if let (State::Failed { code, message }, Some(fields)) = (&task.state, shown.as_object_mut()) {
+    if let (State::Failed { code, message }, Some(fields)) = (&task.state, view.as_object_mut()) {
         let error = json!({ "code": code, "message": message });
         fields.insert("error".to_owned(), error);
     }
-    shown
+    view
 }
 
 #[must_use]

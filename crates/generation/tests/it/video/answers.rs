@@ -18,7 +18,7 @@ struct Case {
     about: String,
     protocol: String,
     #[serde(default)]
-    door: String,
+    endpoint: String,
     /// `submit`, `poll`, `file` or `cancel`.
     question: String,
     status: u16,
@@ -55,9 +55,9 @@ fn every_answer_is_read_as_written() {
 
 #[test]
 fn questions_go_where_the_vendor_listens() {
-    let named = |format: &str, door: &str, id: &str| {
+    let named = |format: &str, endpoint: &str, id: &str| {
         let protocol = protocol_of(format).unwrap();
-        let sent = sent(format, door);
+        let sent = sent(format, endpoint);
         let naming = JobContext {
             model: "upstream-name",
             reference: "ours",
@@ -65,7 +65,10 @@ fn questions_go_where_the_vendor_listens() {
         let submit = (protocol.submit)(&sent, &naming);
         let body: Value = serde_json::from_slice(&submit.body.clone().unwrap()).unwrap();
         assert_eq!(body, json!({"model": "upstream-name", "prompt": "a fox"}));
-        (shown(&submit), shown(&(protocol.poll)(&handle(door, id))))
+        (
+            request_view(&submit),
+            request_view(&(protocol.poll)(&handle(endpoint, id))),
+        )
     };
     assert_eq!(
         named("minimax_video", "v1", "17&x=1"),
@@ -90,7 +93,7 @@ fn questions_go_where_the_vendor_listens() {
     );
     let cancel = protocol_of("minimax_video").unwrap().cancel.unwrap();
     assert_eq!(
-        shown(&cancel(&handle("v2", "42"))),
+        request_view(&cancel(&handle("v2", "42"))),
         json!("Delete host /v2/video_generation/42")
     );
     // The first interface cannot stop a job: nothing but a question is asked.
@@ -104,47 +107,47 @@ fn read(case: &Case) -> Value {
         Some(text) => text.as_bytes().to_vec(),
         None => serde_json::to_vec(&case.body).unwrap(),
     };
-    let said = VendorResponse {
+    let response = VendorResponse {
         status: case.status,
         retry_after: case.retry_after,
         body: &bytes,
     };
-    let handle = handle(&case.door, "42");
+    let handle = handle(&case.endpoint, "42");
     match case.question.as_str() {
         "submit" => submitted((protocol.read_submit)(
-            &sent(&case.protocol, &case.door),
-            &said,
+            &sent(&case.protocol, &case.endpoint),
+            &response,
         )),
-        "poll" => polled((protocol.read_poll)(&handle, &said)),
-        "file" => polled((protocol.read_file)(&said)),
-        "cancel" => cancelled(&(protocol.read_cancel)(&handle, &said)),
+        "poll" => polled((protocol.read_poll)(&handle, &response)),
+        "file" => polled((protocol.read_file)(&response)),
+        "cancel" => cancelled(&(protocol.read_cancel)(&handle, &response)),
         other => panic!("no question {other}"),
     }
 }
 
-fn sent(protocol: &str, door: &str) -> Outbound {
+fn sent(protocol: &str, endpoint: &str) -> Outbound {
     let mut body = Map::new();
     body.insert("prompt".to_owned(), json!("a fox"));
     Outbound {
         protocol: protocol.to_owned(),
-        endpoint: door.to_owned(),
+        endpoint: endpoint.to_owned(),
         body,
     }
 }
 
-fn handle(door: &str, id: &str) -> JobRef {
+fn handle(endpoint: &str, id: &str) -> JobRef {
     JobRef {
         id: id.to_owned(),
-        endpoint: door.to_owned(),
+        endpoint: endpoint.to_owned(),
     }
 }
 
 fn submitted(outcome: Submitted) -> Value {
     match outcome {
         Submitted::Accepted { id } => json!({ "accepted": id }),
-        Submitted::Refused(complaint) => json!({ "refused": told(&complaint) }),
+        Submitted::Refused(error) => json!({ "refused": error_view(&error) }),
         Submitted::Full { retry_after } => json!({ "full": retry_after }),
-        Submitted::Credential(complaint) => json!({ "credential": complaint.code }),
+        Submitted::Credential(error) => json!({ "credential": error.code }),
         Submitted::Unknown(_) => json!("unknown"),
     }
 }
@@ -154,16 +157,16 @@ fn polled(outcome: Polled) -> Value {
         Polled::Running { queued, progress } => {
             json!({ "running": { "queued": queued, "progress": progress } })
         }
-        Polled::FileAt(call) => json!({ "file_at": shown(&call) }),
+        Polled::FileAt(call) => json!({ "file_at": request_view(&call) }),
         Polled::Done { file, usage } => {
             let file = match file {
                 File::Link(url) => json!(url),
-                File::Behind(call) => json!({ "behind": shown(&call) }),
+                File::Behind(call) => json!({ "behind": request_view(&call) }),
             };
             let usage = [usage.output_seconds, usage.input_seconds, usage.images];
             json!({ "done": file, "counted": usage })
         }
-        Polled::Failed(complaint) => json!({ "failed": told(&complaint) }),
+        Polled::Failed(error) => json!({ "failed": error_view(&error) }),
         Polled::Unclear { retry_after, .. } => json!({ "unclear": retry_after }),
     }
 }
@@ -176,11 +179,11 @@ fn cancelled(outcome: &Cancelled) -> Value {
     }
 }
 
-fn told(complaint: &VendorError) -> Value {
-    json!([complaint.status, complaint.code, complaint.message])
+fn error_view(error: &VendorError) -> Value {
+    json!([error.status, error.code, error.message])
 }
 
-fn shown(call: &VendorRequest) -> Value {
+fn request_view(call: &VendorRequest) -> Value {
     let at = match &call.path {
         UrlPath::Base(path) => format!("base {path}"),
         UrlPath::Host(path) => format!("host {path}"),

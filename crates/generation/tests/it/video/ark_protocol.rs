@@ -15,7 +15,7 @@ use trunkline_generation::video::upstreams::{
 #[serde(deny_unknown_fields)]
 struct Answer {
     about: String,
-    asked: String,
+    operation: String,
     status: u16,
     retry_after: Option<u64>,
     body: Value,
@@ -47,21 +47,21 @@ fn read(answer: &Answer) -> Value {
     let text = answer.body.as_str().map(str::to_owned);
     let body = text.unwrap_or_else(|| answer.body.to_string());
     let body = body.into_bytes();
-    let said = VendorResponse {
+    let response = VendorResponse {
         status: answer.status,
         retry_after: answer.retry_after,
         body: &body,
     };
     let ark = ark();
-    match answer.asked.as_str() {
-        "submit" => match (ark.read_submit)(&sent(), &said) {
+    match answer.operation.as_str() {
+        "submit" => match (ark.read_submit)(&sent(), &response) {
             Submitted::Accepted { id } => json!({ "accepted": id }),
-            Submitted::Refused(complaint) => json!({ "refused": complaint.code }),
+            Submitted::Refused(error) => json!({ "refused": error.code }),
             Submitted::Full { retry_after } => json!({ "full": retry_after }),
-            Submitted::Credential(complaint) => json!({ "credential": complaint.code }),
-            Submitted::Unknown(complaint) => json!({ "unknown": complaint.code }),
+            Submitted::Credential(error) => json!({ "credential": error.code }),
+            Submitted::Unknown(error) => json!({ "unknown": error.code }),
         },
-        "poll" => match (ark.read_poll)(&handle("x"), &said) {
+        "poll" => match (ark.read_poll)(&handle("x"), &response) {
             Polled::Running { queued, progress } => {
                 assert_eq!(progress, None, "the vendor tells none");
                 json!({ "running": queued })
@@ -70,16 +70,16 @@ fn read(answer: &Answer) -> Value {
                 file: File::Link(link),
                 usage,
             } => json!({ "done": [link, usage.output_seconds] }),
-            Polled::Failed(complaint) => json!({ "failed": [complaint.code, complaint.message] }),
+            Polled::Failed(error) => json!({ "failed": [error.code, error.message] }),
             Polled::Unclear { retry_after, .. } => json!({ "unclear": retry_after }),
             other @ (Polled::FileAt(_) | Polled::Done { .. }) => panic!("{other:?}"),
         },
-        "cancel" => match (ark.read_cancel)(&handle("x"), &said) {
+        "cancel" => match (ark.read_cancel)(&handle("x"), &response) {
             Cancelled::Confirmed => json!({ "cancelled": "confirmed" }),
             Cancelled::GoesOn => json!({ "cancelled": "goes_on" }),
             Cancelled::Unknown => json!({ "cancelled": "unknown" }),
         },
-        other => panic!("nobody is asked for {other}"),
+        other => panic!("no operation {other}"),
     }
 }
 

@@ -102,7 +102,7 @@ fn check(name: &str, word: &str, case: &Value, records: &Document) {
         }
         (Ok(plan), None) => {
             assert_eq!(json!(plan.outbound.body), expect["body"], "{name}");
-            assert_eq!(json!(plan.outbound.endpoint), expect["door"], "{name}");
+            assert_eq!(json!(plan.outbound.endpoint), expect["endpoint"], "{name}");
             assert_eq!(json!(plan.outbound.protocol), expect["protocol"], "{name}");
             assert_eq!(plan.bill, bill_of(&expect["bill"]), "{name}");
             assert_eq!(notes(&plan.report), sorted(&expect["notes"]), "{name}");
@@ -119,7 +119,7 @@ fn check(name: &str, word: &str, case: &Value, records: &Document) {
 
 /// Nothing that was sent is missing from the report.
 fn names_every_field(name: &str, request: &Value, report: &FieldReport) {
-    let told = |path: &str| {
+    let reported = |path: &str| {
         let inside = format!("{path}.");
         let mut notes = report.notes().iter();
         notes.any(|note| note.field == path || note.field.starts_with(&inside))
@@ -128,10 +128,13 @@ fn names_every_field(name: &str, request: &Value, report: &FieldReport) {
         match value.as_object().filter(|_| field == "metadata") {
             Some(inside) => {
                 for key in inside.keys() {
-                    assert!(told(&format!("metadata.{key}")), "{name}: metadata.{key}");
+                    assert!(
+                        reported(&format!("metadata.{key}")),
+                        "{name}: metadata.{key}"
+                    );
                 }
             }
-            None => assert!(told(field), "{name}: {field}"),
+            None => assert!(reported(field), "{name}: {field}"),
         }
     }
 }
@@ -141,13 +144,13 @@ fn notes(report: &FieldReport) -> Vec<Value> {
     let telling = |note: &&trunkline_catalog::FieldNote| {
         note.fate != FieldTreatment::Read || note.code.is_some()
     };
-    let told = report.notes().iter().filter(telling).map(|note| {
+    let reported = report.notes().iter().filter(telling).map(|note| {
         if note.fate == FieldTreatment::Ignored {
             assert!(note.fix.is_some(), "{} has no fix", note.field);
         }
         json!({"field": note.field, "fate": note.fate, "code": note.code})
     });
-    sorted(&told.collect())
+    sorted(&reported.collect())
 }
 
 fn sorted(notes: &Value) -> Vec<Value> {

@@ -72,13 +72,13 @@ fn every_answer_is_read_as_its_file_says() {
     for (name, case) in files(&folder) {
         let page = case["body"].as_str().map(str::to_owned);
         let body = page.unwrap_or_else(|| case["body"].to_string());
-        let said = VendorResponse {
+        let response = VendorResponse {
             status: u16::try_from(case["status"].as_u64().unwrap()).unwrap(),
             retry_after: case.get("retry_after").and_then(Value::as_u64),
             body: body.as_bytes(),
         };
         assert_eq!(
-            told(case["ask"].as_str().unwrap(), &said),
+            response_view(case["ask"].as_str().unwrap(), &response),
             case["expect"],
             "{name}"
         );
@@ -99,33 +99,33 @@ fn no_bytes_make_a_verdict_or_stop_the_reader() {
         b"{\"output\":{\"task_status\":[]}}",
     ] {
         for status in [200, 204, 404, 500] {
-            let said = VendorResponse {
+            let response = VendorResponse {
                 status,
                 retry_after: None,
                 body,
             };
             assert_eq!(
-                told("poll", &said),
+                response_view("poll", &response),
                 json!({"unclear": null}),
                 "{status} {body:?}"
             );
-            assert_eq!((protocol().read_lookup)(&said), LookupResult::Unknown);
+            assert_eq!((protocol().read_lookup)(&response), LookupResult::Unknown);
         }
     }
 }
 
 /// What was read, as the files write it.
-fn told(ask: &str, said: &VendorResponse<'_>) -> Value {
-    let words = |complaint: VendorError| json!({"status": complaint.status, "code": complaint.code, "message": complaint.message});
+fn response_view(ask: &str, response: &VendorResponse<'_>) -> Value {
+    let words = |error: VendorError| json!({"status": error.status, "code": error.code, "message": error.message});
     match ask {
-        "submit" => match (protocol().read_submit)(&sent(), said) {
+        "submit" => match (protocol().read_submit)(&sent(), response) {
             Submitted::Accepted { id } => json!({"accepted": id}),
-            Submitted::Refused(complaint) => json!({"refused": words(complaint)}),
+            Submitted::Refused(error) => json!({"refused": words(error)}),
             Submitted::Full { retry_after } => json!({"full": retry_after}),
-            Submitted::Credential(complaint) => json!({"credential": words(complaint)}),
-            Submitted::Unknown(complaint) => json!({"unknown": words(complaint)}),
+            Submitted::Credential(error) => json!({"credential": words(error)}),
+            Submitted::Unknown(error) => json!({"unknown": words(error)}),
         },
-        "poll" => match (protocol().read_poll)(&handle("1"), said) {
+        "poll" => match (protocol().read_poll)(&handle("1"), response) {
             Polled::Running { queued, progress } => {
                 assert_eq!(progress, None);
                 json!({"running": {"queued": queued}})
@@ -135,11 +135,11 @@ fn told(ask: &str, said: &VendorResponse<'_>) -> Value {
                 usage,
             } => json!({"done": {"link": link, "output_seconds": usage.output_seconds,
                 "input_seconds": usage.input_seconds}}),
-            Polled::Failed(complaint) => json!({"failed": words(complaint)}),
+            Polled::Failed(error) => json!({"failed": words(error)}),
             Polled::Unclear { retry_after, .. } => json!({"unclear": retry_after}),
             other @ (Polled::FileAt(_) | Polled::Done { .. }) => panic!("{other:?}"),
         },
-        "cancel" => match (protocol().read_cancel)(&handle("1"), said) {
+        "cancel" => match (protocol().read_cancel)(&handle("1"), response) {
             Cancelled::Confirmed => json!({"cancelled": "confirmed"}),
             Cancelled::GoesOn => json!({"cancelled": "goes_on"}),
             Cancelled::Unknown => json!({"cancelled": "unknown"}),

@@ -429,11 +429,11 @@ proptest! {
             let Ok(plan) = walk::planned(family, &request, &specs, &measured) else {
                 continue;
             };
-            let again = walk::bill_again(family, &plan, &specs, &measured);
-            prop_assert!(again.is_ok(), "{variant}: {again:?}");
+            let replanned = walk::bill_again(family, &plan, &specs, &measured);
+            prop_assert!(replanned.is_ok(), "{variant}: {replanned:?}");
             prop_assert!(plan.bill.exact && plan.bill.output_seconds >= 3);
             prop_assert!(plan.bill.output_seconds <= 15);
-            let said = |path: &str| {
+            let reported = |path: &str| {
                 let inside = format!("{path}.");
                 let notes = plan.report.notes().iter();
                 let mut fields = notes.map(|note| note.field.as_str());
@@ -443,10 +443,10 @@ proptest! {
                 match value {
                     Value::Null => {}
                     Value::Object(inside) => for key in inside.keys() {
-                        prop_assert!(said(&format!("{name}.{key}")), "{variant}: {key}");
+                        prop_assert!(reported(&format!("{name}.{key}")), "{variant}: {key}");
                     },
                     Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                        prop_assert!(said(name), "{variant}: {name}");
+                        prop_assert!(reported(name), "{variant}: {name}");
                     }
                 }
             }

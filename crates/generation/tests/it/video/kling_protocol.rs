@@ -19,7 +19,7 @@ struct Answer {
     /// `submit`, `poll` or `lookup`.
     to: String,
     #[serde(default)]
-    door: String,
+    endpoint: String,
     /// The job that was asked for.
     #[serde(default)]
     id: String,
@@ -34,10 +34,10 @@ fn kling() -> &'static Protocol {
     protocol_of("kling_video").expect("the protocol")
 }
 
-fn sent(door: &str, body: Value) -> Outbound {
+fn sent(endpoint: &str, body: Value) -> Outbound {
     Outbound {
         protocol: "kling_video".to_owned(),
-        endpoint: door.to_owned(),
+        endpoint: endpoint.to_owned(),
         body: body.as_object().expect("an object").clone(),
     }
 }
@@ -60,17 +60,17 @@ fn body(call: &VendorRequest) -> Value {
     serde_json::from_slice(call.body.as_deref().expect("a body")).expect("JSON")
 }
 
-fn told(complaint: &VendorError) -> Value {
-    json!([complaint.status, complaint.code, complaint.message])
+fn error_view(error: &VendorError) -> Value {
+    json!([error.status, error.code, error.message])
 }
 
 fn submitted(outcome: &Submitted) -> Value {
     match outcome {
         Submitted::Accepted { id } => json!({ "accepted": id }),
-        Submitted::Refused(complaint) => json!({ "refused": told(complaint) }),
+        Submitted::Refused(error) => json!({ "refused": error_view(error) }),
         Submitted::Full { retry_after } => json!({ "full": retry_after }),
-        Submitted::Credential(complaint) => json!({ "credential": told(complaint) }),
-        Submitted::Unknown(complaint) => json!({ "unknown": told(complaint) }),
+        Submitted::Credential(error) => json!({ "credential": error_view(error) }),
+        Submitted::Unknown(error) => json!({ "unknown": error_view(error) }),
     }
 }
 
@@ -92,7 +92,7 @@ fn polled(outcome: &Polled) -> Value {
                 File::Behind(call) => panic!("never said: {call:?}"),
             }
         }
-        Polled::Failed(complaint) => json!({ "failed": told(complaint) }),
+        Polled::Failed(error) => json!({ "failed": error_view(error) }),
         Polled::Unclear { retry_after, .. } => json!({ "unclear": retry_after }),
     }
 }
@@ -110,22 +110,22 @@ fn outcome(answer: &Answer) -> Value {
         Some(text) => text.as_bytes().to_vec(),
         None => serde_json::to_vec(&answer.body).unwrap(),
     };
-    let said = VendorResponse {
+    let response = VendorResponse {
         status: answer.status,
         retry_after: answer.retry_after,
         body: &bytes,
     };
     let handle = JobRef {
         id: answer.id.clone(),
-        endpoint: answer.door.clone(),
+        endpoint: answer.endpoint.clone(),
     };
     match answer.to.as_str() {
         "submit" => submitted(&(kling().read_submit)(
-            &sent(&answer.door, json!({})),
-            &said,
+            &sent(&answer.endpoint, json!({})),
+            &response,
         )),
-        "poll" => polled(&(kling().read_poll)(&handle, &said)),
-        "lookup" => found(&(kling().read_lookup)(&said)),
+        "poll" => polled(&(kling().read_poll)(&handle, &response)),
+        "lookup" => found(&(kling().read_lookup)(&response)),
         other => panic!("no call {other}"),
     }
 }
@@ -155,11 +155,11 @@ fn every_answer_of_kling_is_read_as_written() {
 
 #[test]
 fn the_v1_api_has_model_and_our_name_in_the_body_and_polls_its_own_path() {
-    for door in ["text2video", "image2video", "omni-video"] {
-        let sent = sent(door, json!({ "prompt": "a cat", "duration": "5" }));
+    for endpoint in ["text2video", "image2video", "omni-video"] {
+        let sent = sent(endpoint, json!({ "prompt": "a cat", "duration": "5" }));
         let call = (kling().submit)(&sent, &naming("kling-v3"));
         assert_eq!(call.method, Method::Post);
-        assert_eq!(path(&call), format!("/v1/videos/{door}"));
+        assert_eq!(path(&call), format!("/v1/videos/{endpoint}"));
         let expected = json!({
             "prompt": "a cat", "duration": "5",
             "model_name": "kling-v3", "external_task_id": "task_1/2",
@@ -167,15 +167,18 @@ fn the_v1_api_has_model_and_our_name_in_the_body_and_polls_its_own_path() {
         assert_eq!(body(&call), expected);
         let handle = JobRef {
             id: "83/1".to_owned(),
-            endpoint: door.to_owned(),
+            endpoint: endpoint.to_owned(),
         };
         let poll = (kling().poll)(&handle);
         assert_eq!(
             (poll.method, path(&poll)),
-            (Method::Get, format!("/v1/videos/{door}/83%2F1").as_str())
+            (
+                Method::Get,
+                format!("/v1/videos/{endpoint}/83%2F1").as_str()
+            )
         );
         let lookup = (kling().lookup.unwrap())(&sent, "task_1/2");
-        let expected = format!("/v1/videos/{door}?external_task_id=task_1%2F2");
+        let expected = format!("/v1/videos/{endpoint}?external_task_id=task_1%2F2");
         assert_eq!(
             (lookup.method, path(&lookup)),
             (Method::Get, expected.as_str())
@@ -185,19 +188,19 @@ fn the_v1_api_has_model_and_our_name_in_the_body_and_polls_its_own_path() {
 
 #[test]
 fn the_newer_design_has_the_model_in_the_path_and_our_name_in_the_options() {
-    for door in ["text-to-video", "image-to-video"] {
+    for endpoint in ["text-to-video", "image-to-video"] {
         for options in [
             json!({ "watermark_info": { "enabled": false } }),
             Value::Null,
         ] {
-            let mut asked = Map::new();
-            asked.insert("prompt".to_owned(), json!("a cat"));
+            let mut requested = Map::new();
+            requested.insert("prompt".to_owned(), json!("a cat"));
             if options.is_object() {
-                asked.insert("options".to_owned(), options.clone());
+                requested.insert("options".to_owned(), options.clone());
             }
-            let sent = sent(door, Value::Object(asked));
+            let sent = sent(endpoint, Value::Object(requested));
             let call = (kling().submit)(&sent, &naming("kling-3.0-turbo"));
-            assert_eq!(path(&call), format!("/{door}/kling-3.0-turbo"));
+            assert_eq!(path(&call), format!("/{endpoint}/kling-3.0-turbo"));
             let body = body(&call);
             assert_eq!(body["options"]["external_task_id"], "task_1/2");
             assert_eq!(body["options"]["watermark_info"], options["watermark_info"]);
@@ -207,7 +210,7 @@ fn the_newer_design_has_the_model_in_the_path_and_our_name_in_the_options() {
         }
         let handle = JobRef {
             id: "8,4".to_owned(),
-            endpoint: door.to_owned(),
+            endpoint: endpoint.to_owned(),
         };
         assert_eq!(path(&(kling().poll)(&handle)), "/tasks?task_ids=8%2C4");
     }

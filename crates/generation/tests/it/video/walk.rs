@@ -76,23 +76,23 @@ pub(crate) fn folder(word: &str, specs: impl Fn(&str) -> Specs) -> Walked {
         refused: 0,
         covers: BTreeSet::new(),
     };
-    let mut complaints = String::new();
+    let mut failures = String::new();
     for path in files(word) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let read: Result<Case, _> = serde_json::from_slice(&std::fs::read(&path).unwrap());
         let case = read.unwrap_or_else(|error| panic!("{word}/{name}: {error}"));
         let differences = check(word, &case, &specs);
         if !differences.is_empty() {
-            writeln!(complaints, "\n{word}/{name}: {}", case.about).unwrap();
+            writeln!(failures, "\n{word}/{name}: {}", case.about).unwrap();
             for line in differences {
-                writeln!(complaints, "  {line}").unwrap();
+                writeln!(failures, "  {line}").unwrap();
             }
         }
         walked.cases += 1;
         walked.refused += usize::from(case.expect.refused.is_some());
         walked.covers.extend(case.covers);
     }
-    assert!(complaints.is_empty(), "{complaints}");
+    assert!(failures.is_empty(), "{failures}");
     println!(
         "family {word}: {} cases, {} of them refused, {} lines of the specification",
         walked.cases,
@@ -193,8 +193,8 @@ fn check(word: &str, case: &Case, usual: &impl Fn(&str) -> Specs) -> Vec<String>
                 *notes = by_field(std::mem::take(notes));
             }
             // A case may leave out what it is not about: all but the body, the bill and the notes.
-            let shown = without_unasked(shown(&plan), &case.expect.accepted);
-            differences("", &expected, &shown, &mut found);
+            let actual = without_unasked(plan_view(&plan), &case.expect.accepted);
+            differences("", &expected, &actual, &mut found);
             attribute_differences(&case.expect.accepted, &plan.bill, &mut found);
             if let Err(text) = bill_again(family, &plan, &specs, &measured) {
                 found.push(text);
@@ -229,10 +229,10 @@ fn refusal_differences(expected: &ExpectedRefusal, refusal: &RequestError) -> Ve
 }
 
 /// A plan as cases write it.
-fn shown(plan: &Plan) -> Value {
-    let told = plan.report.notes().iter();
-    let told = told.filter(|note| note.fate != FieldTreatment::Read || note.code.is_some());
-    let notes: Vec<Value> = told
+fn plan_view(plan: &Plan) -> Value {
+    let reported = plan.report.notes().iter();
+    let reported = reported.filter(|note| note.fate != FieldTreatment::Read || note.code.is_some());
+    let notes: Vec<Value> = reported
         .map(|note| json!({ "field": note.field, "fate": note.fate, "code": note.code }))
         .collect();
     let notes = by_field(notes);
@@ -245,7 +245,7 @@ fn shown(plan: &Plan) -> Value {
         .collect();
     json!({
         "body": plan.outbound.body,
-        "door": plan.outbound.endpoint,
+        "endpoint": plan.outbound.endpoint,
         "protocol": plan.outbound.protocol,
         "bill": shown_bill(&plan.bill),
         "notes": notes,
@@ -276,14 +276,14 @@ fn shown_bill(bill: &BillableUnits) -> Value {
     })
 }
 
-fn without_unasked(mut shown: Value, expected: &Map<String, Value>) -> Value {
-    let fields = shown.as_object_mut().unwrap();
-    for name in ["door", "protocol", "to_measure", "size"] {
+fn without_unasked(mut view: Value, expected: &Map<String, Value>) -> Value {
+    let fields = view.as_object_mut().unwrap();
+    for name in ["endpoint", "protocol", "to_measure", "size"] {
         if !expected.contains_key(name) {
             fields.remove(name);
         }
     }
-    shown
+    view
 }
 
 /// Attributes that no list here names must not be there either.

@@ -27,7 +27,7 @@ fn refunds_are_remembered_beside_any_number_of_holds_and_are_bounded() {
     assert_eq!(
         compensations.refunds().len(),
         1,
-        "a charge nobody else finds"
+        "a charge that no other rule finds"
     );
 }
 

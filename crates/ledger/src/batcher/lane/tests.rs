@@ -58,7 +58,7 @@ fn reserve() -> Op {
 }
 
 /// A word, and its caller, who waits that much longer.
-fn asked(op: Op, patience: Duration) -> (Job, Caller) {
+fn job(op: Op, patience: Duration) -> (Job, Caller) {
     let (reply, caller) = oneshot::channel();
     let job = Job {
         op,
@@ -91,36 +91,36 @@ fn words(compensations: &mut CompensationQueue) -> Vec<&'static str> {
 #[test]
 fn a_caller_has_given_up_when_it_has_gone_or_when_its_time_is_over() {
     let now = Instant::now();
-    let (waits, _caller) = asked(reserve(), PATIENCE);
+    let (waits, _caller) = job(reserve(), PATIENCE);
     assert!(!waits.given_up(now));
     assert!(
         waits.given_up(now + PATIENCE + PATIENCE),
         "its time is over"
     );
-    let (gone, caller) = asked(reserve(), PATIENCE);
+    let (gone, caller) = job(reserve(), PATIENCE);
     drop(caller);
     assert!(gone.given_up(now), "it has gone before its time");
-    assert!(!Job::internal(refund()).given_up(now), "nobody waits");
+    assert!(!Job::internal(refund()).given_up(now), "no caller waits");
 }
 
 #[test]
 fn a_pending_charge_is_dropped_if_its_caller_left_unless_it_is_final() {
     let mut compensations = CompensationQueue::default();
-    let (late, mut told) = asked(settle(OnCallerGone::Refund), Duration::ZERO);
-    let (waits, _caller) = asked(settle(OnCallerGone::Refund), PATIENCE);
+    let (late, mut late_caller) = job(settle(OnCallerGone::Refund), Duration::ZERO);
+    let (waits, _caller) = job(settle(OnCallerGone::Refund), PATIENCE);
     let waiting = forget_expired(vec![late, waits], &mut compensations);
     assert_eq!(waiting.len(), 1);
-    assert_eq!(told.try_recv(), Ok(Err(LedgerError::Unavailable)));
+    assert_eq!(late_caller.try_recv(), Ok(Err(LedgerError::Unavailable)));
     assert_eq!(words(&mut compensations), ["void", "refund", "write off"]);
-    for (op, said) in [
+    for (op, answer) in [
         (settle(OnCallerGone::Keep), vec!["settle"]),
         (refund(), vec!["refund"]),
         (reserve(), vec![]),
     ] {
-        let (job, caller) = asked(op, PATIENCE);
+        let (job, caller) = job(op, PATIENCE);
         drop(caller);
         assert!(forget_expired(vec![job], &mut compensations).is_empty());
-        assert_eq!(words(&mut compensations), said);
+        assert_eq!(words(&mut compensations), answer);
     }
 }
 
@@ -139,7 +139,7 @@ fn an_uncertain_operation_is_kept_and_compensated_once_it_is_known() {
         (reserve(), held, vec!["void"]),
         (charge, charged, vec!["void", "refund", "write off"]),
     ] {
-        let (mut job, caller) = asked(op, Duration::ZERO);
+        let (mut job, caller) = job(op, Duration::ZERO);
         job.mark_unsure();
         drop(caller);
         let still = forget_expired(vec![job], &mut compensations);
@@ -157,22 +157,22 @@ fn a_replaced_process_refunds_unacknowledged_charges_and_nothing_else() {
         job.retire(&mut compensations);
         compensations.refunds().len()
     };
-    let told = |op: Op, unsure| {
-        let (job, mut caller) = asked(op, PATIENCE);
+    let refunds_owed = |op: Op, unsure| {
+        let (job, mut caller) = job(op, PATIENCE);
         let owed = retired(job, unsure);
         assert_eq!(caller.try_recv(), Ok(Err(LedgerError::StaleEpoch)));
         owed
     };
-    assert_eq!(told(settle(OnCallerGone::Refund), true), 1);
+    assert_eq!(refunds_owed(settle(OnCallerGone::Refund), true), 1);
     assert_eq!(
-        told(settle(OnCallerGone::Refund), false),
+        refunds_owed(settle(OnCallerGone::Refund), false),
         0,
-        "it was not charged by this word; whoever was told of a charge keeps it"
+        "it was not charged by this operation; a reported charge stays"
     );
-    assert_eq!(told(settle(OnCallerGone::Keep), true), 0);
+    assert_eq!(refunds_owed(settle(OnCallerGone::Keep), true), 0);
     assert_eq!(retired(Job::internal(refund()), false), 1, "a debt of ours");
     assert_eq!(
-        told(refund(), false),
+        refunds_owed(refund(), false),
         0,
         "who was told no finds nothing done"
     );

@@ -66,42 +66,45 @@ impl BusyLedger {
     fn new_call(&self, dice: &mut Rng) -> Reserve {
         let account = dice.one_of(&self.accounts);
         let call = request();
-        let mut asked = reserve(call, account, dice.nanos(60));
+        let mut reserve_op = reserve(call, account, dice.nanos(60));
         // Keys 10 n + 1 and, below it, 10 n + 2 are of the account n.
         let key = account.number() * 10;
-        asked.key = dice.one_of(&[None, Some(KeyId::new(key + 1)), Some(KeyId::new(key + 2))]);
-        asked.owner = dice.one_of(&[
+        reserve_op.key = dice.one_of(&[None, Some(KeyId::new(key + 1)), Some(KeyId::new(key + 2))]);
+        reserve_op.owner = dice.one_of(&[
             Owner::Request,
             Owner::Request,
             Owner::Task(call.uuid()),
             Owner::Connection(call.uuid()),
         ]);
-        asked.wallets = dice.one_of(&[Wallets::TrialFirst, Wallets::TrialFirst, Wallets::PaidOnly]);
+        reserve_op.wallets =
+            dice.one_of(&[Wallets::TrialFirst, Wallets::TrialFirst, Wallets::PaidOnly]);
         if dice.roll(4) == 0 {
             let name = dice.one_of(&["p", "q"]).to_owned();
-            asked.capacity = Some(CapacityClaim { name, cap: 20 });
+            reserve_op.capacity = Some(CapacityClaim { name, cap: 20 });
         }
         if dice.roll(3) == 0 {
             let key = dice.one_of(&["a", "b", "c"]).to_owned();
             let body_hash = [1; 32];
-            asked.idempotency = Some(Idempotency { key, body_hash });
+            reserve_op.idempotency = Some(Idempotency { key, body_hash });
         }
         self.calls.lock().unwrap().push((call, account));
-        asked
+        reserve_op
     }
 
     /// One word, now and then said twice at the same time. Any answer will do but an error of ours.
     async fn say(&self, ledger: &Ledger, dice: &mut Rng) {
         let choice = dice.roll(12);
         let Some((call, account)) = self.any_call(dice).filter(|_| choice >= 4) else {
-            let asked = self.new_call(dice);
+            let reserve_op = self.new_call(dice);
             if dice.roll(3) == 0 {
-                let (first, second) =
-                    tokio::join!(ledger.reserve(asked.clone()), ledger.reserve(asked));
+                let (first, second) = tokio::join!(
+                    ledger.reserve(reserve_op.clone()),
+                    ledger.reserve(reserve_op)
+                );
                 expected(first.map(|_| ()));
                 return expected(second.map(|_| ()));
             }
-            return expected(ledger.reserve(asked).await.map(|_| ()));
+            return expected(ledger.reserve(reserve_op).await.map(|_| ()));
         };
         let nanos = dice.nanos(80);
         let received = match choice {
@@ -150,7 +153,7 @@ impl BusyLedger {
     }
 
     /// What people do meanwhile: move limits, pay twice, correct.
-    async fn at_the_desk(&self, console: &Database, dice: &mut Rng) {
+    async fn admin_operations(&self, console: &Database, dice: &mut Rng) {
         let account = dice.one_of(&self.accounts);
         let key = account.number() * 10 + dice.nanos(2);
         let key = (key % 10 > 0).then_some(KeyId::new(key));
@@ -256,11 +259,11 @@ async fn round(harness: &TestLedger, busy: &BusyLedger) {
             }
         });
     }
-    let (desk, console) = (busy.clone(), harness.console.clone());
+    let (admin, console) = (busy.clone(), harness.console.clone());
     working.spawn(async move {
         let mut dice = Rng::new();
         for _ in 0..WORDS_EACH {
-            desk.at_the_desk(&console, &mut dice).await;
+            admin.admin_operations(&console, &mut dice).await;
         }
     });
     let sweeper = NodeId::new("sweeper").unwrap();

@@ -32,7 +32,7 @@ async fn a_settlement_of_which_only_the_hold_was_written_is_found() {
 }
 
 /// Everything that a charge of `call` wrote, written once more under the id beside it.
-const AGAIN: &str = "
+const DUPLICATE: &str = "
     CREATE FUNCTION scene.again(call text, its_owner uuid) RETURNS void LANGUAGE sql AS $again$
         INSERT INTO ledger.hold
         SELECT r.* FROM ledger.hold AS h, LATERAL jsonb_populate_record(h, jsonb_build_object(
@@ -61,7 +61,7 @@ async fn work_that_is_charged_again_under_another_id_is_found() {
             "idempotency_key_taken_twice",
         ),
     ] {
-        let statement = format!("{AGAIN} SELECT scene.again('{call}', {owner})");
+        let statement = format!("{DUPLICATE} SELECT scene.again('{call}', {owner})");
         detects(statement.leak(), &[view]).await;
     }
 }

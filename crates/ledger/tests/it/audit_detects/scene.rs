@@ -203,10 +203,10 @@ impl Scene {
         change: impl Fn(&mut Reserve),
     ) -> RequestId {
         let call = request();
-        let mut asked = reserve(call, account, nanos);
-        asked.lifetime = Duration::from_secs(3_600);
-        change(&mut asked);
-        let answer = ledger.reserve(asked).await;
+        let mut reserve_op = reserve(call, account, nanos);
+        reserve_op.lifetime = Duration::from_secs(3_600);
+        change(&mut reserve_op);
+        let answer = ledger.reserve(reserve_op).await;
         assert!(
             matches!(answer, Ok(ReserveAnswer::Held { .. })),
             "{name}: {answer:?}"

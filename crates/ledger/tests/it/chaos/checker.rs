@@ -47,7 +47,7 @@ pub(crate) fn judge(histories: &[&History], facts: &Facts) -> Vec<String> {
         wrong.extend(found.into_iter().map(|text| format!("{request}: {text}")));
     }
     let strangers = facts.keys().filter(|request| !trails.contains_key(request));
-    wrong.extend(strangers.map(|request| format!("{request}: nobody asked for it")));
+    wrong.extend(strangers.map(|request| format!("{request}: no client requested it")));
     wrong
 }
 
@@ -92,7 +92,7 @@ fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut 
     for event in &history.events {
         match event {
             Event::Did { .. }
-            | Event::Asked {
+            | Event::Requested {
                 word: CallOperation::TopUp,
                 ..
             }
@@ -106,7 +106,7 @@ fn read(history: &History, trails: &mut BTreeMap<RequestId, Trail>, wrong: &mut 
                     | Answered::Refused,
                 ..
             } => {}
-            Event::Asked {
+            Event::Requested {
                 word,
                 request,
                 amount,
@@ -184,7 +184,7 @@ impl Trail {
             }
             (CallOperation::Refund, Answered::Done) => self.refunds.done.push(amount),
             (CallOperation::Adjust, Answered::Done) => self.adjustments.done.push(amount),
-            // Somebody else did it, or it did it itself and was cut off before it heard.
+            // Another node did it, or it did it itself and was cut off before it heard.
             (CallOperation::Refund | CallOperation::Adjust, Answered::Before { .. }) => {
                 self.unknown(word)
             }
@@ -224,7 +224,7 @@ impl Trail {
         };
         say(
             self.holds_told > 0 || self.unknown_reserve || self.unavailable_reserve,
-            "held, though everybody was told no",
+            "held, though every client was refused",
         );
         say(self.ends_done <= 1, "ended more than once");
         say(fact.charged <= fact.held, "charged more than held");
@@ -242,7 +242,7 @@ impl Trail {
         }
         say(
             fact.charged == 0 || self.charges_asked.contains(&fact.charged),
-            "charged an amount that nobody asked for",
+            "charged an amount that no client requested",
         );
         let back = fact.refunded + fact.adjusted;
         say(back <= fact.charged, "given back more than charged");
@@ -263,7 +263,7 @@ impl Trail {
             );
         }
         if self.charges_told.is_empty() && !undone {
-            say(fact.charged == 0, "charged, and nobody was told");
+            say(fact.charged == 0, "charged, and no client got the answer");
         }
         wrong
     }

@@ -107,7 +107,7 @@ async fn a_ledger_process() {
         reason = "a test that runs itself again has no other way to tell it what to be"
     )]
     let Ok(path) = std::env::var(PLAN) else {
-        return; // somebody runs all ignored tests
+        return; // a run of all ignored tests
     };
     let plan: Plan = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let mut process = Process::new(plan);
@@ -161,7 +161,7 @@ impl Process {
             console: pool(
                 &plan.console,
                 Role::Console,
-                format!("{}-desk", plan.node),
+                format!("{}-admin", plan.node),
                 2,
             ),
             diary: Arc::new(HistoryWriter::at(&plan.diary)),
@@ -269,11 +269,11 @@ impl Life {
         let calls = (0..count)
             .map(|number| self.clients.new_call(number))
             .collect();
-        let asked = self.each(calls, |clients, call| async move {
+        let answers = self.each(calls, |clients, call| async move {
             let (answered, amount) = clients.reserve(&call).await;
             (call.of(amount), answered)
         });
-        let held = asked.await;
+        let held = answers.await;
         let count = held.len();
         self.held.extend(held);
         i64::try_from(count).unwrap()
@@ -282,12 +282,12 @@ impl Life {
     /// Charges half of each hold.
     async fn settle(&mut self) -> i64 {
         let calls = std::mem::take(&mut self.held);
-        let asked = self.each(calls, |clients, call| async move {
+        let answers = self.each(calls, |clients, call| async move {
             let charge = call.amount / 2 + 1;
             let (answered, _) = clients.settle(&call, charge).await;
             (call, answered)
         });
-        let charged = asked.await;
+        let charged = answers.await;
         let count = charged.len();
         self.charged.extend(charged);
         i64::try_from(count).unwrap()
@@ -295,20 +295,20 @@ impl Life {
 
     async fn void(&mut self) -> i64 {
         let calls = std::mem::take(&mut self.held);
-        let asked = self.each(calls, |clients, call| async move {
+        let answers = self.each(calls, |clients, call| async move {
             let answered = clients.void(&call).await;
             (call, answered)
         });
-        i64::try_from(asked.await.len()).unwrap()
+        i64::try_from(answers.await.len()).unwrap()
     }
 
     async fn refund(&mut self) -> i64 {
         let calls = std::mem::take(&mut self.charged);
-        let asked = self.each(calls, |clients, call| async move {
+        let answers = self.each(calls, |clients, call| async move {
             let answered = clients.refund(&call, CallOperation::Refund, None).await;
             (call, answered)
         });
-        i64::try_from(asked.await.len()).unwrap()
+        i64::try_from(answers.await.len()).unwrap()
     }
 
     /// Says a word for all calls at once and keeps those for which it was done.
@@ -316,11 +316,11 @@ impl Life {
     where
         F: Future<Output = (Call, Answered)> + Send + 'static,
     {
-        let mut asked = JoinSet::new();
+        let mut tasks = JoinSet::new();
         for call in calls {
-            asked.spawn(say(self.clients.clone(), call));
+            tasks.spawn(say(self.clients.clone(), call));
         }
-        let answers = asked.join_all().await;
+        let answers = tasks.join_all().await;
         let done = |answered: &Answered| {
             matches!(
                 answered,

@@ -180,7 +180,7 @@ impl Clients {
             amount: named.amount(self.plan.largest),
         };
         if named.percent(4) {
-            let payment = named.request(house_moment(slot));
+            let payment = named.request(slot_moment(slot));
             tokio::join!(
                 self.top_up(call.account, payment),
                 self.top_up(call.account, payment)
@@ -238,8 +238,8 @@ impl Clients {
         answered
     }
 
-    fn asked(&self, word: CallOperation, request: RequestId, amount: i64) {
-        self.diary.write(&Event::Asked {
+    fn requested(&self, word: CallOperation, request: RequestId, amount: i64) {
+        self.diary.write(&Event::Requested {
             word,
             request,
             amount,
@@ -261,7 +261,7 @@ impl Clients {
         reserve.owner = call.owner;
         reserve.key = self.plan.key.map(KeyId::new);
         reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
-        self.asked(CallOperation::Reserve, call.request, call.amount);
+        self.requested(CallOperation::Reserve, call.request, call.amount);
         let (answered, amount) = match self.ledger.reserve(reserve).await {
             Ok(ReserveAnswer::Held { paid, trial }) => {
                 (Answered::Done, paid.nanos() + trial.nanos())
@@ -282,7 +282,7 @@ impl Clients {
 
     /// The new total, where there is one.
     async fn extend(&self, call: &Call, total: i64) -> Option<i64> {
-        self.asked(CallOperation::Extend, call.request, total);
+        self.requested(CallOperation::Extend, call.request, total);
         let extend = test_ledger::extend(call.request, call.account, total);
         let (answered, amount) = match self.ledger.extend(extend).await {
             Ok(ExtendAnswer::Held { total } | ExtendAnswer::Short { total, .. }) => {
@@ -296,7 +296,7 @@ impl Clients {
     }
 
     pub(crate) async fn settle(&self, call: &Call, charge: i64) -> (Answered, i64) {
-        self.asked(CallOperation::Settle, call.request, charge);
+        self.requested(CallOperation::Settle, call.request, charge);
         let settle = test_ledger::settle(call.request, call.account, charge);
         let (answered, amount) = of_end(self.ledger.settle(settle).await);
         self.answered(CallOperation::Settle, call.request, &answered, amount);
@@ -304,7 +304,7 @@ impl Clients {
     }
 
     pub(crate) async fn void(&self, call: &Call) -> Answered {
-        self.asked(CallOperation::Void, call.request, 0);
+        self.requested(CallOperation::Void, call.request, 0);
         let void = test_ledger::void(call.request, call.account);
         let (answered, amount) = of_end(self.ledger.void(void).await);
         self.answered(CallOperation::Void, call.request, &answered, amount);
@@ -322,7 +322,7 @@ impl Clients {
         if word == CallOperation::Adjust {
             refund.kind = RefundKind::SettlementAdjustment;
         }
-        self.asked(word, call.request, amount.unwrap_or(0));
+        self.requested(word, call.request, amount.unwrap_or(0));
         let (answered, amount) = match self.ledger.refund(refund).await {
             Ok(RefundAnswer::Done { paid, trial }) => {
                 (Answered::Done, paid.nanos() + trial.nanos())
@@ -337,7 +337,7 @@ impl Clients {
 
     /// A payment that every process tells of, under one event.
     async fn top_up(&self, account: AccountId, request: RequestId) {
-        self.asked(CallOperation::TopUp, request, PAYMENT);
+        self.requested(CallOperation::TopUp, request, PAYMENT);
         let top_up = TopUp {
             request,
             ..test_ledger::top_up(account, Wallet::Paid, PAYMENT, &request.to_string())
@@ -360,7 +360,7 @@ impl Clients {
     }
 }
 
-fn house_moment(slot: Option<i64>) -> Timestamp {
+fn slot_moment(slot: Option<i64>) -> Timestamp {
     slot.map_or_else(
         || SystemClock.now(),
         |slot| Timestamp::from_micros(slot * SLOT * 1_000),

@@ -27,8 +27,8 @@ pub(crate) fn rounds() -> usize {
         clippy::disallowed_methods,
         reason = "the one place that reads how long the chaos lasts; tests have no configuration"
     )]
-    let asked = std::env::var(VARIABLE);
-    asked.map_or(SHORT_ROUNDS, |text| {
+    let variable = std::env::var(VARIABLE);
+    variable.map_or(SHORT_ROUNDS, |text| {
         text.parse().expect("a number of rounds")
     })
 }

@@ -21,7 +21,7 @@ const CRASHED: &str = "57P0";
 /// How long the disk stays full after it was proved to be.
 const WHILE_FULL: Duration = Duration::from_millis(700);
 
-/// What has no room to grow.
+/// What cannot grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Full {
     Table,

@@ -43,7 +43,7 @@ pub(crate) enum Answered {
 /// One line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Event {
-    Asked {
+    Requested {
         word: CallOperation,
         request: RequestId,
         amount: i64,
@@ -134,7 +134,7 @@ impl History {
     pub(crate) fn did(&self, number: u64) -> Option<i64> {
         self.events.iter().rev().find_map(|event| match event {
             Event::Did { order, count, .. } if *order == number => Some(*count),
-            Event::Did { .. } | Event::Asked { .. } | Event::Answered { .. } => None,
+            Event::Did { .. } | Event::Requested { .. } | Event::Answered { .. } => None,
         })
     }
 
@@ -143,7 +143,7 @@ impl History {
         let mut open = BTreeMap::new();
         for event in &self.events {
             match event {
-                Event::Asked { word, .. } => *open.entry(*word).or_default() += 1,
+                Event::Requested { word, .. } => *open.entry(*word).or_default() += 1,
                 Event::Answered { word, .. } => *open.entry(*word).or_default() -= 1,
                 Event::Did { .. } => {}
             }
@@ -154,11 +154,11 @@ impl History {
 
     /// All calls that clients asked for.
     pub(crate) fn requests(&self) -> BTreeSet<RequestId> {
-        let asked = |event: &Event| match event {
-            Event::Asked { request, .. } => Some(*request),
+        let request_of = |event: &Event| match event {
+            Event::Requested { request, .. } => Some(*request),
             Event::Answered { .. } | Event::Did { .. } => None,
         };
-        self.events.iter().filter_map(asked).collect()
+        self.events.iter().filter_map(request_of).collect()
     }
 
     /// How often each answer was given, for the report.

@@ -13,17 +13,22 @@ async fn a_kill_at_any_step_leaves_no_open_hold_and_no_double_charge() {
         let step = steps[round % steps.len()];
         // Half of the dead come back, the others are swept.
         let turn = round + round / steps.len();
-        let heir = if turn.is_multiple_of(2) {
+        let orphaned_by = if turn.is_multiple_of(2) {
             OrphanedBy::Return
         } else {
             OrphanedBy::Sweep
         };
-        one_kill(&mut harness, round, step, heir).await;
+        one_kill(&mut harness, round, step, orphaned_by).await;
     }
     harness.close().await;
 }
 
-async fn one_kill(harness: &mut ProcessHarness, round: usize, step: &Step, heir: OrphanedBy) {
+async fn one_kill(
+    harness: &mut ProcessHarness,
+    round: usize,
+    step: &Step,
+    orphaned_by: OrphanedBy,
+) {
     let node = format!("killed-{round}");
     let mut earlier = None;
     if step.name == REGISTERING.name {
@@ -44,10 +49,10 @@ async fn one_kill(harness: &mut ProcessHarness, round: usize, step: &Step, heir:
     reached.lift(&harness.postgres).await;
     let mut histories: Vec<&History> = vec![&victim.history];
     histories.extend(earlier.as_ref().map(|process| &process.history));
-    let seconds = harness.heal(&node, &histories, heir).await;
+    let seconds = harness.heal(&node, &histories, orphaned_by).await;
     harness.backends_are_gone(&node).await;
     harness.tell(
-        &format!("{} ({heir:?})", step.name),
+        &format!("{} ({orphaned_by:?})", step.name),
         &in_flight(&victim.history),
         seconds,
     );

@@ -23,12 +23,12 @@ async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_only_gives_back()
     for round in 0..rounds() {
         // From the settlements backwards, so that the short form has the telling ones.
         let step = steps[steps.len() - 1 - round % steps.len()];
-        let heir = if round.is_multiple_of(2) {
+        let orphaned_by = if round.is_multiple_of(2) {
             OrphanedBy::Return
         } else {
             OrphanedBy::Sweep
         };
-        one_pause(&mut harness, round, step, heir).await;
+        one_pause(&mut harness, round, step, orphaned_by).await;
     }
     harness.close().await;
 }
@@ -39,11 +39,16 @@ fn can_pause(step: &Step) -> bool {
     !matches!(step.spot, Spot::CommitUnsent | Spot::NodeLock)
 }
 
-async fn one_pause(harness: &mut ProcessHarness, round: usize, step: &Step, heir: OrphanedBy) {
+async fn one_pause(
+    harness: &mut ProcessHarness,
+    round: usize,
+    step: &Step,
+    orphaned_by: OrphanedBy,
+) {
     let node = format!("paused-{round}");
     let mut sleeper = harness.process(&node);
     let epoch = sleeper.done("open").await;
-    // Somebody else's hold, for the sweep that the sleeper will try in its old name.
+    // Another node's hold, for the sweep that the sleeper will try in its old name.
     let bystander = harness.bystander.as_mut().expect("it is there");
     bystander.done("reserve 2").await;
     let mut reached = step
@@ -54,9 +59,9 @@ async fn one_pause(harness: &mut ProcessHarness, round: usize, step: &Step, heir
     sleeper.history.read_on();
     sleeper.history.died = true;
     let words = in_flight(&sleeper.history);
-    let seconds = harness.heal(&node, &[&sleeper.history], heir).await;
+    let seconds = harness.heal(&node, &[&sleeper.history], orphaned_by).await;
     let seconds = seconds + be_replaced(harness, &node, epoch).await;
-    if heir == OrphanedBy::Return {
+    if orphaned_by == OrphanedBy::Return {
         deadline_passes().await;
     }
     let nodes = [node.clone()];
@@ -81,7 +86,7 @@ async fn one_pause(harness: &mut ProcessHarness, round: usize, step: &Step, heir
     })
     .await;
     assert_eq!(sleeper.done("beat").await, 0, "its heart must not beat");
-    assert_eq!(sleeper.done("sweep").await, 0, "it sweeps for nobody");
+    assert_eq!(sleeper.done("sweep").await, 0, "it sweeps nothing");
     for answered in told_after(&sleeper.history, woken) {
         let refused = matches!(answered, Answered::Stale | Answered::Unavailable);
         assert!(refused, "{answered:?} after waking, {}", step.name);
@@ -99,7 +104,7 @@ async fn one_pause(harness: &mut ProcessHarness, round: usize, step: &Step, heir
     harness
         .heal(&node, &[&sleeper.history], OrphanedBy::Itself)
         .await;
-    harness.tell(&format!("{} ({heir:?})", step.name), &words, seconds);
+    harness.tell(&format!("{} ({orphaned_by:?})", step.name), &words, seconds);
 }
 
 /// A sleeper that held nothing is not swept, which is right: then its next life begins instead.
@@ -124,7 +129,7 @@ fn told_after(history: &History, lines: usize) -> impl Iterator<Item = &Answered
         .iter()
         .filter_map(|event| match event {
             Event::Answered { answered, .. } => Some(answered),
-            Event::Asked { .. } | Event::Did { .. } => None,
+            Event::Requested { .. } | Event::Did { .. } => None,
         })
 }
 

@@ -66,7 +66,7 @@ impl ProcessHarness {
     pub(crate) async fn new(class: &'static str, settings: OwnSettings) -> Self {
         let postgres = Postgres::own(settings).await;
         let pool = async |role| {
-            let mut settings = PoolSettings::named("arena");
+            let mut settings = PoolSettings::named("harness");
             settings.max_connections = 3;
             connect(&postgres.direct_url(role), role, settings)
                 .await
@@ -147,14 +147,19 @@ impl ProcessHarness {
 
     /// Waits until everything of a process is resolved and every sentence about it is true, no longer
     /// than three times the deadline; then audits. Returns the seconds it took.
-    pub(crate) async fn heal(&self, node: &str, histories: &[&History], heir: OrphanedBy) -> f64 {
+    pub(crate) async fn heal(
+        &self,
+        node: &str,
+        histories: &[&History],
+        orphaned_by: OrphanedBy,
+    ) -> f64 {
         let started = Instant::now();
         let nodes = [node.to_owned()];
-        let mut wrong = vec!["nobody has looked".to_owned()];
+        let mut wrong = vec!["not checked yet".to_owned()];
         let mut open = i64::MAX;
         let mut returned = false;
         while started.elapsed() < HEAL_LIMIT && !wrong.is_empty() {
-            match heir {
+            match orphaned_by {
                 OrphanedBy::Return if !returned => {
                     let node = NodeId::new(node).unwrap();
                     returned = register(&self.data, &node).await.is_ok();

@@ -104,10 +104,10 @@ async fn judge_all(harness: &TestLedger, histories: &[History]) {
 
 fn report(samples: &Samples, histories: &[History]) {
     println!(
-        "race | {} samples | least free {:?} | least room {:?} | {} calls made by both",
+        "race | {} samples | least free {:?} | least budget left {:?} | {} calls made by both",
         samples.count,
         samples.least_free,
-        samples.least_room,
+        samples.least_budget_left,
         made_by_both(histories)
     );
     for history in histories {
@@ -143,7 +143,7 @@ impl Finish {
             "TopUp Done",
             "TopUp Before { charged: false }",
         ] {
-            assert!(total(answer) > 0, "nobody was told {answer}");
+            assert!(total(answer) > 0, "no client got {answer}");
         }
         assert!(self.samples.count > 100, "{:?}", self.samples);
         assert!(made_by_both(&self.histories) > 20, "they hardly met");

@@ -71,12 +71,12 @@ async fn one_fault(
     let mut witness = superuser(&harness.postgres).await;
     fault(
         &harness.postgres,
-        reached.backend.expect("somebody is at work"),
+        reached.backend.expect("a backend is at work"),
     );
-    // Everybody is thrown out, so this one is too; then the server is on its way back.
+    // Every session is thrown out, so this one is too; then the server is on its way back.
     let thrown_out = async { while sqlx::Connection::ping(&mut witness).await.is_ok() {} };
     let thrown_out = tokio::time::timeout(STEP_LIMIT, thrown_out).await;
-    thrown_out.expect("the server throws everybody out");
+    thrown_out.expect("the server ends every session");
     reached.lift(&harness.postgres).await;
     harness.server_is_back().await;
     let seconds = settle_down(harness, worker, reached.order).await;

@@ -110,7 +110,7 @@ pub(crate) struct Samples {
     pub(crate) count: u64,
     /// The lowest that was ever free in a wallet, and left of a budget.
     pub(crate) least_free: Option<i64>,
-    pub(crate) least_room: Option<i64>,
+    pub(crate) least_budget_left: Option<i64>,
     /// Instants at which something was wrong.
     pub(crate) wrong: Vec<String>,
 }
@@ -124,7 +124,7 @@ const SAMPLE: &str = "SELECT
     (SELECT min(least(paid_posted - paid_held, trial_posted - trial_held)) FROM ledger.account) AS free,
     (SELECT min(least(paid_held, trial_held)) FROM ledger.account) AS held,
     (SELECT min(least(b.limit_nanos, p.cap) - p.used) FROM ledger.budget_period AS p
-        JOIN ledger.budget AS b ON b.id = p.budget_id) AS room,
+        JOIN ledger.budget AS b ON b.id = p.budget_id) AS budget_left,
     (SELECT min(used) FROM ledger.budget_period) AS used";
 const SUM: &str = "SELECT count(*) FROM ledger.audit_books_do_not_balance";
 
@@ -165,8 +165,8 @@ impl Samples {
         let mut session = database.session().await.unwrap();
         let row = sqlx::query(SAMPLE).fetch_one(&mut *session).await.unwrap();
         let number = |name: &str| row.get::<Option<i64>, _>(name);
-        let (free, room) = (number("free"), number("room"));
-        let negative = [free, room, number("held"), number("used")]
+        let (free, budget_left) = (number("free"), number("budget_left"));
+        let negative = [free, budget_left, number("held"), number("used")]
             .into_iter()
             .flatten()
             .any(|amount| amount < 0);
@@ -176,11 +176,11 @@ impl Samples {
             unbalanced = sum.unwrap();
         }
         if negative || unbalanced != 0 {
-            self.wrong.push(format!("{free:?} {room:?} {row:?}"));
+            self.wrong.push(format!("{free:?} {budget_left:?} {row:?}"));
         }
         let least = |old: Option<i64>, new: Option<i64>| old.into_iter().chain(new).min();
         self.least_free = least(self.least_free, free);
-        self.least_room = least(self.least_room, room);
+        self.least_budget_left = least(self.least_budget_left, budget_left);
         self.count += 1;
     }
 }

@@ -163,12 +163,12 @@ impl Bench {
         .unwrap()
     }
 
-    async fn cost<T>(&mut self, asked: impl AsyncFn(&Database) -> T) -> (T, Cost) {
+    async fn cost<T>(&mut self, query: impl AsyncFn(&Database) -> T) -> (T, Cost) {
         // The first one warms what a gateway keeps warm.
-        asked(&self.data).await;
+        query(&self.data).await;
         let before = self.buffers().await;
         let began = Instant::now();
-        let found = asked(&self.data).await;
+        let found = query(&self.data).await;
         let took = began.elapsed();
         let buffers = self.buffers().await - before;
         (found, Cost { buffers, took })
@@ -178,14 +178,14 @@ impl Bench {
     async fn costs(&mut self) -> Vec<(&'static str, Cost)> {
         let mut costs = Vec::new();
         for (name, search, is_full) in searches(self.account) {
-            let asked = async |data: &Database| call_search::search(data, &search).await.unwrap();
-            let (found, cost) = self.cost(asked).await;
+            let query = async |data: &Database| call_search::search(data, &search).await.unwrap();
+            let (found, cost) = self.cost(query).await;
             check(name, &search, &found, is_full);
             costs.push((name, cost));
         }
         let account = self.account;
-        let asked = async |data: &Database| {
-            let asked = JournalQuery {
+        let query = async |data: &Database| {
+            let query = JournalQuery {
                 account,
                 kind: None,
                 from: None,
@@ -193,9 +193,9 @@ impl Bench {
                 after: None,
                 limit: PAGE,
             };
-            journal::read(data, &asked).await.unwrap()
+            journal::read(data, &query).await.unwrap()
         };
-        let (page, cost) = self.cost(asked).await;
+        let (page, cost) = self.cost(query).await;
         assert_eq!(page.entries.len(), usize::try_from(PAGE).unwrap());
         costs.push(("lines of the wallet", cost));
         costs
@@ -434,15 +434,15 @@ async fn one_by_its_id(bench: &mut Bench) -> Cost {
         ..Search::of(bench.account, PAGE)
     };
     let found = call_search::search(&bench.data, &rare).await.unwrap();
-    let wanted = found.calls[20].request;
-    let text = wanted.to_string();
-    for letters in [20, text.len()] {
+    let expected = found.calls[20].request;
+    let text = expected.to_string();
+    for characters in [20, text.len()] {
         let search = Search {
-            id_prefix: IdPrefix::parse(&text[..letters]),
+            id_prefix: IdPrefix::parse(&text[..characters]),
             ..Search::of(bench.account, PAGE)
         };
         let found = call_search::search(&bench.data, &search).await.unwrap();
-        assert!(found.calls.iter().any(|call| call.request == wanted));
+        assert!(found.calls.iter().any(|call| call.request == expected));
     }
     let search = Search {
         id_prefix: IdPrefix::parse(&text),

@@ -98,10 +98,10 @@ async fn calls(ledger: &Ledger, accounts: &[AccountId]) {
             for number in (caller..CALLS).step_by(usize::try_from(CALLERS).unwrap()) {
                 let call = request();
                 let account = accounts[usize::try_from(number % ACCOUNTS).unwrap()];
-                let mut asked = reserve(call, account, 1_000);
-                asked.key = Some(KeyId::new(account.number()));
-                asked.model = format!("vendor/model-{}", number % 7);
-                ledger.reserve(asked).await.unwrap();
+                let mut reserve_op = reserve(call, account, 1_000);
+                reserve_op.key = Some(KeyId::new(account.number()));
+                reserve_op.model = format!("vendor/model-{}", number % 7);
+                ledger.reserve(reserve_op).await.unwrap();
                 if number % FAILS == 0 {
                     let detail = detail(Outcome::UpstreamFailed);
                     let void = Void {
@@ -161,13 +161,13 @@ async fn every_index_of_calls_costs_a_settlement_something() {
     let accounts = accounts(&console).await;
     let mut spent: Vec<Vec<Spent>> = SETS.iter().map(|_| Vec::new()).collect();
     for round in 0..ROUNDS {
-        for (place, (name, wanted)) in SETS.iter().enumerate() {
+        for (place, (name, expected)) in SETS.iter().enumerate() {
             let mut text = "DROP INDEX IF EXISTS ledger.usage_of_key, ledger.usage_of_model,
                 ledger.usage_failed_or_expensive; TRUNCATE ledger.usage, ledger.hold, ledger.transfer;"
                 .to_owned();
             for (_, statement) in made
                 .iter()
-                .filter(|(one, _)| wanted.contains(&one.as_str()))
+                .filter(|(one, _)| expected.contains(&one.as_str()))
             {
                 text.push_str(statement);
                 text.push(';');
@@ -205,7 +205,7 @@ async fn every_index_of_calls_costs_a_settlement_something() {
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
     };
-    let shown: Vec<(f64, f64)> = spent
+    let columns: Vec<(f64, f64)> = spent
         .iter()
         .map(|values| {
             let least = values.iter().map(|one| one.cpu_micros);
@@ -213,10 +213,10 @@ async fn every_index_of_calls_costs_a_settlement_something() {
             (middle(values, |one| one.log_bytes), least)
         })
         .collect();
-    for ((name, _), (log, cpu)) in SETS.iter().zip(&shown) {
+    for ((name, _), (log, cpu)) in SETS.iter().zip(&columns) {
         println!("{name:8} {log:7.0} bytes of log a call, {cpu:6.1} us of PostgreSQL at best");
     }
     // What marks few calls costs few bytes; all of them together less than a fifth more.
-    assert!(shown[3].0 < shown[0].0 * 1.02, "{shown:?}");
-    assert!(shown[4].0 < shown[0].0 * 1.25, "{shown:?}");
+    assert!(columns[3].0 < columns[0].0 * 1.02, "{columns:?}");
+    assert!(columns[4].0 < columns[0].0 * 1.25, "{columns:?}");
 }

@@ -44,7 +44,7 @@ pub(crate) struct CallState {
     pub(crate) told_unavailable: bool,
     /// The process that should have taken its charge back ended before it could.
     pub(crate) doubtful: bool,
-    /// Somebody asked for the money back.
+    /// A refund was requested.
     pub(crate) refund_asked: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum Phase {
     Over,
 }
 
-/// Somebody on a node who works on a call: its request, or one who polls its task.
+/// A task of a node that works on a call: its request, or one who polls its task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Actor {
     pub(crate) call: Call,

@@ -58,20 +58,20 @@ impl Checker {
             return Ok(());
         }
         self.seen_serial = store.serial;
-        for (id, purse) in &store.standing.balances {
-            let sound = purse.paid_held >= 0
-                && purse.trial_held >= 0
-                && purse.paid_posted >= purse.paid_held
-                && purse.trial_posted >= purse.trial_held;
+        for (id, balances) in &store.standing.balances {
+            let sound = balances.paid_held >= 0
+                && balances.trial_held >= 0
+                && balances.paid_posted >= balances.paid_held
+                && balances.trial_posted >= balances.trial_held;
             if !sound {
                 return Err(format!(
-                    "account {id} has promised more than it has: {purse:?}"
+                    "account {id} has promised more than it has: {balances:?}"
                 ));
             }
         }
-        for (id, room) in &store.standing.windows {
-            if room.used < 0 || room.used > room.limit {
-                return Err(format!("budget {id:?} is used beyond its ends: {room:?}"));
+        for (id, window) in &store.standing.windows {
+            if window.used < 0 || window.used > window.limit {
+                return Err(format!("budget {id:?} is used beyond its ends: {window:?}"));
             }
         }
         Ok(())
@@ -147,7 +147,7 @@ impl Checker {
             if swept && task {
                 return wrong("a task was swept");
             }
-            if row.asked != row.legs.total() + uncharged(store, call) {
+            if row.requested != row.legs.total() + uncharged(store, call) {
                 return wrong("what was used and not charged is not written off");
             }
         }
@@ -180,13 +180,13 @@ impl Checker {
     }
 
     /// A node's view of its leases and the store's are one.
-    pub(crate) fn leases(&self, store: &Store, author: NodeEpoch, desk: &NodeLeases) -> Found {
-        for local in &desk.memory.leases {
+    pub(crate) fn leases(&self, store: &Store, author: NodeEpoch, leases: &NodeLeases) -> Found {
+        for local in &leases.memory.leases {
             let row = store.leases.iter().find(|lease| lease.id == local.id);
             let Some(row) = row.filter(|row| row.state == LeaseState::Active) else {
                 continue;
             };
-            let unshipped: i64 = (desk.disk.journal.iter())
+            let unshipped: i64 = (leases.disk.journal.iter())
                 .filter(|record| record.lease == local.id)
                 .filter(|record| store.usage_of(record.call).is_none())
                 .map(|record| match record.end {
@@ -194,8 +194,8 @@ impl Checker {
                     End::Begun | End::Voided(_) => 0,
                 })
                 .sum();
-            let purse = local.slice.balances.get(&id_of(row.account));
-            let here = purse.map_or(0, |purse| purse.paid_posted + purse.trial_posted);
+            let balances = local.slice.balances.get(&id_of(row.account));
+            let here = balances.map_or(0, |balances| balances.paid_posted + balances.trial_posted);
             if here + unshipped != row.left.total() || row.left.paid < 0 || row.left.trial < 0 {
                 return Err(format!(
                     "{author:?} and the store disagree on {row:?}: {here} here, {unshipped} on the way"
@@ -205,7 +205,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Nobody works on money that was taken back behind their back.
+    /// No node works on money that was taken back without its knowledge.
     pub(crate) fn workers(&self, store: &Store, actors: &[Actor]) -> Found {
         for actor in actors.iter().filter(|actor| actor.works()) {
             let usage = store.usage_of(actor.call);
@@ -258,7 +258,7 @@ fn gather(store: &Store, moved: &mut [Moved; CALLS]) -> Found {
     for row in &store.transfers {
         let Some(call) = row.call else { continue };
         let Some(hold) = store.holds[call] else {
-            return Err(format!("a transfer of nobody's call: {row:?}"));
+            return Err(format!("a transfer of no known call: {row:?}"));
         };
         let wallet = party(hold.account, row.leg);
         let rows = &mut moved[call];
@@ -310,15 +310,16 @@ fn balances(store: &Store) -> Found {
         }
     }
     let mut own = 0;
-    for (account, purse) in store.standing.balances.values().enumerate() {
-        own += purse.paid_posted + purse.trial_posted;
+    for (account, balances) in store.standing.balances.values().enumerate() {
+        own += balances.paid_posted + balances.trial_posted;
         no(
-            posted[account] != [purse.paid_posted, purse.trial_posted],
-            || format!("account {account} is not its transfers {posted:?}: {purse:?}"),
+            posted[account] != [balances.paid_posted, balances.trial_posted],
+            || format!("account {account} is not its transfers {posted:?}: {balances:?}"),
         )?;
-        no(held[account] != [purse.paid_held, purse.trial_held], || {
-            format!("account {account} does not hold its holds {held:?}: {purse:?}")
-        })?;
+        no(
+            held[account] != [balances.paid_held, balances.trial_held],
+            || format!("account {account} does not hold its holds {held:?}: {balances:?}"),
+        )?;
     }
     no(own + others != 0, || {
         format!("the books do not balance: {own} and {others}")
@@ -327,7 +328,7 @@ fn balances(store: &Store) -> Found {
 
 /// What a stretch has used is its open holds, its leases and its charges, less what went back in time.
 fn budgets(store: &Store) -> Found {
-    for (id, room) in &store.standing.windows {
+    for (id, window) in &store.standing.windows {
         let mut used = 0;
         for hold in store.holds.iter().flatten() {
             if hold.state == HoldState::Open && hold.stretches.as_slice().contains(id) {
@@ -342,8 +343,8 @@ fn budgets(store: &Store) -> Found {
         for row in &store.transfers {
             used += counted(store, row, *id);
         }
-        no(used != room.used, || {
-            format!("budget {id:?} is not its calls, {used}: {room:?}")
+        no(used != window.used, || {
+            format!("budget {id:?} is not its calls, {used}: {window:?}")
         })?;
     }
     Ok(())
@@ -375,13 +376,13 @@ fn answered(store: &Store, state: &CallState, call: Call, rows: &Moved) -> Found
         });
     };
     let exact = rows.charges == [legs.paid, legs.trial];
-    let written_off = usage.asked == rows.charges.iter().sum::<i64>() + uncharged(store, call);
+    let written_off = usage.requested == rows.charges.iter().sum::<i64>() + uncharged(store, call);
     no(!(exact || usage.late && written_off), || {
         format!("call {call} was told {legs:?} and was charged {rows:?}")
     })?;
     let back: i64 = rows.backs.iter().sum();
     no(back > 0 && !state.refund_asked, || {
-        format!("call {call} was told {legs:?}, and {back} went back that nobody asked for")
+        format!("call {call} was told {legs:?}, and {back} went back without a request")
     })
 }
 

@@ -220,11 +220,11 @@ impl NodeLeases {
     fn end(&mut self, submitted: &CallOperation, end: End) -> Option<Answer> {
         let open = self.memory.open[submitted.call].take()?;
         self.record(submitted.call)?.end = end;
-        let asked = match end {
+        let requested = match end {
             End::Settled(amount) => amount,
             End::Begun | End::Voided(_) => 0,
         };
-        let (legs, _) = charge(asked, open.legs);
+        let (legs, _) = charge(requested, open.legs);
         let lease = self.memory.lease(open.lease)?;
         lease.give_back(submitted.account, open.legs, legs);
         Some(Answer::Done(legs))
@@ -338,20 +338,20 @@ impl Memory {
 impl LocalLease {
     fn new(id: LeaseId, key: usize, slice: WalletSplit, stretches: BudgetWindows) -> Self {
         let mut standing = BatchState::default();
-        let purse = WalletBalances {
+        let balances = WalletBalances {
             paid_posted: slice.paid,
             trial_posted: slice.trial,
             topped_up: slice.paid > 0,
             ..WalletBalances::default()
         };
-        (standing.balances).insert(id_of(KEYS[key].account), purse);
+        (standing.balances).insert(id_of(KEYS[key].account), balances);
         for &stretch in stretches.as_slice() {
-            let room = BudgetWindow {
+            let window = BudgetWindow {
                 id: stretch.0,
                 limit: slice.total(),
                 used: 0,
             };
-            standing.windows.insert(stretch, room);
+            standing.windows.insert(stretch, window);
         }
         Self {
             id,
@@ -378,15 +378,15 @@ impl LocalLease {
     }
 
     fn give_back(&mut self, account: usize, held: WalletSplit, charged: WalletSplit) {
-        if let Some(purse) = self.slice.balances.get_mut(&id_of(account)) {
-            purse.paid_held -= held.paid;
-            purse.trial_held -= held.trial;
-            purse.paid_posted -= charged.paid;
-            purse.trial_posted -= charged.trial;
+        if let Some(balances) = self.slice.balances.get_mut(&id_of(account)) {
+            balances.paid_held -= held.paid;
+            balances.trial_held -= held.trial;
+            balances.paid_posted -= charged.paid;
+            balances.trial_posted -= charged.trial;
         }
         let unused = held.total() - charged.total();
-        for room in self.slice.windows.values_mut() {
-            room.used -= unused;
+        for window in self.slice.windows.values_mut() {
+            window.used -= unused;
         }
     }
 }

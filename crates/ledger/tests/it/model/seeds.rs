@@ -76,13 +76,13 @@ fn a_failing_seed_replays() {
 #[test]
 fn every_mistake_in_the_protocol_is_noticed() {
     let missed = missed(&OF_THE_PROTOCOL, Mode::Direct);
-    assert!(missed.is_empty(), "nobody noticed {missed:?}");
+    assert!(missed.is_empty(), "not detected: {missed:?}");
 }
 
 #[test]
 fn every_mistake_in_leases_is_noticed() {
     let missed = missed(&OF_LEASES, Mode::Leased);
-    assert!(missed.is_empty(), "nobody noticed {missed:?}");
+    assert!(missed.is_empty(), "not detected: {missed:?}");
 }
 
 #[test]

@@ -95,10 +95,10 @@ impl Store {
         self.wrong == Some(wrong)
     }
 
-    /// Money comes in. Whoever pays has topped up.
+    /// Money comes in. The paying account has topped up.
     pub(crate) fn top_up(&mut self, account: usize, leg: usize, amount: i64) {
         self.serial += 1;
-        self.purse(account).topped_up |= leg == PAID;
+        self.balances(account).topped_up |= leg == PAID;
         self.transfers.push(Transfer {
             call: None,
             kind: TransferKind::TopUp,
@@ -254,11 +254,11 @@ impl Store {
         if whose == Whose::Own && !own && !self.is(Mutation::AcceptStaleEpoch) {
             return Answer::NoHold;
         }
-        let (asked, state, outcome) = match verdict {
+        let (requested, state, outcome) = match verdict {
             Verdict::Settled(amount) => (amount, HoldState::Settled, Outcome::Complete),
             Verdict::Voided(outcome) => (0, HoldState::Voided, outcome),
         };
-        let (mut legs, beyond) = charge(asked, hold.legs);
+        let (mut legs, beyond) = charge(requested, hold.legs);
         if state == HoldState::Settled && self.is(Mutation::LostSettle) {
             return Answer::Done(legs);
         }
@@ -270,7 +270,7 @@ impl Store {
                 call,
                 author,
                 legs,
-                asked,
+                requested,
                 outcome,
                 serial: self.serial,
                 late: false,
@@ -390,7 +390,7 @@ impl Store {
         // A budget gets it back only while the stretch it was taken from is open.
         for &id in hold.stretches.as_slice() {
             if self.now < end_of(id) || self.is(Mutation::GiveBackToAPastDay) {
-                self.room(id).used -= legs.total();
+                self.window(id).used -= legs.total();
             }
         }
     }
@@ -425,12 +425,12 @@ impl Store {
     fn open_stretches(&mut self, stretches: &BudgetWindows) {
         for &id in stretches.as_slice() {
             let limit = self.limits[id.0 as usize];
-            let room = BudgetWindow {
+            let window = BudgetWindow {
                 id: id.0,
                 limit,
                 used: 0,
             };
-            self.standing.windows.entry(id).or_insert(room);
+            self.standing.windows.entry(id).or_insert(window);
         }
     }
 
@@ -444,33 +444,33 @@ impl Store {
 
     fn count(&mut self, stretches: &BudgetWindows, amount: i64) {
         for &id in stretches.as_slice() {
-            self.room(id).used += amount;
+            self.window(id).used += amount;
         }
     }
 
-    fn room(&mut self, id: BudgetWindowId) -> &mut BudgetWindow {
-        let room = self.standing.windows.get_mut(&id);
-        room.expect("a stretch is there before anything counts in it")
+    fn window(&mut self, id: BudgetWindowId) -> &mut BudgetWindow {
+        let window = self.standing.windows.get_mut(&id);
+        window.expect("a stretch is there before anything counts in it")
     }
 
-    fn purse(&mut self, account: usize) -> &mut WalletBalances {
-        let purse = self.standing.balances.get_mut(&id_of(account));
-        purse.expect("accounts are never removed")
+    fn balances(&mut self, account: usize) -> &mut WalletBalances {
+        let balances = self.standing.balances.get_mut(&id_of(account));
+        balances.expect("accounts are never removed")
     }
 
     fn post(&mut self, account: usize, leg: usize, amount: i64) {
-        let purse = self.purse(account);
+        let balances = self.balances(account);
         if leg == PAID {
-            purse.paid_posted += amount;
+            balances.paid_posted += amount;
         } else {
-            purse.trial_posted += amount;
+            balances.trial_posted += amount;
         }
     }
 
     fn release(&mut self, account: usize, legs: WalletSplit) {
-        let purse = self.purse(account);
-        purse.paid_held -= legs.paid;
-        purse.trial_held -= legs.trial;
+        let balances = self.balances(account);
+        balances.paid_held -= legs.paid;
+        balances.trial_held -= legs.trial;
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) struct UsageRow {
     /// What was charged.
     pub(crate) legs: WalletSplit,
     /// What the caller asked to be charged.
-    pub(crate) asked: i64,
+    pub(crate) requested: i64,
     pub(crate) outcome: Outcome,
     pub(crate) serial: u32,
     /// It came out of a journal after its lease had been reclaimed.

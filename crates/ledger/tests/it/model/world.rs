@@ -123,7 +123,7 @@ struct Process {
     up: bool,
     paused: bool,
     lane: Lane,
-    desk: NodeLeases,
+    leases: NodeLeases,
     lease_request_out: Option<u32>,
     last_lease_request: u32,
 }
@@ -213,12 +213,12 @@ impl World {
         world.choose_events();
         for node in 0..NODES {
             let now = world.store.now;
-            world.processes[node].desk.lives(now);
+            world.processes[node].leases.lives(now);
         }
         world
     }
 
-    /// Not every kind of fault comes into every world: a rare chain of two needs room to happen.
+    /// Not every kind of fault comes into every world: a rare chain of two needs quiet to happen.
     fn choose_events(&mut self) {
         let coins = self.dice.coins();
         for (place, (event, weight)) in EVENTS.into_iter().enumerate() {
@@ -273,8 +273,8 @@ impl World {
     fn check(&mut self) -> Result<(), String> {
         self.checker.full(&self.store, &self.calls)?;
         for process in &self.processes {
-            let desk = &process.desk;
-            self.checker.leases(&self.store, process.author, desk)?;
+            let leases = &process.leases;
+            self.checker.leases(&self.store, process.author, leases)?;
         }
         self.checker.workers(&self.store, &self.actors)
     }
@@ -369,7 +369,7 @@ impl Process {
             up: true,
             paused: false,
             lane: Lane::new(wrong),
-            desk: NodeLeases::new(author.node, wrong),
+            leases: NodeLeases::new(author.node, wrong),
             lease_request_out: None,
             last_lease_request: 0,
         }

@@ -82,8 +82,8 @@ impl Table {
     ) -> Result<ByteReader<'a>, MeasureError> {
         let bits = u64::from(index).saturating_mul(self.entry_bits);
         let at = self.start.saturating_add(bits.div_euclid(8));
-        let wanted = usize::try_from(self.entry_bits.div_ceil(8)).unwrap_or(usize::MAX);
-        buffer.at(source, at, wanted).map(ByteReader::new)
+        let needed = usize::try_from(self.entry_bits.div_ceil(8)).unwrap_or(usize::MAX);
+        buffer.at(source, at, needed).map(ByteReader::new)
     }
 }
 

@@ -109,8 +109,8 @@ impl Track {
     }
 
     fn size(&self) -> Option<Size> {
-        let shown = self.display.and_then(|display| display.size);
-        let size = self.coded.or(shown)?;
+        let displayed = self.display.and_then(|display| display.size);
+        let size = self.coded.or(displayed)?;
         let is_rotated = self.display.is_some_and(|display| display.is_rotated);
         Some(if is_rotated { size.rotated() } else { size })
     }
@@ -151,15 +151,15 @@ impl Track {
         let second = own.saturating_mul(movie);
         let mut sum: u128 = 0;
         for edit in &self.edits {
-            let wanted = u128::from(edit.duration).saturating_mul(own);
+            let length = u128::from(edit.duration).saturating_mul(own);
             let part = match u64::try_from(edit.media_time) {
                 // A pause, or a picture that stands still: as long as it says.
-                Err(_) => wanted,
-                Ok(_) if edit.rate == 0 => wanted,
+                Err(_) => length,
+                Ok(_) if edit.rate == 0 => length,
                 Ok(from) => {
                     let rest = media.saturating_sub(self.cut_by(from));
                     let rest = u128::from(rest).saturating_mul(movie);
-                    if wanted == 0 { rest } else { wanted.min(rest) }
+                    if length == 0 { rest } else { length.min(rest) }
                 }
             };
             sum = sum.saturating_add(part);

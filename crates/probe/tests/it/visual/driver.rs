@@ -17,7 +17,7 @@ pub(crate) enum FeedMode {
     FromStart(usize),
 }
 
-pub(crate) const MANNERS: [FeedMode; 5] = [
+pub(crate) const FEED_MODES: [FeedMode; 5] = [
     FeedMode::Parts,
     FeedMode::Unknown,
     FeedMode::Learned,
@@ -137,7 +137,7 @@ pub(crate) fn measure(row: &str, bytes: &[u8]) -> Result<MediaInfo, ProbeError> 
         tail: &[],
     };
     let first = run(&file, FeedMode::Parts).outcome;
-    for manner in MANNERS {
+    for manner in FEED_MODES {
         let other = run(&file, manner).outcome;
         assert_eq!(other, first, "{row}, {manner:?}");
     }

@@ -19,10 +19,10 @@ fn later_sound() -> Track {
     }
 }
 
-fn start(told: Option<u64>) -> Vec<u8> {
+fn start(duration: Option<u64>) -> Vec<u8> {
     [
         ftyp(b"iso6"),
-        moov_to_come(&[later(), later_sound()], &[(1, 512), (2, 1024)], told),
+        moov_to_come(&[later(), later_sound()], &[(1, 512), (2, 1024)], duration),
     ]
     .concat()
 }
@@ -56,16 +56,16 @@ fn the_length_of_every_movie_in_fragments_is_the_true_one() {
         plain: 25,
         ..Traf::default()
     };
-    let told = Traf {
+    let timed = Traf {
         id: 1,
-        told: vec![(500, 0), (600, 0), (180, 0)],
+        timed: vec![(500, 0), (600, 0), (180, 0)],
         ..Traf::default()
     };
     let both = Traf {
         plain: 24,
-        ..told.clone()
+        ..timed.clone()
     };
-    let heard = Traf {
+    let sound = Traf {
         id: 2,
         plain: 50,
         ..Traf::default()
@@ -79,7 +79,7 @@ fn the_length_of_every_movie_in_fragments_is_the_true_one() {
     let shifted = [ftyp(b"iso5"), moov_to_come(&[shifted], &[(1, 512)], None)].concat();
     let shown_later = Traf {
         id: 1,
-        told: vec![(512, 1024), (512, 2560), (512, 0)],
+        timed: vec![(512, 1024), (512, 2560), (512, 0)],
         ..Traf::default()
     };
     let hybrid = [
@@ -110,7 +110,7 @@ fn the_length_of_every_movie_in_fragments_is_the_true_one() {
             vec![start(None), fragment(&[own])],
             500,
         ),
-        ("by the samples", vec![start(None), fragment(&[told])], 100),
+        ("by the samples", vec![start(None), fragment(&[timed])], 100),
         ("by both", vec![start(None), fragment(&[both])], 1060),
         (
             "with times",
@@ -134,12 +134,12 @@ fn the_length_of_every_movie_in_fragments_is_the_true_one() {
         ),
         (
             "two tracks, the sound longer",
-            vec![start(None), fragment(&[second(), heard.clone()])],
+            vec![start(None), fragment(&[second(), sound.clone()])],
             1067,
         ),
         (
             "two tracks, in turn",
-            vec![start(None), one.clone(), fragment(&[heard]), one.clone()],
+            vec![start(None), one.clone(), fragment(&[sound]), one.clone()],
             2000,
         ),
         (
@@ -230,7 +230,7 @@ fn the_length_of_every_movie_in_fragments_is_the_true_one() {
             2083,
         ),
         (
-            "an index of a track nobody knows",
+            "an index of an unknown track",
             vec![
                 start(None),
                 sidx(9, 1000, 0, &[(length, 9000)]),
@@ -327,7 +327,7 @@ fn fragments_that_are_broken_have_no_length() {
             ProbeError::NoLength,
         ),
         (
-            "a track nobody knows",
+            "an unknown track",
             vec![start(None), fragment(&[stranger])],
             ProbeError::Malformed,
         ),

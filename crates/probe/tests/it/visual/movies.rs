@@ -58,7 +58,7 @@ fn the_length_of_every_whole_movie_is_the_true_one() {
             [mdat(99), moov(&[five()])].concat(),
             5000,
         ),
-        ("a brand nobody knows", brand(b"xyz!"), 5000),
+        ("an unknown brand", brand(b"xyz!"), 5000),
         ("a brand of pictures on a movie", brand(b"msf1"), 5000),
         (
             "free space in front",

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use trunkline_probe::visual::{MAX_LENGTH_MS, MAX_STEPS, Probe, Step};
 
-use crate::visual::driver::{File, MANNERS, run};
+use crate::visual::driver::{FEED_MODES, File, run};
 use crate::visual::writer::{
     Track, Traf, ftyp, mdat, moof, moov, moov_to_come, sidx, sound, video,
 };
@@ -25,10 +25,10 @@ fn samples() -> Vec<Vec<u8>> {
         samples: Vec::new(),
         ..track.clone()
     };
-    let told = Traf {
+    let timed = Traf {
         id: 1,
         start: Some(9),
-        told: vec![(512, 9), (512, -9)],
+        timed: vec![(512, 9), (512, -9)],
         ..Traf::default()
     };
     let plain = Traf {
@@ -37,7 +37,7 @@ fn samples() -> Vec<Vec<u8>> {
         plain: 9,
         ..Traf::default()
     };
-    let parts = [moof(&[told, plain]), mdat(60)].concat();
+    let parts = [moof(&[timed, plain]), mdat(60)].concat();
     let begin = [ftyp(b"iso6"), moov_to_come(&[later], &[(1, 512)], None)].concat();
     let index = sidx(1, 12_800, 0, &[(parts.len(), 5000)]);
     vec![
@@ -56,7 +56,7 @@ fn check(bytes: &[u8]) {
         gap: 0,
         tail: &[],
     };
-    for manner in MANNERS {
+    for manner in FEED_MODES {
         let found = run(&file, manner);
         assert!(found.needs <= MAX_STEPS as usize + 1);
         if let Ok(measured) = found.outcome {

@@ -200,11 +200,11 @@ pub(crate) fn moov(tracks: &[Track]) -> Vec<u8> {
 pub(crate) fn moov_to_come(
     tracks: &[Track],
     defaults: &[(u32, u32)],
-    told: Option<u64>,
+    duration: Option<u64>,
 ) -> Vec<u8> {
     let mut extends = Vec::new();
-    if let Some(told) = told {
-        let body = [&[1, 0, 0, 0][..], &told.to_be_bytes()].concat();
+    if let Some(duration) = duration {
+        let body = [&[1, 0, 0, 0][..], &duration.to_be_bytes()].concat();
         extends.extend(boxed(b"mehd", &body));
     }
     for (id, each) in defaults {
@@ -223,7 +223,7 @@ pub(crate) struct Traf {
     /// How many samples that tell no length of their own.
     pub(crate) plain: u32,
     /// Samples that tell it, and how much later they are shown.
-    pub(crate) told: Vec<(u32, i32)>,
+    pub(crate) timed: Vec<(u32, i32)>,
 }
 
 pub(crate) fn moof(parts: &[Traf]) -> Vec<u8> {
@@ -242,9 +242,9 @@ pub(crate) fn moof(parts: &[Traf]) -> Vec<u8> {
             let run = [numbers(&[0x205, part.plain, 0, 0]), numbers(&sizes)].concat();
             traf.extend(boxed(b"trun", &run));
         }
-        if !part.told.is_empty() {
-            let mut run = numbers(&[0xf01, u32::try_from(part.told.len()).unwrap(), 0]);
-            for (length, shift) in &part.told {
+        if !part.timed.is_empty() {
+            let mut run = numbers(&[0xf01, u32::try_from(part.timed.len()).unwrap(), 0]);
+            for (length, shift) in &part.timed {
                 run.extend(numbers(&[*length, 100, 0]));
                 run.extend(shift.to_be_bytes());
             }

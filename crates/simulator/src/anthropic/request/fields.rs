@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::anthropic::Platform;
 use crate::anthropic::refusal::Refusal;
 use crate::field_check::{self, Dialect, Kind, Range, Schema};
-use crate::refusal::shown;
+use crate::refusal::shortened;
 use crate::request::Object;
 
 pub(super) use crate::field_check::join;
@@ -147,7 +147,10 @@ pub(super) fn tag<'a>(object: &'a Object, path: &str, tags: &[&str]) -> Result<&
 }
 
 fn extra(path: &str, name: &str) -> Refusal {
-    Refusal::at(&join(path, shown(name)), "Extra inputs are not permitted")
+    Refusal::at(
+        &join(path, shortened(name)),
+        "Extra inputs are not permitted",
+    )
 }
 
 /// `'a', 'b' or 'c'`.
@@ -189,7 +192,7 @@ impl Dialect for Anthropic {
         if !values.is_empty() {
             return self.wrong_value(path, "", values);
         }
-        let wanted = match kind {
+        let expected = match kind {
             Kind::Any | Kind::Text | Kind::Name | Kind::Bytes => "string",
             Kind::Boolean => "boolean",
             Kind::Integer => "integer",
@@ -197,7 +200,7 @@ impl Dialect for Anthropic {
             Kind::Object | Kind::Map | Kind::TextOrObject => "dictionary",
             Kind::Array | Kind::TextOrArray => "list",
         };
-        Refusal::at(path, &format!("Input should be a valid {wanted}"))
+        Refusal::at(path, &format!("Input should be a valid {expected}"))
     }
 
     fn wrong_value(&self, path: &str, _: &str, values: &[&str]) -> Refusal {
@@ -208,7 +211,7 @@ impl Dialect for Anthropic {
         let quoted: Vec<String> = values.iter().map(|tag| format!("'{tag}'")).collect();
         let says = format!(
             "Input tag '{}' found using '{name}' does not match any of the expected tags: {}",
-            shown(value),
+            shortened(value),
             quoted.join(", ")
         );
         Refusal::at(path, &says)

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::anthropic::refusal::Refusal;
-use crate::refusal::shown;
+use crate::refusal::shortened;
 use crate::request::Object;
 
 use super::blocks::{self, Block};
@@ -121,7 +121,7 @@ impl Messages {
                     let says = format!(
                         "each tool_use must have a single result. Found multiple `tool_result` \
                          blocks with id: {}",
-                        shown(id)
+                        shortened(id)
                     );
                     return Err(Refusal::at(place, &says));
                 }
@@ -297,12 +297,12 @@ fn check_filled(is_empty: bool, is_user: bool, is_last: bool, path: &str) -> Res
 
 /// Which blocks belong to which role.
 fn check_owner(kind: &str, is_user: bool, place: &str) -> Result<(), Refusal> {
-    let wanted = match kind {
+    let expected = match kind {
         "tool_use" | "thinking" | "redacted_thinking" if is_user => "assistant",
         "tool_result" | "image" if !is_user => "user",
         _ => return Ok(()),
     };
-    let says = format!("`{kind}` blocks can only be in `{wanted}` messages");
+    let says = format!("`{kind}` blocks can only be in `{expected}` messages");
     Err(Refusal::at(place, &says))
 }
 
@@ -310,7 +310,7 @@ fn unanswered(message: usize, ids: &[&str]) -> Refusal {
     let says = format!(
         "`tool_use` ids were found without `tool_result` blocks immediately after: {}. Each \
          `tool_use` block must have a corresponding `tool_result` block in the next message.",
-        shown(&ids.join(", "))
+        shortened(&ids.join(", "))
     );
     Refusal::at(&format!("messages.{message}"), &says)
 }
@@ -319,6 +319,6 @@ fn unexpected(id: &str) -> String {
     format!(
         "unexpected `tool_use_id` found in `tool_result` blocks: {}. Each `tool_result` block must \
          have a corresponding `tool_use` block in the previous message.",
-        shown(id)
+        shortened(id)
     )
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::anthropic::refusal::Refusal;
-use crate::refusal::shown;
+use crate::refusal::shortened;
 use crate::request::Object;
 use crate::tokens::PromptSize;
 
@@ -45,7 +45,7 @@ pub(super) fn read<'a>(body: &'a Object, prompt: &mut Prompt<'a>) -> Result<Vec<
             None => "custom",
             Some(kind) => fields::as_text(kind, &join(&path, "type"))?,
         };
-        let path = join(&path, shown(kind));
+        let path = join(&path, shortened(kind));
         let tool = if kind == "custom" {
             custom(object, &path)?
         } else {
@@ -88,7 +88,7 @@ pub(super) fn choice(
     {
         return Err(Refusal::invalid(format!(
             "Tool '{}' not found in provided tools",
-            shown(name)
+            shortened(name)
         )));
     }
     if thinking != Thinking::Off && matches!(choice, Choice::Any | Choice::Named(_)) {
@@ -135,10 +135,10 @@ fn known(object: &Object, kind: &str, path: &str) -> Result<Tool, Refusal> {
         !before.is_empty() && date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit())
     });
     if !is_dated {
-        let index = path.trim_end_matches(shown(kind)).trim_end_matches('.');
+        let index = path.trim_end_matches(shortened(kind)).trim_end_matches('.');
         let says = format!(
             "Input tag '{}' found using 'type' does not match any of the expected tags",
-            shown(kind)
+            shortened(kind)
         );
         return Err(Refusal::at(index, &says));
     }

@@ -20,7 +20,7 @@ use crate::recorded_request::RecordedRequest;
 use crate::scripted_body::VendorResult;
 use render::Renderer;
 
-struct Wanted {
+struct RecognitionRequest {
     model: String,
     address: String,
     language: Option<String>,
@@ -55,42 +55,42 @@ pub(super) async fn serve(
     };
     let model = body.get("model").and_then(Value::as_str);
     answer::note(&recorded, model.unwrap_or_default(), is_stream);
-    let wanted = match Wanted::read(body, dialect, is_stream) {
-        Ok(wanted) => wanted,
+    let request = match RecognitionRequest::read(body, dialect, is_stream) {
+        Ok(request) => request,
         Err(refused) => return Ok(refuse(recorded, dialect, &refused)),
     };
-    let heard = match heard(&wanted.address).await {
-        Ok(heard) => heard,
+    let audio = match fetch_audio(&request.address).await {
+        Ok(audio) => audio,
         Err(refused) => return Ok(refuse(recorded, dialect, &refused)),
     };
     let fault = fault_stage::select(
         &recorded,
-        &wanted.directives,
-        &wanted.model,
+        &request.directives,
+        &request.model,
         RuleScope::Audio,
     );
     if let Some(error) = fault_stage::before_answer(&mut recorded, fault, is_stream).await? {
         let script = upstream_error(&recorded, error, dialect);
         return Ok(recorded.play_error(script));
     }
-    let words = Words::heard(&heard.sha256, wanted.language.as_deref());
-    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Transcription, &wanted.model)
-        .heard(&heard, &words)
-        .marked(wanted.directives.marker.as_ref());
+    let words = Words::for_audio(&audio.sha256, request.language.as_deref());
+    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Transcription, &request.model)
+        .with_audio(&audio, &words)
+        .marked(request.directives.marker.as_ref());
     recorded.state.audio.calls.add(call);
-    let prompt_tokens = heard.seconds().saturating_mul(TOKENS_PER_SECOND);
+    let prompt_tokens = audio.seconds().saturating_mul(TOKENS_PER_SECOND);
     recorded.note(|record| record.prompt_tokens = prompt_tokens);
     let renderer = Renderer {
         dialect,
         id: format!("chatcmpl-{}", request_id(&recorded)),
         request_id: request_id(&recorded),
         created: clock::seconds(recorded.received_at_micros),
-        usage: usage(&heard, &words, dialect, fault),
-        model: wanted.model.clone(),
+        usage: usage(&audio, &words, dialect, fault),
+        model: request.model.clone(),
         words,
     };
-    let script = if wanted.stream {
-        let pace = answer::pace(&recorded, &wanted.directives);
+    let script = if request.stream {
+        let pace = answer::pace(&recorded, &request.directives);
         renderer.streamed(fault).paced(true, pace, fault)
     } else {
         let worth = renderer.words.count();
@@ -99,24 +99,24 @@ pub(super) async fn serve(
     Ok(recorded.play(script, None))
 }
 
-async fn heard(address: &str) -> Result<AudioInfo, Refused> {
-    let heard = fetch(address).await.map_err(|_| Refused::unreachable())?;
-    if heard.container == Container::Unknown {
+async fn fetch_audio(address: &str) -> Result<AudioInfo, Refused> {
+    let audio = fetch(address).await.map_err(|_| Refused::unreachable())?;
+    if audio.container == Container::Unknown {
         let text = "The audio format is illegal and cannot be opened.";
         return Err(Refused::invalid(text));
     }
-    if heard.bytes > MAX_BYTES {
+    if audio.bytes > MAX_BYTES {
         return Err(Refused::invalid("The audio file is larger than 10 MB."));
     }
-    if heard.millis > MAX_MILLIS {
+    if audio.millis > MAX_MILLIS {
         return Err(Refused::invalid("The audio is longer than 5 minutes."));
     }
-    Ok(heard)
+    Ok(audio)
 }
 
-// === impl Wanted ===
+// === impl RecognitionRequest ===
 
-impl Wanted {
+impl RecognitionRequest {
     fn read(body: &Value, dialect: Dialect, stream: bool) -> Result<Self, Refused> {
         let model = body.get("model").and_then(Value::as_str);
         let model = model.unwrap_or_default();
@@ -189,12 +189,14 @@ fn context(body: &Value) -> String {
     texts
 }
 
-fn usage(heard: &AudioInfo, words: &Words, dialect: Dialect, fault: Option<Fault>) -> Value {
-    let audio = heard.seconds().saturating_mul(TOKENS_PER_SECOND);
-    let told = |count: u64| fault_stage::reported(fault, count);
-    let (Some(input), Some(output), Some(seconds)) =
-        (told(audio), told(words.count()), told(heard.seconds()))
-    else {
+fn usage(info: &AudioInfo, words: &Words, dialect: Dialect, fault: Option<Fault>) -> Value {
+    let audio = info.seconds().saturating_mul(TOKENS_PER_SECOND);
+    let reported = |count: u64| fault_stage::reported(fault, count);
+    let (Some(input), Some(output), Some(seconds)) = (
+        reported(audio),
+        reported(words.count()),
+        reported(info.seconds()),
+    ) else {
         return Value::Null;
     };
     match dialect {

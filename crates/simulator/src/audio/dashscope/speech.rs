@@ -22,7 +22,7 @@ use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
 use crate::tone::{Speed, Spoken};
 
-struct Wanted {
+struct SpeechRequest {
     model: String,
     text: String,
     spoken: Spoken,
@@ -77,41 +77,41 @@ pub(super) async fn serve(mut recorded: RecordedRequest, body: &Value) -> Vendor
     let is_stream = is_enabled(&recorded, "x-dashscope-sse");
     let model = body.get("model").and_then(Value::as_str);
     answer::note(&recorded, model.unwrap_or_default(), is_stream);
-    let wanted = match Wanted::read(body) {
-        Ok(wanted) => wanted,
+    let request = match SpeechRequest::read(body) {
+        Ok(request) => request,
         Err(refused) => return Ok(refuse(recorded, Dialect::Native, &refused)),
     };
     let fault = fault_stage::select(
         &recorded,
-        &wanted.directives,
-        &wanted.model,
+        &request.directives,
+        &request.model,
         RuleScope::Audio,
     );
     if let Some(error) = fault_stage::before_answer(&mut recorded, fault, is_stream).await? {
         let script = upstream_error(&recorded, error, Dialect::Native);
         return Ok(recorded.play_error(script));
     }
-    let file = wanted.keep(&recorded, fault);
-    let characters = billed_characters(&wanted.text);
+    let file = request.keep(&recorded, fault);
+    let characters = billed_characters(&request.text);
     recorded.note(|record| record.prompt_tokens = characters);
     let usage = match fault_stage::reported(fault, characters) {
         Some(characters) => json!({ "characters": characters }),
         None => Value::Null,
     };
     let script = if is_stream {
-        let pace = answer::pace(&recorded, &wanted.directives);
-        let script = wanted.streamed(&request_id(&recorded), &file, usage, fault);
+        let pace = answer::pace(&recorded, &request.directives);
+        let script = request.streamed(&request_id(&recorded), &file, usage, fault);
         script.paced(true, pace, fault)
     } else {
-        let told = last(&request_id(&recorded), &file, &usage);
-        answer::whole(told.to_string(), wanted.spoken.millis(), fault)
+        let reply = last(&request_id(&recorded), &file, &usage);
+        answer::whole(reply.to_string(), request.spoken.millis(), fault)
     };
     Ok(recorded.play(script, None))
 }
 
-// === impl Wanted ===
+// === impl SpeechRequest ===
 
-impl Wanted {
+impl SpeechRequest {
     fn read(body: &Value) -> Result<Self, Refused> {
         let text = |place: &str| body.pointer(place).and_then(Value::as_str);
         let model = text("/model").unwrap_or_default();
@@ -130,7 +130,7 @@ impl Wanted {
         if !VOICES.contains(&voice) {
             return Err(Refused::invalid(&format!(
                 "Voice '{}' is not supported.",
-                crate::refusal::shown(voice)
+                crate::refusal::shortened(voice)
             )));
         }
         let language = body.pointer("/input/language_type");
@@ -208,20 +208,20 @@ impl Wanted {
                         "id": id,
                         "expires_at": expires_at,
                     });
-                    let told = json!({
+                    let reply = json!({
                         "output": { "audio": audio, "finish_reason": "null" },
                         "request_id": request_id,
                     });
-                    happened(at, "result", 200, &told).worth(sound.piece_millis(index))
+                    happened(at, "result", 200, &reply).worth(sound.piece_millis(index))
                 }
                 Event::Last => happened(at, "result", 200, &end),
                 Event::Error => {
-                    let told = json!({
+                    let reply = json!({
                         "code": "InternalError.Algo",
                         "message": "An internal error has occured during execution.",
                         "request_id": request_id,
                     });
-                    happened(at, "error", 500, &told)
+                    happened(at, "error", 500, &reply)
                 }
                 Event::Garbage => Piece::new([b"data:", GARBAGE, b"\n\n"].concat()),
             },
@@ -237,16 +237,16 @@ fn last(request_id: &str, file: &File, usage: &Value) -> Value {
         "id": file.id,
         "expires_at": file.expires_at,
     });
-    let mut told = json!({
+    let mut reply = json!({
         "output": { "audio": audio, "finish_reason": "stop" },
         "request_id": request_id,
     });
-    if let Some(fields) = told.as_object_mut()
+    if let Some(fields) = reply.as_object_mut()
         && !usage.is_null()
     {
         fields.insert("usage".to_owned(), usage.clone());
     }
-    told
+    reply
 }
 
 /// An event as the vendor writes them: a number, a name, the status as a comment.
@@ -254,10 +254,10 @@ pub(in crate::audio::dashscope) fn happened(
     at: u64,
     name: &str,
     status: u16,
-    told: &Value,
+    reply: &Value,
 ) -> Piece {
     let number = at.saturating_add(1);
     Piece::new(format!(
-        "id:{number}\nevent:{name}\n:HTTP_STATUS/{status}\ndata:{told}\n\n"
+        "id:{number}\nevent:{name}\n:HTTP_STATUS/{status}\ndata:{reply}\n\n"
     ))
 }

@@ -27,7 +27,7 @@ use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 
-struct Wanted {
+struct TaskRequest {
     model: String,
     addresses: Vec<String>,
     is_single: bool,
@@ -40,7 +40,7 @@ struct Work {
     number: u64,
     host: String,
     wait: Duration,
-    wanted: Wanted,
+    request: TaskRequest,
     is_dead: bool,
     known: Arc<Known>,
     files: Arc<FileStore>,
@@ -68,27 +68,27 @@ pub(super) async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         let refused = Refused::new(403, "AccessDenied", text);
         return Ok(refuse(recorded, Dialect::Native, &refused));
     }
-    let wanted = match Wanted::read(&body) {
-        Ok(wanted) => wanted,
+    let request = match TaskRequest::read(&body) {
+        Ok(request) => request,
         Err(refused) => return Ok(refuse(recorded, Dialect::Native, &refused)),
     };
     let directives = Directives::default();
-    let fault = fault_stage::select(&recorded, &directives, &wanted.model, RuleScope::Audio);
+    let fault = fault_stage::select(&recorded, &directives, &request.model, RuleScope::Audio);
     if let Some(error) = fault_stage::before_answer(&mut recorded, fault, false).await? {
         let script = upstream_error(&recorded, error, Dialect::Native);
         return Ok(recorded.play_error(script));
     }
-    let id = begin(&recorded, wanted, fault);
-    let told = json!({
+    let id = begin(&recorded, request, fault);
+    let reply = json!({
         "output": { "task_id": id, "task_status": "PENDING" },
         "request_id": request_id(&recorded),
     });
-    let script = answer::whole(told.to_string(), 0, fault);
+    let script = answer::whole(reply.to_string(), 0, fault);
     Ok(recorded.play(script, None))
 }
 
 /// Takes a task and begins to work on it.
-fn begin(recorded: &RecordedRequest, wanted: Wanted, fault: Option<Fault>) -> String {
+fn begin(recorded: &RecordedRequest, request: TaskRequest, fault: Option<Fault>) -> String {
     let audio = &recorded.state.audio;
     let id = recorded.uuid("task");
     let fault = match fault {
@@ -106,14 +106,14 @@ fn begin(recorded: &RecordedRequest, wanted: Wanted, fault: Option<Fault>) -> St
     let is_stuck = fault == Some(AudioFault::TaskStuck);
     let task = Task {
         key: last_four(&recorded.key),
-        is_single: wanted.is_single,
+        is_single: request.is_single,
         created_micros,
         begins_micros,
         ends_micros: (!is_stuck).then_some(ends_micros),
         fault,
         results: None,
     };
-    let mut call = AudioCall::new(recorded, VENDOR, AudioWork::Task, &wanted.model);
+    let mut call = AudioCall::new(recorded, VENDOR, AudioWork::Task, &request.model);
     call.task = Some(id.clone());
     audio.calls.add(call);
     audio.tasks.known.add(&id, task);
@@ -122,7 +122,7 @@ fn begin(recorded: &RecordedRequest, wanted: Wanted, fault: Option<Fault>) -> St
         number: recorded.number,
         host: file_store::host(&recorded.parts.headers),
         wait: Duration::from_millis(wait),
-        wanted,
+        request,
         is_dead: fault == Some(AudioFault::DeadTranscript),
         known: Arc::clone(&audio.tasks.known),
         files: Arc::clone(&audio.files),
@@ -138,7 +138,7 @@ pub(super) fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
     let task = recorded.state.audio.tasks.known.find(id);
     // A task of another account is one that it does not know.
     let mut answer = match task.filter(|task| task.key == last_four(&recorded.key)) {
-        Some(task) => view::told(id, &task),
+        Some(task) => view::task_view(id, &task),
         None => json!({ "output": { "task_id": id, "task_status": "UNKNOWN" } }),
     };
     if let Some(fields) = answer.as_object_mut() {
@@ -147,9 +147,9 @@ pub(super) fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
     recorded.play(Script::json(200, None, answer.to_string()), None)
 }
 
-// === impl Wanted ===
+// === impl TaskRequest ===
 
-impl Wanted {
+impl TaskRequest {
     fn read(body: &Value) -> Result<Self, Refused> {
         let model = body.get("model").and_then(Value::as_str);
         let model = model.unwrap_or_default();
@@ -204,9 +204,9 @@ impl Work {
     async fn done(self) {
         fault_stage::pause(self.wait).await;
         let mut results = Vec::new();
-        for (index, address) in (0u64..).zip(&self.wanted.addresses) {
-            let heard = match fetch(address).await {
-                Ok(heard) => self.write(index, address, &heard),
+        for (index, address) in (0u64..).zip(&self.request.addresses) {
+            let audio = match fetch(address).await {
+                Ok(audio) => self.write(index, address, &audio),
                 Err(_) => Err((
                     "InvalidFile.DownloadFailed",
                     "The audio file cannot be downloaded.",
@@ -214,7 +214,7 @@ impl Work {
             };
             results.push(Outcome {
                 address: address.clone(),
-                heard,
+                audio,
             });
         }
         let mut inner = self.known.inner();
@@ -227,28 +227,28 @@ impl Work {
         &self,
         index: u64,
         address: &str,
-        heard: &AudioInfo,
+        audio: &AudioInfo,
     ) -> Result<(String, u64), (&'static str, &'static str)> {
-        if heard.container == Container::Unknown {
+        if audio.container == Container::Unknown {
             return Err((
                 "InvalidFile.FormatUnsupported",
                 "The format is not supported.",
             ));
         }
-        if heard.bytes > MAX_FILE_BYTES {
+        if audio.bytes > MAX_FILE_BYTES {
             return Err(("InvalidFile.TooLarge", "The file is larger than 2 GB."));
         }
-        let words = Words::heard(&heard.sha256, self.wanted.language.as_deref());
+        let words = Words::for_audio(&audio.sha256, self.request.language.as_deref());
         let file = format!("{}-{index}", self.id);
         if !self.is_dead {
-            let transcript = view::transcript(address, heard, &words);
+            let transcript = view::transcript(address, audio, &words);
             self.files
                 .keep(&file, Kept::Transcript(transcript.to_string()));
         }
         self.calls.note(self.number, |call| {
-            *call = call.clone().heard(heard, &words);
+            *call = call.clone().with_audio(audio, &words);
         });
         let link = file_store::link(&self.host, &file, "json");
-        Ok((link, heard.millis))
+        Ok((link, audio.millis))
     }
 }

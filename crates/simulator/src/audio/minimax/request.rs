@@ -8,7 +8,7 @@ use crate::models;
 use crate::tokens::count;
 use crate::tone::{Speed, Spoken};
 
-pub(super) struct Wanted {
+pub(super) struct SpeechRequest {
     pub(super) model: String,
     pub(super) text: String,
     pub(super) sound: Sound,
@@ -63,7 +63,7 @@ const LOUDEST: Speed = Speed::hundredths(1_000);
 const HIGHEST: i64 = 12;
 const MAX_WEIGHTS: usize = 4;
 
-impl Wanted {
+impl SpeechRequest {
     pub(super) fn read(body: &Value) -> Result<Self, Refused> {
         let null = Value::Null;
         let part = |name: &str| body.get(name).unwrap_or(&null);
@@ -199,6 +199,6 @@ fn boolean(value: &Value, name: &str) -> Result<bool, Refused> {
 }
 
 fn invalid(what: &str) -> Refused {
-    let what = crate::refusal::shown(what);
+    let what = crate::refusal::shortened(what);
     (2013, format!("invalid params, {what}"))
 }

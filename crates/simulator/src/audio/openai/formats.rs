@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::transcription::Wanted;
+use super::transcription::TranscriptionRequest;
 use crate::audio::answer::seconds;
 use crate::audio::fake_transcript::TimedText;
 
@@ -38,14 +38,14 @@ impl Shape {
     }
 }
 
-pub(super) fn document(wanted: &Wanted, usage: Option<Value>) -> String {
-    let sentences = wanted.words.sentences(wanted.heard.millis);
-    match wanted.shape {
+pub(super) fn document(request: &TranscriptionRequest, usage: Option<Value>) -> String {
+    let sentences = request.words.sentences(request.audio.millis);
+    match request.shape {
         Shape::Json => {
-            let told = json!({ "text": wanted.words.text() });
-            with_usage(told, usage).to_string()
+            let reply = json!({ "text": request.words.text() });
+            with_usage(reply, usage).to_string()
         }
-        Shape::Text => format!("{}\n", wanted.words.text()),
+        Shape::Text => format!("{}\n", request.words.text()),
         Shape::Srt => {
             let block = |(number, stretch): (u64, &TimedText)| {
                 let (begin, end) = (
@@ -67,34 +67,34 @@ pub(super) fn document(wanted: &Wanted, usage: Option<Value>) -> String {
             let blocks: String = sentences.iter().map(block).collect();
             format!("WEBVTT\n\n{blocks}")
         }
-        Shape::VerboseJson => with_usage(verbose(wanted, &sentences), usage).to_string(),
+        Shape::VerboseJson => with_usage(verbose(request, &sentences), usage).to_string(),
     }
 }
 
-fn verbose(wanted: &Wanted, sentences: &[TimedText]) -> Value {
-    let millis = wanted.heard.millis;
-    let task = if wanted.is_translation {
+fn verbose(request: &TranscriptionRequest, sentences: &[TimedText]) -> Value {
+    let millis = request.audio.millis;
+    let task = if request.is_translation {
         "translate"
     } else {
         "transcribe"
     };
-    let mut told = json!({
+    let mut reply = json!({
         "task": task,
-        "language": wanted.words.language.name,
+        "language": request.words.language.name,
         "duration": seconds(millis),
-        "text": wanted.words.text(),
+        "text": request.words.text(),
     });
     let mut add = |name: &str, value: Vec<Value>| {
-        if let Some(fields) = told.as_object_mut() {
+        if let Some(fields) = reply.as_object_mut() {
             fields.insert(name.to_owned(), Value::Array(value));
         }
     };
-    if wanted.has_segments {
+    if request.has_segments {
         let segments = (0u64..).zip(sentences);
         add("segments", segments.map(segment).collect());
     }
-    if wanted.has_words {
-        let words = wanted.words.words(millis);
+    if request.has_words {
+        let words = request.words.words(millis);
         let word = |stretch: &TimedText| {
             json!({
                 "word": stretch.text,
@@ -104,7 +104,7 @@ fn verbose(wanted: &Wanted, sentences: &[TimedText]) -> Value {
         };
         add("words", words.iter().map(word).collect());
     }
-    told
+    reply
 }
 
 fn segment((id, stretch): (u64, &TimedText)) -> Value {
@@ -122,11 +122,11 @@ fn segment((id, stretch): (u64, &TimedText)) -> Value {
     })
 }
 
-fn with_usage(mut told: Value, usage: Option<Value>) -> Value {
-    if let (Some(fields), Some(usage)) = (told.as_object_mut(), usage) {
+fn with_usage(mut reply: Value, usage: Option<Value>) -> Value {
+    if let (Some(fields), Some(usage)) = (reply.as_object_mut(), usage) {
         fields.insert("usage".to_owned(), usage);
     }
-    told
+    reply
 }
 
 /// Hours, minutes, seconds and milliseconds.

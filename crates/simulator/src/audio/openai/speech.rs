@@ -22,7 +22,7 @@ use crate::scripted_body::VendorResult;
 use crate::tokens::PromptSize;
 use crate::tone::{Speed, Spoken};
 
-struct Wanted {
+struct SpeechRequest {
     model: String,
     text: String,
     sound: Sound,
@@ -72,41 +72,41 @@ pub(super) async fn serve(mut recorded: RecordedRequest) -> VendorResult {
     let named = body.get("model").and_then(Value::as_str);
     let is_events = body.get("stream_format").and_then(Value::as_str) == Some("sse");
     answer::note(&recorded, named.unwrap_or_default(), is_events);
-    let wanted = match Wanted::read(&body) {
-        Ok(wanted) => wanted,
+    let request = match SpeechRequest::read(&body) {
+        Ok(request) => request,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     let fault = fault_stage::select(
         &recorded,
-        &wanted.directives,
-        &wanted.model,
+        &request.directives,
+        &request.model,
         RuleScope::Audio,
     );
     if let Some(error) = fault_stage::before_answer(&mut recorded, fault, true).await? {
-        let script = Script::upstream_error(error, &wanted.model);
+        let script = Script::upstream_error(error, &request.model);
         return Ok(recorded.play_error(script));
     }
-    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Speech, &wanted.model)
-        .spoken(&wanted.text, wanted.sound)
-        .marked(wanted.directives.marker.as_ref());
+    let call = AudioCall::new(&recorded, VENDOR, AudioWork::Speech, &request.model)
+        .spoken(&request.text, request.sound)
+        .marked(request.directives.marker.as_ref());
     recorded.state.audio.calls.add(call);
-    let prompt_tokens = wanted.prompt_tokens();
+    let prompt_tokens = request.prompt_tokens();
     recorded.note(|record| record.prompt_tokens = prompt_tokens);
-    let pace = answer::pace(&recorded, &wanted.directives);
-    if wanted.is_events {
-        return Ok(recorded.play(wanted.events(fault, pace), None));
+    let pace = answer::pace(&recorded, &request.directives);
+    if request.is_events {
+        return Ok(recorded.play(request.events(fault, pace), None));
     }
-    let kind = wanted.sound.format.content_type();
-    let script = answer::bare(wanted.sound, fault, pace);
+    let kind = request.sound.format.content_type();
+    let script = answer::bare(request.sound, fault, pace);
     Ok(answer::typed(recorded, script, kind))
 }
 
-// === impl Wanted ===
+// === impl SpeechRequest ===
 
-impl Wanted {
+impl SpeechRequest {
     fn read(body: &Object) -> Result<Self, Refusal> {
         if let Some(name) = body.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-            let name = crate::refusal::shown(name);
+            let name = crate::refusal::shortened(name);
             let message = format!("Unrecognized request argument supplied: {name}");
             return Err(Refusal::unnamed(&message));
         }

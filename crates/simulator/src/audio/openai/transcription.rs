@@ -20,9 +20,9 @@ use crate::script::{Piece, Script};
 use crate::scripted_body::VendorResult;
 use crate::tokens::PromptSize;
 
-pub(super) struct Wanted {
+pub(super) struct TranscriptionRequest {
     model: String,
-    pub(super) heard: AudioInfo,
+    pub(super) audio: AudioInfo,
     pub(super) words: Words,
     pub(super) shape: Shape,
     pub(super) is_translation: bool,
@@ -76,18 +76,18 @@ pub(super) async fn serve(
         upload.field("model").unwrap_or_default(),
         is_stream,
     );
-    let wanted = match Wanted::read(&upload, is_translation) {
-        Ok(wanted) => wanted,
+    let request = match TranscriptionRequest::read(&upload, is_translation) {
+        Ok(request) => request,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
     let fault = fault_stage::select(
         &recorded,
-        &wanted.directives,
-        &wanted.model,
+        &request.directives,
+        &request.model,
         RuleScope::Audio,
     );
-    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, wanted.stream).await? {
-        let script = Script::upstream_error(error, &wanted.model);
+    if let Some(error) = fault_stage::before_answer(&mut recorded, fault, request.stream).await? {
+        let script = Script::upstream_error(error, &request.model);
         return Ok(recorded.play_error(script));
     }
     let work = if is_translation {
@@ -95,24 +95,28 @@ pub(super) async fn serve(
     } else {
         AudioWork::Transcription
     };
-    let call = AudioCall::new(&recorded, VENDOR, work, &wanted.model)
-        .heard(&wanted.heard, &wanted.words)
-        .marked(wanted.directives.marker.as_ref());
+    let call = AudioCall::new(&recorded, VENDOR, work, &request.model)
+        .with_audio(&request.audio, &request.words)
+        .marked(request.directives.marker.as_ref());
     recorded.state.audio.calls.add(call);
-    let prompt_tokens = wanted.input_tokens();
+    let prompt_tokens = request.input_tokens();
     recorded.note(|record| record.prompt_tokens = prompt_tokens);
-    if wanted.stream {
-        let pace = answer::pace(&recorded, &wanted.directives);
-        return Ok(recorded.play(wanted.events(fault, pace), None));
+    if request.stream {
+        let pace = answer::pace(&recorded, &request.directives);
+        return Ok(recorded.play(request.events(fault, pace), None));
     }
-    let text = formats::document(&wanted, wanted.usage(fault));
-    let script = answer::whole(text, wanted.words.count(), fault);
-    Ok(answer::typed(recorded, script, wanted.shape.content_type()))
+    let text = formats::document(&request, request.usage(fault));
+    let script = answer::whole(text, request.words.count(), fault);
+    Ok(answer::typed(
+        recorded,
+        script,
+        request.shape.content_type(),
+    ))
 }
 
-// === impl Wanted ===
+// === impl TranscriptionRequest ===
 
-impl Wanted {
+impl TranscriptionRequest {
     fn read(upload: &Upload, is_translation: bool) -> Result<Self, Refusal> {
         if !upload.is_good {
             return Err(Refusal::unnamed("Could not parse multipart form"));
@@ -124,7 +128,7 @@ impl Wanted {
             return Err(Refusal::no_such_model(model));
         }
         let shape = shape(upload, model, is_newer)?;
-        check_file(&file.name, &file.heard)?;
+        check_file(&file.name, &file.audio)?;
         check_temperature(upload)?;
         let granularities = upload.list("timestamp_granularities[]");
         for word in &granularities {
@@ -140,9 +144,9 @@ impl Wanted {
         }
         let language = language(upload)?;
         let words = if is_translation {
-            Words::translated(&file.heard.sha256)
+            Words::translated(&file.audio.sha256)
         } else {
-            Words::heard(&file.heard.sha256, language)
+            Words::for_audio(&file.audio.sha256, language)
         };
         let prompt = upload.field("prompt").unwrap_or_default();
         let directives = Directives::read(prompt).map_err(|error| Refusal::directive(&error.0))?;
@@ -152,7 +156,7 @@ impl Wanted {
         };
         Ok(Self {
             model: model.to_owned(),
-            heard: file.heard.clone(),
+            audio: file.audio.clone(),
             words,
             shape,
             is_translation,
@@ -174,7 +178,7 @@ impl Wanted {
     }
 
     fn audio_tokens(&self) -> u64 {
-        self.heard.seconds().saturating_mul(AUDIO_TOKENS_PER_SECOND)
+        self.audio.seconds().saturating_mul(AUDIO_TOKENS_PER_SECOND)
     }
 
     fn input_tokens(&self) -> u64 {
@@ -186,20 +190,23 @@ impl Wanted {
         if self.is_translation {
             return None;
         }
-        let told = |count: u64| fault_stage::reported(fault, count);
+        let reported = |count: u64| fault_stage::reported(fault, count);
         match self.billing() {
             Billing::Seconds => {
-                let seconds = told(self.heard.seconds())?;
+                let seconds = reported(self.audio.seconds())?;
                 Some(json!({ "type": "duration", "seconds": seconds }))
             }
             Billing::Tokens => {
-                let (input, output) = (told(self.input_tokens())?, told(self.words.count())?);
+                let (input, output) = (
+                    reported(self.input_tokens())?,
+                    reported(self.words.count())?,
+                );
                 Some(json!({
                     "type": "tokens",
                     "input_tokens": input,
                     "input_token_details": {
-                        "audio_tokens": told(self.audio_tokens())?,
-                        "text_tokens": told(self.prompt_tokens)?,
+                        "audio_tokens": reported(self.audio_tokens())?,
+                        "text_tokens": reported(self.prompt_tokens)?,
                     },
                     "output_tokens": output,
                     "total_tokens": input.saturating_add(output),
@@ -256,7 +263,7 @@ fn shape(upload: &Upload, model: &str, is_newer: bool) -> Result<Shape, Refusal>
     Ok(shape)
 }
 
-fn check_file(name: &str, heard: &AudioInfo) -> Result<(), Refusal> {
+fn check_file(name: &str, audio: &AudioInfo) -> Result<(), Refusal> {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     let is_known = ending.is_some_and(|ending| ENDINGS.contains(&ending.to_lowercase().as_str()));
     let wrong = |code, message: String| Err(Refusal::invalid("file", code, message));
@@ -266,11 +273,11 @@ fn check_file(name: &str, heard: &AudioInfo) -> Result<(), Refusal> {
         let message = format!("Invalid file format. Supported formats: [{listed}]");
         return wrong(None, message);
     }
-    if heard.container == Container::Unknown || heard.container == Container::Aac {
+    if audio.container == Container::Unknown || audio.container == Container::Aac {
         let message = "Audio file might be corrupted or unsupported".to_owned();
         return wrong(Some("invalid_value"), message);
     }
-    if heard.millis < SHORTEST_MILLIS {
+    if audio.millis < SHORTEST_MILLIS {
         let message = "Audio file is too short. Minimum audio length is 0.1 seconds.".to_owned();
         return wrong(Some("audio_too_short"), message);
     }
@@ -296,19 +303,19 @@ fn check_temperature(upload: &Upload) -> Result<(), Refusal> {
     Err(Refusal::invalid("temperature", code, message))
 }
 
-/// Two letters, or three for languages that have no two.
+/// Two characters, or three for languages without a code of two.
 fn language(upload: &Upload) -> Result<Option<&str>, Refusal> {
     let Some(language) = upload.field("language") else {
         return Ok(None);
     };
-    let is_code = (2..=3).contains(&language.len())
-        && language.bytes().all(|letter| letter.is_ascii_lowercase());
+    let is_code =
+        (2..=3).contains(&language.len()) && language.bytes().all(|byte| byte.is_ascii_lowercase());
     if is_code {
         return Ok(Some(language));
     }
     let message = format!(
         "Invalid language '{}'. Language parameter must be specified in ISO-639-1 format.",
-        crate::refusal::shown(language)
+        crate::refusal::shortened(language)
     );
     let code = Some("invalid_language_format");
     Err(Refusal::invalid("language", code, message))

@@ -3,7 +3,7 @@
 use crate::ark_error::ArkError;
 use crate::images::request::{is_within, pixels, sides};
 use crate::picture::Format;
-use crate::refusal::shown;
+use crate::refusal::shortened;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -28,7 +28,7 @@ impl Kind {
         if begins("seedream-4-0") {
             return Ok(Self::V40);
         }
-        let model = shown(model);
+        let model = shortened(model);
         let text = format!(
             "The model or endpoint {model} does not exist or you do not have access to it."
         );

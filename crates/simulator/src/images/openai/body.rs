@@ -94,9 +94,9 @@ fn file(param: &str, part: Part, most: usize) -> Result<Image, Refusal> {
         .kind
         .unwrap_or_else(|| "application/octet-stream".to_owned());
     if !KINDS.contains(&kind.as_str()) {
-        let shown = crate::refusal::shown(&kind);
+        let kind_text = crate::refusal::shortened(&kind);
         let message = format!(
-            "Invalid file '{param}': unsupported mimetype ('{shown}'). Supported file formats are \
+            "Invalid file '{param}': unsupported mimetype ('{kind_text}'). Supported file formats are \
              'image/jpeg', 'image/png', and 'image/webp'."
         );
         return Err(Refusal::invalid(

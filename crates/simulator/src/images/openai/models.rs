@@ -134,8 +134,8 @@ fn free(text: &str) -> Result<(u32, u32), Refusal> {
         return Ok(USUAL);
     }
     let wrong = |why: &str| {
-        let shown = crate::refusal::shown(text);
-        let message = format!("Invalid size '{shown}'. {why}");
+        let text_start = crate::refusal::shortened(text);
+        let message = format!("Invalid size '{text_start}'. {why}");
         Refusal::invalid("size", Some("invalid_value"), message)
     };
     let Some(size) = sides(text, 'x') else {
@@ -148,8 +148,8 @@ fn free(text: &str) -> Result<(u32, u32), Refusal> {
     if !is_within(size, MAX_RATIO) {
         return Err(wrong("The aspect ratio must be between 1:3 and 3:1."));
     }
-    let has_room = width.max(height) <= MAX_SIDE && pixels(size) <= MAX_PIXELS;
-    if !has_room {
+    let fits = width.max(height) <= MAX_SIDE && pixels(size) <= MAX_PIXELS;
+    if !fits {
         return Err(wrong("The maximum supported resolution is 3840x2160."));
     }
     if pixels(size) < MIN_PIXELS {

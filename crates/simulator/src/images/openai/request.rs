@@ -9,7 +9,7 @@ use crate::images::request::{Delivery, ImageRequest, Tokens, Vendor, pixels};
 use crate::images::{field, input_images, kept};
 use crate::picture::Format;
 use crate::picture::png;
-use crate::refusal::{Refusal, shown};
+use crate::refusal::{Refusal, shortened};
 use crate::request::fields::{self, missing, wrong_value};
 use crate::tokens::{PromptSize, count};
 
@@ -91,7 +91,7 @@ fn only_known(body: &Map<String, Value>, kind: Kind, is_edit: bool) -> Result<()
     };
     match body.keys().find(|name| !is_known(name)) {
         Some(name) => {
-            let name = shown(name);
+            let name = shortened(name);
             let message = format!("Unknown parameter: '{name}'.");
             Err(Refusal::invalid(name, Some("unknown_parameter"), message))
         }
@@ -129,8 +129,8 @@ fn number(body: &Map<String, Value>, kind: Kind) -> Result<u32, Refusal> {
     Ok(u32::try_from(number).unwrap_or(1))
 }
 
-fn quality(asked: Option<&str>, kind: Kind) -> Result<&str, Refusal> {
-    match asked {
+fn quality(requested: Option<&str>, kind: Kind) -> Result<&str, Refusal> {
+    match requested {
         None | Some("auto") => Ok(kind.usual_quality()),
         Some(word) if kind.qualities().contains(&word) => Ok(word),
         Some(word) => Err(wrong_value("quality", word, kind.qualities())),

@@ -6,7 +6,7 @@ use crate::ark_error::{ArkError, CONSTRAINT};
 
 /// A submission that is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct VideoRequest {
     /// Seconds that will be made.
     pub(super) seconds: u64,
     /// Why it will fail, found out after it was taken.
@@ -73,7 +73,7 @@ pub(super) fn prompt(body: &Value) -> String {
     texts.join(" ")
 }
 
-impl Asked {
+impl VideoRequest {
     pub(super) fn read(body: &Value) -> Result<Self, ArkError> {
         if !body.is_object() {
             return Err(ArkError::invalid("body", "it is not a JSON object"));

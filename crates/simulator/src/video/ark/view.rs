@@ -34,8 +34,8 @@ pub(super) fn one(job: &VideoJob, host: &str) -> Value {
             ended.map_or(created, clock::seconds)
         }
     };
-    let mut shown = Map::new();
-    let mut put = |name: &str, value: Value| shown.insert(name.to_owned(), value);
+    let mut view = Map::new();
+    let mut put = |name: &str, value: Value| view.insert(name.to_owned(), value);
     put("id", json!(job.id));
     put("model", json!(job.model));
     put("status", json!(word(job)));
@@ -57,15 +57,15 @@ pub(super) fn one(job: &VideoJob, host: &str) -> Value {
         }
         Phase::Waiting | Phase::Running | Phase::Cancelled => {}
     }
-    Value::Object(shown)
+    Value::Object(view)
 }
 
 fn finished(job: &VideoJob, host: &str, ended: u64) -> Vec<(&'static str, Value)> {
-    let asked = |name: &str, usual: Value| {
+    let requested = |name: &str, usual: Value| {
         let given = job.body.get(name).filter(|value| !value.is_null());
         given.cloned().unwrap_or(usual)
     };
-    let resolution = asked("resolution", json!("720p"));
+    let resolution = requested("resolution", json!("720p"));
     let tokens = tokens(resolution.as_str().unwrap_or_default(), job.seconds);
     // The vendor's own links carry other parameters; these are what the simulator's files take.
     let expires = ended.saturating_add(LINK_SECONDS);
@@ -76,13 +76,13 @@ fn finished(job: &VideoJob, host: &str, ended: u64) -> Vec<(&'static str, Value)
         )
     };
     let mut content = json!({ "video_url": link("mp4") });
-    if asked("return_last_frame", json!(false)) == json!(true)
+    if requested("return_last_frame", json!(false)) == json!(true)
         && let Some(fields) = content.as_object_mut()
     {
         fields.insert("last_frame_url".to_owned(), json!(link("png")));
     }
     // An `adaptive` task says which shape came of it.
-    let ratio = asked("ratio", json!("adaptive"));
+    let ratio = requested("ratio", json!("adaptive"));
     let ratio = if ratio == json!("adaptive") {
         json!("16:9")
     } else {
@@ -100,7 +100,7 @@ fn finished(job: &VideoJob, host: &str, ended: u64) -> Vec<(&'static str, Value)
         ("ratio", ratio),
         ("duration", json!(job.seconds)),
         ("framespersecond", json!(FRAMES_A_SECOND)),
-        ("generate_audio", asked("generate_audio", json!(true))),
+        ("generate_audio", requested("generate_audio", json!(true))),
     ]
 }
 

@@ -11,7 +11,7 @@ use crate::video::mp4::Wrapping;
 
 /// A video as the vendor understood it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Film {
+pub(super) struct VideoRequest {
     /// Seconds that are made.
     pub(super) seconds: u64,
     /// Seconds of reference clips.
@@ -76,7 +76,7 @@ impl Refused {
     }
 
     /// One that the prompt asked for, with the status that belongs to its code.
-    pub(super) fn wished(code: &str) -> Self {
+    pub(super) fn requested(code: &str) -> Self {
         let family = code.split('.').next().unwrap_or(code);
         let status = match family {
             "InvalidApiKey" => 401,
@@ -91,9 +91,9 @@ impl Refused {
     }
 }
 
-// === impl Film ===
+// === impl VideoRequest ===
 
-impl Film {
+impl VideoRequest {
     pub(super) fn read(body: &Value, state: &SharedState) -> Result<Self, Refused> {
         let name = body
             .get("model")
@@ -117,22 +117,22 @@ impl Film {
             return Err(Refused::invalid("input.media is not valid for this model"));
         }
         check_parameters(parameters)?;
-        let asked = whole(parameters, "duration")?;
+        let duration = whole(parameters, "duration")?;
         let default = if model == Model::WanEdit {
             0
         } else {
             DEFAULT_SECONDS
         };
-        let asked = asked.unwrap_or(default);
-        if !model.lengths().contains(&asked) || (model == Model::WanEdit && asked == 1) {
+        let duration = duration.unwrap_or(default);
+        if !model.lengths().contains(&duration) || (model == Model::WanEdit && duration == 1) {
             return Err(Refused::invalid("duration is out of range"));
         }
         let length = |url: &&str| media::named_seconds(state, url).unwrap_or(UNTOLD_SECONDS);
         let source = media.sources.first().map(length);
         let seconds = match source {
-            Some(source) if asked == 0 => source,
-            Some(source) => asked.min(source),
-            None => asked,
+            Some(source) if duration == 0 => source,
+            Some(source) => duration.min(source),
+            None => duration,
         };
         let word = |name: &str, default: &str| {
             let word = parameters.get(name).and_then(Value::as_str);
@@ -170,16 +170,16 @@ fn late(
     media: &Gathered<'_>,
     source: Option<u64>,
 ) -> Option<(String, String)> {
-    let told = |text: &str| Some(("InvalidParameter".to_owned(), text.to_owned()));
+    let invalid = |text: &str| Some(("InvalidParameter".to_owned(), text.to_owned()));
     if resolution == "480P" && !model.is_horse() {
-        return told("The size is not match the allowed size of this model");
+        return invalid("The size is not match the allowed size of this model");
     }
     if source.is_some_and(|source| !SOURCE_SECONDS.contains(&source)) {
-        return told("The duration of the input video must be between 2 and 10 seconds");
+        return invalid("The duration of the input video must be between 2 and 10 seconds");
     }
     let mut clips = media.sources.iter();
     if clips.any(|url| media::wrapping(url) == Wrapping::Webm) {
-        return told("The format of the input video must be mp4 or mov");
+        return invalid("The format of the input video must be mp4 or mov");
     }
     None
 }

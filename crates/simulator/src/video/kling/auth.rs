@@ -14,7 +14,7 @@ const PAIR: &str = "AKKLINGSIMULATOR:simulator-secret-key";
 
 /// A credential that is good.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum Credential {
     ApiKey,
     Token { access_key: String },
 }
@@ -31,9 +31,9 @@ struct Claims {
     nbf: Option<u64>,
 }
 
-// === impl Shown ===
+// === impl Credential ===
 
-impl Shown {
+impl Credential {
     /// Reads what came as a bearer.
     pub(super) fn read(bearer: &str, keys: &[String], now_micros: u64) -> Result<Self, KlingError> {
         if bearer.is_empty() {
@@ -61,7 +61,7 @@ fn token(
     signature: &str,
     keys: &[String],
     now: u64,
-) -> Result<Shown, KlingError> {
+) -> Result<Credential, KlingError> {
     let invalid = || KlingError::of(1002);
     let head: Head = part(head).ok_or_else(invalid)?;
     let claims: Claims = part(claims).ok_or_else(invalid)?;
@@ -80,7 +80,7 @@ fn token(
     if claims.exp <= now {
         return Err(KlingError::of(1004));
     }
-    Ok(Shown::Token {
+    Ok(Credential::Token {
         access_key: claims.iss,
     })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::KlingError;
-use super::{Door, answer_with, link, millis, query, refuse, seen};
+use super::{KlingEndpoint, answer_with, link, millis, query, refuse, seen};
 use crate::recorded_request::RecordedRequest;
 use crate::scripted_body::VendorResponse;
 use crate::video_jobs::{Phase, VideoJob};
@@ -23,8 +23,12 @@ pub(super) fn taken(job: &VideoJob) -> Value {
 }
 
 /// One job by the vendor's name or by the caller's, or the last ones.
-pub(super) fn ask(recorded: RecordedRequest, door: Door, id: Option<&str>) -> VendorResponse {
-    let of_door = |job: &VideoJob| job.id.starts_with(door.digits());
+pub(super) fn ask(
+    recorded: RecordedRequest,
+    endpoint: KlingEndpoint,
+    id: Option<&str>,
+) -> VendorResponse {
+    let of_endpoint = |job: &VideoJob| job.id.starts_with(endpoint.digits());
     let reference = query(&recorded, "external_task_id");
     let job = match (id, &reference) {
         (Some(id), _) => recorded.state.jobs.polled(id),
@@ -32,23 +36,26 @@ pub(super) fn ask(recorded: RecordedRequest, door: Door, id: Option<&str>) -> Ve
         (None, None) => {
             let all = recorded.state.jobs.all().into_iter().rev();
             let all = all
-                .filter(of_door)
+                .filter(of_endpoint)
                 .filter_map(|job| seen(&recorded, Some(job)));
-            let page: Vec<Value> = all.take(PAGE).map(|job| shown(&recorded, &job)).collect();
+            let page: Vec<Value> = all
+                .take(PAGE)
+                .map(|job| job_view(&recorded, &job))
+                .collect();
             return answer_with(recorded, Value::Array(page));
         }
     };
-    match seen(&recorded, job).filter(of_door) {
+    match seen(&recorded, job).filter(of_endpoint) {
         Some(job) => {
-            let shown = shown(&recorded, &job);
-            answer_with(recorded, shown)
+            let view = job_view(&recorded, &job);
+            answer_with(recorded, view)
         }
         None => refuse(recorded, &KlingError::not_there()),
     }
 }
 
-fn shown(recorded: &RecordedRequest, job: &VideoJob) -> Value {
-    let mut shown = taken(job);
+fn job_view(recorded: &RecordedRequest, job: &VideoJob) -> Value {
+    let mut view = taken(job);
     let phase = job.phase();
     let word = match &phase {
         Phase::Waiting => "submitted",
@@ -58,7 +65,7 @@ fn shown(recorded: &RecordedRequest, job: &VideoJob) -> Value {
         Phase::Failed { .. } | Phase::Cancelled => "failed",
     };
     let marked = job.body.pointer("/watermark_info/enabled") == Some(&Value::Bool(true));
-    if let Some(fields) = shown.as_object_mut() {
+    if let Some(fields) = view.as_object_mut() {
         fields.insert("task_status".to_owned(), Value::from(word));
         let info = json!({ "enabled": marked });
         fields.insert("watermark_info".to_owned(), info);
@@ -82,5 +89,5 @@ fn shown(recorded: &RecordedRequest, job: &VideoJob) -> Value {
             Phase::Waiting | Phase::Running | Phase::Cancelled => {}
         }
     }
-    shown
+    view
 }

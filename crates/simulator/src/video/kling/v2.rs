@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::KlingError;
-use super::{Door, answer_with, link, millis, query, refuse, seen};
+use super::{KlingEndpoint, answer_with, link, millis, query, refuse, seen};
 use crate::recorded_request::RecordedRequest;
 use crate::scripted_body::VendorResponse;
 use crate::video_jobs::{Phase, VideoJob};
@@ -26,8 +26,10 @@ pub(super) fn taken(job: &VideoJob) -> Value {
 /// Jobs by the vendor's names or by the caller's; unknown ones are left out.
 pub(super) fn ask(recorded: RecordedRequest) -> VendorResponse {
     let is_here = |job: &VideoJob| {
-        let doors = [Door::NewerText, Door::NewerImage];
-        doors.iter().any(|door| job.id.starts_with(door.digits()))
+        let endpoints = [KlingEndpoint::NewerText, KlingEndpoint::NewerImage];
+        endpoints
+            .iter()
+            .any(|endpoint| job.id.starts_with(endpoint.digits()))
     };
     let (names, is_ours) = match (
         query(&recorded, "task_ids"),
@@ -48,12 +50,12 @@ pub(super) fn ask(recorded: RecordedRequest) -> VendorResponse {
         };
         seen(&recorded, job).filter(is_here)
     });
-    let shown: Vec<Value> = jobs.map(|job| shown(&recorded, &job)).collect();
-    answer_with(recorded, Value::Array(shown))
+    let views: Vec<Value> = jobs.map(|job| job_view(&recorded, &job)).collect();
+    answer_with(recorded, Value::Array(views))
 }
 
-fn shown(recorded: &RecordedRequest, job: &VideoJob) -> Value {
-    let mut shown = taken(job);
+fn job_view(recorded: &RecordedRequest, job: &VideoJob) -> Value {
+    let mut view = taken(job);
     let phase = job.phase();
     let word = match &phase {
         Phase::Waiting => "submitted",
@@ -62,7 +64,7 @@ fn shown(recorded: &RecordedRequest, job: &VideoJob) -> Value {
         Phase::Succeeded => "succeeded",
         Phase::Failed { .. } | Phase::Cancelled => "failed",
     };
-    if let Some(fields) = shown.as_object_mut() {
+    if let Some(fields) = view.as_object_mut() {
         fields.insert("status".to_owned(), Value::from(word));
         match phase {
             Phase::Succeeded => {
@@ -88,5 +90,5 @@ fn shown(recorded: &RecordedRequest, job: &VideoJob) -> Value {
             Phase::Waiting | Phase::Running | Phase::Cancelled => {}
         }
     }
-    shown
+    view
 }

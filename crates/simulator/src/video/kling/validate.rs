@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::error::KlingError;
-use super::{Checked, Door};
+use super::{Checked, KlingEndpoint};
 
 type Body = Map<String, Value>;
 /// Why a job will fail, as jobs keep it.
@@ -27,10 +27,13 @@ const DEFAULT_SECONDS: u64 = 5;
 const MAX_REFERENCE: usize = 256;
 
 /// A body of the older design.
-pub(super) fn older(door: Door, body: &Body) -> Result<Checked<'_>, KlingError> {
-    let model = text(body, "model_name")?.unwrap_or(match door {
-        Door::Omni => "kling-video-o1",
-        Door::OlderText | Door::OlderImage | Door::NewerText | Door::NewerImage => "kling-v1",
+pub(super) fn older(endpoint: KlingEndpoint, body: &Body) -> Result<Checked<'_>, KlingError> {
+    let model = text(body, "model_name")?.unwrap_or(match endpoint {
+        KlingEndpoint::Omni => "kling-video-o1",
+        KlingEndpoint::OlderText
+        | KlingEndpoint::OlderImage
+        | KlingEndpoint::NewerText
+        | KlingEndpoint::NewerImage => "kling-v1",
     });
     known(model)?;
     let prompt = text(body, "prompt")?.unwrap_or_default();
@@ -41,8 +44,8 @@ pub(super) fn older(door: Door, body: &Body) -> Result<Checked<'_>, KlingError> 
     let sound = one_of(body, "sound", &SWITCH)?.unwrap_or("off");
     one_of(body, "aspect_ratio", &RATIOS)?;
     let mut seconds = length_as_text(body)?;
-    match door {
-        Door::OlderImage => {
+    match endpoint {
+        KlingEndpoint::OlderImage => {
             let frames = [text(body, "image")?, text(body, "image_tail")?];
             if frames.into_iter().flatten().all(str::is_empty) {
                 return Err(KlingError::parameter("image or image_tail is required"));
@@ -57,12 +60,14 @@ pub(super) fn older(door: Door, body: &Body) -> Result<Checked<'_>, KlingError> 
                 ));
             }
         }
-        Door::Omni => {
+        KlingEndpoint::Omni => {
             if omni(body, prompt, sound)? {
                 seconds = CLIP_SECONDS;
             }
         }
-        Door::OlderText | Door::NewerText | Door::NewerImage => required("prompt", prompt)?,
+        KlingEndpoint::OlderText | KlingEndpoint::NewerText | KlingEndpoint::NewerImage => {
+            required("prompt", prompt)?
+        }
     }
     let fails = addresses(body).find(|address| is_small(address)).map(|_| {
         let text = "Image pixel is invalid".to_owned();
@@ -79,7 +84,7 @@ pub(super) fn older(door: Door, body: &Body) -> Result<Checked<'_>, KlingError> 
 
 /// A body of the newer design.
 pub(super) fn newer<'a>(
-    door: Door,
+    endpoint: KlingEndpoint,
     model: &'a str,
     body: &'a Body,
 ) -> Result<Checked<'a>, KlingError> {
@@ -95,9 +100,12 @@ pub(super) fn newer<'a>(
             .filter(|seconds| (3..=15).contains(seconds))
             .ok_or_else(|| KlingError::parameter("settings.duration must be from 3 to 15"))?,
     };
-    let (prompt, fails) = match door {
-        Door::NewerImage => contents(body)?,
-        Door::NewerText | Door::OlderText | Door::OlderImage | Door::Omni => {
+    let (prompt, fails) = match endpoint {
+        KlingEndpoint::NewerImage => contents(body)?,
+        KlingEndpoint::NewerText
+        | KlingEndpoint::OlderText
+        | KlingEndpoint::OlderImage
+        | KlingEndpoint::Omni => {
             if body.contains_key("contents") {
                 return Err(KlingError::parameter("contents is not supported here"));
             }

@@ -4,7 +4,9 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{VENDOR, asked, hand_over, is_media, is_mine, link, new_id, note, number, object};
+use super::{
+    VENDOR, hand_over, is_media, is_mine, link, new_id, note, number, object, query_param,
+};
 use crate::headers::last_four;
 use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
@@ -92,11 +94,11 @@ async fn create(recorded: RecordedRequest) -> VendorResult {
         .state
         .jobs
         .take(new, &directives, recorded.state.video);
-    let told = json!({ "task_id": job.id, "base_resp": well() });
+    let reply = json!({ "task_id": job.id, "base_resp": well() });
     hand_over(
         recorded,
         &directives,
-        Script::json(200, None, told.to_string()),
+        Script::json(200, None, reply.to_string()),
     )
     .await
 }
@@ -151,7 +153,7 @@ fn checked(body: &Map<String, Value>) -> Result<u64, Refused> {
 }
 
 fn query(recorded: RecordedRequest) -> VendorResponse {
-    let Some(job) = asked(&recorded, "task_id").and_then(|id| mine(&recorded, id)) else {
+    let Some(job) = query_param(&recorded, "task_id").and_then(|id| mine(&recorded, id)) else {
         return refuse(recorded, "2013", "invalid params, task_id not exist");
     };
     let mut base_resp = well();
@@ -169,7 +171,7 @@ fn query(recorded: RecordedRequest) -> VendorResponse {
     let is_done = status == "Success";
     let (width, height) = if is_done { frame(&job) } else { (0, 0) };
     let file = is_done.then(|| format!("{FILE_MARK}{}", job.id));
-    let told = json!({
+    let reply = json!({
         "task_id": job.id,
         "status": status,
         "file_id": file.unwrap_or_default(),
@@ -177,16 +179,16 @@ fn query(recorded: RecordedRequest) -> VendorResponse {
         "video_height": height,
         "base_resp": base_resp,
     });
-    recorded.play(Script::json(200, None, told.to_string()), None)
+    recorded.play(Script::json(200, None, reply.to_string()), None)
 }
 
 fn file(recorded: RecordedRequest) -> VendorResponse {
-    let id = asked(&recorded, "file_id").and_then(|id| id.strip_prefix(FILE_MARK));
+    let id = query_param(&recorded, "file_id").and_then(|id| id.strip_prefix(FILE_MARK));
     let job = id.and_then(|id| mine(&recorded, id));
     let Some(job) = job.filter(|job| job.phase() == Phase::Succeeded) else {
         return refuse(recorded, "2013", "invalid params, file_id not exist");
     };
-    let told = json!({
+    let reply = json!({
         "file": {
             "file_id": number(&format!("{FILE_MARK}{}", job.id)),
             "bytes": 0,
@@ -197,7 +199,7 @@ fn file(recorded: RecordedRequest) -> VendorResponse {
         },
         "base_resp": well(),
     });
-    recorded.play(Script::json(200, None, told.to_string()), None)
+    recorded.play(Script::json(200, None, reply.to_string()), None)
 }
 
 fn mine(recorded: &RecordedRequest, id: &str) -> Option<VideoJob> {
@@ -218,9 +220,9 @@ fn well() -> Value {
 }
 
 fn refuse(recorded: RecordedRequest, code: &str, text: &str) -> VendorResponse {
-    let told = json!({
+    let reply = json!({
         "task_id": "",
         "base_resp": { "status_code": number(code), "status_msg": text },
     });
-    recorded.play(Script::json(200, None, told.to_string()), None)
+    recorded.play(Script::json(200, None, reply.to_string()), None)
 }

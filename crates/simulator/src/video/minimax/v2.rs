@@ -89,8 +89,8 @@ async fn create(recorded: RecordedRequest) -> VendorResult {
         .state
         .jobs
         .take(new, &directives, recorded.state.video);
-    let told = json!({ "task_id": job.id }).to_string();
-    hand_over(recorded, &directives, Script::json(200, None, told)).await
+    let reply = json!({ "task_id": job.id }).to_string();
+    hand_over(recorded, &directives, Script::json(200, None, reply)).await
 }
 
 /// The seconds that are made, or what is wrong.
@@ -166,8 +166,8 @@ fn query(recorded: RecordedRequest, id: &str) -> VendorResponse {
     if let (Value::Object(task), Value::Object(ending)) = (&mut task, ending) {
         task.extend(ending);
     }
-    let told = json!({ "task": task }).to_string();
-    recorded.play(Script::json(200, None, told), None)
+    let reply = json!({ "task": task }).to_string();
+    recorded.play(Script::json(200, None, reply), None)
 }
 
 /// A job that waits is stopped, one that runs goes on, and one that has ended is forgotten.
@@ -189,8 +189,8 @@ fn remove(recorded: RecordedRequest, id: &str) -> VendorResponse {
         "cancelled" => "cancelled",
         _ => state(&job),
     };
-    let told = json!({ "task_id": id, "action": action, "status": status }).to_string();
-    recorded.play(Script::json(200, None, told), None)
+    let reply = json!({ "task_id": id, "action": action, "status": status }).to_string();
+    recorded.play(Script::json(200, None, reply), None)
 }
 
 fn state(job: &VideoJob) -> &'static str {
@@ -219,7 +219,7 @@ fn refuse(recorded: RecordedRequest, code: &str, text: &str) -> VendorResponse {
         "1000" | "1001" | "1024" | "1033" => (500, "server_error"),
         _ => (400, "bad_request_error"),
     };
-    let told = json!({
+    let reply = json!({
         "type": "error",
         "error": {
             "type": kind,
@@ -228,5 +228,5 @@ fn refuse(recorded: RecordedRequest, code: &str, text: &str) -> VendorResponse {
         },
         "request_id": recorded.id(""),
     });
-    recorded.play(Script::json(status, None, told.to_string()), None)
+    recorded.play(Script::json(status, None, reply.to_string()), None)
 }

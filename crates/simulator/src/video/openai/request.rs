@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
 
-pub(super) struct Wanted {
+pub(super) struct VideoRequest {
     pub(super) model: String,
     pub(super) seconds: u64,
 }
@@ -23,7 +23,7 @@ const PRO_SIZES: [&str; 4] = ["720x1280", "1280x720", "1024x1792", "1792x1024"];
 const FIELDS: [&str; 5] = ["model", "prompt", "seconds", "size", "input_reference"];
 
 /// Reads a job or refuses it.
-pub(super) fn read(body: &Map<String, Value>) -> Result<Wanted, Refusal> {
+pub(super) fn read(body: &Map<String, Value>) -> Result<VideoRequest, Refusal> {
     let model = text(body, "model")?.unwrap_or(DEFAULT_MODEL);
     let is_relay = model.starts_with("sim-");
     let sizes = match model {
@@ -61,7 +61,7 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Wanted, Refusal> {
         Some(Value::Object(fields)) if is_picture(fields) => {}
         Some(_) => return Err(wrong("input_reference", "Invalid 'input_reference'.")),
     }
-    Ok(Wanted {
+    Ok(VideoRequest {
         model: model.to_owned(),
         seconds,
     })

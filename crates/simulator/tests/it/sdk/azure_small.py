@@ -1,4 +1,4 @@
-"""The vendor's SDK against Azure's doors and the small endpoints of the simulator.
+"""The vendor's SDK against Azure's paths and the small endpoints of the simulator.
 
 Usage: azure_small.py BASE_URL KEY. Stops at the first surprise with a traceback.
 """

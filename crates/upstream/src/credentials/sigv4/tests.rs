@@ -101,14 +101,18 @@ fn every_case_of_the_suite_of_aws_is_signed_as_it_says() {
             continue;
         };
         assert_eq!(headers[0].1, case.stamp, "{}", case.name);
-        let shown = headers.last().unwrap().1.to_str().unwrap();
+        let authorization = headers.last().unwrap().1.to_str().unwrap();
         let begin =
             "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, ";
-        assert!(shown.starts_with(begin), "{shown}");
+        assert!(authorization.starts_with(begin), "{authorization}");
         // It signs the digest of the canonical request, so it stands for each byte of it.
         let names = case.canonical.lines().rev().nth(1).unwrap();
         let end = format!("SignedHeaders={names}, Signature={}", case.signature);
-        assert!(shown.ends_with(&end), "{}: {shown}", case.name);
+        assert!(
+            authorization.ends_with(&end),
+            "{}: {authorization}",
+            case.name
+        );
     }
 }
 
@@ -182,10 +186,10 @@ fn calls_to_bedrock_are_signed_as_botocore_signs_them() {
         };
         assert_eq!(of("x-amz-date"), Some("20261115T123045Z"));
         assert_eq!(of("x-amz-security-token"), token);
-        let shown = of("authorization").unwrap();
+        let authorization = of("authorization").unwrap();
         assert!(
-            shown.ends_with(&format!("Signature={signature}")),
-            "{shown}"
+            authorization.ends_with(&format!("Signature={signature}")),
+            "{authorization}"
         );
         let secret = headers.iter().filter(|(name, _)| *name != DATE);
         assert!(secret.into_iter().all(|(_, value)| value.is_sensitive()));
@@ -218,10 +222,10 @@ fn the_region_is_the_hosts_unless_the_credential_names_one() {
     }
     let local = call("http://127.0.0.1:4000/model/x/invoke");
     let plain = keys("AKID:secret").unwrap();
-    let said = plain.headers(&local, NOW).unwrap_err().to_string();
+    let message = plain.headers(&local, NOW).unwrap_err().to_string();
     assert!(
-        said.contains("write @REGION behind the credential"),
-        "{said}"
+        message.contains("write @REGION behind the credential"),
+        "{message}"
     );
     let named = keys("AKID:secret@ap-south-1").unwrap();
     for uri in [
@@ -229,10 +233,10 @@ fn the_region_is_the_hosts_unless_the_credential_names_one() {
         "https://bedrock-runtime.us-east-1.amazonaws.com/",
     ] {
         let headers = named.headers(&call(uri), NOW).unwrap();
-        let shown = headers.last().unwrap().1.to_str().unwrap();
+        let authorization = headers.last().unwrap().1.to_str().unwrap();
         assert!(
-            shown.contains("/ap-south-1/bedrock/aws4_request"),
-            "{shown}"
+            authorization.contains("/ap-south-1/bedrock/aws4_request"),
+            "{authorization}"
         );
     }
 }

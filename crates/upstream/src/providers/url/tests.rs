@@ -3,7 +3,7 @@
 use super::*;
 use crate::Providers;
 
-const AZURE: &str = "https://house.openai.azure.com";
+const AZURE: &str = "https://acme.openai.azure.com";
 const BEDROCK: &str = "https://bedrock-runtime.us-east-1.amazonaws.com";
 const VERTEX: &str =
     "https://us-east5-aiplatform.googleapis.com/v1/projects/p-1/locations/us-east5";
@@ -168,11 +168,11 @@ fn a_stream_has_another_address_where_the_vendor_says_so_by_the_path() {
 #[test]
 fn no_name_leaves_its_place_in_the_path() {
     let of = |model| {
-        let asked = Ask {
+        let question = Ask {
             model,
             ..ask(Format::Gemini, Task::Generate)
         };
-        address("google", "https://a.example", &asked)
+        address("google", "https://a.example", &question)
     };
     let wrapped = |inside: &str| Ok(format!("https://a.example/models/{inside}:generateContent"));
     for (model, inside) in [
@@ -187,13 +187,13 @@ fn no_name_leaves_its_place_in_the_path() {
         assert_eq!(of(model), wrapped(inside), "{model}");
     }
     let arn = "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.x-v1:0";
-    let asked = Ask {
+    let question = Ask {
         model: arn,
         ..ask(Format::ClaudeMessages, Task::Generate)
     };
     let expected = "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.anthropic.x-v1%3A0/invoke";
     assert_eq!(
-        address("bedrock", BEDROCK, &asked),
+        address("bedrock", BEDROCK, &question),
         Ok(format!("{BEDROCK}{expected}"))
     );
 
@@ -210,11 +210,11 @@ fn no_name_leaves_its_place_in_the_path() {
         );
     }
     let stored = |id| {
-        let asked = Ask {
+        let question = Ask {
             id,
             ..ask(Format::OpenaiResponses, Task::ReadResponse)
         };
-        address("openai", "https://a.example", &asked)
+        address("openai", "https://a.example", &question)
     };
     assert_eq!(stored(None), Err(UrlError::NoId));
     let what = "response id";
@@ -242,14 +242,14 @@ fn what_a_provider_cannot_be_asked_is_said_and_not_guessed() {
         ("vertex", VERTEX, ask(Format::OpenaiChat, Task::Generate)),
         ("vertex", VERTEX, ask(Format::OpenaiChat, Task::Embeddings)),
     ] {
-        let said = all.get(name).unwrap().address(base, &ask).unwrap_err();
-        let words = (ask.task.word(), ask.format.word());
-        assert!(matches!(said, UrlError::NoWay { task, format, .. } if (task, format) == words));
+        let error = all.get(name).unwrap().address(base, &ask).unwrap_err();
+        let words = (ask.task.as_str(), ask.format.as_str());
+        assert!(matches!(error, UrlError::NoWay { task, format, .. } if (task, format) == words));
     }
-    let said = address("openai", AZURE, &ask(Format::OpenaiChat, Task::CountTokens));
-    let said = said.unwrap_err().to_string();
+    let error = address("openai", AZURE, &ask(Format::OpenaiChat, Task::CountTokens));
+    let error = error.unwrap_err().to_string();
     assert_eq!(
-        said,
+        error,
         "openai has no address for count_tokens in openai_chat"
     );
 }

@@ -112,7 +112,7 @@ async fn a_range_is_told_from_the_whole_and_from_an_unrequested_range() {
         assert_eq!(refused, FetchError::BadAnswer, "{wrong}");
     }
     let refused = fetcher.get(&front.at("/part"), ask()).await.unwrap_err();
-    assert_eq!(refused, FetchError::BadAnswer, "nobody asked for a part");
+    assert_eq!(refused, FetchError::BadAnswer, "no range was requested");
     let mut answer = fetcher.get(&front.at("/more"), part(2, 3)).await.unwrap();
     assert_eq!(answer.whole().await.unwrap_err(), FetchError::BadAnswer);
 }

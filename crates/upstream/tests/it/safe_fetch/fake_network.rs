@@ -25,7 +25,7 @@ pub(crate) const PUBLIC: &str = "127.0.0.2";
 #[derive(Default)]
 pub(crate) struct Names {
     answers: Mutex<HashMap<String, VecDeque<Vec<IpAddr>>>>,
-    asked: AtomicUsize,
+    lookups: AtomicUsize,
 }
 
 /// A listener that counts who came.
@@ -72,15 +72,15 @@ impl Names {
         self.answers.lock().unwrap().insert(name.to_owned(), turns);
     }
 
-    pub(crate) fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+    pub(crate) fn lookups(&self) -> usize {
+        self.lookups.load(Ordering::SeqCst)
     }
 }
 
 impl Resolve for Names {
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
         Box::pin(async move {
-            self.asked.fetch_add(1, Ordering::SeqCst);
+            self.lookups.fetch_add(1, Ordering::SeqCst);
             let mut answers = self.answers.lock().unwrap();
             let unknown = || io::Error::from(io::ErrorKind::NotFound);
             let turns = answers.get_mut(host).ok_or_else(unknown)?;

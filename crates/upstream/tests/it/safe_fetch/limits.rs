@@ -106,11 +106,7 @@ async fn a_length_that_is_not_kept_is_told() {
         assert_eq!(answer.whole().await, Err(FetchError::BrokenOff), "{path}");
     }
     let mut answer = fetcher.get(&front.at("/more"), ask()).await.unwrap();
-    assert_eq!(
-        answer.whole().await.unwrap(),
-        "0123",
-        "the rest is nobody's"
-    );
+    assert_eq!(answer.whole().await.unwrap(), "0123", "the rest is dropped");
     for (path, why) in [
         ("/two", FetchError::BadAnswer),
         ("/none", FetchError::BrokenOff),

@@ -39,7 +39,7 @@ async fn no_spelling_of_a_non_public_address_is_connected_to() {
         }
         rows += 1;
     }
-    assert_eq!(names.asked(), 0, "an address was taken for a name");
+    assert_eq!(names.lookups(), 0, "an address was taken for a name");
     assert_eq!(victim.visitors().await, 0);
     println!("{rows} spellings refused, no connection");
     assert!(rows >= 60, "{rows}");
@@ -84,13 +84,13 @@ async fn no_name_of_a_non_public_address_is_connected_to() {
         assert_eq!(refused, FetchError::NotPublic, "{name}");
         words(refused);
         rows += 1;
-        assert_eq!(names.asked(), rows, "{name} is asked for once");
+        assert_eq!(names.lookups(), rows, "{name} is asked for once");
     }
     for (row, name) in DENIED {
         let url = format!("http://{name}:{}/", victim.port());
         let refused = fetcher.get(&url, ask()).await.unwrap_err();
         assert_eq!(refused, FetchError::NotPublic, "{row}");
-        assert_eq!(names.asked(), rows, "{row} is not asked for");
+        assert_eq!(names.lookups(), rows, "{row} is not asked for");
     }
     assert_eq!(victim.visitors().await, 0);
     println!("{} names refused, no connection", rows + DENIED.len());
@@ -223,16 +223,16 @@ async fn dns_rebinding_is_judged_by_the_address_that_is_connected_to() {
     let url = front.named("http", "first.example", "/");
     let body = fetcher.get(&url, ask()).await.unwrap().whole().await;
     assert_eq!(body.unwrap(), "file");
-    assert_eq!(names.asked(), 1);
+    assert_eq!(names.lookups(), 1);
     let refused = fetcher.get(&url, ask()).await.unwrap_err();
     assert_eq!(refused, FetchError::NotPublic);
-    assert_eq!(names.asked(), 2);
+    assert_eq!(names.lookups(), 2);
 
     // Between two hops of one fetch.
     let url = front.named("http", "second.example", "/again");
     let refused = fetcher.get(&url, ask()).await.unwrap_err();
     assert_eq!(refused, FetchError::NotPublic);
-    assert_eq!(names.asked(), 4);
+    assert_eq!(names.lookups(), 4);
     assert_eq!(front.heads().len(), 2);
     assert_eq!(victim.visitors().await, 0);
 }

@@ -95,7 +95,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("localhost", "localhost"),
     ("localhost, capitals", "LOCALHOST"),
     ("localhost, dot behind", "localhost."),
-    ("localhost, wide letters", "ｌｏｃａｌｈｏｓｔ"),
+    ("localhost, full-width characters", "ｌｏｃａｌｈｏｓｔ"),
     ("below localhost", "a.b.localhost"),
     ("of the local net", "printer.local"),
     ("metadata by name", "metadata.google.internal"),
@@ -118,7 +118,7 @@ pub(crate) const ANSWERS: &[(&str, &[&str])] = &[
     ("mixed.example", &["8.8.8.8", "127.0.0.1"]),
     ("mixed-turned.example", &["127.0.0.1", "8.8.8.8"]),
     ("mixed-families.example", &["8.8.8.8", "::1"]),
-    ("nobody.example", &[]),
+    ("missing.example", &[]),
 ];
 
 /// Whole addresses, refused for what they are and not for where they lead.

@@ -8,7 +8,7 @@ use trunkline_wire::canonical::{
 };
 use trunkline_wire::{Format, ResponseError, read_response, scan_response, write_response};
 
-use crate::claude_messages::support::{OWN, STREAMS, normal, request, sent, shown, target};
+use crate::claude_messages::support::{OWN, STREAMS, meta, normal, request, sent, target};
 
 fn answer_of(blocks: Vec<Block>, stop: Stop) -> Response {
     Response {
@@ -24,7 +24,7 @@ fn answer_of(blocks: Vec<Block>, stop: Stop) -> Response {
 }
 
 fn shown_as(answer: &Response, channel: Option<&str>) -> Value {
-    serde_json::from_slice(&write_response(OWN, answer, &shown(channel))).unwrap()
+    serde_json::from_slice(&write_response(OWN, answer, &meta(channel))).unwrap()
 }
 
 fn call(id: &str, arguments: &str) -> ToolCall {
@@ -124,9 +124,9 @@ fn every_reason_to_stop_has_a_word() {
         (Stop::ContextFull, "model_context_window_exceeded"),
         (Stop::Other("SPII".to_owned()), "end_turn"),
     ] {
-        let shown = shown_as(&answer_of(Vec::new(), stop.clone()), None);
-        assert_eq!(shown["stop_reason"], word, "{stop:?}");
-        let sequence = shown["stop_sequence"].as_str();
+        let written = shown_as(&answer_of(Vec::new(), stop.clone()), None);
+        assert_eq!(written["stop_reason"], word, "{stop:?}");
+        let sequence = written["stop_sequence"].as_str();
         assert_eq!(sequence.is_some(), matches!(stop, Stop::Sequence(_)));
     }
 }
@@ -155,10 +155,10 @@ fn blocks_of_other_formats_are_written_in_the_words_there_are() {
             ..call("call_3", "plain words")
         })),
     ];
-    let shown = shown_as(&answer_of(blocks, Stop::ToolUse), None);
+    let written = shown_as(&answer_of(blocks, Stop::ToolUse), None);
     let used = |id: &str, input: Value| json!({ "type": "tool_use", "id": id, "name": "run", "input": input });
     assert_eq!(
-        shown["content"],
+        written["content"],
         json!([
             { "type": "text", "text": "No." },
             used("call_1", json!({ "a": 1 })),
@@ -166,7 +166,7 @@ fn blocks_of_other_formats_are_written_in_the_words_there_are() {
             used("call_3", json!({ "input": "plain words" })),
         ])
     );
-    assert_eq!(shown["usage"]["input_tokens"], 3);
+    assert_eq!(written["usage"]["input_tokens"], 3);
 }
 
 #[test]
@@ -187,8 +187,8 @@ fn a_seal_of_any_upstream_goes_out_marked_and_comes_home() {
         thoughts(OWN),
         sealed_call,
     ];
-    let shown = shown_as(&answer_of(blocks, Stop::ToolUse), Some("17"));
-    let content = &shown["content"];
+    let answer = shown_as(&answer_of(blocks, Stop::ToolUse), Some("17"));
+    let content = &answer["content"];
     assert_eq!(content[0]["thinking"], "one\n\ntwo");
     assert_eq!(content[0]["signature"], "tlsig1rc17xxseal");
     assert_eq!(content[1]["signature"], "tlsig1mc17xxseal");

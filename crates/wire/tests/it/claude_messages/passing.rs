@@ -158,7 +158,7 @@ fn a_tap_counts_the_output_if_the_upstream_reports_no_usage() {
     }
     assert_eq!(tap.reported(), None::<ReportedUsage>);
     let input = tap.reported_input().unwrap();
-    assert_eq!(input.told(Bucket::PlainInput), Some(9));
+    assert_eq!(input.reported(Bucket::PlainInput), Some(9));
     assert_eq!((tap.written(), tap.id()), (1, "msg_01"));
     assert!(!tap.may_end());
 }

@@ -11,9 +11,7 @@ use trunkline_wire::{
     write_request, write_response,
 };
 
-use crate::claude_messages::support::{
-    OWN, data, frames, read, shown, stream_end, target, written,
-};
+use crate::claude_messages::support::{OWN, data, frames, meta, read, stream_end, target, written};
 
 /// Words that the format knows, so that random JSON reaches further than the first look.
 fn word() -> impl Strategy<Value = String> {
@@ -134,7 +132,7 @@ fn everything_is_read(bytes: &[u8]) {
     drop(scan_response(OWN, bytes));
     drop(rewrite_response(OWN, bytes, &rewrite));
     if let Ok(answer) = read_response(OWN, bytes) {
-        let repeated = write_response(OWN, &answer, &shown(None));
+        let repeated = write_response(OWN, &answer, &meta(None));
         read_response(OWN, &repeated).unwrap();
     }
     let body = Bytes::copy_from_slice(bytes);
@@ -174,13 +172,13 @@ proptest! {
             stream.push_str(&format!("event: {event}\ndata: {value}\n\n"));
         }
         let (events, _, _) = read(&[stream.as_bytes()]);
-        let repeated = written(&events, shown(Some("17")), &stream_end(ReportedUsage::default(), false));
+        let repeated = written(&events, meta(Some("17")), &stream_end(ReportedUsage::default(), false));
         prop_assert!(read(&[repeated.as_bytes()]).2);
     }
 
     #[test]
     fn events_in_any_order_are_written_by_the_grammar(events in prop::collection::vec(any_event(), 0..40)) {
-        let out = written(&events, shown(None), &stream_end(ReportedUsage::default(), false));
+        let out = written(&events, meta(None), &stream_end(ReportedUsage::default(), false));
         let mut open = None;
         let mut next = 0;
         for event in data(&out) {

@@ -6,7 +6,7 @@ use trunkline_wire::canonical::{Accumulator, BlockKind, Event, ReportedUsage, Re
 use trunkline_wire::{FrameKind, read_response};
 
 use crate::claude_messages::support::{
-    BROKEN, OWN, STREAMS, data, read, shown, stream_end, written,
+    BROKEN, OWN, STREAMS, data, meta, read, stream_end, written,
 };
 
 fn collected(events: &[Event]) -> Response {
@@ -63,7 +63,7 @@ fn a_stream_that_is_written_again_tells_the_same() {
         let (events, _, _) = read(&[stream.as_bytes()]);
         let answer = collected(&events);
         let stream_end = stream_end(answer.reported.clone().unwrap(), false);
-        let repeated = written(&events, shown(None), &stream_end);
+        let repeated = written(&events, meta(None), &stream_end);
         let (events_again, seen, fine) = read(&[repeated.as_bytes()]);
         assert!(fine, "{name}");
         assert!(!seen.contains(&FrameKind::Invalid), "{name}");
@@ -91,8 +91,8 @@ fn without_cache_zeros(mut answer: Response) -> Response {
         Bucket::PlainOutput,
     ];
     let reported = answer.reported.take().unwrap();
-    let told = all.into_iter().filter(|bucket| reported.of(*bucket) > 0);
-    let usage = told.fold(Usage::unknown(), |usage, bucket| {
+    let nonzero = all.into_iter().filter(|bucket| reported.of(*bucket) > 0);
+    let usage = nonzero.fold(Usage::unknown(), |usage, bucket| {
         usage.with(bucket, reported.of(bucket))
     });
     answer.reported = Some(ReportedUsage {
@@ -107,7 +107,7 @@ fn a_written_stream_has_the_grammar_of_the_format() {
     for (name, stream, _) in STREAMS {
         let (events, _, _) = read(&[stream.as_bytes()]);
         let stream_end = stream_end(collected(&events).reported.unwrap(), false);
-        let repeated = written(&events, shown(None), &stream_end);
+        let repeated = written(&events, meta(None), &stream_end);
         grammar(name, &repeated);
     }
 }
@@ -204,20 +204,20 @@ fn usage_at_the_beginning_tells_the_input_and_not_the_output() {
     events.iter().for_each(|event| meter.observe(event));
     assert_eq!(meter.reported(), None);
     let input = meter.reported_input().unwrap();
-    let told = [
+    let buckets = [
         Bucket::PlainInput,
         Bucket::CacheRead,
         Bucket::CacheWrite5m,
         Bucket::CacheWrite1h,
     ];
-    let told = told.map(|bucket| input.told(bucket).unwrap_or(0));
-    assert_eq!(told.iter().sum::<u64>(), 2_104);
-    assert!(told[1] > 0, "what a cache had is told apart");
-    assert_eq!(input.told(Bucket::PlainOutput), None);
+    let tokens = buckets.map(|bucket| input.reported(bucket).unwrap_or(0));
+    assert_eq!(tokens.iter().sum::<u64>(), 2_104);
+    assert!(tokens[1] > 0, "cache reads are reported apart");
+    assert_eq!(input.reported(Bucket::PlainOutput), None);
     assert!(meter.written() > 0);
     let (events, _, _) = read(&[stream.as_bytes()]);
     events.iter().for_each(|event| meter.observe(event));
-    let told = meter.reported().unwrap();
-    assert_eq!((told.input(), told.output()), (2_104, 7));
-    assert_eq!(told.cache_writes(), 100);
+    let reported = meter.reported().unwrap();
+    assert_eq!((reported.input(), reported.output()), (2_104, 7));
+    assert_eq!(reported.cache_writes(), 100);
 }

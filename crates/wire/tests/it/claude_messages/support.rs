@@ -131,7 +131,7 @@ pub(crate) fn from_chat(turns: Vec<Turn>) -> Conversation {
 }
 
 /// A turn of words.
-pub(crate) fn said(role: Role, text: &str) -> Turn {
+pub(crate) fn turn_of(role: Role, text: &str) -> Turn {
     Turn::of(role, vec![Block::text(text)])
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn stream_end(reported: ReportedUsage, exhausted: bool) -> StreamEnd 
 }
 
 /// What an answer is shown with.
-pub(crate) fn shown(channel: Option<&str>) -> ResponseMeta {
+pub(crate) fn meta(channel: Option<&str>) -> ResponseMeta {
     ResponseMeta {
         model: "public".to_owned(),
         id: "abc".to_owned(),

@@ -8,10 +8,10 @@ use trunkline_wire::canonical::{
     Turn, UnknownField,
 };
 
-use crate::claude_messages::support::{from_chat, noted, said, sent, target};
+use crate::claude_messages::support::{from_chat, noted, sent, target, turn_of};
 
 fn hello() -> Conversation {
-    from_chat(vec![said(Role::User, "hi")])
+    from_chat(vec![turn_of(Role::User, "hi")])
 }
 
 fn thinking(effort: Option<&str>, budget: Option<u64>) -> Reasoning {
@@ -61,12 +61,12 @@ fn effort_is_adaptive_thinking_where_the_model_thinks_by_effort() {
         assert_eq!(body["output_config"]["effort"], effort);
         assert_eq!(written.notes.all().len(), notes, "{effort}");
     }
-    let mut shown = hello();
-    shown.reasoning = Reasoning {
-        shown: Some(true),
+    let mut visible = hello();
+    visible.reasoning = Reasoning {
+        visible: Some(true),
         ..thinking(Some("high"), None)
     };
-    let (body, _) = sent(&shown, &by_effort());
+    let (body, _) = sent(&visible, &by_effort());
     assert_eq!(body["thinking"]["display"], "summarized");
 }
 
@@ -81,7 +81,7 @@ fn effort_is_a_budget_below_the_length_where_the_model_has_budgets() {
         ("high", 1_024, None, true),
         ("minimal", 1_025, Some(1_024), false),
         ("minimal", 500, None, true),
-        ("of nobody", 8_000, None, true),
+        ("unknown", 8_000, None, true),
     ] {
         let mut conversation = hello();
         conversation.reasoning = thinking(Some(effort), None);
@@ -149,7 +149,7 @@ fn thoughts_give_way_where_the_upstream_would_refuse_them() {
         failed: true,
     }));
     let mut midst = from_chat(vec![
-        said(Role::User, "hi"),
+        turn_of(Role::User, "hi"),
         Turn::of(Role::Assistant, vec![call]),
         Turn::of(Role::User, vec![result]),
     ]);
@@ -392,7 +392,7 @@ fn what_only_another_format_has_is_noted_and_refused_where_it_matters() {
     };
     let foreign = |format: Format| Block::of(BlockKind::Foreign(format, json!({ "type": "odd" })));
     let mut conversation = from_chat(vec![
-        said(Role::User, "hi"),
+        turn_of(Role::User, "hi"),
         Turn::of(
             Role::Assistant,
             vec![foreign(Format::OpenaiResponses), Block::text("a")],
@@ -434,20 +434,20 @@ fn what_only_another_format_has_is_noted_and_refused_where_it_matters() {
         json!({ "type": "odd" }),
         "ours"
     );
-    let asked = from_chat(vec![Turn::of(Role::User, vec![foreign(Format::Gemini)])]);
-    let (_, written) = sent(&asked, &target());
+    let request = from_chat(vec![Turn::of(Role::User, vec![foreign(Format::Gemini)])]);
+    let (_, written) = sent(&request, &target());
     assert_eq!(written.notes.first_refused().unwrap().field, "odd");
 }
 
 #[test]
 fn tiers_of_others_that_mean_the_same_are_sold_by_our_word() {
-    for (asked, written) in [
+    for (request, written) in [
         ("auto", Some("auto")),
         ("default", Some("standard_only")),
         ("priority", None),
     ] {
         let mut conversation = hello();
-        conversation.service_tier = Some(asked.to_owned());
+        conversation.service_tier = Some(request.to_owned());
         let (body, _) = sent(&conversation, &target());
         assert_eq!(body.get("service_tier").and_then(Value::as_str), written);
     }

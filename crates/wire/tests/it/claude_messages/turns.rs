@@ -6,7 +6,7 @@ use trunkline_wire::canonical::{
     Block, BlockKind, Role, Signature, Thinking, ToolCall, ToolName, ToolResult, Turn,
 };
 
-use crate::claude_messages::support::{OWN, from_chat, noted, said, sent, target};
+use crate::claude_messages::support::{OWN, from_chat, noted, sent, target, turn_of};
 
 fn calls(ids: &[&str]) -> Turn {
     let call = |id: &&str| {
@@ -60,12 +60,12 @@ fn order(turns: Vec<Turn>) -> (Vec<String>, Vec<(String, &'static str)>) {
 #[test]
 fn every_call_is_answered_in_the_next_turn_and_before_anything_else() {
     let (order, notes) = order(vec![
-        said(Role::User, "go"),
+        turn_of(Role::User, "go"),
         calls(&["a", "b"]),
         result("b", "B"),
-        said(Role::User, "and"),
+        turn_of(Role::User, "and"),
         result("a", "A"),
-        said(Role::User, "more"),
+        turn_of(Role::User, "more"),
     ]);
     assert_eq!(order, ["u:go", "a:a+b", "u:b+a+and+more"]);
     assert_eq!(notes, []);
@@ -74,11 +74,11 @@ fn every_call_is_answered_in_the_next_turn_and_before_anything_else() {
 #[test]
 fn turns_of_one_side_are_one_turn() {
     let (order, notes) = order(vec![
-        said(Role::User, "one"),
-        said(Role::User, "two"),
-        said(Role::Assistant, "three"),
-        said(Role::User, ""),
-        said(Role::Assistant, "four"),
+        turn_of(Role::User, "one"),
+        turn_of(Role::User, "two"),
+        turn_of(Role::Assistant, "three"),
+        turn_of(Role::User, ""),
+        turn_of(Role::Assistant, "four"),
         calls(&["a"]),
         result("a", "A"),
     ]);
@@ -89,10 +89,10 @@ fn turns_of_one_side_are_one_turn() {
 #[test]
 fn a_call_without_result_and_a_result_without_call_are_said_in_words() {
     let (order, notes) = order(vec![
-        said(Role::User, "go"),
+        turn_of(Role::User, "go"),
         result("nobody", "stray"),
         calls(&["a"]),
-        said(Role::User, "never mind"),
+        turn_of(Role::User, "never mind"),
     ]);
     assert_eq!(order, ["u:go+stray", "a:a", "u:a+never mind"]);
     let approximated = "translation_approximated";
@@ -108,8 +108,8 @@ fn a_call_without_result_and_a_result_without_call_are_said_in_words() {
 #[test]
 fn a_conversation_begins_with_the_user() {
     let (order, notes) = order(vec![
-        said(Role::Assistant, "Welcome!"),
-        said(Role::User, "hi"),
+        turn_of(Role::Assistant, "Welcome!"),
+        turn_of(Role::User, "hi"),
     ]);
     assert_eq!(order.len(), 3);
     assert!(order[0].starts_with("u:("));
@@ -121,20 +121,23 @@ fn a_conversation_begins_with_the_user() {
 #[test]
 fn an_answer_to_go_on_from_does_not_end_in_a_space() {
     let (begun, _) = order(vec![
-        said(Role::User, "go"),
-        said(Role::Assistant, "The answer is ( \n"),
+        turn_of(Role::User, "go"),
+        turn_of(Role::Assistant, "The answer is ( \n"),
     ]);
     assert_eq!(begun, ["u:go", "a:The answer is ("]);
-    let (blank, _) = order(vec![said(Role::User, "go"), said(Role::Assistant, " ")]);
+    let (blank, _) = order(vec![
+        turn_of(Role::User, "go"),
+        turn_of(Role::Assistant, " "),
+    ]);
     assert_eq!(blank, ["u:go"]);
 }
 
 #[test]
 fn instructions_in_the_middle_stay_where_they_are() {
     let (order, notes) = order(vec![
-        said(Role::User, "hi"),
-        said(Role::System, "French!"),
-        said(Role::Other("critic".to_owned()), "bad"),
+        turn_of(Role::User, "hi"),
+        turn_of(Role::System, "French!"),
+        turn_of(Role::Other("critic".to_owned()), "bad"),
     ]);
     assert_eq!(order, ["u:hi+<system>\nFrench!\n</system>+bad"]);
     let expected = ("messages.role".to_owned(), "translation_approximated");
@@ -166,7 +169,7 @@ fn own_thoughts_come_first_and_those_of_others_do_not_come() {
     let turn = |format: Format| {
         let mut turn = calls(&["a"]);
         turn.blocks.push(thoughts(format));
-        vec![said(Role::User, "go"), turn, result("a", "A")]
+        vec![turn_of(Role::User, "go"), turn, result("a", "A")]
     };
     let (own, notes) = order(turn(OWN));
     assert_eq!(own, ["u:go", "a:thinking+a", "u:a"]);
@@ -180,7 +183,7 @@ fn own_thoughts_come_first_and_those_of_others_do_not_come() {
 #[test]
 fn ids_that_the_format_does_not_take_are_changed_alike_at_call_and_result() {
     let odd = ["call:1", "call.1", "fine_1-A", ""];
-    let mut turns = vec![said(Role::User, "go"), calls(&odd)];
+    let mut turns = vec![turn_of(Role::User, "go"), calls(&odd)];
     turns.extend(odd.iter().map(|id| result(id, "r")));
     let (body, written) = sent(&from_chat(turns), &target());
     let ids = |message: usize, key: &str| -> Vec<String> {

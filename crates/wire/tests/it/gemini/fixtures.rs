@@ -82,7 +82,7 @@ pub(crate) fn collected(events: &[Event]) -> trunkline_wire::canonical::Response
     collected.answer()
 }
 
-pub(crate) fn shown(channel: Option<&str>) -> ResponseMeta {
+pub(crate) fn meta(channel: Option<&str>) -> ResponseMeta {
     ResponseMeta {
         model: "public-name".to_owned(),
         id: "resp-1".to_owned(),

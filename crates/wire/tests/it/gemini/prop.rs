@@ -8,7 +8,7 @@ use trunkline_wire::{
     write_request,
 };
 
-use crate::gemini::fixtures::{frames, request, shown, stream_end};
+use crate::gemini::fixtures::{frames, meta, request, stream_end};
 
 /// JSON with the words of this format in it.
 fn value() -> impl Strategy<Value = Value> {
@@ -102,7 +102,7 @@ fn all_of_it(bytes: &[u8]) {
 
 fn stream_of_it(all: &[Frame]) {
     let mut reader = Reader::new(Format::Gemini);
-    let mut writer = Writer::new(Format::Gemini, shown(Some("7")));
+    let mut writer = Writer::new(Format::Gemini, meta(Some("7")));
     let (mut events, mut out) = (Vec::new(), Vec::new());
     for frame in all {
         let _seen = reader.read(frame, &mut events);

@@ -107,7 +107,7 @@ fn what_google_says_is_found_in_canon_under_the_words_of_all() {
     );
     let documents = read("documents.json");
     let BlockKind::Media(Media { source, .. }) = &documents.turns[0].blocks[1].kind else {
-        panic!("a film");
+        panic!("a video");
     };
     assert!(matches!(source, Source::Link { mime: None, .. }));
     let roles = read("roles.json");

@@ -235,7 +235,7 @@ fn media_go_inline_or_by_their_address_and_into_results() {
 
 #[test]
 fn tools_choices_and_shapes_are_said_in_googles_words() {
-    let mut asked = conversation(vec![Turn::of(Role::User, vec![Block::text("x")])]);
+    let mut request = conversation(vec![Turn::of(Role::User, vec![Block::text("x")])]);
     let tool = |name: &str, kind| Tool {
         name: ToolName::plain(name),
         description: Some("d".to_owned()),
@@ -243,7 +243,7 @@ fn tools_choices_and_shapes_are_said_in_googles_words() {
         cache: None,
         extras: Vec::new(),
     };
-    asked.tools = vec![
+    request.tools = vec![
         tool(
             "9 lives",
             ToolKind::Function {
@@ -262,18 +262,18 @@ fn tools_choices_and_shapes_are_said_in_googles_words() {
             ToolKind::Native(json!({ "type": "web_search" })),
         ),
     ];
-    asked.tool_choice = Some(ToolChoice::Named(ToolName::plain("9 lives")));
-    asked.output = OutputShape::Schema {
+    request.tool_choice = Some(ToolChoice::Named(ToolName::plain("9 lives")));
+    request.output = OutputShape::Schema {
         name: Some("n".to_owned()),
         description: None,
         schema: json!({ "type": "object" }),
         strict: Some(true),
     };
-    asked.parallel_tools = Some(false);
-    asked.user = Some("u".to_owned());
-    asked.service_tier = Some("default".to_owned());
-    asked.stop = (0..7).map(|number| number.to_string()).collect();
-    asked.extras = vec![
+    request.parallel_tools = Some(false);
+    request.user = Some("u".to_owned());
+    request.service_tier = Some("default".to_owned());
+    request.stop = (0..7).map(|number| number.to_string()).collect();
+    request.extras = vec![
         UnknownField {
             field: "logit_bias".to_owned(),
             value: json!({}),
@@ -285,7 +285,7 @@ fn tools_choices_and_shapes_are_said_in_googles_words() {
             matters: false,
         },
     ];
-    let (body, written) = written(&asked);
+    let (body, written) = written(&request);
     let declared = &body["tools"][0]["functionDeclarations"];
     assert_eq!(
         declared[0],
@@ -323,14 +323,14 @@ fn tools_choices_and_shapes_are_said_in_googles_words() {
 #[test]
 fn how_hard_to_think_is_a_budget_or_a_level_never_both() {
     let thinking = |reasoning: Reasoning, by_effort: bool| {
-        let mut asked = conversation(vec![Turn::of(Role::User, vec![Block::text("x")])]);
-        asked.reasoning = reasoning;
+        let mut request = conversation(vec![Turn::of(Role::User, vec![Block::text("x")])]);
+        request.reasoning = reasoning;
         let target = Target {
             thinks_by_effort: by_effort,
             max_output: Some(9),
             ..Target::default()
         };
-        let written = write_request(Format::Gemini, &asked, &target);
+        let written = write_request(Format::Gemini, &request, &target);
         let body: Value = serde_json::from_slice(&written.body).unwrap();
         assert_eq!(body["generationConfig"]["maxOutputTokens"], 9);
         body["generationConfig"]["thinkingConfig"].clone()
@@ -341,7 +341,7 @@ fn how_hard_to_think_is_a_budget_or_a_level_never_both() {
     };
     let budget = |tokens| Reasoning {
         budget: Some(tokens),
-        shown: Some(true),
+        visible: Some(true),
         ..Reasoning::default()
     };
     assert_eq!(

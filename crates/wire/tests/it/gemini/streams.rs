@@ -7,7 +7,7 @@ use trunkline_wire::{
     rewrite_response, scan_response, write_response,
 };
 
-use crate::gemini::fixtures::{collected, files, frames, json as parsed, read, shown, stream_end};
+use crate::gemini::fixtures::{collected, files, frames, json as parsed, meta, read, stream_end};
 
 fn stream(name: &str) -> Vec<u8> {
     let found = files("streams", ".sse");
@@ -63,7 +63,7 @@ fn a_stream_read_and_written_is_an_equal_stream() {
             continue;
         }
         let first = read(&frames(&[&bytes]));
-        let mut writer = Writer::new(Format::Gemini, shown(None));
+        let mut writer = Writer::new(Format::Gemini, meta(None));
         let mut out = Vec::new();
         first
             .events
@@ -94,7 +94,7 @@ fn a_stream_read_and_written_is_an_equal_stream() {
 fn a_whole_answer_read_and_written_is_an_equal_answer() {
     for (name, body) in files("streams", ".json") {
         let answer = read_response(Format::Gemini, &body).unwrap();
-        let written = write_response(Format::Gemini, &answer, &shown(None));
+        let written = write_response(Format::Gemini, &answer, &meta(None));
         let repeated = read_response(Format::Gemini, &written).unwrap();
         assert_eq!(without_names(repeated), without_names(answer), "{name}");
     }
@@ -180,8 +180,8 @@ fn the_end_waits_for_the_charge_and_says_what_it_cost() {
         }
         assert!(tap.may_end(), "{name}");
         assert_eq!(held.len(), 1, "{name}");
-        let told = tap.reported().unwrap();
-        let last = tap.write_end(&held, &stream_end(told, false), "public-name", &rewrite);
+        let reported = tap.reported().unwrap();
+        let last = tap.write_end(&held, &stream_end(reported, false), "public-name", &rewrite);
         passed.extend_from_slice(&last);
         let read = read(&frames(&[&passed]));
         assert_eq!(read.seen.last(), Some(&FrameKind::Held), "{name}");
@@ -226,7 +226,7 @@ fn a_stream_whose_money_runs_out_ends_at_its_length() {
     assert_eq!(reasons, ["MAX_TOKENS", "MAX_TOKENS"], "both are open");
     assert_eq!(last["usageMetadata"]["promptTokenCount"], 5);
     assert_eq!(last["modelVersion"], "gemini-upstream");
-    let mut writer = Writer::new(Format::Gemini, shown(None));
+    let mut writer = Writer::new(Format::Gemini, meta(None));
     let mut out = Vec::new();
     let call = read(&frames(&[&stream("tool")])).events;
     call.iter()
@@ -250,11 +250,11 @@ fn a_stream_that_breaks_off_or_fails_is_told_apart_from_one_that_ended() {
         .filter(|event| matches!(event, Event::BlockEnd(_)));
     assert_eq!(closed.count(), 1, "what is open is closed");
     let failed = read(&frames(&[&stream("error")]));
-    let Some(FrameKind::Error(said)) = failed.seen.last() else {
+    let Some(FrameKind::Error(error)) = failed.seen.last() else {
         panic!("it failed");
     };
-    assert_eq!(said.code.as_deref(), Some("UNAVAILABLE"));
-    assert_eq!(said.message, "The model is overloaded.");
+    assert_eq!(error.code.as_deref(), Some("UNAVAILABLE"));
+    assert_eq!(error.message, "The model is overloaded.");
     assert!(matches!(failed.events.last(), Some(Event::BlockEnd(_))));
     let listed = frames(&[b"data: [{\"error\":{\"code\":429,\"message\":\"slow\",\"status\":\"RESOURCE_EXHAUSTED\"}}]\n\n"]);
     assert!(matches!(read(&listed).seen[0], FrameKind::Error(_)));
@@ -343,7 +343,7 @@ fn seals_of_others_travel_through_this_format_and_come_home() {
         Event::BlockEnd(at),
         Event::Stop(0, Stop::End),
     ];
-    let mut writer = Writer::new(Format::Gemini, shown(Some("9")));
+    let mut writer = Writer::new(Format::Gemini, meta(Some("9")));
     let mut out = Vec::new();
     events
         .iter()
@@ -358,8 +358,8 @@ fn seals_of_others_travel_through_this_format_and_come_home() {
         .map(|chunk| chunk["candidates"][0]["content"]["parts"][0].clone())
         .collect();
     let body = json!({ "contents": [{ "role": "model", "parts": parts }] });
-    let asked = crate::gemini::fixtures::request(body.to_string().as_bytes(), false).unwrap();
-    let turn = &asked.canonical().unwrap().turns[0];
+    let request = crate::gemini::fixtures::request(body.to_string().as_bytes(), false).unwrap();
+    let turn = &request.canonical().unwrap().turns[0];
     assert_eq!(turn.blocks.len(), 1, "the pieces are one again");
     assert!(
         matches!(&turn.blocks[0].kind, BlockKind::Thinking(thoughts) if thoughts.texts == ["hmhm"])
@@ -391,7 +391,7 @@ fn odd_orders_of_events_are_written_without_a_stumble() {
         ),
         Event::BlockStart(at(1), BlockStart::ToolCall(call)),
     ];
-    let mut writer = Writer::new(Format::Gemini, shown(None));
+    let mut writer = Writer::new(Format::Gemini, meta(None));
     let mut out = Vec::new();
     events
         .iter()

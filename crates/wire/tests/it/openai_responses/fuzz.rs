@@ -11,7 +11,7 @@ use trunkline_wire::{
     scan_response, write_request, write_response,
 };
 
-use crate::openai_responses::shared::{FORMAT, events, fixtures, shown, stream_end};
+use crate::openai_responses::shared::{FORMAT, events, fixtures, meta, stream_end};
 
 fn json_value() -> impl Strategy<Value = Value> {
     let word = prop_oneof![
@@ -127,17 +127,17 @@ proptest! {
                 .flat_map(|line| [line, b"\n\n"].concat()).collect::<Vec<u8>>()))
             .filter_map(|frame| Some(frame.get("type")?.as_str()?.to_owned())).collect();
         let mut reader = Reader::new(FORMAT);
-        let mut told = Vec::new();
-        let mut writer = Writer::new(FORMAT, shown(json!({})));
+        let mut written = Vec::new();
+        let mut writer = Writer::new(FORMAT, meta(json!({})));
         let mut out = Vec::new();
         for (kind, one, other, index) in kinds {
             let kind = &known[kind * 7 % known.len()];
             let frame = json!({ "type": kind, "output_index": index, "content_index": index, "item": one, "part": other,
                 "delta": "x", "response": other, "text": "y", "arguments": "{}", "annotation": one });
-            reader.read(&Frame::of_data(frame.to_string().as_bytes()), &mut told);
+            reader.read(&Frame::of_data(frame.to_string().as_bytes()), &mut written);
         }
-        reader.end(&mut told);
-        told.iter().for_each(|event| writer.write(event, &mut out));
+        reader.end(&mut written);
+        written.iter().for_each(|event| writer.write(event, &mut out));
         writer.finish(&stream_end(true), &mut out);
         reader.write_end(&[], &stream_end(true), &Rewrite::default());
         prop_assert!(events(&[&out]).2, "what is written is a whole stream");
@@ -148,7 +148,7 @@ proptest! {
         list in prop::collection::vec(event(), 0..40),
         exhausted in any::<bool>(),
     ) {
-        let mut writer = Writer::new(FORMAT, shown(json!({})));
+        let mut writer = Writer::new(FORMAT, meta(json!({})));
         let mut out = Vec::new();
         list.iter().for_each(|event| writer.write(event, &mut out));
         writer.finish(&stream_end(exhausted), &mut out);
@@ -172,7 +172,7 @@ proptest! {
     fn any_answer_is_taken_or_not(output in prop::collection::vec(json_value(), 0..4), usage in json_value()) {
         let body = json!({ "id": "r", "output": output, "usage": usage }).to_string();
         if let Ok(answer) = read_response(FORMAT, body.as_bytes()) {
-            let written = write_response(FORMAT, &answer, &shown(json!({})));
+            let written = write_response(FORMAT, &answer, &meta(json!({})));
             prop_assert!(read_response(FORMAT, &written).is_ok());
         }
     }

@@ -49,24 +49,24 @@ fn a_request_that_goes_through_canon_comes_out_as_it_was() {
     assert!(all.len() >= 12, "{} requests", all.len());
     for (name, body) in all {
         let request = read(&body);
-        let asked: Value = serde_json::from_slice(&body).unwrap();
-        let model = asked["model"].as_str().unwrap();
+        let original: Value = serde_json::from_slice(&body).unwrap();
+        let model = original["model"].as_str().unwrap();
         let conversation = request.canonical().unwrap();
         let target = Target { model, ..TARGET };
         let written = write_request(FORMAT, &conversation, &target);
         assert_eq!(written.notes.all(), [], "{name}");
         let mut out: Value = serde_json::from_slice(&written.body).unwrap();
-        let mut asked = long_form(asked);
+        let mut original = long_form(original);
         // Said by the absence of anything else.
         if name == "unknown_fields" {
-            let format = asked["text"]["format"].as_object_mut().unwrap();
+            let format = original["text"]["format"].as_object_mut().unwrap();
             format.remove("type");
         }
-        if asked.get("stream") == Some(&json!(false)) {
-            asked.as_object_mut().unwrap().remove("stream");
+        if original.get("stream") == Some(&json!(false)) {
+            original.as_object_mut().unwrap().remove("stream");
         }
         out = long_form(out);
-        assert_eq!(out, asked, "{name}");
+        assert_eq!(out, original, "{name}");
     }
 }
 
@@ -106,7 +106,7 @@ fn turns_are_those_of_a_conversation_and_not_single_items() {
     );
     assert!(matches!(conversation.tools[5].kind, ToolKind::Native(_)));
     assert!(conversation.reasoning.encrypted);
-    assert_eq!(conversation.reasoning.shown, Some(true));
+    assert_eq!(conversation.reasoning.visible, Some(true));
     let results = &conversation.turns[4].blocks;
     let BlockKind::ToolResult(second) = &results[1].kind else {
         panic!("a result");

@@ -87,13 +87,13 @@ pub(crate) fn stream_end(exhausted: bool) -> StreamEnd {
     }
 }
 
-pub(crate) fn shown(asked: Value) -> ResponseMeta {
+pub(crate) fn meta(request_body: Value) -> ResponseMeta {
     ResponseMeta {
         model: "public".to_owned(),
         id: "abc".to_owned(),
         created: 1_762_000_001,
         wants_usage: false,
         channel: Some("7".to_owned()),
-        asked: asked.as_object().cloned(),
+        request_body: request_body.as_object().cloned(),
     }
 }

@@ -8,7 +8,7 @@ use trunkline_wire::{
 };
 
 use crate::openai_responses::shared::{
-    FORMAT, data, events, fixture, fixtures, frames, shown, stream_end,
+    FORMAT, data, events, fixture, fixtures, frames, meta, stream_end,
 };
 
 fn collected(events: &[Event]) -> trunkline_wire::canonical::Response {
@@ -51,10 +51,10 @@ fn a_stream_collects_to_the_whole_answer() {
         );
         let last = seen.iter().filter(|seen| **seen == FrameKind::Last).count();
         assert_eq!(last, 1, "{name}");
-        let told = scan_response(FORMAT, &whole).unwrap();
-        assert_eq!(told.id, "resp_68a1", "{name}");
-        assert_eq!(told.reported, collected(&events).reported, "{name}");
-        assert!(told.written > 0, "{name}");
+        let reported = scan_response(FORMAT, &whole).unwrap();
+        assert_eq!(reported.id, "resp_68a1", "{name}");
+        assert_eq!(reported.reported, collected(&events).reported, "{name}");
+        assert!(reported.written > 0, "{name}");
     }
 }
 
@@ -83,7 +83,7 @@ fn events_keep_the_order_that_writers_trust() {
 }
 
 fn rewritten(events: &[Event], exhausted: bool) -> Vec<u8> {
-    let mut writer = Writer::new(FORMAT, shown(json!({})));
+    let mut writer = Writer::new(FORMAT, meta(json!({})));
     let mut out = Vec::new();
     events
         .iter()
@@ -136,7 +136,7 @@ fn a_stream_that_is_read_and_written_tells_the_same() {
         let complete = read_response(FORMAT, response.as_bytes()).unwrap();
         assert_eq!(complete, second, "{name}: the end repeats everything");
         let answer = read_response(FORMAT, &whole).unwrap();
-        let written = write_response(FORMAT, &answer, &shown(json!({})));
+        let written = write_response(FORMAT, &answer, &meta(json!({})));
         let written = read_response(FORMAT, &written).unwrap();
         assert_eq!(
             without_names(written),
@@ -373,8 +373,8 @@ fn bytes_that_need_no_change_stay_as_they_are() {
 fn failures_are_told_with_their_code() {
     let (_, seen, fine) = events(&[&fixture("streams", "failed", "sse")]);
     assert!(!fine);
-    let said = seen.iter().find_map(FrameKind::error).unwrap();
-    assert_eq!(said.code.as_deref(), Some("previous_response_not_found"));
+    let error = seen.iter().find_map(FrameKind::error).unwrap();
+    assert_eq!(error.code.as_deref(), Some("previous_response_not_found"));
     let (events, seen, fine) = events(&[&fixture("streams", "error", "sse")]);
     assert!(!fine);
     assert_eq!(
@@ -391,10 +391,10 @@ fn failures_are_told_with_their_code() {
         read_response(FORMAT, failed).unwrap_err(),
         scan_response(FORMAT, failed).unwrap_err(),
     ] {
-        let trunkline_wire::ResponseError::Upstream(said) = error else {
+        let trunkline_wire::ResponseError::Upstream(error) = error else {
             panic!("a failure");
         };
-        assert_eq!(said.code.as_deref(), Some("rate_limit_exceeded"));
+        assert_eq!(error.code.as_deref(), Some("rate_limit_exceeded"));
     }
     assert!(scan_response(FORMAT, b"<html>").is_err());
     assert!(scan_response(FORMAT, br#"{"error":{"message":"no"}}"#).is_err());

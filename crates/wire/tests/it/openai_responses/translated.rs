@@ -9,7 +9,7 @@ use trunkline_wire::canonical::{
 };
 use trunkline_wire::{Format, Writer, write_request, write_response};
 
-use crate::openai_responses::shared::{FORMAT, data, shown, stream_end};
+use crate::openai_responses::shared::{FORMAT, data, meta, stream_end};
 
 fn conversation(from: Format, turns: Vec<Turn>) -> Conversation {
     Conversation {
@@ -93,7 +93,7 @@ fn a_conversation_of_claude_is_said_as_far_as_it_can_be() {
         content: vec![Block::text("no such file")],
         failed: true,
     });
-    let mut asked = conversation(
+    let mut request = conversation(
         Format::ClaudeMessages,
         vec![
             Turn::of(Role::User, vec![marked]),
@@ -109,8 +109,8 @@ fn a_conversation_of_claude_is_said_as_far_as_it_can_be() {
             Turn::of(Role::User, vec![Block::of(failed)]),
         ],
     );
-    asked.instructions = vec![Block::text("A"), Block::text("B")];
-    asked.tools = vec![
+    request.instructions = vec![Block::text("A"), Block::text("B")];
+    request.tools = vec![
         tool(
             "read.file",
             ToolKind::Function {
@@ -123,14 +123,14 @@ fn a_conversation_of_claude_is_said_as_far_as_it_can_be() {
             ToolKind::Native(json!({ "type": "web_search_20250305" })),
         ),
     ];
-    asked.tool_choice = Some(ToolChoice::Named(ToolName::plain("read.file")));
-    asked.reasoning.budget = Some(8_000);
-    asked.reasoning.shown = Some(true);
-    asked.stop = vec!["X".to_owned()];
-    asked.user = Some("u".repeat(200));
-    asked.service_tier = Some("standard_only".to_owned());
-    asked.stream = true;
-    let (body, notes) = written(&asked);
+    request.tool_choice = Some(ToolChoice::Named(ToolName::plain("read.file")));
+    request.reasoning.budget = Some(8_000);
+    request.reasoning.visible = Some(true);
+    request.stop = vec!["X".to_owned()];
+    request.user = Some("u".repeat(200));
+    request.service_tier = Some("standard_only".to_owned());
+    request.stream = true;
+    let (body, notes) = written(&request);
     assert_eq!(body["model"], "up");
     assert_eq!(body["instructions"], "A\n\nB");
     assert_eq!(body["max_output_tokens"], 99);
@@ -259,16 +259,16 @@ fn media_that_cannot_be_sent_is_refused_and_not_left_out() {
 
 #[test]
 fn tools_of_plain_words_are_said_as_they_are_to_and_from_chat() {
-    let mut asked = conversation(Format::OpenaiChat, vec![user("q")]);
+    let mut request = conversation(Format::OpenaiChat, vec![user("q")]);
     let format = json!({ "type": "text" });
-    asked.tools = vec![tool(
+    request.tools = vec![tool(
         "patch",
         ToolKind::Custom {
             format: Some(format.clone()),
         },
     )];
-    asked.tool_choice = Some(ToolChoice::Among(vec![ToolName::plain("patch")], false));
-    let (body, notes) = written(&asked);
+    request.tool_choice = Some(ToolChoice::Among(vec![ToolName::plain("patch")], false));
+    let (body, notes) = written(&request);
     assert_eq!(
         body["tools"],
         json!([{ "type": "custom", "name": "patch", "format": format }])
@@ -282,9 +282,9 @@ fn tools_of_plain_words_are_said_as_they_are_to_and_from_chat() {
 
 #[test]
 fn a_tool_that_must_be_used_and_is_not_sent_is_refused() {
-    let mut asked = conversation(Format::ClaudeMessages, vec![user("q")]);
+    let mut request = conversation(Format::ClaudeMessages, vec![user("q")]);
     let search = ToolName::plain("web_search");
-    asked.tools = vec![
+    request.tools = vec![
         tool(
             "web_search",
             ToolKind::Native(json!({ "type": "web_search_20250305" })),
@@ -309,8 +309,8 @@ fn a_tool_that_must_be_used_and_is_not_sent_is_refused() {
         (ToolChoice::Any, false),
     ];
     for (choice, expected) in choices {
-        asked.tool_choice = Some(choice.clone());
-        let (body, notes) = written(&asked);
+        request.tool_choice = Some(choice.clone());
+        let (body, notes) = written(&request);
         assert_eq!(notes.contains(&refused), expected, "{choice:?}");
         assert_eq!(body.get("tool_choice").is_none(), expected, "{choice:?}");
         assert!(
@@ -318,22 +318,22 @@ fn a_tool_that_must_be_used_and_is_not_sent_is_refused() {
             "{choice:?}"
         );
     }
-    asked.tools.truncate(1);
-    asked.tool_choice = Some(ToolChoice::Any);
-    assert!(written(&asked).1.contains(&refused));
-    asked.tool_choice = Some(ToolChoice::Auto);
-    assert!(!written(&asked).1.contains(&refused));
+    request.tools.truncate(1);
+    request.tool_choice = Some(ToolChoice::Any);
+    assert!(written(&request).1.contains(&refused));
+    request.tool_choice = Some(ToolChoice::Auto);
+    assert!(!written(&request).1.contains(&refused));
 }
 
 #[test]
 fn an_answer_shorter_than_the_upstream_allows_is_asked_for_at_its_least() {
-    let asked = conversation(Format::ClaudeMessages, vec![user("q")]);
+    let request = conversation(Format::ClaudeMessages, vec![user("q")]);
     let target = Target {
         model: "up",
         max_output: Some(1),
         ..Target::default()
     };
-    let out = write_request(FORMAT, &asked, &target);
+    let out = write_request(FORMAT, &request, &target);
     let body: Value = serde_json::from_slice(&out.body).unwrap();
     assert_eq!(body["max_output_tokens"], 16);
     assert_eq!(out.notes.all()[0].loss, LossKind::Approximated);
@@ -375,9 +375,9 @@ fn an_answer_of_another_format_repeats_what_was_asked() {
         }],
         ..Response::default()
     };
-    let asked = json!({ "model": "public", "instructions": "I", "tools": [{ "type": "web_search" }], "temperature": 0.5,
+    let request = json!({ "model": "public", "instructions": "I", "tools": [{ "type": "web_search" }], "temperature": 0.5,
         "reasoning": { "effort": "low" }, "text": { "verbosity": "low" }, "metadata": { "a": "b" }, "store": true });
-    let body = write_response(FORMAT, &answer, &shown(asked));
+    let body = write_response(FORMAT, &answer, &meta(request));
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["id"], "resp_abc");
     assert_eq!(body["status"], "completed");
@@ -437,7 +437,7 @@ fn calls_that_stay_open_beside_each_other_are_written_side_by_side() {
         Event::BlockDelta(at(1), BlockDelta::Arguments("late".to_owned())),
         Event::Stop(0, Stop::ToolUse),
     ];
-    let mut writer = Writer::new(FORMAT, shown(json!({})));
+    let mut writer = Writer::new(FORMAT, meta(json!({})));
     let mut out = Vec::new();
     events
         .iter()

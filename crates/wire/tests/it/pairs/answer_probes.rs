@@ -23,9 +23,9 @@ fn chat() -> Vec<Value> {
         json!({ "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m", "usage": usage,
             "choices": [{ "index": 0, "message": message, "finish_reason": finish }] })
     };
-    let said =
+    let answered =
         |text: &str, finish: &str| answer(json!({ "role": "assistant", "content": text }), finish);
-    let mut two = said("one", "stop");
+    let mut two = answered("one", "stop");
     two["choices"].as_array_mut().unwrap().push(json!({ "index": 1, "message": { "role": "assistant", "content": "two" }, "finish_reason": "stop" }));
     vec![
         answer(
@@ -46,9 +46,9 @@ fn chat() -> Vec<Value> {
             json!({ "role": "assistant", "content": null, "refusal": "no" }),
             "stop",
         ),
-        said("ho", "stop"),
-        said("ho", "length"),
-        said("ho", "content_filter"),
+        answered("ho", "stop"),
+        answered("ho", "length"),
+        answered("ho", "content_filter"),
         two,
     ]
 }
@@ -63,7 +63,8 @@ fn claude() -> Vec<Value> {
         json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
             "stop_reason": stop, "stop_sequence": text, "usage": usage })
     };
-    let said = |stop: &str| answer(json!([{ "type": "text", "text": "ho" }]), stop, Value::Null);
+    let answered =
+        |stop: &str| answer(json!([{ "type": "text", "text": "ho" }]), stop, Value::Null);
     vec![
         answer(
             json!([
@@ -81,10 +82,10 @@ fn claude() -> Vec<Value> {
             "end_turn",
             Value::Null,
         ),
-        said("max_tokens"),
-        said("refusal"),
-        said("pause_turn"),
-        said("model_context_window_exceeded"),
+        answered("max_tokens"),
+        answered("refusal"),
+        answered("pause_turn"),
+        answered("model_context_window_exceeded"),
         answer(
             json!([{ "type": "text", "text": "ho" }]),
             "stop_sequence",
@@ -154,7 +155,7 @@ fn gemini() -> Vec<Value> {
     });
     let candidate = |parts: Value, finish: &str| json!({ "content": { "role": "model", "parts": parts }, "finishReason": finish, "index": 0 });
     let answer = |candidates: Value| json!({ "candidates": candidates, "usageMetadata": usage, "modelVersion": "m", "responseId": "r" });
-    let said = |finish: &str| answer(json!([candidate(json!([{ "text": "ho" }]), finish)]));
+    let answered = |finish: &str| answer(json!([candidate(json!([{ "text": "ho" }]), finish)]));
     let mut cited = candidate(json!([{ "text": "ho" }]), "STOP");
     cited["citationMetadata"] =
         json!({ "citations": [{ "startIndex": 0, "endIndex": 2, "uri": "https://example.com" }] });
@@ -176,8 +177,8 @@ fn gemini() -> Vec<Value> {
             json!([{ "text": "ho" }, { "inlineData": { "mimeType": "image/png", "data": "iVBORw0KGgo=" } }]),
             "STOP"
         )])),
-        said("MAX_TOKENS"),
-        said("SAFETY"),
+        answered("MAX_TOKENS"),
+        answered("SAFETY"),
         answer(json!([
             candidate(json!([{ "text": "one" }]), "STOP"),
             second

@@ -222,8 +222,8 @@ fn bare_seal(block: &Block) -> Option<String> {
 }
 
 /// The reason if it is this one, and any other so that a change is seen.
-fn stop(it: &Response, wanted: &Stop) -> Value {
-    let is = |one: &Stop| one == wanted;
+fn stop(it: &Response, expected: &Stop) -> Value {
+    let is = |one: &Stop| one == expected;
     let found = it
         .choices
         .first()
@@ -233,11 +233,15 @@ fn stop(it: &Response, wanted: &Stop) -> Value {
 }
 
 fn tokens(it: &Response, bucket: Bucket) -> Value {
-    let told = it
+    let count = it
         .reported
         .as_ref()
         .map_or(0, |reported| reported.of(bucket));
-    if told == 0 { Value::Null } else { json!(told) }
+    if count == 0 {
+        Value::Null
+    } else {
+        json!(count)
+    }
 }
 
 /// What becomes of a feature on its way to a caller; none if the upstream's format cannot say it.
@@ -245,12 +249,12 @@ pub(crate) fn answer_cell(feature: &AnswerFeature, from: Format, to: Format) -> 
     let body = probes(from).into_iter().find_map(|body| {
         let body = body.to_string().into_bytes();
         let answer = read_response(from, &body).unwrap();
-        let said = (feature.take)(&answer);
-        (!said.is_null()).then_some((body, said))
+        let value = (feature.take)(&answer);
+        (!value.is_null()).then_some((body, value))
     });
     let (body, before) = body?;
-    let shown = answered(from, to, &body, &TranslationState::default()).unwrap();
-    let arrived = read_response(to, &shown).unwrap();
+    let written = answered(from, to, &body, &TranslationState::default()).unwrap();
+    let arrived = read_response(to, &written).unwrap();
     let after = (feature.take)(&arrived);
     // An answer always ends somehow: another reason is an approximation.
     let ends = feature.name.starts_with("stop");

@@ -48,7 +48,7 @@ fn every_caller_gets_the_same_bytes_wherever_a_stream_is_cut() {
             for size in [1, 2, 3, 7, 64] {
                 let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
                 let cut = streamed(*from, to, &pieces, &TranslationState::default());
-                assert!(cut == whole, "{} for {}: {size}", case.name, to.word());
+                assert!(cut == whole, "{} for {}: {size}", case.name, to.as_str());
             }
         }
     }

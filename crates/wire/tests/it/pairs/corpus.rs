@@ -35,7 +35,7 @@ fn read_case(folder: PathBuf) -> Case {
     let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
     let find = |what: &str, stream_end: &str| {
         let mut found = Format::ALL.into_iter().filter_map(|format| {
-            let path = folder.join(format!("{what}.{}.{stream_end}", format.word()));
+            let path = folder.join(format!("{what}.{}.{stream_end}", format.as_str()));
             fs::read(path).ok().map(|bytes| (format, bytes))
         });
         let first = found.next();
@@ -80,8 +80,8 @@ fn the_corpus_holds_many_conversations_of_every_format() {
     let cases = cases();
     assert!(cases.len() >= 60, "{}", cases.len());
     for format in Format::ALL {
-        let asked = cases.iter().filter(|case| case.request.0 == format);
-        assert!(asked.count() >= 15, "requests of {}", format.word());
+        let requests = cases.iter().filter(|case| case.request.0 == format);
+        assert!(requests.count() >= 15, "requests of {}", format.as_str());
         let is_of = |it: &Option<(Format, Vec<u8>)>| it.as_ref().is_some_and(|it| it.0 == format);
         assert!(cases.iter().filter(|case| is_of(&case.answer)).count() >= 15);
         assert!(cases.iter().filter(|case| is_of(&case.stream)).count() >= 15);

@@ -19,7 +19,7 @@ pub(crate) fn flag(is: bool) -> Value {
     if is { Value::Bool(true) } else { Value::Null }
 }
 
-pub(crate) fn said(text: &str) -> Value {
+pub(crate) fn text_value(text: &str) -> Value {
     if text.is_empty() {
         Value::Null
     } else {
@@ -124,9 +124,10 @@ pub(crate) fn media(
     kind: MediaKind,
     take: fn(&Media) -> Option<String>,
 ) -> Value {
-    let said = it.turns.iter().flat_map(|turn| &turn.blocks);
+    let all_blocks = it.turns.iter().flat_map(|turn| &turn.blocks);
     some(
-        said.filter_map(|block| of_media(block, kind, take))
+        all_blocks
+            .filter_map(|block| of_media(block, kind, take))
             .collect(),
         1,
     )
@@ -176,7 +177,7 @@ pub(crate) fn strict(it: &Conversation) -> Value {
     some(strict.collect(), 1)
 }
 
-pub(crate) fn choice(it: &Conversation, wanted: &str) -> Value {
+pub(crate) fn choice(it: &Conversation, expected: &str) -> Value {
     let Some(choice) = &it.tool_choice else {
         return Value::Null;
     };
@@ -192,7 +193,7 @@ pub(crate) fn choice(it: &Conversation, wanted: &str) -> Value {
             ("some", json!([names, must]))
         }
     };
-    if kind == wanted { value } else { Value::Null }
+    if kind == expected { value } else { Value::Null }
 }
 
 /// Calls of turns with so many.
@@ -220,18 +221,18 @@ pub(crate) fn calls(it: &Conversation, least: usize) -> Vec<Value> {
 }
 
 pub(crate) fn results(it: &Conversation, take: fn(&Block) -> Option<String>) -> Value {
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for block in it.turns.iter().flat_map(|turn| &turn.blocks) {
         if let BlockKind::ToolResult(result) = &block.kind {
             let texts: Vec<String> = result.content.iter().filter_map(take).collect();
             if !texts.is_empty() {
-                told.push((result.call.clone(), texts.join("\n")));
+                results.push((result.call.clone(), texts.join("\n")));
             }
         }
     }
     // Some formats put them in the order of their calls.
-    told.sort();
-    some(told, 1)
+    results.sort();
+    some(results, 1)
 }
 
 /// Google's results are objects; a text that is JSON itself stays inside one.
@@ -300,9 +301,13 @@ pub(crate) fn citations(it: &Conversation) -> Value {
 }
 
 pub(crate) fn marks(it: &Conversation, life: CacheLife) -> Value {
-    let said = blocks(it).map(|(_, block)| block.cache);
-    let said = it.instructions.iter().map(|block| block.cache).chain(said);
-    let all = said.chain(it.tools.iter().map(|tool| tool.cache));
+    let markers = blocks(it).map(|(_, block)| block.cache);
+    let markers = it
+        .instructions
+        .iter()
+        .map(|block| block.cache)
+        .chain(markers);
+    let all = markers.chain(it.tools.iter().map(|tool| tool.cache));
     let count = all.filter(|mark| *mark == Some(life)).count();
     if count == 0 {
         Value::Null

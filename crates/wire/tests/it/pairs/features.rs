@@ -8,8 +8,8 @@ use trunkline_wire::canonical::{
 
 use crate::pairs::feature_lookup::{
     blocks, calls, choice, citations, described_apart, failed, flag, inline, link, marks, media,
-    middle, of_media, order, redacted, result_text, results, said, seals, some, strict, system,
-    thoughts, tools,
+    middle, of_media, order, redacted, result_text, results, seals, some, strict, system,
+    text_value, thoughts, tools,
 };
 
 /// One thing that a request may say.
@@ -33,7 +33,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     feature(
         "system text",
         &["system", "format", "responseMimeType"],
-        |it| said(&system(it).join("\n\n")),
+        |it| text_value(&system(it).join("\n\n")),
     ),
     feature("several system blocks", &["system"], |it| {
         some(system(it), 2)
@@ -182,14 +182,14 @@ pub(crate) const FEATURES: &[Feature] = &[
         json!(tier.map(|tier| if common(tier) { "default" } else { tier }))
     }),
     feature("refusals in the past", &["refusal"], |it| {
-        let told = blocks(it).filter_map(|(_, block)| {
+        let results = blocks(it).filter_map(|(_, block)| {
             if let BlockKind::Refusal(words) = &block.kind {
                 Some(words.clone())
             } else {
                 None
             }
         });
-        some(told.collect(), 1)
+        some(results.collect(), 1)
     }),
 ];
 

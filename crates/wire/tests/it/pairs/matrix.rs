@@ -37,7 +37,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Kept => "kept",
             Self::Approximated => "approximated",
@@ -48,7 +48,7 @@ impl Cell {
 }
 
 /// Whether notes tell of a feature, and what they say became of it.
-pub(crate) fn told(notes: &Notes, feature: &Feature) -> Option<LossKind> {
+pub(crate) fn reported_loss(notes: &Notes, feature: &Feature) -> Option<LossKind> {
     let is_about = |field: &str| {
         // `n` alone is the whole name of a field.
         let word = |word: &&str| {
@@ -69,7 +69,7 @@ pub(crate) fn told(notes: &Notes, feature: &Feature) -> Option<LossKind> {
 /// The conversation as an upstream of a format reads it.
 pub(crate) fn arrived(to: Format, body: Vec<u8>) -> Conversation {
     let request = Request::read(to, Bytes::from(body), in_path(to));
-    let request = request.unwrap_or_else(|refusal| panic!("{}: {refusal}", to.word()));
+    let request = request.unwrap_or_else(|refusal| panic!("{}: {refusal}", to.as_str()));
     request.canonical().unwrap()
 }
 
@@ -82,14 +82,14 @@ pub(crate) fn cell(feature: &Feature, from: Format, to: Format) -> Option<Cell> 
 fn look(feature: &Feature, from: Format, to: Format) -> Option<(Cell, Option<String>)> {
     let conversation = probe(from, feature.name)?;
     let before = (feature.take)(&conversation);
-    assert!(!before.is_null(), "{} in {}", feature.name, from.word());
+    assert!(!before.is_null(), "{} in {}", feature.name, from.as_str());
     let written = sent(to, &conversation);
     if written.notes.first_refused().is_some() {
         return Some((Cell::Refused, None));
     }
     let after = (feature.take)(&arrived(to, written.body));
-    let told = told(&written.notes, feature);
-    let cell = match (after == before, told) {
+    let loss = reported_loss(&written.notes, feature);
+    let cell = match (after == before, loss) {
         (true, None | Some(LossKind::Dropped)) | (_, Some(LossKind::Renamed)) => Cell::Kept,
         (_, Some(LossKind::Approximated | LossKind::Refused)) => Cell::Approximated,
         (false, Some(LossKind::Dropped)) => Cell::Dropped,
@@ -98,11 +98,11 @@ fn look(feature: &Feature, from: Format, to: Format) -> Option<(Cell, Option<Str
     };
     let may_be_silent = SILENT.iter().any(|(name, _)| *name == feature.name);
     let cell = match cell {
-        Cell::Dropped if told.is_none() && may_be_silent => Cell::Approximated,
+        Cell::Dropped if loss.is_none() && may_be_silent => Cell::Approximated,
         other @ (Cell::Kept | Cell::Approximated | Cell::Dropped | Cell::Refused) => other,
     };
-    let silent = (cell != Cell::Kept && told.is_none() && !may_be_silent).then(|| {
-        let (name, from, to) = (feature.name, from.word(), to.word());
+    let silent = (cell != Cell::Kept && loss.is_none() && !may_be_silent).then(|| {
+        let (name, from, to) = (feature.name, from.as_str(), to.as_str());
         format!("{name}, {from} to {to}: {before} became {after}")
     });
     Some((cell, silent))
@@ -126,13 +126,13 @@ type Row = (&'static str, BTreeMap<Format, Cell>);
 fn table(title: &str, others: &[Format], rows: &[Row]) -> String {
     let mut text = format!("\n### {title}\n\n|   |");
     for other in others {
-        text.push_str(&format!(" {} |", other.word()));
+        text.push_str(&format!(" {} |", other.as_str()));
     }
     text.push_str("\n|---|");
     text.push_str(&"---|".repeat(others.len()));
     text.push('\n');
     for (name, cells) in rows {
-        let words: Vec<&str> = others.iter().map(|other| cells[other].word()).collect();
+        let words: Vec<&str> = others.iter().map(|other| cells[other].as_str()).collect();
         text.push_str(&format!("| {name} | {} |\n", words.join(" | ")));
     }
     text
@@ -155,7 +155,7 @@ fn rendered() -> String {
             }
         }
         text.push_str(&table(
-            &format!("From a caller of {}", from.word()),
+            &format!("From a caller of {}", from.as_str()),
             &others,
             &rows,
         ));
@@ -174,7 +174,7 @@ fn rendered() -> String {
             }
         }
         text.push_str(&table(
-            &format!("From an upstream of {}", from.word()),
+            &format!("From an upstream of {}", from.as_str()),
             &others,
             &rows,
         ));

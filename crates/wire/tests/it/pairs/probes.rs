@@ -35,17 +35,17 @@ fn probes(format: Format) -> Map<String, Value> {
 
 #[test]
 fn every_probe_is_of_a_feature_and_every_feature_has_one() {
-    let said: Vec<String> = Format::ALL
+    let probed: Vec<String> = Format::ALL
         .into_iter()
         .flat_map(|format| probes(format).into_iter().map(|(name, _)| name))
         .filter(|name| name != PLAIN)
         .collect();
-    for name in &said {
+    for name in &probed {
         assert!(FEATURES.iter().any(|it| it.name == name), "{name}");
     }
     for feature in FEATURES {
         assert!(
-            said.iter().any(|name| name == feature.name),
+            probed.iter().any(|name| name == feature.name),
             "{}",
             feature.name
         );

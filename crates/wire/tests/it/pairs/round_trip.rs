@@ -8,8 +8,8 @@ use trunkline_wire::{Format, read_response, write_response};
 use crate::pairs::answers::{ANSWERS, answer_cell};
 use crate::pairs::corpus::cases;
 use crate::pairs::features::FEATURES;
-use crate::pairs::matrix::{Cell, arrived, cell, told};
-use crate::pairs::translate::{answered, sent, shown};
+use crate::pairs::matrix::{Cell, arrived, cell, reported_loss};
+use crate::pairs::translate::{answered, meta, sent};
 
 type Kept = BTreeMap<(Format, Format), Vec<usize>>;
 
@@ -55,14 +55,14 @@ fn a_request_that_goes_there_and_back_keeps_what_the_matrix_says() {
                 let before = (feature.take)(&conversation);
                 let noted = [&there.notes, &back.notes]
                     .into_iter()
-                    .any(|notes| told(notes, feature).is_some());
+                    .any(|notes| reported_loss(notes, feature).is_some());
                 if before.is_null() || noted {
                     continue;
                 }
                 compared += 1;
                 let after = (feature.take)(&home);
                 if after != before {
-                    let (case, name, to) = (&case.name, feature.name, to.word());
+                    let (case, name, to) = (&case.name, feature.name, to.as_str());
                     wrong.push(format!("{case}: {name} through {to}: {before} is {after}"));
                 }
             }
@@ -83,7 +83,7 @@ fn an_answer_that_goes_there_and_back_keeps_what_the_matrix_says() {
         for to in Format::ALL.into_iter().filter(|to| to != from) {
             let away = answered(*from, to, body, &TranslationState::default()).unwrap();
             let away = read_response(to, &away).unwrap();
-            let home = write_response(*from, &away, &shown(*from));
+            let home = write_response(*from, &away, &meta(*from));
             let home = read_response(*from, &home).unwrap();
             for feature in ANSWERS {
                 let kept = |one, two| answer_cell(feature, one, two) == Some(Cell::Kept);
@@ -94,7 +94,7 @@ fn an_answer_that_goes_there_and_back_keeps_what_the_matrix_says() {
                 compared += 1;
                 let after = (feature.take)(&home);
                 if after != before {
-                    let (case, name, to) = (&case.name, feature.name, to.word());
+                    let (case, name, to) = (&case.name, feature.name, to.as_str());
                     wrong.push(format!("{case}: {name} through {to}: {before} is {after}"));
                 }
             }

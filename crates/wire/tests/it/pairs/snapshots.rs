@@ -49,9 +49,12 @@ fn outcome(case: &Case) -> Outcome {
     if let Some(conversation) = case.conversation() {
         for to in Format::ALL {
             let written = sent(to, &conversation);
-            out.insert(format!("{}.request.json", to.word()), pretty(&written.body));
+            out.insert(
+                format!("{}.request.json", to.as_str()),
+                pretty(&written.body),
+            );
             if !written.notes.all().is_empty() {
-                out.insert(format!("{}.notes.txt", to.word()), listed(&written.notes));
+                out.insert(format!("{}.notes.txt", to.as_str()), listed(&written.notes));
             }
             threads.insert(to, written.state);
         }
@@ -66,15 +69,15 @@ fn outcome(case: &Case) -> Outcome {
         if let Some((from, body)) = &case.answer {
             let text = match answered(*from, to, body, &state(*from)) {
                 Ok(body) => pretty(&body),
-                Err(ResponseError::Upstream(said)) => format!("failed: {said:?}\n"),
+                Err(ResponseError::Upstream(error)) => format!("failed: {error:?}\n"),
                 Err(ResponseError::Invalid) => panic!("{}: garbage", case.name),
             };
-            out.insert(format!("{}.answer.json", to.word()), text);
+            out.insert(format!("{}.answer.json", to.as_str()), text);
         }
         if let Some((from, bytes)) = &case.stream {
             let stream = streamed(*from, to, &[bytes], &state(*from));
             let stream = String::from_utf8(stream).unwrap();
-            out.insert(format!("{}.sse", to.word()), stream);
+            out.insert(format!("{}.sse", to.as_str()), stream);
         }
     }
     out

@@ -46,7 +46,7 @@ pub(crate) fn answered(
         return Ok(renamed.map_or_else(|| body.to_vec(), |bytes| bytes.to_vec()));
     }
     let answer = state.restore(read_response(from, body)?);
-    Ok(write_response(to, &answer, &shown(to)))
+    Ok(write_response(to, &answer, &meta(to)))
 }
 
 /// What the caller of a format gets for a stream, whatever pieces it comes in.
@@ -84,7 +84,7 @@ pub(crate) fn events(from: Format, pieces: &[&[u8]]) -> (Vec<Event>, bool) {
     for frame in frames(pieces) {
         match reader.read(&frame, &mut events) {
             FrameKind::Error(_) => return (events, false),
-            FrameKind::Invalid => panic!("{}: {frame:?}", from.word()),
+            FrameKind::Invalid => panic!("{}: {frame:?}", from.as_str()),
             FrameKind::Content
             | FrameKind::Held
             | FrameKind::Last
@@ -100,13 +100,13 @@ fn translated(from: Format, to: Format, pieces: &[&[u8]], state: &TranslationSta
     let (events, fine) = events(from, pieces);
     let mut restored = NameRestorer::new(state.clone());
     let mut meter = Meter::default();
-    let mut writer = Writer::new(to, shown(to));
-    let (mut told, mut out) = (Vec::new(), Vec::new());
+    let mut writer = Writer::new(to, meta(to));
+    let (mut produced, mut out) = (Vec::new(), Vec::new());
     for event in events {
         meter.observe(&event);
-        restored.pass(event, &mut told);
+        restored.pass(event, &mut produced);
     }
-    for event in &told {
+    for event in &produced {
         writer.write(event, &mut out);
     }
     if fine {
@@ -130,22 +130,22 @@ fn passed_on(format: Format, pieces: &[&[u8]]) -> Vec<u8> {
                 out.extend(error_frame(format, &sample()));
                 return out;
             }
-            FrameKind::Invalid => panic!("{}: {frame:?}", format.word()),
+            FrameKind::Invalid => panic!("{}: {frame:?}", format.as_str()),
         }
     }
     assert!(held.len() <= MAX_HELD);
-    assert!(tap.may_end(), "{}", format.word());
+    assert!(tap.may_end(), "{}", format.as_str());
     let reported = tap.reported().unwrap_or_default();
     out.extend(tap.write_end(&held, &stream_end(reported), "public/model", &rewrite()));
     out
 }
 
 /// What an answer is shown with. Responses repeat what was asked.
-pub(crate) fn shown(to: Format) -> ResponseMeta {
-    let asked = || {
-        let mut asked = Map::new();
-        asked.insert("temperature".to_owned(), Value::from(0.5));
-        asked
+pub(crate) fn meta(to: Format) -> ResponseMeta {
+    let request_body = || {
+        let mut request_body = Map::new();
+        request_body.insert("temperature".to_owned(), Value::from(0.5));
+        request_body
     };
     ResponseMeta {
         model: "public/model".to_owned(),
@@ -153,7 +153,7 @@ pub(crate) fn shown(to: Format) -> ResponseMeta {
         created: 1_760_000_000,
         wants_usage: true,
         channel: Some(CHANNEL.to_owned()),
-        asked: (to == Format::OpenaiResponses).then(asked),
+        request_body: (to == Format::OpenaiResponses).then(request_body),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::pairs::translate::{answered, frames, streamed};
 type ResponseFacts = (Format, &'static [(Bucket, u64)], u64);
 
 /// What each probe's usage is, bucket by bucket, and its total.
-const TOLD: [ResponseFacts; 4] = [
+const REPORTED: [ResponseFacts; 4] = [
     (
         Format::OpenaiChat,
         &[
@@ -79,20 +79,25 @@ const FACES: [(Bucket, Face); 9] = [
 
 #[test]
 fn every_token_is_in_one_bucket_and_billed_under_its_face() {
-    for (format, buckets, total) in TOLD {
+    for (format, buckets, total) in REPORTED {
         let body = probes(format)[0].to_string();
         let reported = read_response(format, body.as_bytes())
             .unwrap()
             .reported
             .unwrap();
         for (bucket, face) in FACES {
-            let told = buckets.iter().find(|(one, _)| *one == bucket);
-            let tokens = told.map_or(0, |(_, tokens)| *tokens);
-            assert_eq!(reported.of(bucket), tokens, "{} {bucket:?}", format.word());
+            let entry = buckets.iter().find(|(one, _)| *one == bucket);
+            let tokens = entry.map_or(0, |(_, tokens)| *tokens);
+            assert_eq!(
+                reported.of(bucket),
+                tokens,
+                "{} {bucket:?}",
+                format.as_str()
+            );
             let billed = reported.usage.billed(BillingUnit::Tokens).unwrap();
-            assert_eq!(billed.of(face), tokens, "{} {face:?}", format.word());
+            assert_eq!(billed.of(face), tokens, "{} {face:?}", format.as_str());
         }
-        assert_eq!(sum(&reported), total, "{}", format.word());
+        assert_eq!(sum(&reported), total, "{}", format.as_str());
         let whole = scan_response(format, body.as_bytes()).unwrap();
         assert_eq!(whole.reported, Some(reported), "one answer, one bill");
     }
@@ -111,15 +116,15 @@ fn an_answer_is_billed_alike_whether_it_is_passed_on_or_translated() {
 
 #[test]
 fn what_every_caller_is_shown_sums_to_the_upstreams_total() {
-    for (from, _, total) in TOLD {
+    for (from, _, total) in REPORTED {
         for probe in probes(from) {
             let body = probe.to_string();
             for to in Format::ALL {
-                let shown =
+                let written =
                     answered(from, to, body.as_bytes(), &TranslationState::default()).unwrap();
-                let shown: Value = serde_json::from_slice(&shown).unwrap();
-                let pair = format!("{} to {}", from.word(), to.word());
-                assert_eq!(shown_total(to, &shown), total, "{pair}");
+                let written: Value = serde_json::from_slice(&written).unwrap();
+                let pair = format!("{} to {}", from.as_str(), to.as_str());
+                assert_eq!(shown_total(to, &written), total, "{pair}");
             }
         }
     }
@@ -131,14 +136,14 @@ fn streams_of_the_corpus_show_every_caller_what_their_upstream_told() {
         let (Some((from, body)), Some((_, stream))) = (&case.answer, &case.stream) else {
             continue;
         };
-        let told = read_response(*from, body).unwrap().reported;
-        let Some(told) = told else {
+        let reported = read_response(*from, body).unwrap().reported;
+        let Some(reported) = reported else {
             continue;
         };
         for to in Format::ALL {
-            let shown = streamed(*from, to, &[stream], &TranslationState::default());
-            let total = stream_total(to, &shown);
-            assert_eq!(total, sum(&told), "{} to {}", case.name, to.word());
+            let written = streamed(*from, to, &[stream], &TranslationState::default());
+            let total = stream_total(to, &written);
+            assert_eq!(total, sum(&reported), "{} to {}", case.name, to.as_str());
         }
     }
 }
@@ -190,7 +195,7 @@ fn stream_total(format: Format, stream: &[u8]) -> u64 {
     for frame in frames(&[stream]) {
         reader.read(&frame, &mut events);
     }
-    assert!(reader.end(&mut events), "{}", format.word());
+    assert!(reader.end(&mut events), "{}", format.as_str());
     let mut meter = trunkline_wire::canonical::Meter::default();
     events.iter().for_each(|event| meter.observe(event));
     sum(meter.reported().unwrap())

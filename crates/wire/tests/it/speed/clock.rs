@@ -35,8 +35,8 @@ pub(crate) fn cost_of(mut step: impl FnMut()) -> f64 {
     reason = "three numbers that the kernel writes"
 )]
 fn spent() -> u64 {
-    let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    said.split(' ').next().unwrap().parse().unwrap()
+    let stats = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stats.split(' ').next().unwrap().parse().unwrap()
 }
 
 /// A table of all pairs: a row for what comes in, a column for what goes out. Returns its figures.
@@ -48,10 +48,10 @@ pub(crate) fn pairs(
     let mut found = Vec::new();
     let mut text = format!("{title}\n{rows:<18}");
     for to in Format::ALL {
-        write!(text, "{:>18}", to.word()).unwrap();
+        write!(text, "{:>18}", to.as_str()).unwrap();
     }
     for from in Format::ALL {
-        write!(text, "\n{:<18}", from.word()).unwrap();
+        write!(text, "\n{:<18}", from.as_str()).unwrap();
         for to in Format::ALL {
             let nanos = cost(from, to);
             found.push((from, to, nanos));

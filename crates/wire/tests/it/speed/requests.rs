@@ -28,12 +28,12 @@ fn sent(from: Format, to: Format, body: &Bytes) -> Bytes {
             ..Outgoing::default()
         });
     }
-    let asked = request.canonical().unwrap();
-    Bytes::from(write_request(to, &asked, &target()).body)
+    let conversation = request.canonical().unwrap();
+    Bytes::from(write_request(to, &conversation, &target()).body)
 }
 
-fn measured(name: &str, asked: &Conversation, sizes: std::ops::Range<usize>) {
-    let bodies = Format::ALL.map(|format| Bytes::from(body(format, asked)));
+fn measured(name: &str, conversation: &Conversation, sizes: std::ops::Range<usize>) {
+    let bodies = Format::ALL.map(|format| Bytes::from(body(format, conversation)));
     let lengths = bodies.each_ref().map(Bytes::len);
     assert!(
         lengths.iter().all(|length| sizes.contains(length)),
@@ -48,10 +48,10 @@ fn measured(name: &str, asked: &Conversation, sizes: std::ops::Range<usize>) {
         let body = of(from);
         let out = sent(from, to, body);
         let repeated = Request::read(to, out, PATH).unwrap();
-        let lost = format!("{} to {}: something is lost", from.word(), to.word());
+        let lost = format!("{} to {}: something is lost", from.as_str(), to.as_str());
         assert_eq!(
             repeated.canonical().unwrap().turns.len(),
-            asked.turns.len(),
+            conversation.turns.len(),
             "{lost}"
         );
         cost_of(|| drop(sent(from, to, body)))

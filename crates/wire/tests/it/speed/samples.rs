@@ -54,10 +54,10 @@ pub(crate) fn long() -> Conversation {
             vec![Block::of(BlockKind::ToolResult(result))],
         ));
     }
-    let mut asked = conversation(turns);
-    asked.instructions = vec![Block::text("You are careful. ".repeat(800))];
-    asked.tools = (0..TOOLS).map(tool).collect();
-    asked
+    let mut request = conversation(turns);
+    request.instructions = vec![Block::text("You are careful. ".repeat(800))];
+    request.tools = (0..TOOLS).map(tool).collect();
+    request
 }
 
 fn tool(number: usize) -> Tool {
@@ -126,8 +126,8 @@ pub(crate) fn target() -> Target<'static> {
 }
 
 /// A conversation as a caller sends it.
-pub(crate) fn body(format: Format, asked: &Conversation) -> Vec<u8> {
-    write_request(format, asked, &target()).body
+pub(crate) fn body(format: Format, request: &Conversation) -> Vec<u8> {
+    write_request(format, request, &target()).body
 }
 
 /// An answer of words.
@@ -190,20 +190,20 @@ pub(crate) fn stream_end() -> StreamEnd {
     }
 }
 
-pub(crate) fn shown() -> ResponseMeta {
+pub(crate) fn meta() -> ResponseMeta {
     ResponseMeta {
         model: MODEL.to_owned(),
         id: "abc".to_owned(),
         created: 1_762_000_001,
         wants_usage: true,
         channel: Some("7".to_owned()),
-        asked: Some(serde_json::Map::new()),
+        request_body: Some(serde_json::Map::new()),
     }
 }
 
 /// An answer as an upstream sends it.
 pub(crate) fn stream(format: Format, events: &[Event]) -> Vec<u8> {
-    let mut writer = Writer::new(format, shown());
+    let mut writer = Writer::new(format, meta());
     let mut out = Vec::new();
     events
         .iter()

@@ -5,7 +5,7 @@ use trunkline_wire::canonical::{Event, Meter, NameRestorer, TranslationState};
 use trunkline_wire::{Format, Frames, Reader, Rewrite, Tap, Writer};
 
 use crate::speed::clock::{cost_of, pairs};
-use crate::speed::samples::{PIECES, call, shown, stream, stream_end, words};
+use crate::speed::samples::{PIECES, call, meta, stream, stream_end, words};
 
 /// As the gateway has it.
 const WRITTEN_BYTES: usize = 512;
@@ -16,8 +16,8 @@ fn translated(from: Format, to: Format, pieces: &[Bytes]) -> Vec<u8> {
     let mut reader = Reader::new(from);
     let mut restored = NameRestorer::new(TranslationState::default());
     let mut meter = Meter::default();
-    let mut writer = Writer::new(to, shown());
-    let (mut read, mut told) = (Vec::new(), Vec::new());
+    let mut writer = Writer::new(to, meta());
+    let (mut read, mut events) = (Vec::new(), Vec::new());
     let mut sent = Vec::new();
     for piece in pieces {
         frames.push(piece);
@@ -26,21 +26,22 @@ fn translated(from: Format, to: Format, pieces: &[Bytes]) -> Vec<u8> {
             reader.read(&frame, &mut read);
             for event in read.drain(..) {
                 meter.observe(&event);
-                restored.pass(event, &mut told);
+                restored.pass(event, &mut events);
             }
-            for event in told.drain(..) {
+            for event in events.drain(..) {
                 writer.write(&event, &mut out);
             }
             sent.push(Bytes::from(out));
         }
     }
-    assert!(reader.end(&mut read), "{} is not whole", from.word());
+    assert!(reader.end(&mut read), "{} is not whole", from.as_str());
     for event in read {
         meter.observe(&event);
-        restored.pass(event, &mut told);
+        restored.pass(event, &mut events);
     }
     let mut out = Vec::new();
-    told.iter()
+    events
+        .iter()
         .for_each(|event: &Event| writer.write(event, &mut out));
     writer.finish(&stream_end(), &mut out);
     assert!(meter.written() > 0);
@@ -95,7 +96,7 @@ fn measured(name: &str, answer: &[Event]) {
         let pieces = cut(&stream(from, answer));
         let out = String::from_utf8(one(from, to, &pieces)).unwrap();
         let last = format!(" token{}", PIECES - 2);
-        let lost = format!("{} to {}: {out}", from.word(), to.word());
+        let lost = format!("{} to {}: {out}", from.as_str(), to.as_str());
         assert!(out.contains(&last), "{lost}");
         cost_of(|| drop(one(from, to, &pieces))) / f64::from(PIECES)
     });

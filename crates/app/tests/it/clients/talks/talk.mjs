@@ -39,7 +39,7 @@ export const RECIPE = object({
 export const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-// The SDK's own way to the network, with somebody who looks at what comes back.
+// The SDK's own way to the network, observed: what comes back is recorded.
 const seen = [];
 const fetch = globalThis.fetch;
 globalThis.fetch = async (...request) => {

@@ -58,7 +58,7 @@ class Seen(httpx2.SyncByteStream):
 
 
 class Tap(httpx2.HTTPTransport):
-    """The SDK's own way to the network, with somebody who looks at what comes back."""
+    """The SDK's own way to the network, observed: what comes back is recorded."""
 
     def __init__(self):
         super().__init__()

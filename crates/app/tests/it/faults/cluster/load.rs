@@ -48,7 +48,10 @@ impl Callers {
             complete: AtomicU64::new(0),
         });
         let own = Arc::clone(&load);
-        #[expect(clippy::disallowed_methods, reason = "whoever starts a crowd joins it")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the test that starts the clients joins them"
+        )]
         let running = tokio::spawn(async move {
             let mut running = JoinSet::new();
             for number in 0..callers {
@@ -103,7 +106,7 @@ impl Callers {
         let place = usize::try_from(number).unwrap() % self.addresses.len();
         let prompt = format!("[[tokens:{}]]", 1 + tokens % 20);
         let stream = dice.is_multiple_of(2);
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: &prompt,
             stream,
             most: 32,
@@ -113,7 +116,7 @@ impl Callers {
             id: None,
             reported: ClientView::Unknown,
         };
-        let sent = client.send(Format::Chat.call(to, MODEL, wanted)).await;
+        let sent = client.send(Format::Chat.call(to, MODEL, params)).await;
         let mut answer = match sent {
             Ok(answer) => answer,
             Err(SendError::NotSent(_) | SendError::Broken(_) | SendError::Silent) => return called,

@@ -61,7 +61,7 @@ impl Balancer {
     async fn send(
         &self,
         customer: &Customer,
-        wanted: CallParams<'_>,
+        params: CallParams<'_>,
     ) -> Result<UpstreamResponse, SendError> {
         let mut last = SendError::Silent;
         for _ in 0..10 * self.addresses.len() {
@@ -71,7 +71,7 @@ impl Balancer {
                 continue;
             }
             let to = (self.addresses[place], customer.key.as_str());
-            match self.client.send(Format::Chat.call(to, MODEL, wanted)).await {
+            match self.client.send(Format::Chat.call(to, MODEL, params)).await {
                 Err(error @ SendError::NotSent(_)) => last = error,
                 other @ (Ok(_) | Err(_)) => return other,
             }
@@ -83,13 +83,13 @@ impl Balancer {
         let mut made = 0;
         while self.goes_on.load(Ordering::Relaxed) {
             let stream = made % 2 == 0;
-            let wanted = CallParams {
+            let params = CallParams {
                 prompt: "[[tokens:3]]",
                 stream,
                 most: 16,
             };
             let mut answer = self
-                .send(customer, wanted)
+                .send(customer, params)
                 .await
                 .expect("a new call is taken");
             let bytes = answer.whole(100_000).await.expect("it is answered");
@@ -103,13 +103,13 @@ impl Balancer {
 
     async fn stream(&self, customer: &Customer) -> ClientView {
         let prompt = format!("[[tokens:{FRAMES}]] [[pace:{PACE_MS}]]");
-        let wanted = CallParams {
+        let params = CallParams {
             prompt: &prompt,
             stream: true,
             most: 100,
         };
         let mut answer = self
-            .send(customer, wanted)
+            .send(customer, params)
             .await
             .expect("a stream is taken");
         match answer.whole(1_000_000).await {

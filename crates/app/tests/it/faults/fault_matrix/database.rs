@@ -108,7 +108,7 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
     let mut file = File::create(&ballast).unwrap();
     while file.write_all(&[7; 65_536]).is_ok() {}
     drop(file);
-    // Calls go on until the log has no room; then they fail, and none is charged.
+    // Calls go on until the log is full; then they fail, and none is charged.
     let mut failed = None;
     for number in 0..4_000 {
         let marker = format!("full{number}");

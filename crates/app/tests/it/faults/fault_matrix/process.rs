@@ -62,7 +62,7 @@ impl Scene {
         });
         let mut waiting = Box::pin(all_at_once(calls.collect()));
         tokio::select! {
-            _ = &mut waiting => panic!("nobody can answer"),
+            _ = &mut waiting => panic!("no node can answer"),
             () = step(scene) => {}
         }
         signal(scene.harness.pid(), "-KILL").await;
@@ -153,14 +153,14 @@ async fn kill_after_the_hold_and_before_the_upstream_call_returns_the_money() {
 async fn kill_while_the_upstream_is_silent_voids_the_hold_and_records_the_loss() {
     let mut scene = Scene::new(ProcessHarness::wired().await);
     let calls = both_ways().len();
-    let asked = async |scene: &Scene| {
+    let sent_upstream = async |scene: &Scene| {
         for way in both_ways() {
             scene.until_asked(&marker(way)).await;
         }
         scene.until_held(calls).await;
     };
     let silent = "[[fault:hang_before_headers]]";
-    scene.killed_unanswered(silent, asked).await;
+    scene.killed_unanswered(silent, sent_upstream).await;
     scene.spent(0).await;
     assert_eq!(scene.usage().await, vec!["interrupted 0"; calls]);
     assert_eq!(scene.losses().await, vec!["crash"; calls]);

@@ -40,7 +40,7 @@ impl MediaHarness {
         (marker, params): (&str, &str),
         leaves: Disconnect,
     ) {
-        let (content_type, body) = kind.body(kind.word(), params);
+        let (content_type, body) = kind.body(kind.as_str(), params);
         let mut line = TcpStream::connect(self.process.address).await.unwrap();
         line.write_all(self.head(kind, &content_type, body.len()).as_bytes())
             .await
@@ -70,14 +70,18 @@ impl MediaHarness {
 async fn client_gone_before_the_result_pays_nothing_and_stops_the_vendor() {
     let harness = MediaHarness::new(false).await;
     for kind in Kind::ALL {
-        let params = format!("[[id:{}]] [[fault:slow_first_byte:60000]]", kind.word());
+        let params = format!("[[id:{}]] [[fault:slow_first_byte:60000]]", kind.as_str());
         let began = Instant::now();
-        let call = (kind.word(), params.as_str());
+        let call = (kind.as_str(), params.as_str());
         harness.asks_and_leaves(kind, call, Disconnect::Reset).await;
         harness.until_held(0).await;
         assert!(began.elapsed() < SLOW, "{kind:?}: it was waited for");
-        assert_eq!(harness.served(kind.word()).len(), 1, "{kind:?}: asked once");
-        assert!(!harness.served(kind.word())[0].finished, "{kind:?}");
+        assert_eq!(
+            harness.served(kind.as_str()).len(),
+            1,
+            "{kind:?}: asked once"
+        );
+        assert!(!harness.served(kind.as_str())[0].finished, "{kind:?}");
     }
     harness.spent(0).await;
     assert_eq!(harness.usage().await, vec!["cancelled 0"; 3]);
@@ -88,15 +92,19 @@ async fn client_gone_before_the_result_pays_nothing_and_stops_the_vendor() {
 async fn silent_disconnect_refunds_every_undelivered_result() {
     let harness = MediaHarness::new(false).await;
     for kind in Kind::ALL {
-        let params = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
-        let call = (kind.word(), params.as_str());
+        let params = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.as_str());
+        let call = (kind.as_str(), params.as_str());
         harness
             .asks_and_leaves(kind, call, Disconnect::ClosesBoth)
             .await;
         harness.until_held(0).await;
-        assert_eq!(harness.served(kind.word()).len(), 1, "{kind:?}: asked once");
+        assert_eq!(
+            harness.served(kind.as_str()).len(),
+            1,
+            "{kind:?}: asked once"
+        );
     }
-    reached("what nobody took went back", async || {
+    reached("what was not delivered went back", async || {
         harness.process.balance().await == (MONEY, 0)
     })
     .await;
@@ -131,7 +139,7 @@ async fn a_client_that_leaves_during_an_upload_leaves_no_rows_and_no_files() {
 #[tokio::test]
 async fn client_gone_in_mid_speech_pays_the_text_once_and_stops_the_vendor() {
     let harness = MediaHarness::new(false).await;
-    let text = "A long story. ".repeat(40);
+    let text = "A long essay. ".repeat(40);
     let params = format!("{text}[[id:left]] [[pace:50]]");
     let mut answer = harness.call(Kind::Speech, "voice", &params).await.unwrap();
     let id = id_of(&answer);
@@ -161,7 +169,7 @@ async fn client_not_reading_speech_times_out_and_pays_the_text_once() {
     // It slows no other reader.
     let mut calls = Vec::new();
     for kind in Kind::ALL {
-        let call = harness.ask(kind, kind.word(), "meanwhile").await;
+        let call = harness.ask(kind, kind.as_str(), "meanwhile").await;
         assert!(matches!(call.result, MediaResult::Whole(_)), "{call:?}");
         calls.push(call);
     }

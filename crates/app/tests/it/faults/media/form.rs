@@ -107,7 +107,7 @@ impl Sound {
                 }
                 send(&sender, after).await
             };
-            // Whoever answers before the end does not read the rest.
+            // A server that answers before the end does not read the rest.
             sent.await.unwrap_or(());
         });
         Payload::Pieces { pieces, left }

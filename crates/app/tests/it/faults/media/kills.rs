@@ -56,12 +56,12 @@ impl MediaHarness {
     async fn killed_unanswered(&mut self, behaviour: &str, step: impl AsyncFn(&Self)) {
         let harness = &*self;
         let calls = Kind::ALL.map(|kind| async move {
-            let params = format!("[[id:{}]] {behaviour}", kind.word());
-            harness.call(kind, kind.word(), &params).await
+            let params = format!("[[id:{}]] {behaviour}", kind.as_str());
+            harness.call(kind, kind.as_str(), &params).await
         });
         let mut waiting = Box::pin(all_at_once(calls.into_iter().collect()));
         tokio::select! {
-            _ = &mut waiting => panic!("nobody can answer"),
+            _ = &mut waiting => panic!("no node can answer"),
             () = step(harness) => {}
         }
         signal(harness.process.pid(), "-KILL").await;
@@ -76,7 +76,7 @@ impl MediaHarness {
     async fn serves_again(&self) -> i64 {
         let mut spent = 0;
         for kind in Kind::ALL {
-            let call = self.ask(kind, kind.word(), "again").await;
+            let call = self.ask(kind, kind.as_str(), "again").await;
             let price = kind.price("again");
             assert_eq!(call.result, MediaResult::Whole(price), "{call:?}");
             spent += price;
@@ -86,7 +86,7 @@ impl MediaHarness {
 
     async fn until_all_asked(&self) {
         for kind in Kind::ALL {
-            self.until_asked(kind.word()).await;
+            self.until_asked(kind.as_str()).await;
         }
         self.until_held(Kind::ALL.len()).await;
     }
@@ -116,7 +116,7 @@ fn holds_a_nameless_file(pid: u32, folder: &Path) -> bool {
 async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing() {
     let mut harness = MediaHarness::with(true, &HERE).await;
     let spent = harness.serves_again().await;
-    let (asked, rows) = (
+    let (requests, rows) = (
         harness.process.simulator.requests().len(),
         harness.usage().await,
     );
@@ -124,7 +124,7 @@ async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing()
     let before = names_in(&folder);
     let mut halves = Vec::new();
     for kind in Kind::ALL {
-        let (content_type, body) = kind.body(kind.word(), "half");
+        let (content_type, body) = kind.body(kind.as_str(), "half");
         let mut half = TcpStream::connect(harness.process.address).await.unwrap();
         let head = format!(
             "POST {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
@@ -150,7 +150,7 @@ async fn killed_before_money_is_held_pictures_speech_and_uploads_leave_nothing()
     }
     harness.spent(spent).await;
     assert_eq!(harness.usage().await, rows);
-    assert_eq!(harness.process.simulator.requests().len(), asked);
+    assert_eq!(harness.process.simulator.requests().len(), requests);
     assert_eq!(names_in(&folder), before, "something of an upload is left");
 }
 
@@ -161,10 +161,10 @@ async fn kill_during_the_hold_leaves_nothing_behind() {
     for kind in Kind::ALL {
         harness.serves_again().await;
         let (money, calls) = (harness.process.balance().await, harness.usage().await.len());
-        let params = format!("[[id:{}]]", kind.word());
+        let params = format!("[[id:{}]]", kind.as_str());
         let before = harness.trap(HOLDS, Caught::Before);
         tokio::select! {
-            call = harness.ask(kind, kind.word(), &params) => panic!("{kind:?}: {:?}", call.result),
+            call = harness.ask(kind, kind.as_str(), &params) => panic!("{kind:?}: {:?}", call.result),
             () = harness.until_struck(before) => {}
         }
         harness.dies_and_returns().await;
@@ -172,7 +172,7 @@ async fn kill_during_the_hold_leaves_nothing_behind() {
             harness.process.balance().await.1 == 0
         })
         .await;
-        assert!(harness.served(kind.word()).is_empty(), "{kind:?}");
+        assert!(harness.served(kind.as_str()).is_empty(), "{kind:?}");
         assert_eq!(harness.usage().await.len(), calls, "{kind:?}");
         assert_eq!(harness.process.balance().await, money, "{kind:?}");
     }
@@ -199,16 +199,20 @@ async fn kill_before_the_vendor_call_returns_the_money() {
 async fn kill_during_upstream_wait_charges_nothing_and_does_not_resend() {
     let mut harness = MediaHarness::new(true).await;
     // Silent before the answer, then in the middle of it: speech has begun by then, and is row G4's.
-    let asked = async |harness: &MediaHarness| harness.until_all_asked().await;
+    let sent_upstream = async |harness: &MediaHarness| harness.until_all_asked().await;
     harness
-        .killed_unanswered("[[fault:hang_before_headers]]", asked)
+        .killed_unanswered("[[fault:hang_before_headers]]", sent_upstream)
         .await;
     harness.spent(0).await;
     let calls = Kind::ALL.len();
     assert_eq!(harness.usage().await, vec!["interrupted 0"; calls]);
     assert_eq!(harness.losses().await, vec!["crash"; calls]);
     for kind in Kind::ALL {
-        assert_eq!(harness.served(kind.word()).len(), 1, "{kind:?}: asked once");
+        assert_eq!(
+            harness.served(kind.as_str()).len(),
+            1,
+            "{kind:?}: asked once"
+        );
     }
 }
 
@@ -224,14 +228,14 @@ async fn begun(harness: &MediaHarness, params: &str) -> UpstreamResponse {
 #[tokio::test]
 async fn kill_in_the_middle_of_a_generation_answer_charges_nothing() {
     let mut harness = MediaHarness::new(true).await;
-    let text = "A long story. ".repeat(40);
+    let text = "A long essay. ".repeat(40);
     let speech = begun(&harness, &format!("{text}[[id:voice]] [[pace:50]]")).await;
     let halves = async |harness: &MediaHarness| harness.until_all_asked().await;
     let half = "[[fault:hang_mid_stream]]";
     let waiting = |kind: Kind| {
-        let params = format!("[[id:{}]] {half}", kind.word());
+        let params = format!("[[id:{}]] {half}", kind.as_str());
         let harness = &harness;
-        async move { harness.call(kind, kind.word(), &params).await }
+        async move { harness.call(kind, kind.as_str(), &params).await }
     };
     {
         let mut calls =
@@ -254,7 +258,11 @@ async fn kill_in_the_middle_of_a_generation_answer_charges_nothing() {
     assert_eq!(harness.usage().await, vec!["interrupted 0"; 3]);
     assert_eq!(harness.losses().await, vec!["crash"; 3]);
     for kind in Kind::ALL {
-        assert_eq!(harness.served(kind.word()).len(), 1, "{kind:?}: asked once");
+        assert_eq!(
+            harness.served(kind.as_str()).len(),
+            1,
+            "{kind:?}: asked once"
+        );
     }
     let spent = harness.serves_again().await;
     harness.spent(spent).await;
@@ -266,9 +274,9 @@ async fn kill_before_the_generation_charge_is_written_charges_nothing() {
     let mut harness = MediaHarness::new(true).await;
     let speech = begun(&harness, "Good morning. [[id:voice]] [[pace:60]]").await;
     let late = |kind: Kind| {
-        let params = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.word());
+        let params = format!("[[id:{}]] [[fault:slow_first_byte:1500]]", kind.as_str());
         let harness = &harness;
-        async move { harness.call(kind, kind.word(), &params).await }
+        async move { harness.call(kind, kind.as_str(), &params).await }
     };
     {
         let mut calls =
@@ -279,7 +287,7 @@ async fn kill_before_the_generation_charge_is_written_charges_nothing() {
                 harness.until_all_asked().await;
                 harness.process.postgres.wire().black_hole();
                 for kind in Kind::ALL {
-                    harness.until_served(kind.word()).await;
+                    harness.until_served(kind.as_str()).await;
                 }
                 tokio::time::sleep(GOES_ON).await;
             } => {}
@@ -307,10 +315,10 @@ async fn kill_while_a_generation_charge_is_written_leaves_it_whole_or_none() {
         .into_iter()
         .flat_map(|kind| [(kind, Caught::Before), (kind, Caught::After)]);
     for (kind, caught) in scenes {
-        let marker = format!("{}-{caught:?}", kind.word());
+        let marker = format!("{}-{caught:?}", kind.as_str());
         let params = format!("[[id:{marker}]]");
         let before = harness.trap(CHARGES, caught);
-        let mut call = Box::pin(harness.ask(kind, kind.word(), &params));
+        let mut call = Box::pin(harness.ask(kind, kind.as_str(), &params));
         tokio::select! {
             call = &mut call => panic!("{params}: told {:?} before it was charged", call.result),
             () = harness.until_struck(before) => {}

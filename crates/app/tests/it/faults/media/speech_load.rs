@@ -25,8 +25,8 @@ fn number(name: &str, short: u64) -> u64 {
         clippy::disallowed_methods,
         reason = "the one place that reads how many and how long; tests have no configuration"
     )]
-    let asked = std::env::var(name);
-    asked.map_or(short, |text| text.parse().expect("a number"))
+    let variable = std::env::var(name);
+    variable.map_or(short, |text| text.parse().expect("a number"))
 }
 
 /// What one client was told in all.

@@ -24,8 +24,8 @@ fn bytes() -> u64 {
         clippy::disallowed_methods,
         reason = "the one place that reads how large the upload is; tests have no configuration"
     )]
-    let asked = std::env::var(BYTES);
-    asked.map_or(SHORT_BYTES, |text| text.parse().expect("a number of bytes"))
+    let variable = std::env::var(BYTES);
+    variable.map_or(SHORT_BYTES, |text| text.parse().expect("a number of bytes"))
 }
 
 impl MediaHarness {

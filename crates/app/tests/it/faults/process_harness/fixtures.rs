@@ -77,7 +77,7 @@ pub(crate) async fn key_of(
 
 /// The channel to the simulator in one format.
 pub(super) async fn channel(console: &Database, keyring: &Keyring, format: Format, port: u16) {
-    let name = format!("simulator-{}", format.word());
+    let name = format!("simulator-{}", format.as_str());
     let sold = |name: String| (name, "sim-fast".to_owned());
     let mut models = BTreeMap::from([sold(model_of(format))]);
     let version = match format {
@@ -131,7 +131,7 @@ pub(crate) async fn add_channel(
 }
 
 pub(super) fn provider_name(format: Format) -> String {
-    format!("patient_{}", format.word())
+    format!("patient_{}", format.as_str())
 }
 
 /// The simulator in the clothes of one format, with more patience than it is given by default: streams
@@ -199,7 +199,7 @@ pub(super) async fn sell(console: &Database) {
 pub(crate) async fn publish_text(console: &Database, text: &str) {
     let catalog = trunkline_catalog::Document::from_toml(text).unwrap();
     let signed = ChangeAuthor {
-        author: "arena",
+        author: "harness",
         note: "",
     };
     let mut tx = console.begin().await.unwrap();

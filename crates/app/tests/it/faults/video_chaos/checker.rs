@@ -26,10 +26,10 @@ pub(crate) struct Counts {
     /// Statuses of errors.
     pub(crate) refused: BTreeMap<u16, usize>,
     pub(crate) mirrored: usize,
-    /// Films that became more than one task.
+    /// Requests that became more than one task.
     pub(crate) doubled: usize,
     pub(crate) scenarios: BTreeMap<Scenario, usize>,
-    pub(crate) manners: BTreeMap<ClientBehaviour, usize>,
+    pub(crate) behaviours: BTreeMap<ClientBehaviour, usize>,
 }
 
 /// Checks one video task and counts it.
@@ -75,11 +75,11 @@ fn check_told(task: &VideoTask, rows: &[Row], price: i64, scene: &dyn Fn() -> St
     assert!(paid <= broken, "told an error, and charged: {}", scene());
     if task.behaviour == ClientBehaviour::Keyed {
         let alive = rows.iter().filter(|row| row.is_done()).count();
-        assert!(alive <= 1, "one key, two films: {}", scene());
+        assert!(alive <= 1, "one key, two videos: {}", scene());
     }
     let first_was_made = matches!(task.answer.first(), Some(ClientAnswer::Made { .. }));
     if task.behaviour == ClientBehaviour::Retrying && first_was_made {
-        assert_eq!(rows.len(), 1, "a retry made another film: {}", scene());
+        assert_eq!(rows.len(), 1, "a retry made another video: {}", scene());
     }
     assert!(
         rows.len() <= task.answer.len(),
@@ -121,7 +121,12 @@ fn check_jobs(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], scene: &dyn Fn(
             .iter()
             .find(|job| row.upstream.as_ref() == Some(&job.id));
         let phase = job.map(VideoJob::phase);
-        assert_eq!(phase, Some(Phase::Succeeded), "nobody made it: {}", scene());
+        assert_eq!(
+            phase,
+            Some(Phase::Succeeded),
+            "no upstream made it: {}",
+            scene()
+        );
     }
     let made = jobs.iter().filter(|job| job.phase() == Phase::Succeeded);
     let (mut sold, mut lost) = (0, 0);
@@ -153,7 +158,7 @@ fn count(task: &VideoTask, rows: &[Row], jobs: &[VideoJob], counts: &mut Counts)
     counts.jobs += jobs.len();
     counts.doubled += usize::from(rows.len() > 1);
     *counts.scenarios.entry(task.scenario).or_default() += 1;
-    *counts.manners.entry(task.behaviour).or_default() += 1;
+    *counts.behaviours.entry(task.behaviour).or_default() += 1;
     for answer in &task.answer {
         match answer {
             ClientAnswer::Made { .. } => {}

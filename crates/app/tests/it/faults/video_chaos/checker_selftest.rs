@@ -15,7 +15,7 @@ const SALES: i64 = 9;
 
 fn task(answer: &[ClientAnswer]) -> VideoTask {
     VideoTask {
-        marker: "film".to_owned(),
+        marker: "video".to_owned(),
         shape: 0,
         scenario: Scenario::Done,
         behaviour: ClientBehaviour::Once,
@@ -102,7 +102,7 @@ fn job(id: &str) -> VideoJob {
         vendor: "any",
         model: String::new(),
         key: String::new(),
-        marker: Some("film".to_owned()),
+        marker: Some("video".to_owned()),
         reference: None,
         body: Value::Null,
         seconds: 5,
@@ -172,7 +172,7 @@ fn another_price_than_the_quote_is_found() {
 }
 
 #[test]
-#[should_panic(expected = "one key, two films")]
+#[should_panic(expected = "one key, two videos")]
 fn two_video_tasks_of_one_idempotency_key_are_found() {
     let mut keyed = task(&[made("a"), made("b")]);
     keyed.behaviour = ClientBehaviour::Keyed;
@@ -180,7 +180,7 @@ fn two_video_tasks_of_one_idempotency_key_are_found() {
 }
 
 #[test]
-#[should_panic(expected = "a retry made another film")]
+#[should_panic(expected = "a retry made another video")]
 fn a_retry_that_became_a_second_video_task_is_found() {
     let mut retrying = task(&[made("a"), made("b")]);
     retrying.behaviour = ClientBehaviour::Retrying;
@@ -238,7 +238,7 @@ fn a_task_that_was_sent_twice_is_found() {
 }
 
 #[test]
-#[should_panic(expected = "nobody made it")]
+#[should_panic(expected = "no upstream made it")]
 fn a_success_without_a_job_is_found() {
     judged(&task(&[made("a")]), &[done("a")], &[]);
 }

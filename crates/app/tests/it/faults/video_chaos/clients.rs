@@ -20,7 +20,7 @@ use super::scenarios::{SHAPES, Scenario};
 const PATHS: [&str; 2] = ["/v1/videos", "/v1/video/generations"];
 const CONNECT: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Nobody is there: a client tries again after this.
+/// No node is there: a client tries again after this.
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 /// Longest rest of a client between two videos.
 const REST_MILLIS: u64 = 1_200;
@@ -199,7 +199,7 @@ impl Clients {
     async fn task(&self, client: &Client) -> VideoTask {
         let dice: [u8; 4] = random_bytes();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let marker = format!("film-{number}");
+        let marker = format!("video-{number}");
         let shape = usize::from(dice[0]) % SHAPES.len();
         let scenario = Scenario::drawn();
         let words = scenario.words(SHAPES[shape].vendor);

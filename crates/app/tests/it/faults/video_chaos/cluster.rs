@@ -22,7 +22,7 @@ use crate::faults::process_harness::{TRUNKLINE, admin_of, first_line, free_addre
 pub(crate) const PAID: i64 = 100_000_000_000_000;
 /// What each is given at a time, nano-USD: less than most videos cost, so that many charges fall on both
 /// wallets.
-pub(crate) const GIFT: i64 = 333_333_333;
+pub(crate) const TRIAL_CREDIT: i64 = 333_333_333;
 /// Longer than this, and the other node takes over.
 pub(crate) const LEASE: Duration = Duration::from_millis(3_000);
 /// A task ends within this.
@@ -50,7 +50,7 @@ pub(crate) struct VideoCluster {
     data: Database,
     folder: tempfile::TempDir,
     /// How often every account was given something.
-    gifts: i64,
+    trial_credits: i64,
 }
 
 impl VideoCluster {
@@ -73,7 +73,7 @@ impl VideoCluster {
         let path = folder.path().join("keyring.toml");
         FileSource::new(path).create(&document).unwrap();
         let keyring = Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
-        std::fs::write(folder.path().join("films.toml"), config()).unwrap();
+        std::fs::write(folder.path().join("videos.toml"), config()).unwrap();
         fixtures::sell(&console).await;
         fixtures::channels(&console, &keyring, simulator.address()).await;
         let mut customers = Vec::new();
@@ -90,7 +90,7 @@ impl VideoCluster {
             console,
             data,
             folder,
-            gifts: 0,
+            trial_credits: 0,
         };
         cluster.give().await;
         cluster.start(0).await;
@@ -120,7 +120,7 @@ impl VideoCluster {
         trunkline_testkit::count("gateway process");
         let mut command = Command::new(TRUNKLINE);
         command
-            .args(["serve", "--json", "--config", "films.toml"])
+            .args(["serve", "--json", "--config", "videos.toml"])
             .args(["--roles", "edge,worker"])
             .current_dir(self.folder.path())
             .env("TRUNKLINE__NODE__NAME", format!("node-{node}"))
@@ -161,19 +161,23 @@ impl VideoCluster {
     /// Gives every account a little to try out. The database may just have come back.
     pub(crate) async fn give(&mut self) {
         for customer in &self.customers {
-            let event = format!("gift {} of {}", self.gifts, customer.account.number());
+            let event = format!(
+                "trial credit {} of {}",
+                self.trial_credits,
+                customer.account.number()
+            );
             let mut tries = 0..TRIES;
             while !fixtures::give(&self.console, customer.account, &event).await {
                 assert!(tries.next().is_some(), "nothing can be given");
                 tokio::time::sleep(PAUSE).await;
             }
         }
-        self.gifts += 1;
+        self.trial_credits += 1;
     }
 
     /// What every account was given, nano-USD.
     pub(crate) fn given(&self) -> i64 {
-        GIFT * self.gifts
+        TRIAL_CREDIT * self.trial_credits
     }
 
     /// What an account has left in both wallets; nothing may be held.

@@ -54,7 +54,7 @@ pub(crate) const SHAPES: [Shape; 11] = [
         Vendor::Minimax,
         r#"{"model":"MiniMax-Hailuo-2.3","duration":10}"#,
     ),
-    shape(Vendor::Openai, r#"{"model":"sim-film","seconds":"8"}"#),
+    shape(Vendor::Openai, r#"{"model":"sim-clip","seconds":"8"}"#),
 ];
 
 /// The planned outcome of a video task.
@@ -69,9 +69,9 @@ pub(crate) enum Scenario {
     Lost,
     /// Taken, and no answer comes.
     Silent,
-    /// No room at first.
+    /// No capacity at first.
     FullOnce,
-    /// Never any room.
+    /// Never any capacity.
     FullForever,
     /// Reported with an unknown status while it runs.
     Odd,

@@ -50,7 +50,7 @@ pub(in super::super) fn bill(
             let longest = length.unwrap_or(most);
             bill.output_seconds = match duration {
                 0 => longest,
-                asked => asked.min(longest),
+                requested => requested.min(longest),
             };
             bill.exact = length.is_some();
         }

@@ -20,14 +20,14 @@ pub(super) fn read_size(text: &str) -> Result<(u64, u64), RequestError> {
     if let Some(sides) = sides(text, '*') {
         return Ok(sides);
     }
-    let sent = shown(text);
+    let sent = shortened(text);
     let mended = WRONG_SIGNS.into_iter().find_map(|sign| {
         sides(text, sign)?;
         text.split_once(sign)
     });
     Err(match mended {
         Some((width, height)) => {
-            let right = shown(&format!("{width}*{height}"));
+            let right = shortened(&format!("{width}*{height}"));
             let message = format!("invalid size: {sent}, example: {right}");
             RequestError::new(SIZE_SEPARATOR, "size", message).with_fix(format!("write {right}"))
         }
@@ -36,7 +36,7 @@ pub(super) fn read_size(text: &str) -> Result<(u64, u64), RequestError> {
 }
 
 /// A text from outside as it may be shown back.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     text.chars().take(MAX_SHOWN_CHARS).collect()
 }
 
@@ -44,10 +44,10 @@ pub(super) fn shown(text: &str) -> String {
 /// the larger one where none has, and the nearest ratio.
 pub(in super::super) fn covering(width: u64, height: u64) -> Frame {
     let pixels = |frame: &Frame| u128::from(frame.width).saturating_mul(u128::from(frame.height));
-    let wanted = u128::from(width).saturating_mul(u128::from(height));
+    let area = u128::from(width).saturating_mul(u128::from(height));
     let of_tier = |tier: Tier| FRAMES.into_iter().filter(move |frame| frame.tier == tier);
     let most = of_tier(Tier::P720).map(|frame| pixels(&frame)).max();
-    let tier = if most.is_some_and(|most| wanted <= most) {
+    let tier = if most.is_some_and(|most| area <= most) {
         Tier::P720
     } else {
         Tier::P1080

@@ -45,12 +45,12 @@ pub(super) fn bill(
 
 /// A length, which the older design writes as a text and the newer as a number.
 fn seconds(body: &Value, pointer: &str) -> Result<u64, RequestError> {
-    let told = match body.pointer(pointer) {
+    let reported = match body.pointer(pointer) {
         None => Some(UNSAID_SECONDS),
         Some(Value::String(text)) => text.parse().ok(),
         Some(value) => value.as_u64(),
     };
-    told.ok_or_else(|| {
+    reported.ok_or_else(|| {
         RequestError::unpriceable(pointer, "the body has no length that can be read")
     })
 }

@@ -148,13 +148,13 @@ fn duration(reader: &mut FieldReader<'_>, lengths: (i64, i64)) -> Result<i64, Re
 
 /// The ratio of a job that has no frame.
 fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
-    let asked = reader.one_of("metadata.aspect_ratio", &RATIOS)?;
+    let requested = reader.one_of("metadata.aspect_ratio", &RATIOS)?;
     let size = reader.text("size")?;
     let tabled = size.and_then(|size| {
         let known = SIZES.into_iter().find(|(known, _)| *known == size);
         known.map(|(_, ratio)| ratio)
     });
-    match (asked, size, tabled) {
+    match (requested, size, tabled) {
         (Some(ratio), None, _) => Ok(ratio),
         (Some(ratio), Some(_), tabled) => {
             if tabled != Some(ratio) {

@@ -116,7 +116,7 @@ fn attributes(resolution: &str, duration: i64) -> Attributes {
 
 fn duration(reader: &mut FieldReader<'_>) -> Result<i64, RequestError> {
     match reader.whole("duration")? {
-        Some(asked @ (DEFAULT_DURATION | LONG_DURATION)) => Ok(asked),
+        Some(requested @ (DEFAULT_DURATION | LONG_DURATION)) => Ok(requested),
         Some(_) => {
             let text = format!("`duration` must be {DEFAULT_DURATION} or {LONG_DURATION}");
             Err(RequestError::invalid("duration", text))

@@ -130,7 +130,7 @@ fn length(reader: &mut FieldReader<'_>, limits: Limits) -> Result<u64, RequestEr
         }
     };
     if length == -1 {
-        let text = "-1 lets the vendor choose the length, which nobody can price before";
+        let text = "-1 lets the vendor choose the length, which cannot be priced before";
         return Err(RequestError::unpriceable(param, text).with_fix("give the length in seconds"));
     }
     let Limits {

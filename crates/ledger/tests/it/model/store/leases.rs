@@ -91,12 +91,12 @@ impl Store {
             self.alarm = Some("a journal speaks of a lease that was never granted");
             return;
         };
-        let (asked, outcome) = match record.end {
+        let (requested, outcome) = match record.end {
             End::Begun => return,
             End::Settled(amount) => (amount, Outcome::Complete),
             End::Voided(outcome) => (0, outcome),
         };
-        let (mut legs, mut beyond) = charge(asked, record.held);
+        let (mut legs, mut beyond) = charge(requested, record.held);
         let mut held = record.held;
         let lease = self.leases[place];
         let late = lease.state != LeaseState::Active;
@@ -111,7 +111,7 @@ impl Store {
             LeaseState::Reclaimed => {
                 legs = self.take_late(&lease, legs.total());
                 held = legs;
-                beyond = asked - legs.total();
+                beyond = requested - legs.total();
             }
         }
         let (state, reason) = match record.end {
@@ -134,7 +134,7 @@ impl Store {
             call: record.call,
             author,
             legs,
-            asked,
+            requested,
             outcome,
             serial: self.serial,
             late,

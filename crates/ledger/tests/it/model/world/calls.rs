@@ -17,7 +17,7 @@ impl World {
         };
         self.calls[call].begun = true;
         // Calls come to where their lease is, as a balancer that knows the account would have it.
-        if let Some(key) = self.processes[node].desk.key_at_hand() {
+        if let Some(key) = self.processes[node].leases.key_at_hand() {
             self.calls[call].plan.key = key;
         }
         self.actors.push(Actor::new(call, node, Phase::Reserving));
@@ -29,7 +29,7 @@ impl World {
         true
     }
 
-    /// Somebody on a node asks after a task that was accepted, and brings its result.
+    /// A node polls a task that was accepted, and brings its result.
     pub(super) fn poll(&mut self, node: usize) -> bool {
         let call = self.dice.below(CALLS);
         let open = self.store.holds[call].is_some_and(|hold| hold.state == HoldState::Open);
@@ -144,7 +144,7 @@ impl World {
         if gives_back || !(reserves || self.calls[submitted.call].leased) {
             return None;
         }
-        let answer = self.processes[node].desk.say(submitted, self.store.now);
+        let answer = self.processes[node].leases.say(submitted, self.store.now);
         if reserves {
             self.calls[submitted.call].leased = answer.is_some();
             return answer;
@@ -284,7 +284,7 @@ impl World {
         let of_task = self.calls[call].plan.owner == Owner::Task;
         self.calls[call].told_unavailable |= match phase {
             Phase::Reserving => true,
-            // Nobody waits for one who polls; the next one will come.
+            // No caller waits for a poll; the next one will come.
             Phase::Holding | Phase::Extending | Phase::Settling | Phase::Voiding => !of_task,
             Phase::Charged | Phase::Refunding | Phase::Over => false,
         };

@@ -41,7 +41,7 @@ impl World {
             doubtful = true;
         }
         process.lane.clear();
-        process.desk.crash();
+        process.leases.crash();
         process.lease_request_out = None;
         process.up = false;
         process.paused = false;
@@ -59,7 +59,7 @@ impl World {
         let process = &mut self.processes[node];
         process.author = author;
         process.up = true;
-        process.desk.lives(now);
+        process.leases.lives(now);
         self.note(|_| format!("{node} begins its life {}", author.epoch));
         true
     }
@@ -95,7 +95,7 @@ impl World {
         }
         if self.store.heartbeat(self.processes[node].author) {
             let now = self.store.now;
-            self.processes[node].desk.lives(now);
+            self.processes[node].leases.lives(now);
         } else {
             self.stop(node);
         }
@@ -134,7 +134,7 @@ impl World {
         }
         let process = &self.processes[node];
         let in_office = process.up && process.author.epoch == self.store.nodes[node].epoch;
-        let may_draw = self.store.now <= process.desk.alive_until + LONGEST_CALL;
+        let may_draw = self.store.now <= process.leases.alive_until + LONGEST_CALL;
         if self.mode == Mode::Leased && leased && in_office && may_draw {
             self.store.alarm = Some("a lease was reclaimed from a node that may still use it");
         }

@@ -48,7 +48,7 @@ impl World {
     pub(super) fn send_lease_request(&mut self, node: usize) -> bool {
         // A lease that is at hand is mostly kept: another key is asked for, or nothing.
         let choice = self.dice.below(1 << 12);
-        let at_hand = self.processes[node].desk.key_at_hand();
+        let at_hand = self.processes[node].leases.key_at_hand();
         if at_hand == Some(choice % KEYS.len()) && !self.dice.one_in(4) {
             return false;
         }
@@ -61,7 +61,7 @@ impl World {
         if !process.runs() || process.lease_request_out.is_some() {
             return false;
         }
-        let Some(lease_request) = process.desk.lease_request(choice, now) else {
+        let Some(lease_request) = process.leases.lease_request(choice, now) else {
             return false;
         };
         process.last_lease_request += 1;
@@ -113,7 +113,7 @@ impl World {
             });
         }
         if parcel.twin {
-            // Nobody listens on the way it came.
+            // No receiver is left on the way it came.
             self.wire.swap_remove(place);
         } else {
             self.wire[place].load = arrived;
@@ -161,7 +161,7 @@ impl World {
         }
         process.lease_request_out = None;
         match news {
-            Ok(news) => process.desk.hear(news),
+            Ok(news) => process.leases.hear(news),
             Err(Stale) => self.stop(node),
         }
         true

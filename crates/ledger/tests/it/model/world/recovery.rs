@@ -31,20 +31,20 @@ impl World {
 
     pub(super) fn is_quiet(&self) -> bool {
         let lanes = self.processes.iter().all(|process| process.lane.is_quiet());
-        let desks = self.processes.iter().all(|process| {
-            let journal = process.desk.disk.journal.is_empty();
-            journal && self.desk_is_quiet(process.author.node)
+        let leases_quiet = self.processes.iter().all(|process| {
+            let journal = process.leases.disk.journal.is_empty();
+            journal && self.leases_are_quiet(process.author.node)
         });
         let actors = self.actors.iter().all(|actor| actor.phase == Phase::Over);
         let holds = self.store.holds.iter().flatten();
         let no_holds = holds.filter(|hold| hold.state == HoldState::Open).count() == 0;
-        lanes && desks && actors && no_holds && self.wire.is_empty()
+        lanes && leases_quiet && actors && no_holds && self.wire.is_empty()
     }
 
-    fn desk_is_quiet(&self, node: usize) -> bool {
+    fn leases_are_quiet(&self, node: usize) -> bool {
         match self.mode {
             Mode::Direct => true,
-            Mode::Leased => self.processes[node].desk.is_quiet(),
+            Mode::Leased => self.processes[node].leases.is_quiet(),
         }
     }
 
@@ -79,9 +79,9 @@ impl World {
     fn wind_up(&mut self, node: usize) -> bool {
         match self.mode {
             Mode::Direct => false,
-            Mode::Leased if self.processes[node].desk.is_quiet() => false,
+            Mode::Leased if self.processes[node].leases.is_quiet() => false,
             Mode::Leased => {
-                let leases = &self.processes[node].desk.memory.leases;
+                let leases = &self.processes[node].leases.memory.leases;
                 let key = leases.first().map_or(0, |lease| lease.key);
                 self.send_lease_request_of(node, key)
             }

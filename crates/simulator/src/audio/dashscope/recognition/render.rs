@@ -40,12 +40,12 @@ impl Renderer {
     }
 
     pub(super) fn whole(&self) -> Value {
-        self.told(&self.words.text(), "stop", true)
+        self.reply_of(&self.words.text(), "stop", true)
     }
 
     /// An answer, or as much of one as was said until now.
-    fn told(&self, text: &str, finish: &str, is_last: bool) -> Value {
-        let mut told = match self.dialect {
+    fn reply_of(&self, text: &str, finish: &str, is_last: bool) -> Value {
+        let mut reply = match self.dialect {
             Dialect::Native => json!({
                 "output": { "choices": [{
                     "finish_reason": finish,
@@ -73,41 +73,41 @@ impl Renderer {
                 }],
             }),
         };
-        if let Some(fields) = told.as_object_mut()
+        if let Some(fields) = reply.as_object_mut()
             && is_last
             && !self.usage.is_null()
         {
             fields.insert("usage".to_owned(), self.usage.clone());
         }
-        told
+        reply
     }
 
     fn chunk(&self, delta: &Value, finish: Option<&str>) -> Value {
-        let mut told = json!({
+        let mut reply = json!({
             "id": self.id,
             "object": "chat.completion.chunk",
             "created": self.created,
             "model": self.model,
             "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
         });
-        if let Some(fields) = told.as_object_mut()
+        if let Some(fields) = reply.as_object_mut()
             && finish.is_some()
             && !self.usage.is_null()
         {
             fields.insert("usage".to_owned(), self.usage.clone());
         }
-        told
+        reply
     }
 
     pub(super) fn streamed(self, fault: Option<Fault>) -> Script {
         let pieces = self.words.pieces();
         // Natively each event has everything that was said until then.
-        let mut said = String::new();
+        let mut text = String::new();
         let mut events: Vec<Event> = Vec::new();
         for piece in pieces {
-            said.push_str(&piece);
+            text.push_str(&piece);
             events.push(Event::Delta(match self.dialect {
-                Dialect::Native => said.clone(),
+                Dialect::Native => text.clone(),
                 Dialect::Compatible => piece,
             }));
         }
@@ -132,10 +132,10 @@ impl Renderer {
     }
 
     fn render(&self, at: u64, event: &Event) -> Piece {
-        let line = |told: &Value| Piece::new(format!("data: {told}\n\n"));
+        let line = |reply: &Value| Piece::new(format!("data: {reply}\n\n"));
         match (event, self.dialect) {
             (Event::Delta(text), Dialect::Native) => {
-                happened(at, "result", 200, &self.told(text, "null", false))
+                happened(at, "result", 200, &self.reply_of(text, "null", false))
             }
             (Event::Delta(text), Dialect::Compatible) => {
                 line(&self.chunk(&json!({ "role": "assistant", "content": text }), None))

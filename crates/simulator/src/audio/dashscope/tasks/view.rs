@@ -32,7 +32,7 @@ impl State {
                 Some(_) | None => Self::Running,
             };
         };
-        let is_well = results.iter().any(|outcome| outcome.heard.is_ok());
+        let is_well = results.iter().any(|outcome| outcome.audio.is_ok());
         if is_well && task.fault != Some(AudioFault::TaskFails) {
             Self::Succeeded
         } else {
@@ -51,7 +51,7 @@ impl State {
     }
 }
 
-pub(super) fn told(id: &str, task: &Task) -> Value {
+pub(super) fn task_view(id: &str, task: &Task) -> Value {
     let state = State::of(task);
     let mut output = json!({
         "task_id": id,
@@ -83,7 +83,7 @@ pub(super) fn told(id: &str, task: &Task) -> Value {
         }
     }
     add("end_time", json!(written(task.ends_micros.unwrap_or(0))));
-    let good = results.iter().filter(|outcome| outcome.heard.is_ok());
+    let good = results.iter().filter(|outcome| outcome.audio.is_ok());
     let good = match state {
         State::Succeeded => good.count(),
         State::Pending | State::Running | State::Odd | State::Failed => 0,
@@ -94,8 +94,8 @@ pub(super) fn told(id: &str, task: &Task) -> Value {
     if state == State::Failed {
         return json!({ "output": output });
     }
-    let heard = results.iter().filter_map(|one| one.heard.as_ref().ok());
-    let seconds: u64 = heard.map(|(_, millis)| millis.div_ceil(1_000)).sum();
+    let audio = results.iter().filter_map(|one| one.audio.as_ref().ok());
+    let seconds: u64 = audio.map(|(_, millis)| millis.div_ceil(1_000)).sum();
     let unit = if task.is_single {
         "seconds"
     } else {
@@ -108,13 +108,13 @@ pub(super) fn told(id: &str, task: &Task) -> Value {
 fn failure(results: &[Outcome]) -> (&'static str, &'static str) {
     let first = results
         .iter()
-        .find_map(|outcome| outcome.heard.as_ref().err());
+        .find_map(|outcome| outcome.audio.as_ref().err());
     let unknown = ("InternalError.Algo", "An internal error has occured.");
     first.copied().unwrap_or(unknown)
 }
 
 fn listed(outcome: &Outcome) -> Value {
-    match &outcome.heard {
+    match &outcome.audio {
         Ok((url, _)) => json!({
             "file_url": outcome.address,
             "transcription_url": url,
@@ -130,14 +130,14 @@ fn listed(outcome: &Outcome) -> Value {
 }
 
 fn single(outcome: &Outcome) -> Value {
-    match &outcome.heard {
+    match &outcome.audio {
         Ok((url, _)) => json!({ "transcription_url": url }),
         Err(_) => Value::Null,
     }
 }
 
 /// The file that a task's answer names.
-pub(super) fn transcript(address: &str, heard: &AudioInfo, words: &Words) -> Value {
+pub(super) fn transcript(address: &str, audio: &AudioInfo, words: &Words) -> Value {
     let sentence = |(id, stretch): (u64, &TimedText)| {
         json!({
             "sentence_id": id,
@@ -147,17 +147,17 @@ pub(super) fn transcript(address: &str, heard: &AudioInfo, words: &Words) -> Val
             "text": stretch.text,
         })
     };
-    let sentences = words.sentences(heard.millis);
+    let sentences = words.sentences(audio.millis);
     let sentences: Vec<Value> = (1u64..).zip(&sentences).map(sentence).collect();
     json!({
         "file_url": address,
         "properties": {
             "channels": [0],
-            "original_duration_in_milliseconds": heard.millis,
+            "original_duration_in_milliseconds": audio.millis,
         },
         "transcripts": [{
             "channel_id": 0,
-            "content_duration_in_milliseconds": heard.millis,
+            "content_duration_in_milliseconds": audio.millis,
             "text": words.text(),
             "sentences": sentences,
         }],

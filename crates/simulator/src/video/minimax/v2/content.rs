@@ -71,8 +71,8 @@ pub(super) fn counted(body: &Map<String, Value>) -> (u64, u64) {
             Some("image_url") => pictures = pictures.saturating_add(1),
             Some("video_url") => {
                 let url = part.pointer("/video_url/url").and_then(Value::as_str);
-                let told = url.and_then(|url| url.split_once("ms="));
-                let millis = told.and_then(|(_, millis)| millis.parse::<u64>().ok());
+                let length = url.and_then(|url| url.split_once("ms="));
+                let millis = length.and_then(|(_, millis)| millis.parse::<u64>().ok());
                 let clip = millis.map_or(CLIP_SECONDS, |millis| millis.div_ceil(1_000));
                 seconds = seconds.saturating_add(clip);
             }

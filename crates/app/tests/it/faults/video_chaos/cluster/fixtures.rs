@@ -15,7 +15,7 @@ use trunkline_store::{Policy, PolicyFields};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, Clock as _, Money, RequestId, Shard};
 
-use super::{Customer, GIFT, PAID};
+use super::{Customer, PAID, TRIAL_CREDIT};
 use crate::faults::video_chaos::scenarios::{SHAPES, Vendor};
 
 /// Several, so that one that rests does not stop everything.
@@ -25,15 +25,15 @@ const CREDENTIALS: [&str; 3] = ["first", "second", "third"];
 const RELAYED: &str = r#"
 [groups.default]
 rate = "1"
-[models.sim-film]
+[models.sim-clip]
 groups = ["default"]
 endpoints = ["openai-video"]
-[models.sim-film.specs]
+[models.sim-clip.specs]
 type = "video"
 video_family = "openai_videos"
 input_modalities = ["text"]
 output_modalities = ["video"]
-[models.sim-film.prices]
+[models.sim-clip.prices]
 billing_unit = "per_second"
 standard = { video_second = 30_000_000_000 }
 "#;
@@ -41,8 +41,8 @@ standard = { video_second = 30_000_000_000 }
 /// The starter's models that are asked for, and the relayed one.
 pub(super) async fn sell(console: &Database) {
     let mut starter = starter().unwrap();
-    let asked: Vec<String> = SHAPES.iter().map(|shape| shape.model()).collect();
-    starter.models.retain(|name, _| asked.contains(name));
+    let models: Vec<String> = SHAPES.iter().map(|shape| shape.model()).collect();
+    starter.models.retain(|name, _| models.contains(name));
     let sold: Vec<String> = starter
         .models
         .values()
@@ -142,7 +142,11 @@ pub(super) async fn customer(console: &Database) -> Customer {
 pub(super) async fn give(console: &Database, account: AccountId, event: &str) -> bool {
     let given = async {
         let mut tx = console.begin().await?;
-        ledger_accounts::top_up(&mut tx, &top_up(account, Wallet::Trial, GIFT, event)).await?;
+        ledger_accounts::top_up(
+            &mut tx,
+            &top_up(account, Wallet::Trial, TRIAL_CREDIT, event),
+        )
+        .await?;
         tx.commit().await
     };
     let given: Result<(), DbError> = given.await;

@@ -10,7 +10,7 @@ use crate::script::Script;
 
 /// A path below `/openai`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Door {
+pub(crate) struct AzurePath {
     /// The deployment the path names; elsewhere the body names it as its model.
     pub(crate) deployment: Option<String>,
     /// What stands behind, such as `chat/completions`.
@@ -21,7 +21,7 @@ pub(crate) struct Door {
 }
 
 /// The Azure endpoint of a path, if it is one.
-pub(crate) fn door(path: &str, query: Option<&str>) -> Option<Door> {
+pub(crate) fn azure_path(path: &str, query: Option<&str>) -> Option<AzurePath> {
     let inside = path.strip_prefix("/openai/")?;
     let mut pairs = query.unwrap_or("").split('&');
     let has_version = pairs.any(|pair| {
@@ -37,7 +37,7 @@ pub(crate) fn door(path: &str, query: Option<&str>) -> Option<Door> {
     };
     // The newer paths may leave the version out.
     let newer = rest.strip_prefix("v1/").filter(|_| deployment.is_none());
-    Some(Door {
+    Some(AzurePath {
         deployment,
         rest: newer.unwrap_or(rest).to_owned(),
         has_version,
@@ -125,25 +125,25 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_read_from_its_path_and_version() {
-        let recorded = door(
+        let recorded = azure_path(
             "/openai/deployments/d/chat/completions",
             Some("api-version=1"),
         );
-        let recorded = recorded.expect("a door");
+        let recorded = recorded.expect("a path of Azure");
         assert_eq!(recorded.deployment.as_deref(), Some("d"));
         assert_eq!(recorded.rest, "chat/completions");
         assert!(recorded.needs_version && recorded.has_version);
-        let recorded = door("/openai/v1/responses/resp_1", None).expect("a door");
+        let recorded = azure_path("/openai/v1/responses/resp_1", None).expect("a path of Azure");
         assert_eq!(
             (recorded.deployment, recorded.rest.as_str()),
             (None, "responses/resp_1")
         );
         assert!(!recorded.needs_version && !recorded.has_version);
         assert!(
-            !door("/openai/responses", Some("api-version="))
+            !azure_path("/openai/responses", Some("api-version="))
                 .unwrap()
                 .has_version
         );
-        assert_eq!(door("/v1/responses", None), None);
+        assert_eq!(azure_path("/v1/responses", None), None);
     }
 }
