@@ -1,6 +1,6 @@
 //! Repository tasks: `tidy` checks the boundaries between the crates, `conformance` shows which requirements have tests.
 //!
-//! This crate knows the repository as files and nothing of the product: no room may use it, and it uses no room.
+//! This crate knows the repository as files and nothing of the product: no other crate may use it, and it uses none.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,

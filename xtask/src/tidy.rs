@@ -51,7 +51,7 @@ pub(crate) fn run(tree: &Tree, words: Words) -> Result<Outcome> {
     findings.extend(sizes::check(tree, &policy, text));
     findings.extend(functions::check(tree, &policy, text));
     findings.extend(edges::check(tree, &policy, text));
-    findings.extend(circles::check(tree, &policy, text));
+    findings.extend(circles::check(tree));
     findings.extend(features::check(tree, &policy));
     findings.extend(words::check(tree, &policy));
     findings.extend(vocabulary::check(tree, &policy.vocabulary));

@@ -6,9 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::files::Tree;
-use crate::finding::{Finding, line_of};
-use crate::tidy::POLICY_FILE;
-use crate::tidy::policy::Policy;
+use crate::finding::Finding;
 
 use self::imports::{aliases_of, imports_of};
 
@@ -20,43 +18,21 @@ const MAX_MODULES: usize = 2;
 /// Which top-level module of a crate imports which.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-pub(crate) fn check(tree: &Tree, policy: &Policy, policy_text: &str) -> Vec<Finding> {
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut largest: BTreeMap<String, usize> = BTreeMap::new();
     for folder in crates(tree) {
         let graph = graph(tree, &folder);
-        let allowed = policy.circles.iter().find(|circle| circle.path == folder);
-        let most = allowed.map_or(MAX_MODULES, |circle| circle.max);
         for members in circles(&graph) {
-            let size = largest.entry(folder.clone()).or_default();
-            *size = members.len().max(*size);
-            if members.len() <= most {
-                continue;
-            }
             let names: Vec<&str> = members.iter().map(String::as_str).collect();
             findings.push(Finding::new(
                 &format!("{folder}/src"),
                 1,
                 format!(
-                    "{} modules import each other ({}), for example {}; {most} allowed: move what they \
-                     share below them",
+                    "{} modules import each other ({}), for example {}; {MAX_MODULES} allowed: move what \
+                     they share below them",
                     names.len(),
                     names.join(", "),
                     example(&graph, &members).join(" → "),
-                ),
-            ));
-        }
-    }
-    for circle in &policy.circles {
-        let size = largest.get(&circle.path).copied().unwrap_or_default();
-        if size < circle.max {
-            findings.push(Finding::new(
-                POLICY_FILE,
-                line_of(policy_text, &format!("\"{}\"", circle.path)),
-                format!(
-                    "the largest circle of `{}` has {size} modules, not {}; lower the allowance or \
-                     take it out",
-                    circle.path, circle.max
                 ),
             ));
         }

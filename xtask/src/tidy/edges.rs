@@ -52,7 +52,7 @@ pub(crate) fn check(tree: &Tree, policy: &Policy, policy_text: &str) -> Vec<Find
                 &member.manifest,
                 1,
                 format!(
-                    "`{0}` has no rule; add [crate.{0}] with its ring and edges to {POLICY_FILE}",
+                    "`{0}` has no rule; add [crate.{0}] with its layer and edges to {POLICY_FILE}",
                     member.noun
                 ),
             ));
@@ -62,7 +62,7 @@ pub(crate) fn check(tree: &Tree, policy: &Policy, policy_text: &str) -> Vec<Find
             .file(&member.manifest)
             .map_or("", |file| file.text.as_str());
         findings.extend(edge_faults(member, rule, manifest_text, policy_text));
-        findings.extend(ring_faults(member, rule, manifest_text, policy));
+        findings.extend(layer_faults(member, rule, manifest_text, policy));
     }
     for noun in policy.crates.keys() {
         if !members.iter().any(|member| member.noun == *noun) {
@@ -207,7 +207,7 @@ fn edge_faults(
 }
 
 /// Arrows point inward, also where the list says otherwise; tests may reach out to the testkit.
-fn ring_faults(
+fn layer_faults(
     member: &Member,
     rule: &CrateRule,
     manifest_text: &str,
@@ -216,7 +216,7 @@ fn ring_faults(
     let noun = &member.noun;
     let depth_of = |noun: &String| {
         let rule = policy.crates.get(noun)?;
-        policy.ring_depth(&rule.ring)
+        policy.layer_depth(&rule.layer)
     };
     let mut findings = Vec::new();
     for used in &member.uses {
@@ -225,22 +225,22 @@ fn ring_faults(
                 &member.manifest,
                 line_of_dependency(manifest_text, &format!("{PREFIX}{used}")),
                 format!(
-                    "`{noun}` (ring {}) uses `{used}`, which is further out; arrows point inward only",
-                    rule.ring
+                    "`{noun}` (layer {}) uses `{used}`, which is further out; arrows point inward only",
+                    rule.layer
                 ),
             ));
         }
     }
-    let ring = policy.rings.iter().find(|ring| ring.name == rule.ring);
-    for banned in ring.into_iter().flat_map(|ring| &ring.banned) {
+    let layer = policy.layers.iter().find(|layer| layer.name == rule.layer);
+    for banned in layer.into_iter().flat_map(|layer| &layer.banned) {
         if member.outside.contains(banned) {
             findings.push(Finding::new(
                 &member.manifest,
                 line_of_dependency(manifest_text, banned),
                 format!(
-                    "`{noun}` is in ring {}, where `{banned}` is banned; return a value that says \
+                    "`{noun}` is in layer {}, where `{banned}` is banned; return a value that says \
                      what to do and let an outer crate do it",
-                    rule.ring
+                    rule.layer
                 ),
             ));
         }

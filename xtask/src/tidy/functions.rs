@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn functions_are_measured_from_fn_to_brace_and_tests_are_left_out() {
-        let source = "//! Room.\n#[inline]\nfn one() {}\nimpl Money {\n    fn two(\n        &self,\n    ) {\n    }\n}\n#[tokio::test]\nasync fn story() {\n}\ntrait T {\n    fn three();\n    fn four() {\n        fn five() {}\n    }\n}\n";
+        let source = "//! Module.\n#[inline]\nfn one() {}\nimpl Money {\n    fn two(\n        &self,\n    ) {\n    }\n}\n#[tokio::test]\nasync fn scenario() {\n}\ntrait T {\n    fn three();\n    fn four() {\n        fn five() {}\n    }\n}\n";
         let seen: Vec<_> = functions(source)
             .unwrap()
             .into_iter()

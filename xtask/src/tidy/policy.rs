@@ -11,16 +11,14 @@ use crate::tidy::POLICY_FILE;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
-    /// Innermost first: a crate may use its own ring and those before it.
-    #[serde(default, rename = "ring")]
-    pub(crate) rings: Vec<Ring>,
+    /// Innermost first: a crate may use its own layer and those before it.
+    #[serde(default, rename = "layer")]
+    pub(crate) layers: Vec<Layer>,
     /// By noun: the package name without `trunkline-`.
     #[serde(default, rename = "crate")]
     pub(crate) crates: BTreeMap<String, CrateRule>,
     #[serde(default, rename = "feature")]
     pub(crate) features: Vec<Feature>,
-    #[serde(default, rename = "circle")]
-    pub(crate) circles: Vec<Circle>,
     #[serde(default, rename = "long_file")]
     pub(crate) long_files: Vec<LongFile>,
     #[serde(default, rename = "long_function")]
@@ -36,9 +34,9 @@ pub(crate) struct Policy {
 /// A set of crates with the same freedom.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Ring {
+pub(crate) struct Layer {
     pub(crate) name: String,
-    /// Outside crates that no crate of this ring may name, not even for its tests.
+    /// Outside crates that no crate of this layer may name, not even for its tests.
     #[serde(default)]
     pub(crate) banned: Vec<String>,
 }
@@ -47,7 +45,7 @@ pub(crate) struct Ring {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CrateRule {
-    pub(crate) ring: String,
+    pub(crate) layer: String,
     /// `[dependencies]` and `[build-dependencies]`.
     #[serde(default)]
     pub(crate) uses: Vec<String>,
@@ -66,17 +64,6 @@ pub(crate) struct Feature {
     /// The crates that may turn it on, by noun.
     pub(crate) only_by: Vec<String>,
     pub(crate) reason: String,
-}
-
-/// A circle of imports that is still there, and what would dissolve it. It only gets smaller.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Circle {
-    /// The folder of the crate.
-    pub(crate) path: String,
-    /// Top-level modules that reach each other.
-    pub(crate) max: usize,
-    reason: String,
 }
 
 /// A file over the limit, how long it may be, and why it is not split.
@@ -110,7 +97,7 @@ pub(crate) struct Forbidden {
     pub(crate) except: Vec<String>,
 }
 
-/// Text that belongs to some rooms and to no other.
+/// Text that belongs to some modules and to no other.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OnlyIn {
@@ -195,12 +182,10 @@ impl Policy {
             .only_in
             .iter()
             .map(|rule| (&rule.pattern, &rule.reason));
-        let circles = self.circles.iter().map(|rule| (&rule.path, &rule.reason));
         let features = self.features.iter().map(|rule| (&rule.name, &rule.reason));
         let mut findings: Vec<_> = files
             .chain(functions)
             .chain(features)
-            .chain(circles)
             .chain(forbidden)
             .chain(only_in)
             .filter(|(_, reason)| reason.trim().is_empty())
@@ -214,13 +199,13 @@ impl Policy {
             })
             .collect();
         for (noun, rule) in &self.crates {
-            if self.ring_depth(&rule.ring).is_none() {
+            if self.layer_depth(&rule.layer).is_none() {
                 findings.push(Finding::new(
                     POLICY_FILE,
                     line_of(text, &crate_header(noun)),
                     format!(
-                        "`{noun}` is in ring `{}`, which no [[ring]] names",
-                        rule.ring
+                        "`{noun}` is in layer `{}`, which no [[layer]] names",
+                        rule.layer
                     ),
                 ));
             }
@@ -228,9 +213,9 @@ impl Policy {
         findings
     }
 
-    /// How far from the centre a ring is; 0 is the innermost.
-    pub(crate) fn ring_depth(&self, name: &str) -> Option<usize> {
-        self.rings.iter().position(|ring| ring.name == name)
+    /// How far from the centre a layer is; 0 is the innermost.
+    pub(crate) fn layer_depth(&self, name: &str) -> Option<usize> {
+        self.layers.iter().position(|layer| layer.name == name)
     }
 }
 

@@ -14,7 +14,7 @@ const FILE_LIMIT: Limit = Limit {
 };
 
 /// How many files the summary shows.
-const SHOWN: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// A size that no file passes unlisted.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +84,7 @@ pub(crate) fn ten_longest(tree: &Tree) -> String {
         .collect();
     sizes.sort_by(|left, right| right.cmp(left));
     let mut summary = "ten longest files (lines, path):\n".to_owned();
-    for (lines, path) in sizes.into_iter().take(SHOWN) {
+    for (lines, path) in sizes.into_iter().take(MAX_LISTED) {
         // Writing into a String cannot fail.
         writeln!(summary, "{lines:6}  {path}").ok();
     }

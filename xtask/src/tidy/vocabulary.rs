@@ -207,19 +207,20 @@ fn words_of(text: &str) -> Vec<String> {
     let mut word = String::new();
     let mut chars = text.chars().peekable();
     let mut before = ' ';
-    while let Some(letter) = chars.next() {
-        if !letter.is_ascii_alphabetic() {
+    while let Some(character) = chars.next() {
+        if !character.is_ascii_alphabetic() {
             words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
-            before = letter;
+            before = character;
             continue;
         }
         let next_is_lower = chars.peek().is_some_and(char::is_ascii_lowercase);
-        let begins = letter.is_ascii_uppercase() && (before.is_ascii_lowercase() || next_is_lower);
+        let begins =
+            character.is_ascii_uppercase() && (before.is_ascii_lowercase() || next_is_lower);
         if begins && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
-        word.push(letter.to_ascii_lowercase());
-        before = letter;
+        word.push(character.to_ascii_lowercase());
+        before = character;
     }
     words.extend((!word.is_empty()).then_some(word));
     words

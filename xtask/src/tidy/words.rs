@@ -1,4 +1,4 @@
-//! Text that must not be committed (paths of one machine) and text that belongs to some rooms only.
+//! Text that must not be committed (paths of one machine) and text that belongs to some modules only.
 
 use crate::files::{SourceFile, Tree};
 use crate::finding::Finding;

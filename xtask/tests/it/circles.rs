@@ -56,17 +56,3 @@ fn a_circle_of_three_is_refused_and_shown() {
         run.counts(1);
     }
 }
-
-#[test]
-fn an_allowance_only_goes_down() {
-    let list =
-        |max: u8| format!("[[circle]]\npath = \"crates/types\"\nmax = {max}\nreason = \"old\"\n");
-    let fixture = with("use crate::a::A;");
-    fixture.append("tidy.toml", &list(3));
-    fixture.tidy().passes();
-    for (last, max) in [("use crate::a::A;", 4), ("", 3)] {
-        let fixture = with(last);
-        fixture.append("tidy.toml", &list(max));
-        fixture.tidy().refuses("tidy.toml:", "lower the allowance");
-    }
-}

@@ -10,17 +10,17 @@ const TESTS: &str = "crates/types/src/lib.rs";
 
 const SPEC: &str = "id\tsection\trequirement\thow to test\n\
     D-9-01\t1\tThe lamp in the hall burns from dusk till dawn.\tlook\n\
-    D-9-02\t1\tThe door is shut.\tlook\n\
+    D-9-02\t1\tThe gate is shut.\tlook\n\
     D-9-03\t1\tThe cat is in.\tlook\n\
     S-9-P01-01\t1\tThe dog is out.\tlook\n";
 
-const COVERED: &str = "//! A room.\n\n// covers: D-9-02\n#[test]\nfn the_door() {}\n";
+const COVERED: &str = "//! A module.\n\n// covers: D-9-02\n#[test]\nfn the_gate() {}\n";
 
 /// A checkout with the specification beside it, words for one id and a test that covers it; not yet run.
 fn claimed() -> Fixture {
     let fixture = Fixture::clean();
     fixture.write("../shared/spec/requirements.tsv", SPEC);
-    fixture.write(WORDS, "id\twords\nD-9-02\tshut door\n");
+    fixture.write(WORDS, "id\twords\nD-9-02\tshut gate\n");
     fixture.write(TESTS, COVERED);
     fixture
 }
@@ -55,7 +55,7 @@ fn a_generated_report_names_the_tests_and_folds_what_is_missing() {
         ]
     );
     let report = fixture.read(REPORT);
-    let entry = "- **D-9-02** shut door\n  - `crates/types/src/lib.rs` `the_door`\n";
+    let entry = "- **D-9-02** shut gate\n  - `crates/types/src/lib.rs` `the_gate`\n";
     assert!(report.contains(entry), "{report}");
     assert!(report.contains("| D-9 | 1 | 3 | 01, 03 |"), "{report}");
     assert!(report.contains("1 of 4 requirements"), "{report}");
@@ -64,7 +64,7 @@ fn a_generated_report_names_the_tests_and_folds_what_is_missing() {
 #[test]
 fn no_sentence_of_the_specification_enters_the_repository() {
     let fixture = generated();
-    let sentences = ["burns from dusk", "door is shut", "cat is in", "dog is out"];
+    let sentences = ["burns from dusk", "gate is shut", "cat is in", "dog is out"];
     for path in [REPORT, "docs/conformance/ids.tsv"] {
         let text = fixture.read(path);
         assert!(
@@ -141,11 +141,11 @@ fn words_for_an_unknown_id_are_refused() {
 #[test]
 fn a_report_is_written_anew_by_each_run_and_not_compared_by_check() {
     let fixture = generated();
-    fixture.replace(TESTS, "the_door", "the_front_door");
+    fixture.replace(TESTS, "the_gate", "the_front_gate");
     check(&fixture).passes();
-    assert!(!fixture.read(REPORT).contains("the_front_door"));
+    assert!(!fixture.read(REPORT).contains("the_front_gate"));
     fixture.xtask(&["conformance"]).passes();
-    assert!(fixture.read(REPORT).contains("the_front_door"));
+    assert!(fixture.read(REPORT).contains("the_front_gate"));
 }
 
 #[test]

@@ -9,21 +9,21 @@ use tempfile::TempDir;
 const WORKSPACE: &str = "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n";
 
 const POLICY: &str = r#"
-[[ring]]
+[[layer]]
 name = "pure"
 banned = ["tokio", "sqlx"]
-[[ring]]
+[[layer]]
 name = "io"
 
 [crate.types]
-ring = "pure"
+layer = "pure"
 
 [crate.catalog]
-ring = "pure"
+layer = "pure"
 uses = ["types"]
 
 [crate.db]
-ring = "io"
+layer = "io"
 uses = ["types"]
 tests_use = ["catalog"]
 
@@ -88,7 +88,7 @@ impl Fixture {
              license = \"Apache-2.0\"\npublish = false\n\n{dependencies}"
         );
         self.write(&format!("crates/{noun}/Cargo.toml"), &manifest);
-        self.write(&format!("crates/{noun}/src/lib.rs"), "//! A room.\n");
+        self.write(&format!("crates/{noun}/src/lib.rs"), "//! A module.\n");
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {

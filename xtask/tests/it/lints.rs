@@ -4,10 +4,10 @@ use std::process::Command;
 
 use crate::fixture::{Fixture, Run, repository_file};
 
-const CLEAN: &str = "//! A room.\n\n/// Adds one.\n#[must_use]\npub const fn next(number: u8) -> Option<u8> {\n    number.checked_add(1)\n}\n";
+const CLEAN: &str = "//! A module.\n\n/// Adds one.\n#[must_use]\npub const fn next(number: u8) -> Option<u8> {\n    number.checked_add(1)\n}\n";
 
 /// Each function holds one call that our lints ban.
-const SPOILT: &str = r#"//! A room.
+const SPOILT: &str = r#"//! A module.
 
 /// Banned call.
 pub fn environment() -> bool {
@@ -65,7 +65,7 @@ const EXPECTED: [&str; 10] = [
 ];
 
 /// No dependencies, so that it builds offline and in a moment.
-fn crate_with_the_house_lints(source: &str) -> Fixture {
+fn crate_with_the_workspace_lints(source: &str) -> Fixture {
     let root: toml::Table = repository_file("Cargo.toml").parse().unwrap();
     let lints = root["workspace"]["lints"].clone();
     let mut manifest = toml::Table::new();
@@ -103,9 +103,9 @@ fn clippy(fixture: &Fixture) -> Run {
 
 #[test]
 fn banned_calls_do_not_pass_clippy() {
-    clippy(&crate_with_the_house_lints(CLEAN)).passes();
+    clippy(&crate_with_the_workspace_lints(CLEAN)).passes();
 
-    let run = clippy(&crate_with_the_house_lints(SPOILT));
+    let run = clippy(&crate_with_the_workspace_lints(SPOILT));
     for message in EXPECTED {
         run.refuses(&format!("error: {message}"), "");
     }

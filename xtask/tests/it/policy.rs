@@ -1,19 +1,19 @@
 //! The policy of this very repository against doctored copies of its manifests.
 //!
-//! Only the mistake is asked for: other rooms may be under change and have findings of their own.
+//! Only the mistake is checked: other crates may be under change and have findings of their own.
 
 use std::fs;
 use std::process::Command;
 
 use crate::fixture::{Fixture, Run, repository, repository_file};
 
-/// The real manifests and the real policy, with empty rooms.
+/// The real manifests and the real policy, with empty crates.
 fn copied_workspace() -> Fixture {
     let fixture = Fixture::empty();
     fixture.write("Cargo.toml", &repository_file("Cargo.toml"));
     fixture.write("tidy.toml", &repository_file("tidy.toml"));
-    let rooms = fs::read_dir(repository().join("crates")).unwrap();
-    let mut folders: Vec<_> = rooms
+    let crates = fs::read_dir(repository().join("crates")).unwrap();
+    let mut folders: Vec<_> = crates
         .map(|entry| format!("crates/{}", entry.unwrap().file_name().to_str().unwrap()))
         .filter(|folder| repository().join(folder).join("Cargo.toml").is_file())
         .collect();
@@ -21,10 +21,10 @@ fn copied_workspace() -> Fixture {
     for folder in folders {
         let manifest = format!("{folder}/Cargo.toml");
         fixture.write(&manifest, &repository_file(&manifest));
-        fixture.write(&format!("{folder}/src/lib.rs"), "//! A room.\n");
+        fixture.write(&format!("{folder}/src/lib.rs"), "//! A module.\n");
         fixture.write(
             &format!("{folder}/src/main.rs"),
-            "//! A room.\nfn main() {}\n",
+            "//! A module.\nfn main() {}\n",
         );
     }
     fixture
@@ -133,7 +133,7 @@ fn paths_of_a_machine_are_known_to_the_policy() {
 #[test]
 fn the_money_schema_is_known_to_the_policy() {
     let fixture = copied_workspace();
-    let query = "//! A room.\nconst QUERY: &str = \"SELECT 1 FROM ledger.hold\";\n";
+    let query = "//! A module.\nconst QUERY: &str = \"SELECT 1 FROM ledger.hold\";\n";
     fixture.write("crates/app/src/spy.rs", query);
     fixture.write("crates/app/tests/it/spy.rs", query);
     let run = fixture.tidy();

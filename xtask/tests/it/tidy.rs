@@ -61,8 +61,8 @@ fn an_edge_that_points_outward_is_refused_even_when_it_is_listed() {
     );
     fixture.replace(
         "tidy.toml",
-        "[crate.catalog]\nring = \"pure\"\nuses = [\"types\"]",
-        "[crate.catalog]\nring = \"pure\"\nuses = [\"types\", \"db\"]",
+        "[crate.catalog]\nlayer = \"pure\"\nuses = [\"types\"]",
+        "[crate.catalog]\nlayer = \"pure\"\nuses = [\"types\", \"db\"]",
     );
     let run = fixture.tidy();
     run.refuses("crates/catalog/Cargo.toml:10:", "arrows point inward only");
@@ -86,7 +86,7 @@ fn a_listed_edge_that_does_not_exist_is_stale() {
 }
 
 #[test]
-fn an_engine_is_banned_from_the_pure_ring_in_any_table() {
+fn an_engine_is_banned_from_the_pure_layer_in_any_table() {
     for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
         let fixture = Fixture::clean();
         let entry = format!("[{table}]\nengine = {{ package = \"tokio\", version = \"1\" }}\n");
@@ -146,7 +146,7 @@ fn a_feature_for_tests_is_no_default_and_no_other_feature_stands_for_it() {
 fn every_crate_has_a_rule_and_every_rule_a_crate() {
     let fixture = Fixture::clean();
     fixture.add_crate("wire", "");
-    fixture.append("tidy.toml", "[crate.video]\nring = \"pure\"\n");
+    fixture.append("tidy.toml", "[crate.video]\nlayer = \"pure\"\n");
     let run = fixture.tidy();
     run.refuses("crates/wire/Cargo.toml:1:", "`wire` has no rule");
     run.refuses("tidy.toml:", "there is no crate `video`");
@@ -176,7 +176,7 @@ fn a_package_is_named_after_the_product_and_its_folder() {
 #[test]
 fn an_oversized_file_is_refused() {
     let fixture = Fixture::clean();
-    fixture.write(TYPES, &format!("//! A room.\n{}", "//\n".repeat(499)));
+    fixture.write(TYPES, &format!("//! A module.\n{}", "//\n".repeat(499)));
     fixture.tidy().passes();
     fixture.append(TYPES, "//\n");
     let run = fixture.tidy();
@@ -187,7 +187,7 @@ fn an_oversized_file_is_refused() {
 #[test]
 fn the_file_ratchet_holds_growth_and_goes_down_with_the_file() {
     let fixture = Fixture::clean();
-    let lines = |count: usize| format!("//! A room.\n{}", "//\n".repeat(count - 1));
+    let lines = |count: usize| format!("//! A module.\n{}", "//\n".repeat(count - 1));
     let entry = format!("[[long_file]]\npath = \"{TYPES}\"\nmax = 600\nreason = \"a table\"\n");
     fixture.append("tidy.toml", &entry);
     fixture.write(TYPES, &lines(600));
@@ -212,10 +212,10 @@ fn an_oversized_function_is_refused_and_a_test_is_not() {
     let body = "    //\n".repeat(69);
     fixture.write(
         TYPES,
-        &format!("//! A room.\n#[test]\nfn story() {{\n{body}}}\n"),
+        &format!("//! A module.\n#[test]\nfn scenario() {{\n{body}}}\n"),
     );
     fixture.tidy().passes();
-    fixture.write(TYPES, &format!("//! A room.\n\nfn long() {{\n{body}}}\n"));
+    fixture.write(TYPES, &format!("//! A module.\n\nfn long() {{\n{body}}}\n"));
     let run = fixture.tidy();
     run.refuses(
         "crates/types/src/lib.rs:3:",
@@ -229,7 +229,7 @@ fn the_function_ratchet_goes_down_with_the_function() {
     let fixture = Fixture::clean();
     let function = |lines: usize| {
         let body = "    //\n".repeat(lines - 2);
-        format!("//! A room.\nstruct Sum;\nimpl Sum {{\nfn long() {{\n{body}}}\n}}\n")
+        format!("//! A module.\nstruct Sum;\nimpl Sum {{\nfn long() {{\n{body}}}\n}}\n")
     };
     let entry = format!(
         "[[long_function]]\npath = \"{TYPES}\"\nname = \"Sum::long\"\nmax = 90\nreason = \"a table\"\n"
@@ -264,9 +264,21 @@ fn a_file_without_module_doc_is_refused_in_tests_and_build_scripts_too() {
 }
 
 #[test]
+fn a_public_trait_without_a_doc_comment_is_refused() {
+    let fixture = Fixture::clean();
+    fixture.write(TYPES, "//! A module.\n\npub trait Clock {}\n");
+    let run = fixture.tidy();
+    run.refuses(
+        &format!("{TYPES}:3:"),
+        "`pub trait Clock` has no doc comment",
+    );
+    run.counts(1);
+}
+
+#[test]
 fn a_mod_rs_is_refused() {
     let fixture = Fixture::clean();
-    fixture.write("crates/types/src/money/mod.rs", "//! A room.\n");
+    fixture.write("crates/types/src/money/mod.rs", "//! A module.\n");
     let run = fixture.tidy();
     run.refuses(
         "crates/types/src/money/mod.rs:1:",
@@ -290,7 +302,7 @@ fn a_path_of_one_machine_is_refused_in_any_text_file() {
 #[test]
 fn a_schema_is_named_only_in_its_crates() {
     let fixture = Fixture::clean();
-    let query = "//! A room.\nconst QUERY: &str = \"SELECT 1 FROM ledger.hold\";\n";
+    let query = "//! A module.\nconst QUERY: &str = \"SELECT 1 FROM ledger.hold\";\n";
     fixture.write("crates/db/tests/it.rs", query);
     fixture.write("migrations/1.sql", "CREATE TABLE ledger.hold ();\n");
     fixture.tidy().passes();
@@ -311,7 +323,7 @@ fn a_schema_is_named_only_in_its_crates() {
 #[test]
 fn a_file_that_does_not_parse_is_a_finding_and_hides_no_other() {
     let fixture = Fixture::clean();
-    fixture.write("crates/db/src/lib.rs", "//! A room.\nfn broken( {\n");
+    fixture.write("crates/db/src/lib.rs", "//! A module.\nfn broken( {\n");
     fixture.write(TYPES, "fn main() {}\n");
     let run = fixture.tidy();
     run.refuses("crates/db/src/lib.rs:2:", "does not parse");

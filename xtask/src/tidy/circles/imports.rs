@@ -75,9 +75,9 @@ fn walk(tokens: &[TokenTree], depth: usize, found: &mut BTreeSet<String>) {
 /// How often `super` stands at the beginning of a path, the first one included, and what follows.
 fn supers(mut rest: &[TokenTree]) -> (usize, &[TokenTree]) {
     let mut count = 1;
-    while let [colon, again, word, after @ ..] = rest
+    while let [colon, second, word, after @ ..] = rest
         && is_punct(colon, ':')
-        && is_punct(again, ':')
+        && is_punct(second, ':')
         && is_word(word, "super")
     {
         count += 1;
@@ -88,10 +88,10 @@ fn supers(mut rest: &[TokenTree]) -> (usize, &[TokenTree]) {
 
 /// The names that follow `::`, one or a braced list.
 fn take(rest: &[TokenTree], found: &mut BTreeSet<String>) {
-    let [colon, again, next, ..] = rest else {
+    let [colon, second, next, ..] = rest else {
         return;
     };
-    if !is_punct(colon, ':') || !is_punct(again, ':') {
+    if !is_punct(colon, ':') || !is_punct(second, ':') {
         return;
     }
     let mut paths = Vec::new();
