@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::Request;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use trunkline_edge::settings::AcceptSettings;
 use trunkline_gateway::Settings;
@@ -72,17 +73,22 @@ async fn a_client_that_reads_none_of_its_replays_stays_within_the_share_of_its_a
         harness.key,
         body.len()
     );
-    let (mut unread, mut statuses) = (Vec::new(), Vec::new());
+    // Each reads its first bytes as they come: a replay without a reader is closed after a while.
+    let mut heads = JoinSet::new();
     for _ in 0..UNREAD {
         let mut stream = TcpStream::connect(harness.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
-        unread.push(stream);
+        heads.spawn(async move {
+            let mut head = [0; 12];
+            stream.read_exact(&mut head).await.unwrap();
+            (stream, String::from_utf8_lossy(&head).into_owned())
+        });
     }
-    let mut most = 0;
-    for stream in &mut unread {
-        let mut head = [0; 12];
-        stream.read_exact(&mut head).await.unwrap();
-        statuses.push(String::from_utf8_lossy(&head).into_owned());
+    let (mut unread, mut statuses, mut most) = (Vec::new(), Vec::new(), 0);
+    while let Some(answered) = heads.join_next().await {
+        let (stream, status) = answered.unwrap();
+        unread.push(stream);
+        statuses.push(status);
         if statuses.len() % 10 == 0 {
             most = most.max(buffered(&harness).await);
         }
