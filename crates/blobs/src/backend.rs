@@ -151,7 +151,8 @@ impl Backend {
     pub(crate) async fn metadata(
         &self,
         path: &ObjectPath,
-        (bytes, attributes): (u64, &Attributes),
+        bytes: u64,
+        attributes: &Attributes,
     ) -> Result<Metadata, MediaError> {
         if let Some(metadata) = Metadata::from_attributes(bytes, attributes)? {
             return Ok(metadata);

@@ -59,8 +59,8 @@ impl Media {
     pub async fn head(&self, path: &ObjectPath) -> Result<Metadata, MediaError> {
         let options = GetOptions::new().with_head(true);
         let found = self.backend.get(&location_of(path), options).await?;
-        let about = (found.meta.size, &found.attributes);
-        self.backend.metadata(path, about).await
+        let (bytes, attributes) = (found.meta.size, &found.attributes);
+        self.backend.metadata(path, bytes, attributes).await
     }
 
     /// An object, or a range of it as [`crate::read_range`] gives it.
@@ -81,8 +81,8 @@ impl Media {
         if range.is_some_and(|range| range != found.range) {
             return Err(MediaError::RangeOutside);
         }
-        let about = (found.meta.size, &found.attributes);
-        let metadata = self.backend.metadata(path, about).await?;
+        let (bytes, attributes) = (found.meta.size, &found.attributes);
+        let metadata = self.backend.metadata(path, bytes, attributes).await?;
         Ok(Fetched {
             metadata,
             range: found.range.clone(),

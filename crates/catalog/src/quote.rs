@@ -124,7 +124,7 @@ pub fn bound<'a>(
 ) -> Result<Quote<'a>, QuoteError> {
     let steps = offer.list.context_steps();
     let reached = steps.filter(|step| *step <= limits.input);
-    extreme(offer, class, limits, context, (Extreme::Dearest, reached))
+    extreme(offer, class, limits, context, Extreme::Dearest, reached)
 }
 
 /// The least that any usage of at least this much can cost: the cheapest tier the call can still
@@ -137,7 +137,7 @@ pub fn floor<'a>(
 ) -> Result<Quote<'a>, QuoteError> {
     let steps = offer.list.context_steps();
     let reached = steps.map(|step| step.max(least.input));
-    extreme(offer, class, least, context, (Extreme::Cheapest, reached))
+    extreme(offer, class, least, context, Extreme::Cheapest, reached)
 }
 
 /// The dearest or the cheapest of the tiers that hold at some lengths of the context.
@@ -146,7 +146,8 @@ fn extreme<'a>(
     class: PriceClass,
     limits: &Limits,
     context: PricingContext<'_>,
-    (extreme, lengths): (Extreme, impl Iterator<Item = u64>),
+    extreme: Extreme,
+    lengths: impl Iterator<Item = u64>,
 ) -> Result<Quote<'a>, QuoteError> {
     let unit = offer.list.billing_unit();
     let mut found: Option<Quote<'a>> = None;

@@ -229,7 +229,8 @@ pub async fn purge(database: &Database) -> Result<Purged, DbError> {
 // === impl Event ===
 
 impl Event {
-    fn from_row((id, account, seq, topic, task, body, created_at): Row) -> Self {
+    fn from_row(row: Row) -> Self {
+        let (id, account, seq, topic, task, body, created_at) = row;
         Self {
             id,
             account: AccountId::new(account),

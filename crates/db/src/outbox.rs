@@ -119,7 +119,8 @@ pub async fn waiting(connection: &mut PgConnection, most: i64) -> Result<Waiting
 // === impl Event ===
 
 impl Event {
-    fn from_row((id, topic, account, seq, body, created_at): Row) -> Self {
+    fn from_row(row: Row) -> Self {
+        let (id, topic, account, seq, body, created_at) = row;
         Self {
             id,
             topic,

@@ -35,12 +35,7 @@ impl ConcurrencyCounter {
         }
     }
 
-    pub(crate) fn has(
-        &self,
-        (limit, amount): (u64, u64),
-        source: Source,
-        now: Instant,
-    ) -> Decision {
+    pub(crate) fn has(&self, limit: u64, amount: u64, source: Source, now: Instant) -> Decision {
         let needed = self.in_use.saturating_add(amount);
         match source {
             Source::Shared if needed <= self.leased(now).min(limit) => Decision::Yes,
@@ -64,7 +59,7 @@ impl ConcurrencyCounter {
         self.in_use = self.in_use.saturating_sub(amount);
     }
 
-    pub(crate) fn ask(&self, (limit, amount): (u64, u64), now: Instant) -> RedisRequest {
+    pub(crate) fn ask(&self, limit: u64, amount: u64, now: Instant) -> RedisRequest {
         RedisRequest::Concurrency {
             limit,
             need: amount,
@@ -148,21 +143,15 @@ mod tests {
     fn alone_there_are_as_many_seats_as_the_limit_and_each_comes_back() {
         let (mut concurrency, now) = (ConcurrencyCounter::new(), Instant::now());
         for _ in 0..3 {
-            assert_eq!(
-                concurrency.has((3, 1), Source::Share(1), now),
-                Decision::Yes
-            );
+            assert_eq!(concurrency.has(3, 1, Source::Share(1), now), Decision::Yes);
             concurrency.take(1);
         }
         assert_eq!(
-            concurrency.has((3, 1), Source::Share(1), now),
+            concurrency.has(3, 1, Source::Share(1), now),
             Decision::No(RETRY_AFTER)
         );
         concurrency.give_back(1);
-        assert_eq!(
-            concurrency.has((3, 1), Source::Share(1), now),
-            Decision::Yes
-        );
+        assert_eq!(concurrency.has(3, 1, Source::Share(1), now), Decision::Yes);
     }
 
     #[test]
@@ -170,7 +159,7 @@ mod tests {
         let (mut concurrency, now) = (ConcurrencyCounter::new(), Instant::now());
         concurrency.apply(&leased(4), LEASE, now, now);
         concurrency.take(1);
-        assert_eq!(concurrency.has((9, 3), Source::Shared, now), Decision::Yes);
+        assert_eq!(concurrency.has(9, 3, Source::Shared, now), Decision::Yes);
         let ask = concurrency.due(9, LEASE, now).expect("three are spare");
         assert_eq!(
             ask,
@@ -182,7 +171,7 @@ mod tests {
             }
         );
         assert_eq!(
-            concurrency.has((9, 1), Source::Shared, now),
+            concurrency.has(9, 1, Source::Shared, now),
             Decision::AskRedis
         );
         concurrency.apply(&leased(1), LEASE, now, now);
@@ -190,7 +179,7 @@ mod tests {
         let later = now + LEASE;
         assert!(concurrency.due(9, LEASE, later).is_some(), "it is renewed");
         assert_eq!(
-            concurrency.has((9, 0), Source::Shared, later),
+            concurrency.has(9, 0, Source::Shared, later),
             Decision::AskRedis
         );
     }
@@ -200,13 +189,10 @@ mod tests {
         let (mut concurrency, now) = (ConcurrencyCounter::new(), Instant::now());
         concurrency.apply(&leased(4), LEASE, now, now);
         concurrency.take(3);
-        assert_eq!(
-            concurrency.has((6, 1), Source::Share(3), now),
-            Decision::Yes
-        );
+        assert_eq!(concurrency.has(6, 1, Source::Share(3), now), Decision::Yes);
         let later = now + LEASE;
         assert_eq!(
-            concurrency.has((6, 1), Source::Share(3), later),
+            concurrency.has(6, 1, Source::Share(3), later),
             Decision::No(RETRY_AFTER)
         );
     }

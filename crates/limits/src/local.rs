@@ -357,21 +357,21 @@ impl Counter {
     }
 
     fn has(&mut self, cost: &CounterCost, source: Source, now: Instant) -> Decision {
-        let needed = (cost.limit, cost.taken());
+        let (limit, amount) = (cost.limit, cost.taken());
         match &mut self.state {
             State::Window(window) => {
                 window.roll(now);
-                window.has(needed, source, now)
+                window.has(limit, amount, source, now)
             }
-            State::Concurrency(concurrency) => concurrency.has(needed, source, now),
+            State::Concurrency(concurrency) => concurrency.has(limit, amount, source, now),
         }
     }
 
     fn ask(&mut self, cost: &CounterCost, now: Instant) -> RedisRequest {
-        let needed = (cost.limit, cost.taken());
+        let (limit, amount) = (cost.limit, cost.taken());
         match &mut self.state {
-            State::Window(window) => window.ask(needed, now),
-            State::Concurrency(concurrency) => concurrency.ask(needed, now),
+            State::Window(window) => window.ask(limit, amount, now),
+            State::Concurrency(concurrency) => concurrency.ask(limit, amount, now),
         }
     }
 

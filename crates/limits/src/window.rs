@@ -99,12 +99,7 @@ impl Window {
     }
 
     /// Whether so much can be taken now.
-    pub(crate) fn has(
-        &self,
-        (limit, amount): (u64, u64),
-        source: Source,
-        now: Instant,
-    ) -> Decision {
+    pub(crate) fn has(&self, limit: u64, amount: u64, source: Source, now: Instant) -> Decision {
         let spent = self.spent();
         let fits = |most: u64| spent == 0 || spent.saturating_add(amount) <= most;
         if !fits(limit) {
@@ -169,7 +164,7 @@ impl Window {
     }
 
     /// The request for so much.
-    pub(crate) fn ask(&mut self, (limit, amount): (u64, u64), now: Instant) -> RedisRequest {
+    pub(crate) fn ask(&mut self, limit: u64, amount: u64, now: Instant) -> RedisRequest {
         self.roll(now);
         self.request(limit, amount.saturating_sub(self.left))
     }

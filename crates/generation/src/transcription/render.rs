@@ -72,7 +72,7 @@ fn verbose(request: &TranscriptionRequest, transcript: &Transcript) -> Value {
         .segments
         .iter()
         .enumerate()
-        .map(segment)
+        .map(|(id, one)| segment(id, one))
         .collect();
     let mut body = Map::new();
     body.insert("task".to_owned(), json!(task));
@@ -89,7 +89,7 @@ fn verbose(request: &TranscriptionRequest, transcript: &Transcript) -> Value {
     Value::Object(body)
 }
 
-fn segment((id, segment): (usize, &Segment)) -> Value {
+fn segment(id: usize, segment: &Segment) -> Value {
     json!({
         "id": id,
         "start": seconds(segment.start_ms),

@@ -2,6 +2,7 @@
 //! field that the family did not read is reported as ignored.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use serde_json::Value;
 use trunkline_catalog::{FieldNote, FieldReport, FieldTreatment, RequestError};
@@ -119,11 +120,12 @@ impl<'a> FieldReader<'a> {
     pub fn within(
         &mut self,
         path: &str,
-        (least, most): (i64, i64),
+        bounds: &RangeInclusive<i64>,
     ) -> Result<Option<i64>, RequestError> {
         let number = self.whole(path)?;
         match number {
-            Some(number) if !(least..=most).contains(&number) => {
+            Some(number) if !bounds.contains(&number) => {
+                let (least, most) = (bounds.start(), bounds.end());
                 let text = format!("`{path}` must be from {least} to {most}");
                 Err(RequestError::invalid(path, text))
             }

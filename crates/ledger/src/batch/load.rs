@@ -92,7 +92,7 @@ pub(super) async fn read_payers(
             .await?;
         for row in &rows {
             let payer = (account_of(row)?, Some(KeyId::new(column(row, "key_id")?)));
-            payers.add(payer, row, (state, notifications))?;
+            payers.add(payer, row, state, notifications)?;
         }
     }
     let keyless = requested
@@ -109,7 +109,7 @@ pub(super) async fn read_payers(
             .fetch_all(&mut **tx)
             .await?;
         for row in &rows {
-            payers.add((account_of(row)?, None), row, (state, notifications))?;
+            payers.add((account_of(row)?, None), row, state, notifications)?;
         }
     }
     Ok(payers)
@@ -122,7 +122,8 @@ impl Payers {
         &mut self,
         payer: Payer,
         row: &PgRow,
-        (state, notifications): (&mut BatchState, &mut Notifications),
+        state: &mut BatchState,
+        notifications: &mut Notifications,
     ) -> Result<(), DbError> {
         self.known.insert(payer);
         let Some(budget) = column::<Option<i64>>(row, "budget_id")? else {

@@ -58,7 +58,8 @@ pub(super) async fn reserve(
                 reserve,
                 state,
                 &payers,
-                (&mut write, &mut results.notifications),
+                &mut write,
+                &mut results.notifications,
             )
         };
         if let (ReserveAnswer::Held { .. }, Some(key)) = (&answer, &reserve.idempotency) {
@@ -99,7 +100,8 @@ fn decide<'a>(
     reserve: &'a Reserve,
     state: &mut BatchState,
     payers: &Payers,
-    (write, notifications): (&mut Write<'a>, &mut Notifications),
+    write: &mut Write<'a>,
+    notifications: &mut Notifications,
 ) -> ReserveAnswer {
     let payer = (reserve.account, reserve.key);
     if !payers.known.contains(&payer) || reserve.amount.is_negative() {

@@ -55,8 +55,7 @@ pub async fn of_keys(
     let mut uses = Vec::with_capacity(rows.len());
     for row in &rows {
         let key = KeyId::new(column(row, "key_id")?);
-        let (calls_last_hour, last_used_at) =
-            newest(&mut session, (account, key), lifetime).await?;
+        let (calls_last_hour, last_used_at) = newest(&mut session, account, key, lifetime).await?;
         uses.push(KeyUse {
             key,
             spent: Money::from_nanos(column(row, "spent")?),
@@ -71,7 +70,8 @@ pub async fn of_keys(
 /// names the key so that only its own index gives it.
 async fn newest(
     connection: &mut PgConnection,
-    (account, key): (AccountId, KeyId),
+    account: AccountId,
+    key: KeyId,
     lifetime: AccountLifetime,
 ) -> Result<(i64, Option<Timestamp>), DbError> {
     let days_ago = lifetime

@@ -24,7 +24,7 @@ fn reply(granted: u64, left: u64, mark: u64) -> RedisReply {
 
 fn spend(window: &mut Window, amount: u64, source: Source, now: Instant) -> bool {
     window.roll(now);
-    let has = window.has((10, amount), source, now) == Decision::Yes;
+    let has = window.has(10, amount, source, now) == Decision::Yes;
     if has {
         window.take(amount, now);
     }
@@ -54,7 +54,7 @@ fn alone_a_window_gives_its_limit_and_as_much_comes_back_as_has_left_it() {
     assert_eq!(given, 10);
     let state = window.state(10, ALONE, now);
     assert_eq!((state.remaining, state.resets_in), (0, MINUTE));
-    assert_eq!(window.has((10, 1), ALONE, now), Decision::No(MINUTE));
+    assert_eq!(window.has(10, 1, ALONE, now), Decision::No(MINUTE));
     let nearly = now + MINUTE - Duration::from_nanos(1);
     assert!(!spend(&mut window, 1, ALONE, nearly));
     assert!(spend(&mut window, 1, ALONE, now + MINUTE));
@@ -67,7 +67,7 @@ fn no_caller_waits_longer_than_a_window() {
     let now = Instant::now();
     let mut alone = window(now);
     assert!(spend(&mut alone, 10, ALONE, now + PART / 2));
-    assert_eq!(alone.has((10, 1), ALONE, now), Decision::No(MINUTE));
+    assert_eq!(alone.has(10, 1, ALONE, now), Decision::No(MINUTE));
     assert_eq!(alone.state(10, ALONE, now).resets_in, MINUTE);
     let mut shared = window(now);
     let refused = RedisReply {
@@ -76,7 +76,7 @@ fn no_caller_waits_longer_than_a_window() {
         ..reply(0, 0, 5)
     };
     shared.apply(&refused, 0, now, now);
-    let decided = shared.has((10, 1), Source::Shared, now);
+    let decided = shared.has(10, 1, Source::Shared, now);
     assert_eq!(decided, Decision::No(MINUTE));
 }
 
@@ -113,7 +113,7 @@ fn one_of_three_nodes_gives_a_third_and_at_least_one() {
     for (limit, given) in [(10, 3), (2, 1), (600, 200)] {
         let mut window = window(now);
         let mut count = 0;
-        while window.has((limit, 1), Source::Share(3), now) == Decision::Yes {
+        while window.has(limit, 1, Source::Share(3), now) == Decision::Yes {
             window.take(1, now);
             count += 1;
         }
@@ -125,18 +125,15 @@ fn one_of_three_nodes_gives_a_third_and_at_least_one() {
 fn a_slice_is_spent_without_asking_and_returned_with_the_end_of_its_part() {
     let now = Instant::now();
     let mut window = window(now);
-    assert_eq!(window.has((10, 1), Source::Shared, now), Decision::AskRedis);
+    assert_eq!(window.has(10, 1, Source::Shared, now), Decision::AskRedis);
     window.apply(&reply(3, 7, 5), 0, now, now);
     assert!(spend(&mut window, 1, Source::Shared, now));
     assert_eq!(window.state(10, Source::Shared, now).remaining, 9);
     let later = now + PART;
     window.roll(later);
-    assert_eq!(
-        window.has((10, 1), Source::Shared, later),
-        Decision::AskRedis
-    );
+    assert_eq!(window.has(10, 1, Source::Shared, later), Decision::AskRedis);
     let back = vec![Returned { mark: 5, amount: 2 }];
-    assert_eq!(request(Some(window.ask((10, 1), later))), (1, 0, 1, back));
+    assert_eq!(request(Some(window.ask(10, 1, later))), (1, 0, 1, back));
     window.apply(&reply(1, 8, 6), 0, later, later);
     assert!(spend(&mut window, 1, Source::Shared, later));
     assert_eq!(window.state(10, Source::Shared, later).remaining, 8);
@@ -148,9 +145,9 @@ fn what_was_spent_without_redis_is_owed_to_it_and_reported_once() {
     let mut window = window(now);
     assert!(spend(&mut window, 1, Source::Share(2), now));
     assert!(spend(&mut window, 1, Source::Share(2), now));
-    assert_eq!(request(Some(window.ask((10, 1), now))), (1, 2, 0, vec![]));
+    assert_eq!(request(Some(window.ask(10, 1, now))), (1, 2, 0, vec![]));
     window.apply(&reply(1, 7, 5), 2, now, now);
-    assert_eq!(request(Some(window.ask((10, 2), now))), (1, 0, 3, vec![]));
+    assert_eq!(request(Some(window.ask(10, 2, now))), (1, 0, 3, vec![]));
 }
 
 #[test]
@@ -209,8 +206,5 @@ fn an_unused_slice_is_returned_and_not_spent_meanwhile() {
     let later = now + IDLE;
     let back = vec![Returned { mark: 5, amount: 8 }];
     assert_eq!(request(window.due(10, later)), (0, 0, 0, back));
-    assert_eq!(
-        window.has((10, 1), Source::Shared, later),
-        Decision::AskRedis
-    );
+    assert_eq!(window.has(10, 1, Source::Shared, later), Decision::AskRedis);
 }

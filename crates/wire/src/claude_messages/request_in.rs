@@ -24,13 +24,15 @@ pub(crate) fn request_to_canonical(request: &Request) -> Result<Conversation, Re
     read_reasoning(&mut body, &mut conversation);
     read_output(&mut body, &mut conversation);
     read_rest(&mut body, &mut conversation);
-    conversation.extras.extend(body.into_iter().map(extra));
+    conversation
+        .extras
+        .extend(body.into_iter().map(|(field, value)| extra(field, value)));
     Ok(conversation)
 }
 
 /// A field of this format alone. None of them changes what the response means: they are labels, flags of
 /// the vendor's, and ways to cache.
-fn extra((field, value): (String, Value)) -> UnknownField {
+fn extra(field: String, value: Value) -> UnknownField {
     UnknownField {
         field,
         value,
@@ -138,7 +140,7 @@ fn read_reasoning(body: &mut Map<String, Value>, conversation: &mut Conversation
             let field = "thinking".to_owned();
             conversation
                 .extras
-                .push(extra((field, Value::Object(thinking))));
+                .push(extra(field, Value::Object(thinking)));
         }
     }
     if let Some(Value::Object(config)) = body.get_mut("output_config") {
@@ -206,5 +208,5 @@ fn read_rest(body: &mut Map<String, Value>, conversation: &mut Conversation) {
 /// Keys inside a field that have no place in the canonical form.
 fn leave_over(map: Map<String, Value>, field: &str, extras: &mut Vec<UnknownField>) {
     let rest = map.into_iter().filter(|(_, value)| !value.is_null());
-    extras.extend(rest.map(|(key, value)| extra((format!("{field}.{key}"), value))));
+    extras.extend(rest.map(|(key, value)| extra(format!("{field}.{key}"), value)));
 }

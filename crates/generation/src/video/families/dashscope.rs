@@ -5,6 +5,8 @@
 mod bill;
 mod size;
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError, Specs};
 
@@ -31,7 +33,7 @@ pub(super) const DEFAULT_FRAME: Frame = Frame {
 /// The seconds that are written in where there are none.
 const DEFAULT_SECONDS: u64 = 5;
 /// What the upstream takes as a seed.
-const SEEDS: (i64, i64) = (0, 2_147_483_647);
+const SEEDS: RangeInclusive<i64> = 0..=2_147_483_647;
 
 /// The body, but for the model. What moves the price is always written.
 #[derive(Debug, Serialize)]
@@ -122,7 +124,7 @@ impl Parameters {
             audio_setting: None,
             // The upstream adds a watermark for some models by default.
             watermark: reader.flag("metadata.watermark")?.unwrap_or(false),
-            seed: reader.within("metadata.seed", SEEDS)?,
+            seed: reader.within("metadata.seed", &SEEDS)?,
         })
     }
 }
@@ -143,7 +145,7 @@ pub(super) fn size_or_default<'a>(
 pub(super) fn seconds_or_default(
     reader: &mut FieldReader<'_>,
     specs: &Specs,
-    fallback: (u64, u64),
+    fallback: &RangeInclusive<u64>,
 ) -> Result<u64, RequestError> {
     match seconds(reader, specs, fallback)? {
         Some(seconds) => Ok(seconds),
@@ -159,12 +161,12 @@ pub(super) fn seconds_or_default(
 pub(super) fn seconds(
     reader: &mut FieldReader<'_>,
     specs: &Specs,
-    (least, most): (u64, u64),
+    fallback: &RangeInclusive<u64>,
 ) -> Result<Option<u64>, RequestError> {
     let bound = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let least = bound(specs.min_duration_seconds.unwrap_or(least));
-    let most = bound(specs.max_duration_seconds.unwrap_or(most));
-    let seconds = reader.within("duration", (least, most))?;
+    let least = bound(specs.min_duration_seconds.unwrap_or(*fallback.start()));
+    let most = bound(specs.max_duration_seconds.unwrap_or(*fallback.end()));
+    let seconds = reader.within("duration", &(least..=most))?;
     // A record that allowed less than nothing would be refused before it got here.
     Ok(seconds.map(|seconds| u64::try_from(seconds).unwrap_or_default()))
 }

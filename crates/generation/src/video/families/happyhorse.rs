@@ -16,6 +16,8 @@
 //! is true), `seed`, and on reference `input.media`. The upstream refuses `negative_prompt` and
 //! `prompt_extend`, so they are not sent on.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Value;
 use trunkline_catalog::{FieldNote, FieldTreatment, RequestError, Specs};
 
@@ -36,7 +38,7 @@ pub(super) const FAMILY: Family = Family {
 };
 
 /// Seconds of a video where the record does not say.
-const SECONDS: (u64, u64) = (3, 15);
+const SECONDS: RangeInclusive<u64> = 3..=15;
 /// Reference pictures, where the record does not say.
 const MAX_REFERENCES: u64 = 9;
 const MEDIA: &str = "metadata.input.media";
@@ -66,7 +68,7 @@ fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
         Some(reader.required("prompt")?)
     };
     let (size, frame) = size(&mut reader)?;
-    let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SECONDS)?;
+    let seconds = dashscope::seconds_or_default(&mut reader, context.specs, &SECONDS)?;
     let mut parameters = Parameters::read(&mut reader, frame, seconds)?;
     if follows_frame {
         parameters.ratio = None;

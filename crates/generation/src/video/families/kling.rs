@@ -42,6 +42,8 @@ mod multi;
 mod standard;
 mod value;
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use trunkline_catalog::{FieldNote, FieldTreatment, RequestError, Specs};
@@ -85,11 +87,11 @@ fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
 }
 
 /// The lengths that a model makes.
-fn lengths(specs: &Specs) -> (i64, i64) {
+fn lengths(specs: &Specs) -> RangeInclusive<i64> {
     let least = specs.min_duration_seconds.unwrap_or(MIN_SECONDS);
     let most = specs.max_duration_seconds.unwrap_or(MAX_SECONDS);
     let whole = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
-    (whole(least), whole(most))
+    whole(least)..=whole(most)
 }
 
 /// A switch of `metadata` that is `off` where it is missing.

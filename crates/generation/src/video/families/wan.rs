@@ -22,6 +22,8 @@
 
 mod size;
 
+use std::ops::RangeInclusive;
+
 use trunkline_catalog::{RequestError, Specs};
 
 use super::dashscope::{self, Body, Input, Measures, Media, Parameters, Role};
@@ -40,9 +42,9 @@ pub(super) const FAMILY: Family = Family {
 };
 
 /// Seconds of a video where the record does not say.
-const SECONDS: (u64, u64) = (2, 15);
+const SECONDS: RangeInclusive<u64> = 2..=15;
 /// The same for references, and for a cut of an edit.
-const SHORTER_SECONDS: (u64, u64) = (2, 10);
+const SHORTER_SECONDS: RangeInclusive<u64> = 2..=10;
 /// Pictures and clips together, where the record does not say.
 const MAX_REFERENCES: u64 = 5;
 /// The longest reference clip that the upstream takes.
@@ -92,7 +94,7 @@ fn unknown(variant: &str) -> RequestError {
 fn text(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, RequestError> {
     let prompt = reader.required("prompt")?;
     let (size, frame) = any_size(&mut reader)?;
-    let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SECONDS)?;
+    let seconds = dashscope::seconds_or_default(&mut reader, context.specs, &SECONDS)?;
     let mut input = words(&mut reader, Some(prompt))?;
     input.audio_url = reader.filled("metadata.audio_url")?;
     let parameters = parameters(&mut reader, frame, seconds)?;
@@ -104,7 +106,7 @@ fn image(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan,
     let first = reader.required("input_reference")?;
     let prompt = reader.filled("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
-    let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SECONDS)?;
+    let seconds = dashscope::seconds_or_default(&mut reader, context.specs, &SECONDS)?;
     let mut input = words(&mut reader, prompt)?;
     input.media = vec![Media::new(Role::FirstFrame, first)];
     let mut parameters = parameters(&mut reader, frame, seconds)?;
@@ -118,7 +120,7 @@ fn reference(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<P
     let (mut media, clip) = references(&mut reader, context.specs)?;
     let prompt = reader.required("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
-    let seconds = dashscope::seconds_or_default(&mut reader, context.specs, SHORTER_SECONDS)?;
+    let seconds = dashscope::seconds_or_default(&mut reader, context.specs, &SHORTER_SECONDS)?;
     let mut bill = dashscope::units(frame.tier, seconds);
     let mut to_probe = Vec::new();
     if let Some(url) = clip {
@@ -187,7 +189,7 @@ fn edit(context: &PlanContext<'_>, mut reader: FieldReader<'_>) -> Result<Plan, 
     let source = reader.required("video_url")?;
     let prompt = reader.filled("prompt")?;
     let (size, frame) = sold_size(&mut reader)?;
-    let cut = dashscope::seconds(&mut reader, context.specs, SHORTER_SECONDS)?;
+    let cut = dashscope::seconds(&mut reader, context.specs, &SHORTER_SECONDS)?;
     let known = context.facts.of(source);
     if let Some(known) = known {
         check_source(known)?;

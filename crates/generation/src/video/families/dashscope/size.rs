@@ -53,7 +53,7 @@ pub(in super::super) fn covering(width: u64, height: u64) -> Frame {
         Tier::P1080
     };
     let nearest = of_tier(tier).reduce(|best, frame| {
-        if is_nearer(frame, best, (width, height)) {
+        if is_nearer(frame, best, width, height) {
             frame
         } else {
             best
@@ -77,7 +77,7 @@ fn side(text: &str) -> Option<u64> {
 }
 
 /// Whether the shape of one entry is nearer to a size than another's: by what factor each is off.
-fn is_nearer(one: Frame, other: Frame, (width, height): (u64, u64)) -> bool {
+fn is_nearer(one: Frame, other: Frame, width: u64, height: u64) -> bool {
     let off = |frame: Frame| {
         let (across, down) = shape(frame);
         let a = u128::from(width).saturating_mul(down);

@@ -2,6 +2,8 @@
 
 mod lists;
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 use serde_json::Value;
 use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError, Scalar};
@@ -62,7 +64,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
         .iter()
         .any(|picture| picture.kind == Some("first_frame"));
     let aspect_ratio = ratio(&mut reader, has_first)?;
-    let (duration, seconds) = duration(&mut reader, lengths(context.specs))?;
+    let (duration, seconds) = duration(&mut reader, &lengths(context.specs))?;
     ignore_seconds(context, &mut reader, DURATION);
     for (number, picture) in image_list.iter().enumerate() {
         if let Some(facts) = context.facts.of(picture.image_url) {
@@ -148,9 +150,10 @@ fn ratio(
 
 fn duration<'a>(
     reader: &mut FieldReader<'a>,
-    (least, most): (i64, i64),
+    lengths: &RangeInclusive<i64>,
 ) -> Result<(&'a str, u64), RequestError> {
     let path = DURATION;
+    let (least, most) = (lengths.start(), lengths.end());
     let text = match reader.get(path) {
         None => {
             let why = "the upstream's own default";
@@ -168,7 +171,7 @@ fn duration<'a>(
     let seconds = seconds.filter(|seconds| seconds.to_string() == text);
     let fits = |seconds: &u64| {
         let seconds = i64::try_from(*seconds).unwrap_or(i64::MAX);
-        (least..=most).contains(&seconds)
+        lengths.contains(&seconds)
     };
     let seconds = seconds.filter(fits).ok_or_else(|| {
         RequestError::invalid(

@@ -1,5 +1,7 @@
 //! C standard: a text, or a first and a closing frame, in the older design.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 use trunkline_catalog::{Attributes, FieldNote, FieldTreatment, RequestError};
@@ -75,7 +77,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
         return Err(RequestError::missing("prompt"));
     }
     let mode = mode(&mut reader)?;
-    let seconds = duration(&mut reader, lengths(context.specs))?;
+    let seconds = duration(&mut reader, &lengths(context.specs))?;
     ignore_seconds(context, &mut reader, "duration");
     let sound = sound(&mut reader)?;
     let (aspect_ratio, size) = if has_frame {
@@ -137,7 +139,10 @@ fn mode(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     Ok(top)
 }
 
-fn duration(reader: &mut FieldReader<'_>, lengths: (i64, i64)) -> Result<i64, RequestError> {
+fn duration(
+    reader: &mut FieldReader<'_>,
+    lengths: &RangeInclusive<i64>,
+) -> Result<i64, RequestError> {
     let seconds = reader.within("duration", lengths)?;
     Ok(seconds.unwrap_or_else(|| {
         let text = DEFAULT_SECONDS.to_string();

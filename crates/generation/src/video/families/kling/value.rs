@@ -1,5 +1,7 @@
 //! C value tier: a text, or a text and a first frame, in the newer design.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 use serde_json::Value;
 use trunkline_catalog::{Attributes, RequestError};
@@ -74,7 +76,7 @@ pub(super) fn plan(context: &PlanContext<'_>) -> Result<Plan, RequestError> {
     let image = reader.filled("image")?;
     check_settings(&mut reader)?;
     let resolution = resolution(&mut reader)?;
-    let seconds = duration(&mut reader, lengths(context.specs))?;
+    let seconds = duration(&mut reader, &lengths(context.specs))?;
     ignore_seconds(context, &mut reader, "duration");
     let aspect_ratio = match image {
         Some(_) => {
@@ -163,7 +165,10 @@ fn ratio(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
     }))
 }
 
-fn duration(reader: &mut FieldReader<'_>, lengths: (i64, i64)) -> Result<i64, RequestError> {
+fn duration(
+    reader: &mut FieldReader<'_>,
+    lengths: &RangeInclusive<i64>,
+) -> Result<i64, RequestError> {
     let path = "metadata.settings.duration";
     let inside = match is_there(reader, path) {
         true => reader.within(path, lengths)?,

@@ -1,5 +1,7 @@
 //! The model with sound of its own, through the vendor's second interface.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 use serde_json::Value;
 use trunkline_catalog::{Attributes, RequestError};
@@ -12,7 +14,7 @@ use crate::video::plan::{BillableUnits, Outbound, Plan};
 
 const MAX_PROMPT: usize = 7_000;
 /// Seconds of a video.
-const DURATION: (i64, i64) = (4, 15);
+const DURATION: RangeInclusive<i64> = 4..=15;
 /// Seconds of a video whose length was left out.
 const DEFAULT_DURATION: i64 = 5;
 /// How sharp it can be; the first is filled in.
@@ -197,7 +199,7 @@ fn size(reader: &mut FieldReader<'_>) -> Result<&'static str, RequestError> {
 }
 
 fn duration(reader: &mut FieldReader<'_>) -> Result<i64, RequestError> {
-    if let Some(duration) = reader.within("duration", DURATION)? {
+    if let Some(duration) = reader.within("duration", &DURATION)? {
         return Ok(duration);
     }
     let why = "no length was asked for";
