@@ -22,6 +22,16 @@ pub(crate) enum Format {
     Pcm,
 }
 
+/// How a tone is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) rate: u32,
+    /// One or two.
+    pub(crate) channels: u8,
+    /// Of MP3 alone.
+    pub(crate) bitrate: u32,
+}
+
 /// A tone of a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sound {
@@ -81,21 +91,17 @@ impl Format {
 
 impl Sound {
     /// The tone of a text. Opus and AAC are made at one rate, 48 and 24 kilohertz, in one channel.
-    pub(crate) fn of(
-        spoken: Spoken,
-        format: Format,
-        (rate, channels, bitrate): (u32, u8, u32),
-    ) -> Self {
+    pub(crate) fn of(spoken: Spoken, format: Format, shape: Shape) -> Self {
         let (rate, channels) = match format {
             Format::Opus => (ogg::RATE, 1),
             Format::Aac => (aac::RATE, 1),
-            Format::Mp3 | Format::Flac | Format::Wav | Format::Pcm => (rate, channels),
+            Format::Mp3 | Format::Flac | Format::Wav | Format::Pcm => (shape.rate, shape.channels),
         };
         Self {
             format,
             rate,
             channels,
-            bitrate,
+            bitrate: shape.bitrate,
             samples: spoken.samples(rate),
             millis: spoken.millis(),
         }

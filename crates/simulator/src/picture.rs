@@ -63,7 +63,7 @@ impl Format {
 // === impl Picture ===
 
 impl Picture {
-    pub(crate) fn new((width, height): (u32, u32), format: Format, words: &str) -> Self {
+    pub(crate) fn new(width: u32, height: u32, format: Format, words: &str) -> Self {
         Self {
             width,
             height,
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn picture(format: Format, words: &str) -> Picture {
-        Picture::new((100, 50), format, words)
+        Picture::new(100, 50, format, words)
     }
 
     /// The size in the frame of a JPEG file.
@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn a_file_tells_the_size_that_was_asked_for() {
-        for size in [(1, 1), (16, 16), (17, 15), (1024, 1536), (4096, 4096)] {
-            let file = Picture::new(size, Format::Png, "a").bytes();
-            assert_eq!(png::size(&file), Some(size));
-            let file = Picture::new(size, Format::Jpeg, "a").bytes();
-            let (width, height) = jpeg_size(&file);
-            assert_eq!((u32::from(width), u32::from(height)), size);
+        for (width, height) in [(1, 1), (16, 16), (17, 15), (1024, 1536), (4096, 4096)] {
+            let file = Picture::new(width, height, Format::Png, "a").bytes();
+            assert_eq!(png::size(&file), Some((width, height)));
+            let file = Picture::new(width, height, Format::Jpeg, "a").bytes();
+            let (across, down) = jpeg_size(&file);
+            assert_eq!((u32::from(across), u32::from(down)), (width, height));
         }
     }
 
@@ -182,9 +182,8 @@ mod tests {
 
     #[test]
     fn a_large_picture_is_a_small_file() {
-        let size = (4096, 4096);
         for (format, most) in [(Format::Png, 400_000), (Format::Jpeg, 400_000)] {
-            let file = Picture::new(size, format, "a").bytes();
+            let file = Picture::new(4096, 4096, format, "a").bytes();
             assert!(file.len() < most, "{format:?}: {}", file.len());
         }
     }

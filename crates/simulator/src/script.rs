@@ -208,8 +208,8 @@ impl Piece {
         self
     }
 
-    pub(crate) fn reporting(mut self, usage: (u64, u64)) -> Self {
-        self.reports = Some(usage);
+    pub(crate) fn reporting(mut self, prompt: u64, completion: u64) -> Self {
+        self.reports = Some((prompt, completion));
         self
     }
 

@@ -146,7 +146,8 @@ impl Renderer {
         let is_told = usage.is_some();
         let piece = self.event(&Event::MessageDelta { delta, usage });
         if is_told {
-            return piece.reporting(self.told_pair());
+            let (prompt, completion) = self.told_pair();
+            return piece.reporting(prompt, completion);
         }
         piece
     }

@@ -206,7 +206,7 @@ fn little(bytes: &[u8], at: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoders::{Format, Sound};
+    use crate::encoders::{Format, Shape, Sound};
     use crate::tone::{Speed, Spoken};
 
     #[test]
@@ -220,7 +220,12 @@ mod tests {
             // 70.3 frames of 1024 samples are 71.
             (Format::Aac, Container::Aac, 3_029),
         ] {
-            let bytes = Sound::of(spoken, format, (24_000, 1, 64_000)).bytes();
+            let shape = Shape {
+                rate: 24_000,
+                channels: 1,
+                bitrate: 64_000,
+            };
+            let bytes = Sound::of(spoken, format, shape).bytes();
             let mut ear = UploadMeter::new();
             for piece in bytes.chunks(777) {
                 ear.update(piece);

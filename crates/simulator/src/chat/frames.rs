@@ -164,11 +164,11 @@ impl Renderer {
             }
             Frame::Usage => self
                 .usage(UsageShape::whole(self.reported))
-                .reporting(self.told_pair()),
+                .reporting(self.reported.prompt, self.reported.completion),
             Frame::PromptUsage => self.usage(UsageShape::prompt_half(self.reported)),
             Frame::CompletionUsage => self
                 .usage(UsageShape::completion_half(self.reported))
-                .reporting(self.told_pair()),
+                .reporting(self.reported.prompt, self.reported.completion),
             Frame::Done => self.line(b"[DONE]"),
             Frame::Garbage => self.line(GARBAGE),
             Frame::Error => self.line(Refusal::after_ok().body().as_bytes()),

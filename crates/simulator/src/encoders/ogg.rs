@@ -25,8 +25,8 @@ pub(super) fn pages(samples: u64) -> u64 {
 pub(super) fn piece(samples: u64, index: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if index == 0 {
-        bytes.extend(page((0, 0, FIRST_PAGE), &[&head()]));
-        bytes.extend(page((1, 0, 0), &[&tags()]));
+        bytes.extend(page(0, 0, FIRST_PAGE, &[&head()]));
+        bytes.extend(page(1, 0, 0, &[&tags()]));
     }
     let all = packets(samples);
     let first = index.saturating_mul(PACKETS_PER_PAGE).min(all);
@@ -40,7 +40,7 @@ pub(super) fn piece(samples: u64, index: u64) -> Vec<u8> {
     };
     let flag = if is_last { LAST_PAGE } else { 0 };
     let number = index.saturating_add(HEADER_PAGES);
-    bytes.extend(page((number, granule, flag), &vec![PACKET; count]));
+    bytes.extend(page(number, granule, flag, &vec![PACKET; count]));
     bytes
 }
 
@@ -67,7 +67,7 @@ fn tags() -> Vec<u8> {
     bytes
 }
 
-fn page((number, granule, flag): (u64, u64, u8), packets: &[&[u8]]) -> Vec<u8> {
+fn page(number: u64, granule: u64, flag: u8, packets: &[&[u8]]) -> Vec<u8> {
     let mut lacing = Vec::new();
     for packet in packets {
         lacing.extend(vec![255; packet.len() / LACING]);

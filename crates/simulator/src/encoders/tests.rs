@@ -3,7 +3,12 @@
 use super::*;
 use crate::tone::Speed;
 
-fn sound(characters: usize, format: Format, shape: (u32, u8, u32)) -> Sound {
+fn sound(characters: usize, format: Format, rate: u32, channels: u8, bitrate: u32) -> Sound {
+    let shape = Shape {
+        rate,
+        channels,
+        bitrate,
+    };
     let text = "x".repeat(characters);
     Sound::of(Spoken::new(&text, Speed::ONE), format, shape)
 }
@@ -25,7 +30,7 @@ fn pieces_are_the_whole_and_their_milliseconds_its_length() {
         Format::Pcm,
     ] {
         for characters in [1, 7, 100] {
-            let sound = sound(characters, format, (24_000, 1, 64_000));
+            let sound = sound(characters, format, 24_000, 1, 64_000);
             let pieces: Vec<Bytes> = sound.iter().collect();
             assert_eq!(pieces.concat(), sound.bytes(), "{format:?}");
             assert!(pieces.iter().all(|piece| !piece.is_empty()), "{format:?}");
@@ -38,8 +43,8 @@ fn pieces_are_the_whole_and_their_milliseconds_its_length() {
 
 #[test]
 fn wav_and_pcm_are_exact_to_the_sample() {
-    let wav = sound(10, Format::Wav, (44_100, 2, 0)).bytes();
-    let pcm = sound(10, Format::Pcm, (44_100, 2, 0)).bytes();
+    let wav = sound(10, Format::Wav, 44_100, 2, 0).bytes();
+    let pcm = sound(10, Format::Pcm, 44_100, 2, 0).bytes();
     assert_eq!(pcm.len(), 26_460 * 4);
     assert_eq!(wav[44..], pcm);
     assert_eq!(wav[40..44], 105_840u32.to_le_bytes());
@@ -49,7 +54,7 @@ fn wav_and_pcm_are_exact_to_the_sample() {
 
 #[test]
 fn flac_has_frames_of_4096_samples_word_for_word() {
-    let flac = sound(10, Format::Flac, (24_000, 2, 0)).bytes();
+    let flac = sound(10, Format::Flac, 24_000, 2, 0).bytes();
     assert_eq!(&flac[..8], b"fLaC\x80\0\0\x22");
     let info = number(&flac[18..26]);
     assert_eq!(
@@ -82,7 +87,7 @@ fn mp3_has_whole_frames_of_the_bitrate_that_was_asked_for() {
         (44_100, 2, 256_000, 256_000),
         (44_100, 1, 32_000, 32_000),
     ] {
-        let sound = sound(100, Format::Mp3, (rate, channels, bitrate));
+        let sound = sound(100, Format::Mp3, rate, channels, bitrate);
         assert_eq!(sound.bits_per_second(), made);
         let bytes = sound.bytes();
         let frame = if rate < 32_000 { 576 } else { 1_152 };
@@ -97,7 +102,7 @@ fn mp3_has_whole_frames_of_the_bitrate_that_was_asked_for() {
 
 #[test]
 fn ogg_pages_follow_each_other_and_the_last_tells_the_end() {
-    let bytes = sound(10, Format::Opus, (48_000, 1, 0)).bytes();
+    let bytes = sound(10, Format::Opus, 48_000, 1, 0).bytes();
     let mut at = 0;
     let mut seen = Vec::new();
     while at < bytes.len() {

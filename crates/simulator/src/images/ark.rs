@@ -10,9 +10,7 @@ use serde_json::{Map, Value, json};
 use super::directives::ImageDirectives;
 use super::generate;
 use super::input_images::{self, Source};
-use super::request::{
-    Delivery, ImageError, ImageRequest, Item, ReportedCounts, Tokens, Vendor, pixels,
-};
+use super::request::{Delivery, ImageError, ImageRequest, Item, ReportedCounts, Tokens, Vendor};
 use super::{field, kept};
 use crate::ark_error::ArkError;
 use crate::clock;
@@ -182,7 +180,7 @@ fn request(body: &Map<String, Value>) -> Result<ImageRequest, ArkError> {
         Some(_) => return Err(ArkError::invalid("seed", "-1 to 2147483647")),
     };
     request.tokens = Tokens {
-        out: pixels(request.size) / PIXELS_PER_TOKEN,
+        out: request.pixels() / PIXELS_PER_TOKEN,
         ..Tokens::default()
     };
     request.fields = kept(&Value::Object(body.clone()));

@@ -95,7 +95,7 @@ fn reported_script(
     recorded.note(|record| record.prompt_tokens = sent);
     let mut piece = Piece::new(body).worth(out);
     if reported.factor.is_some() && tokens.out > 0 {
-        piece = piece.reporting((reported.times(sent), reported.times(out)));
+        piece = piece.reporting(reported.times(sent), reported.times(out));
     }
     fault_stage::document(piece, fault).paced(false, 0, fault)
 }

@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_source_is_an_address_or_a_picture() {
         assert_eq!(read("https://media.example/a.png"), Source::Address);
-        let file = Picture::new((8, 8), Format::Jpeg, "a").bytes();
+        let file = Picture::new(8, 8, Format::Jpeg, "a").bytes();
         let uri = format!("data:image/jpeg;base64,{}", STANDARD.encode(&file));
         assert_eq!(read(&uri), Source::Bytes(file));
         for wrong in [

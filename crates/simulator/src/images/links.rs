@@ -97,5 +97,5 @@ fn named(name: &str) -> Option<Picture> {
     let (_, size) = stem.rsplit_once('-')?;
     let (width, height) = sides(size, 'x')?;
     let is_sane = width <= MAX_NAMED_SIDE && height <= MAX_NAMED_SIDE;
-    is_sane.then(|| Picture::new((width, height), format, stem))
+    is_sane.then(|| Picture::new(width, height, format, stem))
 }

@@ -135,10 +135,17 @@ impl ImageRequest {
     pub(super) fn picture(&self, index: u32) -> Picture {
         let seed = self.seed.map(|seed| seed.to_string()).unwrap_or_default();
         let words = format!("{}\n{}\n{seed}\n{index}", self.model, self.prompt);
-        let mut picture = Picture::new(self.size, self.format, &words);
+        let (width, height) = self.size;
+        let mut picture = Picture::new(width, height, self.format, &words);
         picture.is_marked = self.is_marked;
         picture.is_transparent = self.is_transparent;
         picture
+    }
+
+    /// How many pixels each picture has.
+    pub(super) fn pixels(&self) -> u64 {
+        let (width, height) = self.size;
+        pixels(width, height)
     }
 
     /// The size as most vendors write it.
@@ -168,13 +175,12 @@ pub(super) fn sides(text: &str, between: char) -> Option<(u32, u32)> {
 }
 
 /// How many pixels a picture has.
-pub(super) fn pixels((width, height): (u32, u32)) -> u64 {
+pub(super) fn pixels(width: u32, height: u32) -> u64 {
     u64::from(width).saturating_mul(height.into())
 }
 
 /// Whether the longer side is at most so many times the shorter.
-pub(super) fn is_within(size: (u32, u32), ratio: u32) -> bool {
-    let (width, height) = size;
+pub(super) fn is_within(width: u32, height: u32, ratio: u32) -> bool {
     width <= height.saturating_mul(ratio) && height <= width.saturating_mul(ratio)
 }
 
@@ -189,7 +195,7 @@ mod tests {
         for wrong in ["1024", "x1024", "1024x", "0x1", "01x1", "+1x1", "1x1x1"] {
             assert_eq!(sides(wrong, 'x'), None, "{wrong}");
         }
-        assert!(is_within((300, 100), 3) && !is_within((301, 100), 3));
-        assert_eq!(pixels((2, 3)), 6);
+        assert!(is_within(300, 100, 3) && !is_within(301, 100, 3));
+        assert_eq!(pixels(2, 3), 6);
     }
 }

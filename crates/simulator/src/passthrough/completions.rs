@@ -171,7 +171,7 @@ impl Renderer {
             Frame::Usage => {
                 let piece = self.chunk(&[], self.usage());
                 match self.reported {
-                    Some(reported) => piece.reporting(reported),
+                    Some((prompt, completion)) => piece.reporting(prompt, completion),
                     None => piece,
                 }
             }

@@ -41,7 +41,7 @@ impl Renderer {
                 let is_failed = matches!(reply.output.outcome, Outcome::Failed(_));
                 if reply.style.tells_usage && !is_failed {
                     let reported = reply.reported_usage();
-                    return piece.reporting((reported.prompt, reported.completion));
+                    return piece.reporting(reported.prompt, reported.completion);
                 }
                 piece
             }
@@ -128,12 +128,12 @@ impl Renderer {
             | Event::NestedError(_)
             | Event::Failed(_)
             | Event::Garbage
-            | Event::Cut(..) => self.of_part(number, (at, item), event),
+            | Event::Cut(..) => self.of_part(number, at, item, event),
         }
     }
 
     /// An event that speaks of a part of an item.
-    fn of_part(&self, number: u64, (at, item): (usize, &Item), event: &Event) -> Piece {
+    fn of_part(&self, number: u64, at: usize, item: &Item, event: &Event) -> Piece {
         let (kind, index, field, part) = match event {
             Event::SummaryPartAdded(_) => (
                 "response.reasoning_summary_part.added",

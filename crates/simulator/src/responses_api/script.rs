@@ -85,7 +85,7 @@ fn whole(reply: &Reply, fault: Option<Fault>) -> Script {
     if !matches!(reply.output.outcome, Outcome::Failed(_)) {
         piece = piece.worth(usage.completion);
         if reply.style.tells_usage {
-            piece = piece.reporting((reported.prompt, reported.completion));
+            piece = piece.reporting(reported.prompt, reported.completion);
         }
     }
     if fault_stage::is_gigantic(fault) {

@@ -13,7 +13,7 @@ use crate::audio::file_store;
 use crate::audio_state::{AudioCall, AudioWork};
 use crate::clock;
 use crate::directives::Directives;
-use crate::encoders::{Format, Sound};
+use crate::encoders::{Format, Shape, Sound};
 use crate::fault::{AudioFault, Fault};
 use crate::fault_stage::{self, GARBAGE, Injected, RuleScope};
 use crate::models;
@@ -150,7 +150,12 @@ impl SpeechRequest {
     }
 
     fn sound(&self, format: Format) -> Sound {
-        Sound::of(self.spoken, format, (RATE, 1, 0))
+        let shape = Shape {
+            rate: RATE,
+            channels: 1,
+            bitrate: 0,
+        };
+        Sound::of(self.spoken, format, shape)
     }
 
     /// Writes the call down and keeps its file.

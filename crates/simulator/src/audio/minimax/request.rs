@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::directives::Directives;
-use crate::encoders::{Format, Sound};
+use crate::encoders::{Format, Shape, Sound};
 use crate::models;
 use crate::tokens::count;
 use crate::tone::{Speed, Spoken};
@@ -164,7 +164,7 @@ fn check_voice(voice: &Value, weights: &Value) -> Result<Speed, Refused> {
 }
 
 /// The format, and rate, channels and bitrate.
-fn audio_setting(setting: &Value) -> Result<(Format, (u32, u8, u32)), Refused> {
+fn audio_setting(setting: &Value) -> Result<(Format, Shape), Refused> {
     let field = |name: &str| setting.get(name).filter(|value| !value.is_null());
     let one_of = |name: &str, known: &[u32], default: u32| match field(name) {
         None => Ok(default),
@@ -187,7 +187,12 @@ fn audio_setting(setting: &Value) -> Result<(Format, (u32, u8, u32)), Refused> {
     let bitrate = one_of("bitrate", &BITRATES, DEFAULT_BITRATE)?;
     let channels = one_of("channel", &[1, 2], 1)?;
     let channels = if channels == 2 { 2 } else { 1 };
-    Ok((format, (rate, channels, bitrate)))
+    let shape = Shape {
+        rate,
+        channels,
+        bitrate,
+    };
+    Ok((format, shape))
 }
 
 fn boolean(value: &Value, name: &str) -> Result<bool, Refused> {

@@ -91,7 +91,10 @@ fn verbose(request: &TranscriptionRequest, sentences: &[TimedText]) -> Value {
     };
     if request.has_segments {
         let segments = (0u64..).zip(sentences);
-        add("segments", segments.map(segment).collect());
+        add(
+            "segments",
+            segments.map(|(id, stretch)| segment(id, stretch)).collect(),
+        );
     }
     if request.has_words {
         let words = request.words.words(millis);
@@ -107,7 +110,7 @@ fn verbose(request: &TranscriptionRequest, sentences: &[TimedText]) -> Value {
     reply
 }
 
-fn segment((id, stretch): (u64, &TimedText)) -> Value {
+fn segment(id: u64, stretch: &TimedText) -> Value {
     json!({
         "id": id,
         "seek": 0,

@@ -9,7 +9,7 @@ use crate::audio::answer;
 use crate::audio_state::{AudioCall, AudioWork};
 use crate::chat;
 use crate::directives::Directives;
-use crate::encoders::{Format, Sound};
+use crate::encoders::{Format, Shape, Sound};
 use crate::fault::Fault;
 use crate::fault_stage::{self, GARBAGE, Injected, RuleScope};
 use crate::models;
@@ -60,7 +60,11 @@ const MAX_CHARACTERS: usize = 4_096;
 const SLOWEST: Speed = Speed::hundredths(25);
 const FASTEST: Speed = Speed::hundredths(400);
 /// Rate, channels and bitrate of what this vendor sends.
-const SHAPE: (u32, u8, u32) = (24_000, 1, 128_000);
+const SHAPE: Shape = Shape {
+    rate: 24_000,
+    channels: 1,
+    bitrate: 128_000,
+};
 /// Milliseconds of one token that is told.
 const MILLIS_PER_TOKEN: u64 = 50;
 
@@ -193,7 +197,7 @@ fn done(usage: Option<(u64, u64)>) -> Piece {
         "output_tokens": output,
         "total_tokens": input.saturating_add(output),
     });
-    line(&json!({ "type": "speech.audio.done", "usage": usage })).reporting((input, output))
+    line(&json!({ "type": "speech.audio.done", "usage": usage })).reporting(input, output)
 }
 
 fn line(event: &Value) -> Piece {

@@ -53,20 +53,20 @@ impl Kind {
         if let Some(side) = side {
             return Ok((side, side));
         }
-        let Some(size) = sides(text, 'x') else {
+        let Some((width, height)) = sides(text, 'x') else {
             return wrong("it must be a word such as 2K, or WIDTHxHEIGHT");
         };
         let least = match self {
             Self::V40 => 1280 * 720,
             Self::V45 | Self::V50 => 2560 * 1440,
         };
-        if !is_within(size, MAX_RATIO) {
+        if !is_within(width, height, MAX_RATIO) {
             return wrong("the aspect ratio must be between 1/16 and 16");
         }
-        if !(least..=MAX_PIXELS).contains(&pixels(size)) {
+        if !(least..=MAX_PIXELS).contains(&pixels(width, height)) {
             return wrong(&format!("image size must be at least {least} pixels"));
         }
-        Ok(size)
+        Ok((width, height))
     }
 
     /// Only the newest writes anything but JPEG.

@@ -95,18 +95,18 @@ impl Kind {
         };
         let text = given.as_str().unwrap_or_default();
         let wrong = || Refused::invalid("The size is not match the allowed sizes of the model.");
-        let size = sides(text, '*').ok_or_else(wrong)?;
+        let (width, height) = sides(text, '*').ok_or_else(wrong)?;
         let is_right = match self {
             Self::Qwen => FIVE.contains(&text),
             // It has no such parameter.
             Self::Edit => return Ok(self.usual_size(is_edit)),
             Self::Qwen2 | Self::EditPlus | Self::Z => {
-                (512 * 512..=2048 * 2048).contains(&pixels(size))
+                (512 * 512..=2048 * 2048).contains(&pixels(width, height))
             }
-            Self::Wan => (768 * 768..=4096 * 4096).contains(&pixels(size)),
+            Self::Wan => (768 * 768..=4096 * 4096).contains(&pixels(width, height)),
         };
-        if is_right && is_within(size, MAX_RATIO) {
-            return Ok(size);
+        if is_right && is_within(width, height, MAX_RATIO) {
+            return Ok((width, height));
         }
         Err(wrong())
     }

@@ -138,24 +138,23 @@ fn free(text: &str) -> Result<(u32, u32), Refusal> {
         let message = format!("Invalid size '{text_start}'. {why}");
         Refusal::invalid("size", Some("invalid_value"), message)
     };
-    let Some(size) = sides(text, 'x') else {
+    let Some((width, height)) = sides(text, 'x') else {
         return Err(wrong("Expected 'WIDTHxHEIGHT' or 'auto'."));
     };
-    let (width, height) = size;
     if !width.is_multiple_of(STEP) || !height.is_multiple_of(STEP) {
         return Err(wrong("Width and height must both be divisible by 16."));
     }
-    if !is_within(size, MAX_RATIO) {
+    if !is_within(width, height, MAX_RATIO) {
         return Err(wrong("The aspect ratio must be between 1:3 and 3:1."));
     }
-    let fits = width.max(height) <= MAX_SIDE && pixels(size) <= MAX_PIXELS;
+    let fits = width.max(height) <= MAX_SIDE && pixels(width, height) <= MAX_PIXELS;
     if !fits {
         return Err(wrong("The maximum supported resolution is 3840x2160."));
     }
-    if pixels(size) < MIN_PIXELS {
+    if pixels(width, height) < MIN_PIXELS {
         return Err(wrong("The resolution is below the minimum pixel budget."));
     }
-    Ok(size)
+    Ok((width, height))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::body::{Image, Sent};
 use super::models::Kind;
 use crate::images::directives::ImageDirectives;
-use crate::images::request::{Delivery, ImageRequest, Tokens, Vendor, pixels};
+use crate::images::request::{Delivery, ImageRequest, Tokens, Vendor};
 use crate::images::{field, input_images, kept};
 use crate::picture::Format;
 use crate::picture::png;
@@ -269,6 +269,6 @@ fn tokens(request: &ImageRequest, quality: &str) -> Tokens {
     Tokens {
         text_in: text.tokens(),
         images_in: images.tokens(),
-        out: square.saturating_mul(pixels(request.size)).div_ceil(SQUARE),
+        out: square.saturating_mul(request.pixels()).div_ceil(SQUARE),
     }
 }

@@ -43,7 +43,7 @@ impl Credential {
             && let Some((head, claims)) = signed.split_once('.')
         {
             let now = now_micros / 1_000_000;
-            return token((head, claims), signed, signature, keys, now);
+            return token(head, claims, signed, signature, keys, now);
         }
         // A pair is never shown itself.
         let is_known = keys.iter().any(|key| key == bearer && !key.contains(':'));
@@ -56,7 +56,8 @@ impl Credential {
 }
 
 fn token(
-    (head, claims): (&str, &str),
+    head: &str,
+    claims: &str,
     signed: &str,
     signature: &str,
     keys: &[String],
