@@ -91,7 +91,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             return workflow::import(&configuration()?, &file, output).await;
         }
         Command::Workflow(WorkflowCommand::List { after, limit }) => {
-            workflow::list(&configuration()?, (&after, limit), output).await?;
+            workflow::list(&configuration()?, &after, limit, output).await?;
         }
         Command::Serve { roles } => return serve::run(&configuration()?, &roles, output).await,
         Command::Dev {
@@ -157,7 +157,7 @@ async fn dispatch(
             people::operator_link(database, config, output).await
         }
         DatabaseCommand::Account(AccountCommand::Invite(options)) => {
-            people::invite(database, (config, &options), output).await
+            people::invite(database, config, &options, output).await
         }
         DatabaseCommand::Account(AccountCommand::Create(new)) => {
             account::create(database, &new, output).await
@@ -182,7 +182,7 @@ async fn dispatch(
             code::create(database, &options, output).await
         }
         DatabaseCommand::Code(CodeCommand::List { batch, limit }) => {
-            code::list(database, (batch.as_deref(), limit), output).await
+            code::list(database, batch.as_deref(), limit, output).await
         }
         DatabaseCommand::Code(CodeCommand::Revoke(options)) => {
             code::revoke(database, &options, output).await
@@ -208,10 +208,10 @@ async fn run_key(database: &Database, command: KeyCommand, output: &Output) -> a
         KeyCommand::Rotate {
             key,
             overlap_seconds,
-        } => key_lifecycle::rotate(database, (key, overlap_seconds), output).await,
-        KeyCommand::Disable { key } => key_lifecycle::switch(database, (key, true), output).await,
-        KeyCommand::Enable { key } => key_lifecycle::switch(database, (key, false), output).await,
-        KeyCommand::Expire { key, at } => key_lifecycle::expire(database, (key, at), output).await,
+        } => key_lifecycle::rotate(database, key, overlap_seconds, output).await,
+        KeyCommand::Disable { key } => key_lifecycle::switch(database, key, true, output).await,
+        KeyCommand::Enable { key } => key_lifecycle::switch(database, key, false, output).await,
+        KeyCommand::Expire { key, at } => key_lifecycle::expire(database, key, at, output).await,
         KeyCommand::Delete { key } => key_lifecycle::delete(database, key, output).await,
         KeyCommand::List {
             account,

@@ -33,8 +33,7 @@ pub(crate) async fn setup_link(
     let mut tx = people.begin().await?;
     let done = async {
         people::void_tokens(&mut tx, Purpose::Setup, None).await?;
-        let given = (&token.hash, SETUP_SECONDS);
-        people::issue_token(&mut tx, Purpose::Setup, None, given).await
+        people::issue_token(&mut tx, Purpose::Setup, None, &token.hash, SETUP_SECONDS).await
     };
     let done = done.await;
     tx.finish(done)

@@ -124,7 +124,7 @@ pub(crate) fn router(parts: Parts) -> Router {
         .merge(documentation)
         .method_not_allowed_fallback(wrong_method)
         .fallback(move |method: Method, uri: Uri, headers: HeaderMap| {
-            let page = page((&method, &uri, &headers), &data_plane);
+            let page = page(&method, &uri, &headers, &data_plane);
             let answered = page.unwrap_or_else(|| unknown(&uri, &known).into_response());
             std::future::ready(answered)
         })
@@ -138,7 +138,7 @@ async fn wrong_method() -> ApiError {
 }
 
 /// A page for people, if the path is one's.
-fn page((method, uri, headers): (&Method, &Uri, &HeaderMap), data_plane: &str) -> Option<Response> {
+fn page(method: &Method, uri: &Uri, headers: &HeaderMap, data_plane: &str) -> Option<Response> {
     let reads = method == Method::GET || method == Method::HEAD;
     if !reads || !static_files::owns(uri.path()) {
         return None;

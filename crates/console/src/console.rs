@@ -38,7 +38,7 @@ impl Console {
         let people = parts.people.clone();
         let (request_ids, callers) = (Arc::clone(&parts.request_ids), Arc::clone(&parts.callers));
         let error_pages = parts.settings.error_pages();
-        let middleware = Middleware::new(api::router(parts), (request_ids, callers), error_pages);
+        let middleware = Middleware::new(api::router(parts), request_ids, callers, error_pages);
         Self {
             middleware: Arc::new(middleware),
             people,

@@ -85,7 +85,8 @@ pub(crate) struct Middleware {
 impl Middleware {
     pub(crate) fn new(
         router: Router,
-        (request_ids, callers): (RequestIds, Callers),
+        request_ids: RequestIds,
+        callers: Callers,
         error_pages: String,
     ) -> Self {
         Self {
@@ -109,7 +110,7 @@ impl Middleware {
             Ok(()) if method == Method::OPTIONS => preflight(is_public(&path)),
             Ok(()) => self.routed(request).await,
         };
-        let answered = finished(answered, (id, &self.error_pages), is_public(&path));
+        let answered = finished(answered, id, &self.error_pages, is_public(&path));
         let status = answered.status();
         // A path that is none of ours may hold anything, a key too.
         let path = if status.as_u16() < 400 {
@@ -156,11 +157,7 @@ fn bounds(request: &Request<Body>) -> Result<(), ApiError> {
 }
 
 /// Ids and headers on every answer; the body of a fault.
-fn finished(
-    mut answered: Response,
-    (id, error_pages): (RequestId, &str),
-    is_public: bool,
-) -> Response {
+fn finished(mut answered: Response, id: RequestId, error_pages: &str, is_public: bool) -> Response {
     if let Some(fault) = answered.extensions_mut().remove::<ApiError>() {
         let body = serde_json::to_vec(&fault.body(id, error_pages)).unwrap_or_default();
         *answered.body_mut() = Body::from(body);

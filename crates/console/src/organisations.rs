@@ -13,7 +13,8 @@ use crate::error::ApiError;
 pub(crate) async fn create(
     tx: &mut Tx,
     random: &dyn RandomSource,
-    (name, owner): (&str, PersonId),
+    name: &str,
+    owner: PersonId,
 ) -> Result<AccountId, ApiError> {
     let account = ledger_accounts::create_account(tx, AccountKind::Live).await?;
     let new = NewAccount {

@@ -19,8 +19,8 @@ pub fn identify(
     context: &RequestContext,
     request: &Request<Incoming>,
 ) -> Result<Caller, ApiError> {
-    let sent = (request.headers(), request.uri().query());
-    let caller = Caller::known(edge, sent, context.address)?;
+    let (headers, query) = (request.headers(), request.uri().query());
+    let caller = Caller::known(edge, headers, query, context.address)?;
     context.authenticated(&caller);
     Ok(caller)
 }

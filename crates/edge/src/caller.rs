@@ -26,7 +26,8 @@ impl Caller {
     /// Finds the caller by its key and checks everything that does not depend on the request.
     pub(crate) fn known(
         edge: &EdgeState,
-        (headers, query): (&HeaderMap, Option<&str>),
+        headers: &HeaderMap,
+        query: Option<&str>,
         address: IpAddr,
     ) -> Result<Self, ApiError> {
         let text = key_text(headers, query).ok_or_else(|| {

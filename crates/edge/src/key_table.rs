@@ -262,8 +262,8 @@ async fn next_accounts(
     session: &mut Session,
     seen: Option<(i64, AccountId)>,
 ) -> Result<Vec<Account>, DbError> {
-    let seen = seen.unwrap_or((0, AccountId::new(0)));
-    accounts::changed_since(session, seen, FOLLOW_MAX_ROWS).await
+    let (revision, account) = seen.unwrap_or((0, AccountId::new(0)));
+    accounts::changed_since(session, revision, account, FOLLOW_MAX_ROWS).await
 }
 
 async fn next_keys(

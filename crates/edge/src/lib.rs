@@ -35,3 +35,4 @@ pub mod splitmix;
 pub mod state;
 pub mod step;
 pub mod telemetry;
+mod tokens;

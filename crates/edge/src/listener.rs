@@ -229,7 +229,7 @@ impl Shared {
         let proxies = &self.settings.trusted_proxies;
         let address = caller_address(request.headers(), peer, proxies);
         let handler = &self.handler;
-        let context = RequestContext::begin(handler.edge(), &request, (address, watch));
+        let context = RequestContext::begin(handler.edge(), &request, address, watch);
         let format = handler.format_of(request.uri().path());
         let is_cross_origin = request.headers().contains_key(http::header::ORIGIN);
         let answered = if request.method() == Method::OPTIONS {

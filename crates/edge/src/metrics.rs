@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::tokens::Tokens;
+
 /// Upper ends of the histograms' buckets: in microseconds, and in seconds as they are written.
 pub(crate) const BOUNDS: [(u64, &str); 14] = [
     (5_000, "0.005"),
@@ -104,7 +106,7 @@ pub struct ModelNumbers {
 
 impl Metrics {
     /// A call of a model that is sold ended so.
-    pub(crate) fn ended(&self, model: &str, outcome: &'static str, (input, output): (u64, u64)) {
+    pub(crate) fn ended(&self, model: &str, outcome: &'static str, tokens: Tokens) {
         let mut models = lock(&self.models);
         if !models.contains_key(model) {
             if models.len() >= MAX_MODELS {
@@ -115,8 +117,8 @@ impl Metrics {
         if let Some(numbers) = models.get_mut(model) {
             let ended = numbers.outcomes.entry(outcome).or_default();
             *ended = ended.saturating_add(1);
-            numbers.input_tokens = numbers.input_tokens.saturating_add(input);
-            numbers.output_tokens = numbers.output_tokens.saturating_add(output);
+            numbers.input_tokens = numbers.input_tokens.saturating_add(tokens.input);
+            numbers.output_tokens = numbers.output_tokens.saturating_add(tokens.output);
         }
     }
 

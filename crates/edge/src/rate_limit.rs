@@ -96,7 +96,7 @@ fn limit_costs(edge: &EdgeState, caller: &Caller, load: Cost<'_>) -> Vec<Counter
                     tokens: of(fields.tokens_per_minute, None),
                     at_once: of(fields.concurrent_calls, Some(defaults.concurrent_calls)),
                 };
-                wants.add_all((KEY, &which), &most, load.tokens());
+                wants.add_all(KEY, &which, &most, load.tokens());
             }
         }
     }
@@ -108,13 +108,14 @@ fn limit_costs(edge: &EdgeState, caller: &Caller, load: Cost<'_>) -> Vec<Counter
     let account = caller.account.id;
     let rates = Limits::of(&caller.account.rates);
     wants.add_all(
-        (ACCOUNT, &ScopeId::Number(account.number())),
+        ACCOUNT,
+        &ScopeId::Number(account.number()),
         &rates,
         load.tokens(),
     );
     if let Some((name, rates)) = edge.limit_rules.load_full().of(account, scope, name) {
         let which = ScopeId::Text(name);
-        wants.add_all((scope.as_str(), &which), &Limits::of(&rates), load.tokens());
+        wants.add_all(scope.as_str(), &which, &Limits::of(&rates), load.tokens());
     }
     wants.0
 }
@@ -157,7 +158,8 @@ struct Wants(Vec<CounterCost>);
 impl Wants {
     fn add_all(
         &mut self,
-        (scope, which): (&'static str, &ScopeId),
+        scope: &'static str,
+        which: &ScopeId,
         most: &Limits,
         tokens: Option<u64>,
     ) {

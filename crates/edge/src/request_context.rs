@@ -27,6 +27,7 @@ use crate::socket::PeerWatch;
 use crate::state::{CompletedCall, EdgeState};
 use crate::step::Step;
 use crate::telemetry::{AttemptSpan, CallSpan, TraceParent};
+pub use crate::tokens::Tokens;
 
 /// Characters of a path in the access line.
 const MAX_PATH_CHARACTERS: usize = 200;
@@ -47,13 +48,6 @@ pub struct RequestContext {
     facts: Mutex<RequestFacts>,
 }
 
-/// Tokens in and out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tokens {
-    pub input: u64,
-    pub output: u64,
-}
-
 #[derive(Debug, Default)]
 struct RequestFacts {
     /// Whether the path is one that costs money.
@@ -68,7 +62,7 @@ struct RequestFacts {
     error_code: Option<&'static str>,
     outcome: Option<Outcome>,
     charged: Option<Money>,
-    tokens: Option<(u64, u64)>,
+    tokens: Option<Tokens>,
     attempts: Vec<Attempt>,
     steps: Vec<Step>,
     upstream_ended: Option<Duration>,
@@ -89,7 +83,8 @@ impl RequestContext {
     pub(crate) fn begin(
         edge: &Arc<EdgeState>,
         request: &Request<Incoming>,
-        (address, watch): (IpAddr, PeerWatch),
+        address: IpAddr,
+        watch: PeerWatch,
     ) -> Arc<Self> {
         Arc::new(Self {
             id: edge.request_id(),
@@ -237,13 +232,12 @@ impl RequestContext {
 
     /// How the call ended and what it cost. Watchers are notified at once.
     pub fn complete(&self, outcome: Outcome, charged: Option<Money>, tokens: Tokens) {
-        let tokens = (tokens.input, tokens.output);
         let mut facts = self.facts();
         facts.outcome = Some(outcome);
         facts.charged = charged;
         facts.tokens = charged.map(|_| tokens);
         if let Some(granted) = &mut facts.granted {
-            granted.used(tokens.0.saturating_add(tokens.1));
+            granted.used(tokens.total());
         }
         facts.leave();
         let model = facts.model.clone().unwrap_or_default();
@@ -366,7 +360,6 @@ impl RequestContext {
     fn write_line(&self, facts: &RequestFacts, took: Duration) {
         let caller = facts.caller.as_ref();
         let channel = facts.attempts.last().map(|one| one.channel.name.as_str());
-        let (input, output) = facts.tokens.unzip();
         tracing::info!(
             target: "trunkline::access",
             {
@@ -384,8 +377,8 @@ impl RequestContext {
                 outcome = facts.outcome.map(Outcome::as_str),
                 fault = facts.error_code,
                 fields.dropped = Some(facts.dropped.as_str()).filter(|names| !names.is_empty()),
-                input_tokens_count = input,
-                output_tokens_count = output,
+                input_tokens_count = facts.tokens.map(|tokens| tokens.input),
+                output_tokens_count = facts.tokens.map(|tokens| tokens.output),
                 charge.nanos = facts.charged.map(Money::nanos),
                 latency_ms = millis(took),
                 ttft_ms = facts.first_byte.filter(|_| facts.stream).map(millis),

@@ -21,6 +21,7 @@ use crate::limit_rules::Rules;
 use crate::metrics::Metrics;
 use crate::settings::AcceptSettings;
 use crate::telemetry::Telemetry;
+use crate::tokens::Tokens;
 
 /// Finished calls that a slow watcher may be behind.
 const WATCHED_CALLS: usize = 256;
@@ -67,7 +68,7 @@ pub struct CompletedCall {
     /// What was charged; none if nothing was.
     pub charged: Option<Money>,
     /// Input and output tokens that were billed.
-    pub tokens: (u64, u64),
+    pub tokens: Tokens,
 }
 
 impl EdgeState {

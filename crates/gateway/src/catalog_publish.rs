@@ -158,7 +158,7 @@ pub async fn publish(
 /// was written since.
 async fn stored(tx: &mut Tx) -> Result<(CatalogSnapshot, Option<Changes>), PublishError> {
     let newest = catalog::newest(tx).await?;
-    let changes = catalog::changes_between(tx, (0, newest)).await?;
+    let changes = catalog::changes_between(tx, 0, newest).await?;
     let error = match CatalogSnapshot::of_changes(changes) {
         Ok(snapshot) => return Ok((snapshot, None)),
         Err(error) => error,
@@ -167,7 +167,7 @@ async fn stored(tx: &mut Tx) -> Result<(CatalogSnapshot, Option<Changes>), Publi
     let Some(good) = catalog::newest_usable(tx, newest, usable).await? else {
         return Err(PublishError::Stored(error));
     };
-    let spoilt = catalog::changes_between(tx, (good.revision, newest)).await?;
+    let spoilt = catalog::changes_between(tx, good.revision, newest).await?;
     Ok((good, Some(spoilt)))
 }
 

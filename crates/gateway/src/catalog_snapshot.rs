@@ -57,8 +57,7 @@ impl CatalogSnapshot {
         session: &mut Session,
         revision: i64,
     ) -> Result<Self, CatalogLoadError> {
-        let between = (self.revision, revision);
-        let changes = catalog::changes_between(session, between).await?;
+        let changes = catalog::changes_between(session, self.revision, revision).await?;
         // Hundreds of price lists may have to be checked; calls must not wait for that.
         let before = Arc::clone(&self.book);
         let built = tokio::task::spawn_blocking(move || changed(&before, changes));

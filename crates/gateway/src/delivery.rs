@@ -33,7 +33,7 @@ impl AckedSender {
     pub(crate) async fn hand(&self, bytes: Bytes) -> bool {
         let (taken, receipt) = oneshot::channel();
         let chunk = AckedChunk { bytes, taken };
-        hand_over(&self.pieces, chunk, receipt, (&self.watch, self.patience)).await
+        hand_over(&self.pieces, chunk, receipt, &self.watch, self.patience).await
     }
 }
 
@@ -43,7 +43,8 @@ pub(crate) async fn hand_over<T>(
     pieces: &mpsc::Sender<T>,
     piece: T,
     mut receipt: oneshot::Receiver<()>,
-    (watch, patience): (&PeerWatch, Duration),
+    watch: &PeerWatch,
+    patience: Duration,
 ) -> bool {
     if watch.has_left().await {
         return false;

@@ -23,20 +23,21 @@ pub(crate) fn page(page: &mut Page, services: &Services) {
     };
     let help = "Calls of today (UTC) that upstreams may bill and customers do not pay, by kind.";
     let calls = |totals: LossTotals| totals.calls.to_string();
-    family(page, ("losses_calls", help), &today, |of| calls(of.total));
+    family(page, "losses_calls", help, &today, |of| calls(of.total));
     let help = "What customers would have paid for them, where that is known.";
-    family(page, ("losses_usd", help), &today, |of| usd(of.total));
+    family(page, "losses_usd", help, &today, |of| usd(of.total));
     let help = "The most such calls of one account.";
     let name = "losses_account_max_calls";
-    family(page, (name, help), &today, |of| calls(of.account_max));
+    family(page, name, help, &today, |of| calls(of.account_max));
     let help = "The largest such amount of one account.";
     let name = "losses_account_max_usd";
-    family(page, (name, help), &today, |of| usd(of.account_max));
+    family(page, name, help, &today, |of| usd(of.account_max));
 }
 
 fn family(
     page: &mut Page,
-    (name, help): (&'static str, &str),
+    name: &'static str,
+    help: &str,
     today: &[KindLosses],
     value: impl Fn(&KindLosses) -> String,
 ) {

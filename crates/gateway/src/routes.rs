@@ -147,7 +147,8 @@ async fn answer(
             Box::pin(account_routes::answer(
                 services,
                 caller,
-                (account_route, request),
+                account_route,
+                request,
             ))
             .await
         }

@@ -108,7 +108,7 @@ impl Services {
             random: parts.random,
             telemetry: parts.telemetry,
             on_completed: Box::new(move |call: &CompletedCall| {
-                counted.count(&call.model, call.outcome, call.tokens.1);
+                counted.count(&call.model, call.outcome, call.tokens.output);
             }),
         });
         let tasks = TaskTracker::new();

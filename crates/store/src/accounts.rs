@@ -147,10 +147,10 @@ pub async fn rename(tx: &mut Tx, id: AccountId, name: &str) -> Result<bool, Crea
 /// is empty.
 pub async fn changed_since(
     connection: &mut PgConnection,
-    seen: (i64, AccountId),
+    revision: i64,
+    account: AccountId,
     limit: u32,
 ) -> Result<Vec<Account>, DbError> {
-    let (revision, account) = seen;
     let rows = sqlx::query(
         "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, aliases,
              requests_per_minute, tokens_per_minute, concurrent_calls, revision

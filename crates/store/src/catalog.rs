@@ -115,7 +115,8 @@ pub async fn newest(connection: &mut PgConnection) -> Result<i64, DbError> {
 
 pub async fn changes_between(
     connection: &mut PgConnection,
-    (seen, upto): (i64, i64),
+    seen: i64,
+    upto: i64,
 ) -> Result<Changes, DbError> {
     let frame: Option<Json<Value>> = sqlx::query_scalar(
         "SELECT header FROM app.catalog_header WHERE revision > $1 AND revision <= $2
@@ -169,7 +170,7 @@ pub async fn newest_usable<T>(
     .fetch_all(&mut *connection)
     .await?;
     for number in numbers {
-        let changes = changes_between(connection, (0, number)).await?;
+        let changes = changes_between(connection, 0, number).await?;
         if let Some(found) = usable(changes) {
             return Ok(Some(found));
         }

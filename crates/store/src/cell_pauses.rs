@@ -109,9 +109,11 @@ pub async fn pause(
     note(
         tx,
         number,
-        (platform, capability),
+        platform,
+        capability,
         PauseAction::Paused,
-        (&reason, by),
+        &reason,
+        by,
     )
     .await?;
     Ok(true)
@@ -141,9 +143,11 @@ pub async fn resume(
     note(
         tx,
         number,
-        (platform, capability),
+        platform,
+        capability,
         PauseAction::Resumed,
-        (&reason, by),
+        &reason,
+        by,
     )
     .await?;
     Ok(true)
@@ -175,9 +179,11 @@ async fn is_paused(tx: &mut Tx, platform: &str, capability: &str) -> Result<bool
 async fn note(
     tx: &mut Tx,
     number: i64,
-    (platform, capability): (&str, &str),
+    platform: &str,
+    capability: &str,
     action: PauseAction,
-    (reason, by): (&str, PausedBy),
+    reason: &str,
+    by: PausedBy,
 ) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.social_event (revision, platform, capability, action, reason, actor)

@@ -123,7 +123,8 @@ pub async fn set(tx: &mut Tx, limit: &RateLimit) -> Result<(), SetLimitError> {
 pub async fn remove(
     tx: &mut Tx,
     account: Option<AccountId>,
-    (scope, name): (Scope, &str),
+    scope: Scope,
+    name: &str,
 ) -> Result<bool, DbError> {
     revision::bump(tx, TOPIC).await?;
     let gone = sqlx::query(

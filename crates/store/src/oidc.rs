@@ -109,7 +109,8 @@ pub async fn person_at(
 /// Links a provider's subject to a person; an existing link stays.
 pub async fn link_person(
     tx: &mut Tx,
-    (issuer, subject): (&str, &str),
+    issuer: &str,
+    subject: &str,
     person: PersonId,
 ) -> Result<(), DbError> {
     sqlx::query(

@@ -34,7 +34,7 @@ pub(super) async fn handle(api: &AccountApi, visit: ApiRequest<'_>) -> Result<Re
         [id] => {
             let (id, own) = descendant_key(api, &visit.caller, id).await?;
             match visit.method {
-                Method::PATCH => change_key(api, &visit, (id, own)).await,
+                Method::PATCH => change_key(api, &visit, id, own).await,
                 Method::DELETE => delete_key(api, &visit, id).await,
                 _ => show_key(api, &visit.caller, id).await,
             }
@@ -43,7 +43,7 @@ pub(super) async fn handle(api: &AccountApi, visit: ApiRequest<'_>) -> Result<Re
             let (id, own) = descendant_key(api, &visit.caller, id).await?;
             match *verb {
                 "rotate" => rotate_key(api, &visit, id).await,
-                verb => set_disabled(api, &visit.caller, (id, own), verb == "disable").await,
+                verb => set_disabled(api, &visit.caller, id, own, verb == "disable").await,
             }
         }
     }
@@ -72,8 +72,8 @@ async fn list_keys(api: &AccountApi, visit: &ApiRequest<'_>) -> Result<Response,
     let caller = &visit.caller;
     let page = Page::read(visit.query)?;
     let mut session = api.data.session().await?;
-    let family = (caller.account.id, caller.key.id);
-    let found = keys::list_descendants(&mut session, family, page.after, page.limit).await;
+    let (account, above) = (caller.account.id, caller.key.id);
+    let found = keys::list_descendants(&mut session, account, above, page.after, page.limit).await;
     drop(session);
     let found = found?;
     let full = u32::try_from(found.len()).is_ok_and(|count| count == page.limit);
@@ -100,7 +100,8 @@ async fn show_key(api: &AccountApi, caller: &Caller, id: KeyId) -> Result<Respon
 async fn change_key(
     api: &AccountApi,
     visit: &ApiRequest<'_>,
-    (id, own): (KeyId, bool),
+    id: KeyId,
+    own: bool,
 ) -> Result<Response, ApiError> {
     check_other(own)?;
     let params = Change::read(&visit.body, api.edge.now())?;
@@ -112,7 +113,8 @@ async fn change_key(
 async fn set_disabled(
     api: &AccountApi,
     caller: &Caller,
-    (id, own): (KeyId, bool),
+    id: KeyId,
+    own: bool,
     off: bool,
 ) -> Result<Response, ApiError> {
     check_other(own)?;

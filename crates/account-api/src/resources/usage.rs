@@ -96,7 +96,7 @@ async fn totals(
     found.lines.truncate(most);
     let last = found.lines.last().filter(|_| has_more);
     let next = last.map(|line| params::cursor(&line.group_key));
-    let body = view::page((seen, params.by), &found, next);
+    let body = view::page(seen, params.by, &found, next);
     Ok(answer(StatusCode::OK, &body))
 }
 
@@ -145,7 +145,7 @@ async fn csv_file(
     let (pieces, body) = mpsc::channel(PIECES);
     let owned = Arc::clone(api);
     api.tasks.spawn(Box::pin(async move {
-        write_csv(&owned, (seen, params), first.lines, pieces).await;
+        write_csv(&owned, seen, params, first.lines, pieces).await;
     }));
     let mut answered = Response::new(ResponseBody::File(body));
     let headers = answered.headers_mut();
@@ -157,7 +157,8 @@ async fn csv_file(
 /// Without `End` the file breaks off.
 async fn write_csv(
     api: &AccountApi,
-    (seen, params): (UsageFilter, UsageQuery),
+    seen: UsageFilter,
+    params: UsageQuery,
     mut lines: Vec<ReportRow>,
     pieces: mpsc::Sender<FilePiece>,
 ) {

@@ -44,7 +44,7 @@ pub(super) async fn handle(api: &AccountApi, visit: ApiRequest<'_>) -> Result<Re
             deliveries::list_deliveries(api, caller, name, visit.query).await
         }
         (_, [name, "deliveries", event, "replay"]) => {
-            deliveries::replay_delivery(api, caller, (name, event), &visit.body).await
+            deliveries::replay_delivery(api, caller, name, event, &visit.body).await
         }
         (_, _) => Err(ApiError::new(ErrorCode::NotFound, "unknown path")),
     }

@@ -19,13 +19,13 @@ pub(super) async fn run(
     match command {
         AliasCommand::Set { id, name, model } => {
             check(database, &name, &model).await?;
-            change(database, AccountId::new(id), (&name, Some(&model))).await?;
+            change(database, AccountId::new(id), &name, Some(&model)).await?;
             let object = json!({ "ok": true, "account": id, "name": name, "model": model });
             let text = format!("Account {id} may call {model} by the name {name}.");
             output.success(&text, &object);
         }
         AliasCommand::Remove { id, name } => {
-            if !change(database, AccountId::new(id), (&name, None)).await? {
+            if !change(database, AccountId::new(id), &name, None).await? {
                 bail!("account {id} has no alias {name:?}; `trunkline account alias list {id}`");
             }
             let object = json!({ "ok": true, "account": id, "name": name });
@@ -71,7 +71,8 @@ async fn check(database: &Database, name: &str, model: &str) -> anyhow::Result<(
 async fn change(
     database: &Database,
     id: AccountId,
-    (name, model): (&str, Option<&str>),
+    name: &str,
+    model: Option<&str>,
 ) -> anyhow::Result<bool> {
     let mut tx = database.begin().await?;
     let done = accounts::set_alias(&mut tx, id, name, model).await;

@@ -63,7 +63,7 @@ async fn add(
     options: &AddChannel,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let channel = create(config, database, (options, None)).await?;
+    let channel = create(config, database, options, None).await?;
     let now = database::now(database).await?;
     let hints: Vec<String> = channel
         .credentials
@@ -86,7 +86,8 @@ async fn add(
 pub(super) async fn create(
     config: &Config,
     database: &Database,
-    (options, typed): (&AddChannel, Option<(&str, &Secret)>),
+    options: &AddChannel,
+    typed: Option<(&str, &Secret)>,
 ) -> anyhow::Result<Channel> {
     let providers = providers(config)?;
     let provider = known_provider(&providers, &options.provider)?;
@@ -95,7 +96,7 @@ pub(super) async fn create(
     }
     let cost = options.cost_file.as_deref().map(cost_of).transpose()?;
     let keyring = keyring::open(config)?;
-    let sealed = credentials::read(&keyring, (options, typed), &provider.auth)?;
+    let sealed = credentials::read(&keyring, options, typed, &provider.auth)?;
     let proxy = match &options.proxy_file {
         Some(file) => Some(credentials::read_proxy(&keyring, &options.name, file)?),
         None => None,

@@ -36,7 +36,7 @@ pub(super) async fn create(
         .collect();
     let texts = texts?;
     let mut tx = database.begin().await?;
-    let done = write(&mut tx, options, &batch, (&texts, now)).await;
+    let done = write(&mut tx, options, &batch, &texts, now).await;
     let advice =
         format!("revoke them with `trunkline code revoke --batch {batch}` and create others");
     database::finish(tx, done, &advice).await?;
@@ -70,7 +70,8 @@ async fn write(
     tx: &mut Tx,
     options: &CreateCodes,
     batch: &str,
-    (texts, now): (&[(Uuid, RedemptionCode)], Timestamp),
+    texts: &[(Uuid, RedemptionCode)],
+    now: Timestamp,
 ) -> anyhow::Result<()> {
     let expires_at = options.expires.map(|expiry| match expiry {
         Expiry::Days(days) => now.plus_seconds(i64::from(days).saturating_mul(DAY_SECONDS)),
@@ -98,7 +99,8 @@ async fn write(
 
 pub(super) async fn list(
     database: &Database,
-    (batch, limit): (Option<&str>, i64),
+    batch: Option<&str>,
+    limit: i64,
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut session = database.session().await?;

@@ -279,7 +279,6 @@ async fn show_calls(gateway: &Services, enabled: bool) {
 }
 
 fn call_text(line: &CompletedCall) -> String {
-    let (input, output) = line.tokens;
     let price = match line.charged {
         Some(charged) => format!("{charged} USD"),
         None => "free".to_owned(),
@@ -288,8 +287,8 @@ fn call_text(line: &CompletedCall) -> String {
         "{}  {:<12} {:>6} in {:>6} out  {:<18} {}",
         line.request,
         line.model,
-        input,
-        output,
+        line.tokens.input,
+        line.tokens.output,
         line.outcome.as_str(),
         price
     )

@@ -48,20 +48,21 @@ pub(super) async fn run(options: InitArguments, output: &Output) -> anyhow::Resu
             progress.there("configuration", &text);
             config
         }
-        None => configuration(&paths, (&options, &questions), &mut progress).await?,
+        None => configuration(&paths, &options, &questions, &mut progress).await?,
     };
     keyring(&paths, &config, &mut progress)?;
     schema(&config, &mut progress).await?;
     first_rows::roles(&config, &mut progress).await?;
-    let first = first_rows::rows((&config, &options), &questions, &mut progress).await?;
+    let first = first_rows::rows(&config, &options, &questions, &mut progress).await?;
     let service = service(
         &paths,
-        (&config, &options),
+        &config,
+        &options,
         first.key.is_some(),
         &mut progress,
     )
     .await?;
-    let summary = summary((&paths, &config), first, service).await?;
+    let summary = summary(&paths, &config, first, service).await?;
     progress.end(&summary);
     Ok(())
 }
@@ -79,7 +80,8 @@ fn folders(paths: &Paths, progress: &mut Progress<'_>) -> anyhow::Result<()> {
 /// a lost password would lock all users out.
 async fn configuration(
     paths: &Paths,
-    (options, questions): (&InitArguments, &Questions<'_>),
+    options: &InitArguments,
+    questions: &Questions<'_>,
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<Config> {
     let database = questions.database()?;
@@ -198,7 +200,8 @@ enum Service {
 /// Starts it if that is wanted or systemd can.
 async fn service(
     paths: &Paths,
-    (config, options): (&Config, &InitArguments),
+    config: &Config,
+    options: &InitArguments,
     is_new: bool,
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<Service> {
@@ -225,7 +228,8 @@ async fn service(
 }
 
 async fn summary(
-    (paths, config): (&Paths, &Config),
+    paths: &Paths,
+    config: &Config,
     first: First,
     service: Service,
 ) -> anyhow::Result<Summary> {

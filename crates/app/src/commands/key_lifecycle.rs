@@ -15,7 +15,8 @@ use crate::random;
 /// Gives a key another secret and prints it, this once.
 pub(super) async fn rotate(
     database: &Database,
-    (key, overlap): (i64, u32),
+    key: i64,
+    overlap: u32,
     output: &Output,
 ) -> anyhow::Result<()> {
     let secret = random::bytes()?;
@@ -38,7 +39,8 @@ pub(super) async fn rotate(
 /// Switches a key off or on.
 pub(super) async fn switch(
     database: &Database,
-    (key, off): (i64, bool),
+    key: i64,
+    off: bool,
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
@@ -49,7 +51,8 @@ pub(super) async fn switch(
 /// Changes when a key ends.
 pub(super) async fn expire(
     database: &Database,
-    (key, at): (i64, Option<Expiry>),
+    key: i64,
+    at: Option<Expiry>,
     output: &Output,
 ) -> anyhow::Result<()> {
     let now = database::now(database).await?;

@@ -42,7 +42,7 @@ pub(super) async fn remove(
 ) -> anyhow::Result<()> {
     let account = of.account.map(AccountId::new);
     let mut tx = database.begin().await?;
-    let done = limits::remove(&mut tx, account, (scope(of.scope), &of.name)).await;
+    let done = limits::remove(&mut tx, account, scope(of.scope), &of.name).await;
     let gone = database::finish(tx, done.map_err(Into::into), REPEAT).await?;
     if !gone {
         bail!("limit not found; `trunkline limit list` lists all limits");

@@ -33,7 +33,8 @@ pub(super) async fn operator_link(
 /// `trunkline account invite`.
 pub(super) async fn invite(
     people: &Database,
-    (config, options): (&Config, &Invite),
+    config: &Config,
+    options: &Invite,
     output: &Output,
 ) -> anyhow::Result<()> {
     let settings = serve::console(config);

@@ -36,9 +36,9 @@ pub(super) async fn run(
         true => Some(people(config).await?),
         false => None,
     };
-    let node = Box::pin(Node::start(plan(config, roles, (data, people))?)).await?;
+    let node = Box::pin(Node::start(plan(config, roles, data, people)?)).await?;
     let link = node.setup_link().await?;
-    greet(config, (&node, link.as_deref()), output);
+    greet(config, &node, link.as_deref(), output);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let replaced = tokio::select! {
@@ -60,7 +60,8 @@ pub(super) async fn run(
 fn plan(
     config: &Config,
     roles: Roles,
-    (data, people): (Database, Option<Database>),
+    data: Database,
+    people: Option<Database>,
 ) -> anyhow::Result<NodeConfig> {
     Ok(NodeConfig {
         name: config.node.clone(),
@@ -132,7 +133,7 @@ pub(super) fn console(config: &Config) -> ConsoleSettings {
     }
 }
 
-fn greet(config: &Config, (node, link): (&Node, Option<&str>), output: &Output) {
+fn greet(config: &Config, node: &Node, link: Option<&str>, output: &Output) {
     let scheme = config.edge.tls.as_ref().map_or("http", |_| "https");
     let edge = node.edge.map(|at| format!(" on {scheme}://{at}"));
     let console = node.console.map(|at| format!("console on http://{at}, "));

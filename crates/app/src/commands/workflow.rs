@@ -92,7 +92,8 @@ async fn imported(database: &Database, came: Workflow, output: &Output) -> anyho
 /// Lists the newest versions.
 pub(super) async fn list(
     config: &Config,
-    (after, limit): (&str, u32),
+    after: &str,
+    limit: u32,
     output: &Output,
 ) -> anyhow::Result<()> {
     let database = database::open(config, Role::Console).await?;

@@ -263,8 +263,7 @@ impl Check<'_> {
     }
 
     fn database(&mut self, raw: &RawDatabase) -> Option<Database> {
-        let keys = ("database.url", "database.url_file");
-        let url = self.database_url(keys, &raw.url, &raw.url_file);
+        let url = self.database_url("database.url", "database.url_file", &raw.url, &raw.url_file);
         let connections = in_range(raw.max_connections, 1, MAX_CONNECTIONS);
         let connections = self.take("database.max_connections", connections);
         let mut timeout = |key: &str, value: i64| {
@@ -287,7 +286,8 @@ impl Check<'_> {
     /// Outer none: a finding was made. Inner none: not set.
     pub(super) fn database_url(
         &mut self,
-        (url_key, file_key): (&'static str, &'static str),
+        url_key: &'static str,
+        file_key: &'static str,
         url: &Secret,
         url_file: &str,
     ) -> Option<Option<Secret>> {

@@ -57,8 +57,12 @@ impl Check<'_> {
         let docs_model = self.take("console.docs_model", model.ok_or(problem));
         let trial = self.trial(raw);
         let providers = self.providers(&raw.provider);
-        let keys = ("console.database_url", "console.database_url_file");
-        let database_url = self.database_url(keys, &raw.database_url, &raw.database_url_file);
+        let database_url = self.database_url(
+            "console.database_url",
+            "console.database_url_file",
+            &raw.database_url,
+            &raw.database_url_file,
+        );
         Some(Console {
             listen: listen?,
             dash_url: dash_url?,

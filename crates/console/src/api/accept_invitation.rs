@@ -63,16 +63,19 @@ pub(super) async fn accept(
 ) -> Result<Response, ApiError> {
     let token = tokens::hash_of(body.token.reveal()).ok_or_else(ApiError::token_invalid)?;
     let found = open(&shared, &token).await?;
-    let taker = taker(&shared, &found, &body, (&caller, &headers)).await?;
+    let taker = taker(&shared, &found, &body, &caller, &headers).await?;
     let is_signed_in = matches!(taker, Invitee::SignedIn(_));
     let mut tx = shared.people.begin().await?;
     let done = async {
         let person = join(&mut tx, &found, taker).await?;
-        let (person, from) = ((person, Some(found.account)), (&caller, &headers));
+        let account = Some(found.account);
         if is_signed_in {
-            return NewSession::write_untrusted(&shared, &mut tx, person, from).await;
+            return NewSession::write_untrusted(
+                &shared, &mut tx, person, account, &caller, &headers,
+            )
+            .await;
         }
-        NewSession::write(&shared, &mut tx, person, from).await
+        NewSession::write(&shared, &mut tx, person, account, &caller, &headers).await
     };
     let done = done.await;
     let opened = tx.finish(done).await?;
@@ -89,7 +92,8 @@ async fn taker(
     shared: &Shared,
     found: &Invitation,
     body: &AcceptBody,
-    (caller, headers): (&Caller, &HeaderMap),
+    caller: &Caller,
+    headers: &HeaderMap,
 ) -> Result<Invitee, ApiError> {
     let mut session = shared.people.session().await?;
     let person = people::by_email(&mut session, &found.email).await?;

@@ -58,8 +58,7 @@ pub(super) async fn open(
             Some(person) => person,
             None => make_operator(&mut tx, account).await?,
         };
-        let whose = (person, Some(account));
-        NewSession::write(&shared, &mut tx, whose, (&caller, &headers)).await
+        NewSession::write(&shared, &mut tx, person, Some(account), &caller, &headers).await
     };
     let done = done.await;
     let opened = tx.finish(done).await?;

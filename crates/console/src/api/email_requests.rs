@@ -79,12 +79,8 @@ pub(super) async fn verify_again(
             page: "verify",
             life_seconds: VERIFY_SECONDS,
         };
-        let to = (
-            sign_in.person,
-            sign_in.email.as_str(),
-            sign_in.name.as_str(),
-        );
-        let done = send_link(&shared, &mut tx, &link, to).await;
+        let (email, name) = (&sign_in.email, &sign_in.name);
+        let done = send_link(&shared, &mut tx, &link, sign_in.person, email, name).await;
         tx.finish(done).await?;
     }
     Ok(StatusCode::ACCEPTED.into_response())
@@ -138,7 +134,7 @@ pub(super) async fn reset(
     passwords::check("password", &body.password, &person?.email)?;
     let password = shared.passwords.hash(&body.password).await?;
     let mut tx = shared.people.begin().await?;
-    let done = renew(&shared, &mut tx, (&token, &password), (&caller, &headers)).await;
+    let done = renew(&shared, &mut tx, &token, &password, &caller, &headers).await;
     let opened = tx.finish(done).await?;
     opened.answer(&shared).await
 }
@@ -155,12 +151,20 @@ async fn send_link(
     shared: &Shared,
     tx: &mut Tx,
     link: &Link,
-    (person, email, name): (PersonId, &str, &str),
+    person: PersonId,
+    email: &str,
+    name: &str,
 ) -> Result<(), ApiError> {
     let token = Token::fresh(shared.random.as_ref())?;
     people::void_tokens(tx, link.purpose, Some(person)).await?;
-    let given = (&token.hash, link.life_seconds);
-    people::issue_token(tx, link.purpose, Some(person), given).await?;
+    people::issue_token(
+        tx,
+        link.purpose,
+        Some(person),
+        &token.hash,
+        link.life_seconds,
+    )
+    .await?;
     let message = OutgoingEmail {
         kind: link.kind,
         to: email,
@@ -186,7 +190,7 @@ async fn remind(shared: &Shared, tx: &mut Tx, email: &str) -> Result<(), ApiErro
         page: "reset",
         life_seconds: RESET_SECONDS,
     };
-    send_link(shared, tx, &link, (person.id, email, &person.name)).await
+    send_link(shared, tx, &link, person.id, email, &person.name).await
 }
 
 /// The person of a link to a new password, which is used up.
@@ -199,8 +203,10 @@ async fn of_reset(tx: &mut Tx, token: &TokenHash) -> Result<Person, ApiError> {
 async fn renew(
     shared: &Shared,
     tx: &mut Tx,
-    (token, password): (&TokenHash, &Secret),
-    from: (&Caller, &HeaderMap),
+    token: &TokenHash,
+    password: &Secret,
+    caller: &Caller,
+    headers: &HeaderMap,
 ) -> Result<NewSession, ApiError> {
     let person = of_reset(tx, token).await?;
     people::set_password(tx, person.id, password).await?;
@@ -208,5 +214,5 @@ async fn renew(
     people::verify_email(tx, person.id).await?;
     people::void_tokens(tx, Purpose::Reset, Some(person.id)).await?;
     people::end_all_but(tx, person.id, None).await?;
-    NewSession::write(shared, tx, (person.id, None), from).await
+    NewSession::write(shared, tx, person.id, None, caller, headers).await
 }

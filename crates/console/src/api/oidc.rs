@@ -197,7 +197,7 @@ pub(super) async fn callback(
     };
     let arrived = match visit.sign_in {
         Some(_) => trust(&shared, &visit, &identity, &headers).await?,
-        None => arrive(&shared, provider, &identity, (&caller, &headers)).await?,
+        None => arrive(&shared, provider, &identity, &caller, &headers).await?,
     };
     match arrived {
         ProviderSignIn::In(token) => Ok(with_token(&shared, found(&visit.return_to), &token.text)),
@@ -229,7 +229,8 @@ async fn arrive(
     shared: &Shared,
     provider: &Provider,
     identity: &Identity,
-    from: (&Caller, &HeaderMap),
+    caller: &Caller,
+    headers: &HeaderMap,
 ) -> Result<ProviderSignIn, ApiError> {
     let email = identity.email.as_deref();
     let email = email.and_then(|email| people::check_email("email", email).ok());
@@ -245,10 +246,11 @@ async fn arrive(
             Ok(found) => found,
             Err(why) => return Ok(ProviderSignIn::Not(why)),
         };
-        let whose = (identity.issuer.as_str(), identity.subject.as_str());
-        trunkline_store::oidc::link_person(&mut tx, whose, person).await?;
+        trunkline_store::oidc::link_person(&mut tx, &identity.issuer, &identity.subject, person)
+            .await?;
         // The provider may have known them from days ago: money and secrets need a fresh proof.
-        let opened = NewSession::write_untrusted(shared, &mut tx, (person, account), from).await?;
+        let opened =
+            NewSession::write_untrusted(shared, &mut tx, person, account, caller, headers).await?;
         Ok(ProviderSignIn::In(opened.token))
     }
     .await;
@@ -303,8 +305,7 @@ async fn person(
             invitation.account
         }
         None => {
-            let account =
-                organisations::create(tx, shared.random.as_ref(), (&name, person)).await?;
+            let account = organisations::create(tx, shared.random.as_ref(), &name, person).await?;
             trial_credit::grant_trial(shared, tx, account, email).await?;
             account
         }

@@ -84,20 +84,24 @@ impl NewSession {
     pub(crate) async fn write(
         shared: &Shared,
         tx: &mut Tx,
-        whose: (PersonId, Option<AccountId>),
-        from: (&Caller, &HeaderMap),
+        person: PersonId,
+        account: Option<AccountId>,
+        caller: &Caller,
+        headers: &HeaderMap,
     ) -> Result<Self, ApiError> {
-        Self::write_as(shared, tx, whose, from, true).await
+        Self::write_as(shared, tx, person, account, caller, headers, true).await
     }
 
     /// The same of a person who is believed because they were signed in: not with money and secrets.
     pub(crate) async fn write_untrusted(
         shared: &Shared,
         tx: &mut Tx,
-        whose: (PersonId, Option<AccountId>),
-        from: (&Caller, &HeaderMap),
+        person: PersonId,
+        account: Option<AccountId>,
+        caller: &Caller,
+        headers: &HeaderMap,
     ) -> Result<Self, ApiError> {
-        Self::write_as(shared, tx, whose, from, false).await
+        Self::write_as(shared, tx, person, account, caller, headers, false).await
     }
 
     /// The one that the request came with, if it had one, ends: a cookie that was planted before is
@@ -105,8 +109,10 @@ impl NewSession {
     pub(crate) async fn write_as(
         shared: &Shared,
         tx: &mut Tx,
-        (person, account): (PersonId, Option<AccountId>),
-        (caller, headers): (&Caller, &HeaderMap),
+        person: PersonId,
+        account: Option<AccountId>,
+        caller: &Caller,
+        headers: &HeaderMap,
         is_stepped_up: bool,
     ) -> Result<Self, ApiError> {
         let token = Token::fresh(shared.random.as_ref())?;

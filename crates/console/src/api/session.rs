@@ -232,7 +232,7 @@ pub(super) async fn open(
     )
     .await?;
     let mut tx = shared.people.begin().await?;
-    let done = NewSession::write(&shared, &mut tx, (person.id, None), (&caller, &headers)).await;
+    let done = NewSession::write(&shared, &mut tx, person.id, None, &caller, &headers).await;
     let opened = tx.finish(done).await?;
     opened.answer(&shared).await
 }

@@ -79,8 +79,7 @@ pub(super) async fn setup(
         let taken = people::take_token(&mut tx, Purpose::Setup, &hash).await?;
         taken.ok_or_else(ApiError::token_invalid)?;
         let (person, account) = operator.make(&shared, &mut tx).await?;
-        let person = (person, Some(account));
-        NewSession::write(&shared, &mut tx, person, (&caller, &headers)).await
+        NewSession::write(&shared, &mut tx, person, Some(account), &caller, &headers).await
     };
     let done = done.await;
     let opened = tx.finish(done).await?;
@@ -144,6 +143,6 @@ impl Operator<'_> {
             return Ok(seeded);
         }
         let random = shared.random.as_ref();
-        organisations::create(tx, random, (self.organisation, person)).await
+        organisations::create(tx, random, self.organisation, person).await
     }
 }

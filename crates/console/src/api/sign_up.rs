@@ -127,7 +127,7 @@ pub(super) async fn sign_up(
         browser: &browser.hash,
     };
     if let Some(invitation) = body.invitation {
-        let opened = join(&shared, &arrival, &invitation, (&caller, &headers)).await?;
+        let opened = join(&shared, &arrival, &invitation, &caller, &headers).await?;
         let answered = accepted(NextStep::SignedIn);
         let answered = with_token(&shared, answered, &opened.token.text);
         return Ok(opened.browser.keep(&shared.settings, answered));
@@ -162,7 +162,7 @@ pub(super) async fn verify(
 ) -> Result<Response, ApiError> {
     let token = tokens::hash_of(body.token.reveal()).ok_or_else(ApiError::token_invalid)?;
     let mut tx = shared.people.begin().await?;
-    let done = prove(&shared, &mut tx, &token, (&caller, &headers)).await;
+    let done = prove(&shared, &mut tx, &token, &caller, &headers).await;
     let opened = tx.finish(done).await?;
     opened.answer(&shared).await
 }
@@ -243,7 +243,8 @@ async fn join(
     shared: &Shared,
     arrival: &Arrival<'_>,
     invitation: &Secret,
-    from: (&Caller, &HeaderMap),
+    caller: &Caller,
+    headers: &HeaderMap,
 ) -> Result<NewSession, ApiError> {
     let token = tokens::hash_of(invitation.reveal()).ok_or_else(ApiError::token_invalid)?;
     let mut tx = shared.people.begin().await?;
@@ -268,7 +269,8 @@ async fn join(
             return Err(ApiError::token_invalid());
         }
         people::add_member(&mut tx, invitation.account, person, invitation.role).await?;
-        NewSession::write(shared, &mut tx, (person, Some(invitation.account)), from).await
+        let account = Some(invitation.account);
+        NewSession::write(shared, &mut tx, person, account, caller, headers).await
     }
     .await;
     tx.finish(done).await
@@ -279,12 +281,13 @@ async fn prove(
     shared: &Shared,
     tx: &mut Tx,
     token: &TokenHash,
-    (caller, headers): (&Caller, &HeaderMap),
+    caller: &Caller,
+    headers: &HeaderMap,
 ) -> Result<NewSession, ApiError> {
     if let Some(Some(person)) = people::take_token(tx, Purpose::Verify, token).await? {
         is_welcome(people::find_person(tx, person).await?)?;
         people::verify_email(tx, person).await?;
-        return NewSession::write(shared, tx, (person, None), (caller, headers)).await;
+        return NewSession::write(shared, tx, person, None, caller, headers).await;
     }
     let sign_up = sign_ups::take(tx, token).await?;
     let sign_up = sign_up.ok_or_else(ApiError::token_invalid)?;
@@ -301,10 +304,10 @@ async fn prove(
     let person = people::create_person(tx, &new).await?;
     let person = person.ok_or_else(ApiError::token_invalid)?;
     let account =
-        organisations::create(tx, shared.random.as_ref(), (&sign_up.organisation, person)).await?;
+        organisations::create(tx, shared.random.as_ref(), &sign_up.organisation, person).await?;
     trial_credit::grant_trial(shared, tx, account, &sign_up.email).await?;
     tracing::info!(person.id = person.number(), %account, "sign-up completed");
-    NewSession::write(shared, tx, (person, Some(account)), (caller, headers)).await
+    NewSession::write(shared, tx, person, Some(account), caller, headers).await
 }
 
 /// A person who is not shut out.

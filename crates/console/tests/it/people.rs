@@ -155,8 +155,7 @@ impl TestConsole {
     pub(crate) async fn setup_token(&self) -> String {
         let token = Token::fresh(&SystemRandom).unwrap();
         let mut tx = self.people.begin().await.unwrap();
-        let given = (&token.hash, 86_400);
-        let done = people::issue_token(&mut tx, Purpose::Setup, None, given).await;
+        let done = people::issue_token(&mut tx, Purpose::Setup, None, &token.hash, 86_400).await;
         tx.finish(done).await.unwrap();
         token.text.reveal().to_owned()
     }

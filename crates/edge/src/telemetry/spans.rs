@@ -12,6 +12,7 @@ use trunkline_types::{RequestId, Timestamp};
 use super::TraceParent;
 use super::names;
 use crate::splitmix::mix;
+use crate::tokens::Tokens;
 
 /// What is told of a call. Times count from its beginning.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(crate) struct CallSpan<'a> {
     pub(crate) model: Option<&'a str>,
     pub(crate) response_model: Option<&'a str>,
     pub(crate) finishes: &'a [&'static str],
-    pub(crate) tokens: Option<(u64, u64)>,
+    pub(crate) tokens: Option<Tokens>,
     pub(crate) charged_nanos: Option<i64>,
     pub(crate) outcome: Option<&'static str>,
     pub(crate) error: Option<&'static str>,
@@ -60,7 +61,7 @@ impl CallSpan<'_> {
         for (index, tried) in self.tried.iter().enumerate() {
             let span = mix(&mut state).max(1).to_be_bytes();
             let number = index.saturating_add(1);
-            spans.push(self.of_attempt(tried, number, trace, (own, span)));
+            spans.push(self.of_attempt(tried, number, trace, own, span));
         }
         spans
     }
@@ -92,11 +93,11 @@ impl CallSpan<'_> {
             (names::COST_NANOS, self.charged_nanos),
             (
                 names::INPUT_TOKENS,
-                self.tokens.map(|(input, _)| whole(input)),
+                self.tokens.map(|tokens| whole(tokens.input)),
             ),
             (
                 names::OUTPUT_TOKENS,
-                self.tokens.map(|(_, output)| whole(output)),
+                self.tokens.map(|tokens| whole(tokens.output)),
             ),
             (names::TTFT_MS, self.ttft.map(millis)),
         ];
@@ -146,7 +147,8 @@ impl CallSpan<'_> {
         tried: &AttemptSpan<'_>,
         attempt: usize,
         trace: [u8; 16],
-        (parent, own): ([u8; 8], [u8; 8]),
+        parent: [u8; 8],
+        own: [u8; 8],
     ) -> Span {
         let mut attributes = vec![
             text(names::OPERATION_NAME, names::CHAT),

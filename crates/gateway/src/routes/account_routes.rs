@@ -82,7 +82,8 @@ impl<'a> AccountRoute<'a> {
 pub(super) async fn answer(
     services: &Arc<Services>,
     caller: Caller,
-    (route, request): (AccountRoute<'_>, Request<Incoming>),
+    route: AccountRoute<'_>,
+    request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     let body = match head.method {

@@ -419,14 +419,14 @@ async fn an_account_and_its_models_have_limits_over_all_keys() {
     picky["model"] = "public-name".into();
     assert_eq!(harness.chat(&picky).await.status, 200);
     let mut tx = harness.console.begin().await.unwrap();
-    let scope = (Scope::Model, "sim-fast");
+    let (scope, model) = (Scope::Model, "sim-fast");
     assert!(
-        limits::remove(&mut tx, Some(harness.account), scope)
+        limits::remove(&mut tx, Some(harness.account), scope, model)
             .await
             .unwrap()
     );
-    assert!(limits::remove(&mut tx, None, scope).await.unwrap());
-    assert!(!limits::remove(&mut tx, None, scope).await.unwrap());
+    assert!(limits::remove(&mut tx, None, scope, model).await.unwrap());
+    assert!(!limits::remove(&mut tx, None, scope, model).await.unwrap());
     assert!(
         limits::set_account(&mut tx, harness.account, rates(2))
             .await

@@ -36,7 +36,8 @@ pub async fn is_descendant(
 /// [`PAGE_MAX_ROWS`].
 pub async fn list_descendants(
     connection: &mut PgConnection,
-    (account, above): (AccountId, KeyId),
+    account: AccountId,
+    above: KeyId,
     after: Option<KeyId>,
     limit: u32,
 ) -> Result<Vec<Key>, DbError> {

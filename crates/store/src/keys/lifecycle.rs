@@ -105,16 +105,18 @@ async fn end(tx: &mut Tx, key: KeyId, by: &str, hide: bool) -> Result<RevokeAnsw
         return Ok(RevokeAnswer::Before);
     }
     revoked.sort_unstable();
-    tell(tx, (&head, &revoked), by, (number, hide)).await?;
+    tell(tx, &head, &revoked, by, number, hide).await?;
     Ok(RevokeAnswer::Done { keys: revoked })
 }
 
 /// Writes one event for the revoked key, with the number of descendants.
 async fn tell(
     tx: &mut Tx,
-    (head, revoked): (&Key, &[KeyId]),
+    head: &Key,
+    revoked: &[KeyId],
     by: &str,
-    (number, hide): (i64, bool),
+    number: i64,
+    hide: bool,
 ) -> Result<(), DbError> {
     let below = revoked.iter().filter(|id| **id != head.id).count();
     let event = NewEvent {

@@ -50,7 +50,8 @@ pub async fn end_playground_key(
 /// Sets a person's playground key.
 pub async fn set_playground_key(
     tx: &mut Tx,
-    (account, person): (AccountId, PersonId),
+    account: AccountId,
+    person: PersonId,
     key: KeyId,
 ) -> Result<(), DbError> {
     let connection: &mut PgConnection = tx;

@@ -40,7 +40,8 @@ pub async fn issue_token(
     tx: &mut Tx,
     purpose: Purpose,
     person: Option<PersonId>,
-    (token, life_seconds): (&TokenHash, i64),
+    token: &TokenHash,
+    life_seconds: i64,
 ) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.person_token (token_hash, purpose, person_id, expires_at)

@@ -128,7 +128,8 @@ pub async fn has_capacity(
 pub async fn submitting(
     tx: &mut Tx,
     id: Uuid,
-    (channel, credential): (i64, i64),
+    channel: i64,
+    credential: i64,
     lease: Duration,
 ) -> Result<bool, DbError> {
     let done = sqlx::query(

@@ -52,7 +52,7 @@ async fn a_limit_is_set_changed_and_removed_and_every_change_has_a_number() {
     assert_eq!(limits::list(&mut session).await.unwrap(), [changed]);
     drop(session);
     let mut tx = harness.console.begin().await.unwrap();
-    let gone = limits::remove(&mut tx, None, (Scope::Model, "a")).await;
+    let gone = limits::remove(&mut tx, None, Scope::Model, "a").await;
     assert!(tx.finish(gone).await.unwrap());
     assert_eq!(number().await, 3);
     let mut session = data.session().await.unwrap();

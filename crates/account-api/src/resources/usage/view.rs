@@ -5,7 +5,8 @@ use trunkline_ledger::usage_report::{Call, Grouping, Report, ReportRow, Totals, 
 use trunkline_types::KeyId;
 
 pub(super) fn page(
-    (seen, by): (&UsageFilter, Grouping),
+    seen: &UsageFilter,
+    by: Grouping,
     report: &Report,
     next: Option<String>,
 ) -> Value {

@@ -58,7 +58,8 @@ pub(super) async fn list_deliveries(
 pub(super) async fn replay_delivery(
     api: &AccountApi,
     caller: &Caller,
-    (name, event): (&str, &str),
+    name: &str,
+    event: &str,
     body: &[u8],
 ) -> Result<Response, ApiError> {
     super::params::nothing(body)?;

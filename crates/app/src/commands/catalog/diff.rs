@@ -58,7 +58,7 @@ pub(super) async fn run(
         .iter()
         .flat_map(|name| below_cost(name, &after, &channels))
         .collect();
-    let weeks = reprice::week(console, &names, (&before, &after)).await?;
+    let weeks = reprice::week(console, &names, &before, &after).await?;
     let loses = !below.is_empty() || weeks.values().any(reprice::Week::loses);
     let mut text: Vec<String> = prices.iter().map(PriceChange::text).collect();
     text.extend(weeks.iter().map(|(name, week)| week_text(name, week)));

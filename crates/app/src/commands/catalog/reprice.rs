@@ -32,7 +32,8 @@ pub(super) struct Week {
 pub(super) async fn week(
     console: &Database,
     models: &[String],
-    (before, after): (&Book, &Book),
+    before: &Book,
+    after: &Book,
 ) -> anyhow::Result<BTreeMap<String, Week>> {
     let mut weeks: BTreeMap<String, Week> = BTreeMap::new();
     let since = SystemClock.now().plus_seconds(-DAYS * SECONDS_A_DAY);

@@ -32,7 +32,8 @@ pub(super) struct SealedCredential {
 /// Reads and seals every credential the command line names, and the one that was typed.
 pub(super) fn read(
     keyring: &Keyring,
-    (options, typed): (&AddChannel, Option<(&str, &Secret)>),
+    options: &AddChannel,
+    typed: Option<(&str, &Secret)>,
     auth: &Auth,
 ) -> anyhow::Result<Vec<SealedCredential>> {
     let mut all = Vec::new();

@@ -83,7 +83,8 @@ impl<'a> Questions<'a> {
         self.ask(
             "Which PostgreSQL database? An address such as postgres://trunkline@db.example.com/trunkline,\n\
              or \"here\" to create one in the PostgreSQL of this machine.",
-            ("--database", Some("here")),
+            "--database",
+            Some("here"),
             read_database,
         )
     }
@@ -94,7 +95,8 @@ impl<'a> Questions<'a> {
         }
         self.ask(
             "At which address do callers and users of the console reach it, such as https://api.example.com?",
-            ("--public-url", Some(LOCAL_URL)),
+            "--public-url",
+            Some(LOCAL_URL),
             |text| Ok(text.trim_end_matches('/').to_owned()),
         )
     }
@@ -106,7 +108,8 @@ impl<'a> Questions<'a> {
                 Some(known) => read(known).context("--operator"),
                 None => self.ask(
                     "What is the operator's email address?",
-                    ("--operator", None),
+                    "--operator",
+                    None,
                     |text| read(text).map_err(|error| error.to_string()),
                 ),
             }
@@ -124,7 +127,7 @@ impl<'a> Questions<'a> {
                 .filter(|name| !name.starts_with("simulator"));
             let names: Vec<&str> = names.collect();
             let question = format!("Which vendor is first? One of {}.", names.join(", "));
-            self.ask(&question, ("--provider", Some("openai")), |text| {
+            self.ask(&question, "--provider", Some("openai"), |text| {
                 let known = providers.get(text).map(|provider| provider.name.clone());
                 known.ok_or_else(|| format!("there is no provider {text:?}"))
             })
@@ -150,7 +153,8 @@ impl<'a> Questions<'a> {
         let hidden = self.is_asked && echo(false);
         let typed = self.ask(
             &question,
-            ("--key-env, --key-file or --key-stdin", None),
+            "--key-env, --key-file or --key-stdin",
+            None,
             |text| Ok(Secret::new(text.to_owned())),
         );
         if hidden {
@@ -163,7 +167,8 @@ impl<'a> Questions<'a> {
     fn ask<T>(
         &self,
         question: &str,
-        (option, usual): (&str, Option<&str>),
+        option: &str,
+        usual: Option<&str>,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> anyhow::Result<T> {
         if !self.is_asked {

@@ -69,18 +69,20 @@ async fn may_all(config: &Config, roles: &[Role]) -> bool {
 }
 
 pub(super) async fn rows(
-    (config, options): (&Config, &InitArguments),
+    config: &Config,
+    options: &InitArguments,
     questions: &Questions<'_>,
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<First> {
     let console = database::open(config, Role::Console).await?;
-    let done = rows_in((config, options), &console, questions, progress).await;
+    let done = rows_in(config, options, &console, questions, progress).await;
     database::close(&console).await;
     done
 }
 
 async fn rows_in(
-    (config, options): (&Config, &InitArguments),
+    config: &Config,
+    options: &InitArguments,
     console: &Database,
     questions: &Questions<'_>,
     progress: &mut Progress<'_>,
@@ -96,14 +98,8 @@ async fn rows_in(
         let name = questions.provider(&providers)?;
         let offer = offers::offer(channel::known_provider(&providers, &name)?, &options.models)?;
         model = offer.first.clone();
-        sell(console, (&offer, snapshot.book.count()), progress).await?;
-        connect(
-            (config, options),
-            console,
-            (&name, &offer, questions),
-            progress,
-        )
-        .await?;
+        sell(console, &offer, snapshot.book.count(), progress).await?;
+        connect(config, options, console, &name, &offer, questions, progress).await?;
     } else {
         let text = format!("models on sale: {}", snapshot.book.count());
         progress.there("catalog", &text);
@@ -138,7 +134,8 @@ async fn rows_in(
 
 async fn sell(
     console: &Database,
-    (offer, on_sale): (&Offer, usize),
+    offer: &Offer,
+    on_sale: usize,
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<()> {
     if on_sale > 0 {
@@ -159,9 +156,12 @@ async fn sell(
 }
 
 async fn connect(
-    (config, options): (&Config, &InitArguments),
+    config: &Config,
+    options: &InitArguments,
     console: &Database,
-    (name, offer, questions): (&str, &Offer, &Questions<'_>),
+    name: &str,
+    offer: &Offer,
+    questions: &Questions<'_>,
     progress: &mut Progress<'_>,
 ) -> anyhow::Result<()> {
     let place = questions.key(name)?;
@@ -198,7 +198,7 @@ async fn connect(
         KeyPlace::Stdin => add.key_stdin = Some(CREDENTIAL_LABEL.to_owned()),
         KeyPlace::Typed(key) => typed = Some((CREDENTIAL_LABEL, key)),
     }
-    let made = channel::create(config, console, (&add, typed)).await?;
+    let made = channel::create(config, console, &add, typed).await?;
     let hints: Vec<&str> = made
         .credentials
         .iter()

@@ -51,9 +51,9 @@ pub(super) async fn set(
     own.require_step_up()?;
     let key = own_key(&shared, &own, id).await?;
     let checked = CheckedBudgets::read(&body.budgets)?;
-    checked.check_zones(&shared, (own.account, key.id)).await?;
+    checked.check_zones(&shared, own.account, key.id).await?;
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
-    let written = write(&mut tx, (own.account, key.id), &checked).await;
+    let written = write(&mut tx, own.account, key.id, &checked).await;
     finish(tx, written).await?;
     Ok(Json(key_view::one(&shared, &own, key).await?))
 }
@@ -61,7 +61,8 @@ pub(super) async fn set(
 /// Writes them in the caller's transaction; what is not wished for is taken away.
 pub(super) async fn write(
     tx: &mut Tx,
-    (account, key): (AccountId, KeyId),
+    account: AccountId,
+    key: KeyId,
     budgets: &CheckedBudgets,
 ) -> Result<(), ApiError> {
     for (_, zone, _) in &budgets.0 {
@@ -121,7 +122,8 @@ impl CheckedBudgets {
     async fn check_zones(
         &self,
         shared: &Shared,
-        (account, key): (AccountId, KeyId),
+        account: AccountId,
+        key: KeyId,
     ) -> Result<(), ApiError> {
         let stand = statement::budgets(&shared.data, account, &[key]).await?;
         for (period, zone, _) in &self.0 {

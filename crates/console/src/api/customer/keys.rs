@@ -156,7 +156,7 @@ pub(super) async fn make(
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let made = async {
         let made = create(&mut tx, &new, &secret).await?;
-        budgets::write(&mut tx, (own.account, made.key.id), &checked).await?;
+        budgets::write(&mut tx, own.account, made.key.id, &checked).await?;
         Ok(made)
     };
     let made: Result<CreatedKey, ApiError> = made.await;

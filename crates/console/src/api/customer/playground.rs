@@ -93,8 +93,7 @@ async fn made_or_rotated(
             policy: policy(ends)?,
         };
         let made = create(&mut tx, &new, &secret).await?;
-        let of = (own.account, own.person);
-        let noted = keys::set_playground_key(&mut tx, of, made.key.id).await;
+        let noted = keys::set_playground_key(&mut tx, own.account, own.person, made.key.id).await;
         noted.map_err(query::unwritten)?;
         Ok((made.key, made.plain))
     };

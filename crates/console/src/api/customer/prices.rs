@@ -80,14 +80,14 @@ fn explained(book: &Book, call: &CallDetail) -> Option<Vec<PriceLine>> {
     let lines = quote
         .lines
         .iter()
-        .map(|line| PriceLine::of(line, (unit, rate), tier));
+        .map(|line| PriceLine::of(line, unit, rate, tier));
     lines.collect()
 }
 
 // === impl PriceLine ===
 
 impl PriceLine {
-    fn of(line: &Line, (unit, rate): (BillingUnit, Ratio), tier: &str) -> Option<Self> {
+    fn of(line: &Line, unit: BillingUnit, rate: Ratio, tier: &str) -> Option<Self> {
         let million = amount_at(line, MILLION, unit, rate).ok()?;
         Some(Self {
             face: line.face.name().to_owned(),

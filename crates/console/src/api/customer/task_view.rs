@@ -226,7 +226,8 @@ impl TaskView {
         task: &Task,
         look: &TaskInspection,
         paid: Paid,
-        (gateway, names): (&dyn GatewayPort, &Names),
+        gateway: &dyn GatewayPort,
+        names: &Names,
     ) -> Self {
         let state = TaskState::of(Stage::of(task));
         let reported = u8::try_from(task.progress).ok();

@@ -141,7 +141,7 @@ async fn detail(shared: &Shared, account: AccountId, task: &Task) -> Result<Task
     let money = call_search::transfers(&shared.data, account, request).await?;
     let charged = call_search::charges(&shared.data, account, &[request]).await?;
     let paid = paid_of(&charged, request);
-    let view = TaskView::of(task, &look, paid, (shared.gateway.as_ref(), &names));
+    let view = TaskView::of(task, &look, paid, shared.gateway.as_ref(), &names);
     Ok(TaskDetail::of(view, task, look, &money))
 }
 
@@ -160,8 +160,13 @@ async fn task_views(
         let look = look.ok_or_else(ApiError::unavailable)?;
         let paid = RequestId::from_uuid(task.id);
         let paid = paid.map_or_else(|_| Paid::default(), |id| paid_of(&charged, id));
-        let with = (shared.gateway.as_ref(), &names);
-        views.push(TaskView::of(task, &look, paid, with));
+        views.push(TaskView::of(
+            task,
+            &look,
+            paid,
+            shared.gateway.as_ref(),
+            &names,
+        ));
     }
     Ok(views)
 }

@@ -93,7 +93,7 @@ async fn submitted(harness: &CustomerConsole, account: AccountId, request: Reque
     }));
     let mut tx = harness.data.begin().await.unwrap();
     let lease = Duration::from_secs(60);
-    assert!(tasks::submitting(&mut tx, id, (1, 1), lease).await.unwrap());
+    assert!(tasks::submitting(&mut tx, id, 1, 1, lease).await.unwrap());
     assert!(
         tasks::submitted(&mut tx, id, account, "up-1", lease)
             .await

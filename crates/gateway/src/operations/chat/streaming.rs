@@ -50,7 +50,7 @@ impl Answering<'_> {
         // status of its own.
         let waiting = (!outlives).then_some(&mut responder);
         let first = first_frame(&mut answer, &mut frames, &mut relay.patience, waiting).await;
-        let first = match first {
+        let (seen, frame) = match first {
             None => return RelayEnd::ClientGone,
             Some(Ok(Some(frame))) => (relay.follow.observe(&frame), frame),
             Some(Ok(None)) => return self.fail_early(responder, UPSTREAM_FAILED, FAILED, None),
@@ -59,8 +59,8 @@ impl Answering<'_> {
                 return self.fail_early(responder, code, outcome, None);
             }
         };
-        if let (FrameKind::Error(_) | FrameKind::Invalid, _) = &first {
-            return self.fail_early(responder, UPSTREAM_FAILED, FAILED, first.0.error());
+        if let FrameKind::Error(_) | FrameKind::Invalid = &seen {
+            return self.fail_early(responder, UPSTREAM_FAILED, FAILED, seen.error());
         }
         let response = self.head(receiver);
         relay.record = self.stored_head(&response);
@@ -69,7 +69,7 @@ impl Answering<'_> {
             return RelayEnd::ClientGone;
         }
         let end = self
-            .relay(&mut answer, &mut frames, first, &mut relay)
+            .relay(&mut answer, &mut frames, seen, frame, &mut relay)
             .await;
         if let End::ClientGone = end {
             self.read_on(&mut answer, &mut frames, &mut relay).await;
@@ -202,10 +202,10 @@ impl Answering<'_> {
         &mut self,
         answer: &mut UpstreamResponse,
         frames: &mut Frames,
-        first: (FrameKind, Frame),
+        mut seen: FrameKind,
+        mut frame: Frame,
         relay: &mut Relay,
     ) -> End {
-        let (mut seen, mut frame) = first;
         loop {
             self.assign_public_id(relay);
             let out = relay.follow.out(&frame, &seen);

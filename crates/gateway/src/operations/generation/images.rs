@@ -20,7 +20,7 @@ use trunkline_types::{Bucket, EndpointType, Money, Usage};
 
 use super::IMAGES;
 use super::image_hosting::{self, kind_of};
-use super::outbound::{self, Waits};
+use super::outbound::{self, VendorCall, Waits};
 use super::quote_endpoint::fields_of;
 use crate::body::{self, JsonOrForm};
 use crate::caller::Caller;
@@ -185,7 +185,7 @@ impl ImagesExecution {
 }
 
 impl Attempts for ImagesExecution {
-    type Outbound = (&'static Protocol, Encoded);
+    type Outbound = VendorCall<Protocol>;
     type Accepted = (Drawn, Encoded);
 
     fn candidates(&self, services: &Services) -> Candidates {
@@ -203,7 +203,7 @@ impl Attempts for ImagesExecution {
         let written = (protocol.encode)(&self.ask, channel.upstream_model(&self.ask.model));
         self.priced
             .built(written)
-            .map(|written| (protocol, written))
+            .map(|written| VendorCall { protocol, written })
     }
 
     async fn attempt(
@@ -211,8 +211,9 @@ impl Attempts for ImagesExecution {
         services: &Services,
         log: AttemptLog<'_>,
         to: To<'_>,
-        (protocol, written): Self::Outbound,
+        call: Self::Outbound,
     ) -> Classified<Self::Accepted> {
+        let VendorCall { protocol, written } = call;
         let settings = &services.settings;
         let waits = Waits {
             total: settings.whole_wait,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
 use tokio::sync::mpsc;
-use trunkline_generation::{Content, Part, VendorRequest};
+use trunkline_generation::{Content, Encoded, Part, VendorRequest};
 use trunkline_types::RequestId;
 use trunkline_upstream::{Deadlines, Payload, SendError, UpstreamResponse};
 
@@ -22,6 +22,12 @@ const PIECES: usize = 4;
 pub(super) struct Waits {
     pub(super) total: Duration,
     pub(super) idle: Duration,
+}
+
+/// A request as a channel's vendor takes it, and how its answer is read.
+pub(crate) struct VendorCall<Protocol: 'static> {
+    pub(crate) protocol: &'static Protocol,
+    pub(crate) written: Encoded,
 }
 
 /// Sends a vendor request and waits for the head of its answer.

@@ -20,7 +20,7 @@ use trunkline_types::{Bucket, EndpointType, Money, Usage};
 use trunkline_upstream::BodyError;
 
 use super::SPEECH;
-use super::outbound::{self, Waits};
+use super::outbound::{self, VendorCall, Waits};
 use super::quote_endpoint::fields_of;
 use super::speech_stream::{SpeechError, SpeechStream};
 use crate::body;
@@ -190,7 +190,7 @@ impl SpeechExecution {
 }
 
 impl Attempts for SpeechExecution {
-    type Outbound = (&'static Protocol, Encoded);
+    type Outbound = VendorCall<Protocol>;
     type Accepted = Speaking;
 
     fn candidates(&self, services: &Services) -> Candidates {
@@ -208,7 +208,7 @@ impl Attempts for SpeechExecution {
         let written = (protocol.encode)(&self.ask, channel.upstream_model(&self.ask.model));
         self.priced
             .built(written)
-            .map(|written| (protocol, written))
+            .map(|written| VendorCall { protocol, written })
     }
 
     async fn attempt(
@@ -216,8 +216,9 @@ impl Attempts for SpeechExecution {
         services: &Services,
         log: AttemptLog<'_>,
         to: To<'_>,
-        (protocol, written): Self::Outbound,
+        call: Self::Outbound,
     ) -> Classified<Speaking> {
+        let VendorCall { protocol, written } = call;
         match self.open(services, log, to, protocol, &written).await {
             Ok((stream, first)) => Classified::Accepted(Speaking {
                 stream,
@@ -490,7 +491,7 @@ impl SpeechRelayed {
                 bytes: piece,
                 taken,
             });
-            hand_over(&self.pieces, first, receipt, (&context.watch, wait)).await
+            hand_over(&self.pieces, first, receipt, &context.watch, wait).await
         };
         self.is_served |= sent;
         self.gone = !sent;

@@ -15,14 +15,14 @@ use trunkline_generation::transcription::{
     protocol_of, render,
 };
 use trunkline_generation::vendor_http::{VendorError, VendorResponse};
-use trunkline_generation::{Encoded, VendorFailure, VendorRequest};
+use trunkline_generation::{VendorFailure, VendorRequest};
 use trunkline_ledger::Outcome;
 use trunkline_types::{AccountId, Bucket, Money, Usage};
 use trunkline_upstream::SendError;
 use trunkline_upstream::safe_fetch::FetchRequest;
 
 use super::image_hosting;
-use super::outbound::{self, Waits};
+use super::outbound::{self, VendorCall, Waits};
 use super::speech_stream::SpeechError;
 use super::transcription::UploadedFile;
 use crate::channels::Channel;
@@ -140,7 +140,7 @@ impl TranscriptionExecution {
 }
 
 impl Attempts for TranscriptionExecution {
-    type Outbound = (&'static Protocol, Encoded);
+    type Outbound = VendorCall<Protocol>;
     type Accepted = RenderedTranscript;
 
     fn candidates(&self, services: &Services) -> Candidates {
@@ -166,7 +166,7 @@ impl Attempts for TranscriptionExecution {
         let written = (protocol.encode)(&self.ask, upstream, link.as_deref());
         self.priced
             .built(written)
-            .map(|written| (protocol, written))
+            .map(|written| VendorCall { protocol, written })
     }
 
     async fn attempt(
@@ -174,8 +174,9 @@ impl Attempts for TranscriptionExecution {
         services: &Services,
         log: AttemptLog<'_>,
         to: To<'_>,
-        (protocol, written): Self::Outbound,
+        call: Self::Outbound,
     ) -> Classified<RenderedTranscript> {
+        let VendorCall { protocol, written } = call;
         let wait = services.settings.whole_wait;
         let ends = *self.ends.get_or_insert_with(|| {
             Instant::now()

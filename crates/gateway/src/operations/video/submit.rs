@@ -153,23 +153,20 @@ impl Submission<'_> {
         log: AttemptLog<'_>,
         to: To<'_>,
     ) -> Result<Classified<Result<Sending, StepError>>, StepError> {
-        let To {
-            channel,
-            credential,
-            query: _,
-        } = to;
+        let (channel, credential) = (to.channel, to.credential);
         let task = &self.accepted.task;
         let settings = &services.settings.video;
-        let lane = (channel.row.id.number(), credential.id.number());
+        let (channel_id, credential_id) = (channel.row.id.number(), credential.id.number());
         // Before the commit: a node that sleeps while that is answered may be taken for dead too.
         let began = Instant::now();
         let mut tx = services.data.begin().await?;
         if let Some(most) = channel.row.concurrent_calls
-            && !tasks::has_capacity(&mut tx, lane.0, task.account, most).await?
+            && !tasks::has_capacity(&mut tx, channel_id, task.account, most).await?
         {
             return Ok(Classified::Saturated(FULL_SECONDS));
         }
-        let ours = tasks::submitting(&mut tx, task.id, lane, settings.lease).await?;
+        let ours =
+            tasks::submitting(&mut tx, task.id, channel_id, credential_id, settings.lease).await?;
         match tx.commit().await {
             Ok(()) => {}
             // If it was written, nothing was sent all the same; without this it would wait for its
