@@ -1,6 +1,7 @@
 //! A running node: the gateway with its listeners and the jobs that keep it, started and stopped as
 //! one.
 
+mod background;
 mod listeners;
 mod open;
 
@@ -8,8 +9,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
 use trunkline_blobs::MediaSettings;
 use trunkline_console::ConsoleSettings;
 use trunkline_db::bus::NatsSettings;
@@ -18,24 +17,21 @@ use trunkline_edge::listener::EdgeSettings;
 use trunkline_edge::telemetry::TelemetrySettings;
 use trunkline_gateway::{Services, ServicesConfig, Settings};
 use trunkline_keyring::{Keyring, SystemRandom};
-use trunkline_ledger::{LedgerTasks, NodeEpoch, partitions, recovery};
-use trunkline_limits::{RedisSettings, SyncTask};
+use trunkline_ledger::LedgerTasks;
+use trunkline_limits::RedisSettings;
 use trunkline_mail::MailSettings;
 use trunkline_social::Cells;
-use trunkline_store::route_health;
 use trunkline_types::NodeId;
 use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
 use trunkline_upstream::{Client, Providers, Roots};
 use trunkline_worker::{JobContext, Retention};
 
+use self::background::Background;
 use self::listeners::{Addresses, ConsoleDeps, Listeners};
+use self::open::Traces;
 use crate::config::{DrainTimes, Roles};
 use crate::setup_link::first_link;
 
-/// A node without a heartbeat for this long is considered dead by its peers.
-const DEAD_AFTER: Duration = Duration::from_secs(120);
-const SWEEP_EVERY: Duration = Duration::from_secs(15);
-const PARTITIONS_EVERY: Duration = Duration::from_secs(3_600);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a node is made of.
@@ -79,13 +75,8 @@ pub(crate) struct Node {
     people: Option<Database>,
     at_console: ConsoleSettings,
     ledger_tasks: LedgerTasks,
-    replaced: watch::Receiver<bool>,
-    stop_listening: watch::Sender<bool>,
-    stop_fresh: oneshot::Sender<()>,
-    stop_jobs: watch::Sender<bool>,
-    tasks: JoinSet<()>,
-    stop_traces: watch::Sender<bool>,
-    traces: JoinSet<()>,
+    background: Background,
+    traces: Traces,
 }
 
 impl NodeConfig {
@@ -108,15 +99,17 @@ impl Node {
         let listeners = Listeners::bind(plan.addresses(), plan.edge_settings).await?;
         let addresses = listeners.addresses()?;
         let mut settings = open::with_port(plan.settings, plan.edge, addresses.edge);
-        let own = (plan.console, addresses.console);
-        let at_console = open::with_ports(plan.console_settings, own, &mut settings);
+        let at_console = open::with_ports(
+            plan.console_settings,
+            plan.console,
+            addresses.console,
+            &mut settings,
+        );
         let data = plan.data;
         let (ledger, ledger_tasks) = open::ledger(&data, &plan.name).await?;
         let author = ledger.node_epoch().clone();
         let client = Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?;
-        let (stop_traces, traces_stopped) = watch::channel(false);
-        let mut traces = JoinSet::new();
-        let telemetry = open::trace(plan.telemetry, &client, (traces_stopped, &mut traces));
+        let (telemetry, traces) = open::traces(plan.telemetry, &client);
         let (limits, keeper) = open::limits(plan.redis)?;
         let media = open::media(&plan.media).await?;
         let gateway = Services::new(ServicesConfig {
@@ -136,11 +129,8 @@ impl Node {
             telemetry,
         });
         open::refresh(&gateway).await?;
-        let (stop_listening, stopped) = watch::channel(false);
-        let (stop_jobs, jobs) = watch::channel(false);
-        let mut tasks = JoinSet::new();
-        let mail_identity = (&plan.keyring, at_console.name.as_str());
-        let mail_worker = open::mail_worker(plan.mail.as_ref(), &data, mail_identity)?;
+        let mail_worker =
+            open::mail_worker(plan.mail.as_ref(), &data, &plan.keyring, &at_console.name)?;
         let console = plan.people.clone().map(|people| ConsoleDeps {
             data: data.clone(),
             people,
@@ -149,20 +139,15 @@ impl Node {
             client,
             proxies,
         });
-        let console = console.map(|deps| deps.open(&gateway, (&jobs, &mut tasks)));
-        listeners.open(&gateway, console, &stopped, &mut tasks);
-        let (stop_fresh, replaced) = keep_fresh(&mut tasks, &gateway);
-        start_keeping(&mut tasks, &gateway, (keeper, author, &data), &jobs);
-        if plan.roles.worker {
-            let context = JobContext {
-                gateway: gateway.clone(),
-                data: data.clone(),
-                mail: mail_worker,
-                media,
-                retention: plan.retention,
-            };
-            trunkline_worker::start(&mut tasks, context, &jobs);
-        }
+        let worker = plan.roles.worker.then(|| JobContext {
+            gateway: gateway.clone(),
+            data: data.clone(),
+            mail: mail_worker,
+            media,
+            retention: plan.retention,
+        });
+        let background =
+            Background::start(&gateway, &data, listeners, console, worker, keeper, author);
         Ok(Self {
             gateway,
             edge: addresses.edge,
@@ -172,12 +157,7 @@ impl Node {
             people: plan.people,
             at_console,
             ledger_tasks,
-            replaced,
-            stop_listening,
-            stop_fresh,
-            stop_jobs,
-            tasks,
-            stop_traces,
+            background,
             traces,
         })
     }
@@ -192,29 +172,21 @@ impl Node {
 
     /// Waits until another process has registered this node's next epoch; then its writes are rejected.
     pub(crate) async fn replaced(&self) {
-        let mut replaced = self.replaced.clone();
+        let mut replaced = self.background.replaced.clone();
         // The task that would tell is gone only when the node is.
         drop(replaced.wait_for(|over| *over).await);
     }
 
     /// Says that it leaves and serves on until balancers have noticed; then takes no new calls, lets
     /// running ones end within the time given, and is gone.
-    pub(crate) async fn stop(mut self, DrainTimes { notice, drain }: DrainTimes) {
+    pub(crate) async fn stop(self, DrainTimes { notice, drain }: DrainTimes) {
         self.gateway.begin_drain();
         tokio::time::sleep(notice).await;
-        self.stop_listening.send_replace(true);
+        self.background.stop_listening();
         self.gateway.finish(drain).await;
-        // Who waits for these may have ended by itself.
-        self.stop_fresh.send(()).ok();
-        self.stop_jobs.send_replace(true);
-        let ended = async { while self.tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(drain, ended).await.is_err() {
-            tracing::warn!("shutdown: connections still open after the drain time");
-        }
-        self.tasks.shutdown().await;
+        self.background.finish(drain).await;
         // After the last call has ended; it takes a bounded time by itself.
-        self.stop_traces.send_replace(true);
-        while self.traces.join_next().await.is_some() {}
+        self.traces.finish().await;
         drop(self.gateway);
         let flushed = self.ledger_tasks.finish();
         if tokio::time::timeout(drain, flushed).await.is_err() {
@@ -225,65 +197,6 @@ impl Node {
         drop(self.data.close().await);
         if let Some(people) = self.people {
             drop(people.close().await);
-        }
-    }
-}
-
-/// Loops of every node, whatever its roles, until they are told to stop.
-fn start_keeping(
-    tasks: &mut JoinSet<()>,
-    gateway: &Arc<Services>,
-    (keeper, author, data): (Option<SyncTask>, NodeEpoch, &Database),
-    stop: &watch::Receiver<bool>,
-) {
-    tasks.spawn(data.clone().listen(stop.clone()));
-    tasks.spawn(run_maintenance(data.clone(), author, stop.clone()));
-    tasks.spawn(gateway.clone().run_health_exchange(stop.clone()));
-    tasks.spawn(gateway.clone().run_channel_probes(stop.clone()));
-    tasks.spawn(trunkline_account_api::run_event_hub(
-        gateway.account_api().clone(),
-        stop.clone(),
-    ));
-    if let Some(keeper) = keeper {
-        tasks.spawn(keeper.run(stop.clone()));
-    }
-}
-
-/// Refreshes keys, channels and the catalog; reports when another process took this node's name.
-fn keep_fresh(
-    tasks: &mut JoinSet<()>,
-    gateway: &Arc<Services>,
-) -> (oneshot::Sender<()>, watch::Receiver<bool>) {
-    let (stop_fresh, stop) = oneshot::channel();
-    let (signal, replaced) = watch::channel(false);
-    let fresh = trunkline_gateway::run_refresh(gateway.clone(), stop);
-    tasks.spawn(async move {
-        fresh.await;
-        signal.send_replace(true);
-    });
-    (stop_fresh, replaced)
-}
-
-/// Maintenance on every node: recovery of holds, partitions, route health cleanup.
-async fn run_maintenance(data: Database, author: NodeEpoch, mut stop: watch::Receiver<bool>) {
-    let mut sweep = tokio::time::interval(SWEEP_EVERY);
-    let mut partition = tokio::time::interval(PARTITIONS_EVERY);
-    loop {
-        tokio::select! {
-            _ = stop.changed() => return,
-            _ = sweep.tick() => match recovery::sweep(&data, &author, DEAD_AFTER).await {
-                Ok(0) => {}
-                Ok(holds) => tracing::warn!(holds_count = holds, "voided holds of expired or dead nodes"),
-                Err(error) => tracing::warn!(%error, "hold recovery failed"),
-            },
-            _ = partition.tick() => {
-                if let Err(error) = partitions::ensure(&data).await {
-                    tracing::error!(%error, "partition creation failed");
-                }
-                if let Err(error) = route_health::purge(&data).await {
-                    tracing::warn!(%error, "route health cleanup failed");
-                }
-            },
         }
     }
 }

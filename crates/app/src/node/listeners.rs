@@ -123,7 +123,8 @@ impl ConsoleDeps {
     pub(super) fn open(
         self,
         gateway: &Arc<Services>,
-        (stop, tasks): (&watch::Receiver<bool>, &mut JoinSet<()>),
+        stop: &watch::Receiver<bool>,
+        tasks: &mut JoinSet<()>,
     ) -> Console {
         let (ids, proxies) = (gateway.clone(), self.proxies);
         let console = Console::new(Parts {

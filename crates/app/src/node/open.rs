@@ -19,6 +19,22 @@ use trunkline_mail::{MailSettings, MailWorker, Mailer};
 use trunkline_types::NodeId;
 use trunkline_upstream::Client;
 
+/// The exporter of traces, where there is one.
+pub(super) struct Traces {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+// === impl Traces ===
+
+impl Traces {
+    /// Sends what is left.
+    pub(super) async fn finish(mut self) {
+        self.stop.send_replace(true);
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
 /// The ledger, with its partitions, in this node's name.
 pub(super) async fn ledger(
     data: &Database,
@@ -54,7 +70,8 @@ pub(super) fn limits(redis: Option<RedisSettings>) -> anyhow::Result<(Limits, Op
 pub(super) fn mail_worker(
     mail: Option<&MailSettings>,
     data: &Database,
-    (keyring, instance_name): (&Keyring, &str),
+    keyring: &Keyring,
+    instance_name: &str,
 ) -> anyhow::Result<MailWorker> {
     let mailer = mail.map(Mailer::new).transpose()?;
     let keyring = Arc::new(keyring.clone());
@@ -67,14 +84,18 @@ pub(super) fn mail_worker(
 }
 
 /// The way to the collector of traces, and what walks it.
-pub(super) fn trace(
+pub(super) fn traces(
     settings: Option<TelemetrySettings>,
     client: &Client,
-    (stopped, traces): (watch::Receiver<bool>, &mut JoinSet<()>),
-) -> Option<Telemetry> {
-    let (telemetry, exporter) = Telemetry::open(settings?, client.clone());
-    traces.spawn(exporter.run(stopped));
-    Some(telemetry)
+) -> (Option<Telemetry>, Traces) {
+    let (stop, stopped) = watch::channel(false);
+    let mut tasks = JoinSet::new();
+    let telemetry = settings.map(|settings| {
+        let (telemetry, exporter) = Telemetry::open(settings, client.clone());
+        tasks.spawn(exporter.run(stopped));
+        telemetry
+    });
+    (telemetry, Traces { stop, tasks })
 }
 
 /// The way of events to other nodes.
@@ -101,7 +122,8 @@ pub(super) fn with_port(
 /// its errors are explained there.
 pub(super) fn with_ports(
     mut settings: ConsoleSettings,
-    (configured, is): (SocketAddr, Option<SocketAddr>),
+    configured: SocketAddr,
+    is: Option<SocketAddr>,
     edge: &mut Settings,
 ) -> ConsoleSettings {
     if let Some(is) = is.filter(|_| configured.port() == 0) {

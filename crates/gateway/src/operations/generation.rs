@@ -5,6 +5,7 @@ pub(crate) mod images;
 mod outbound;
 mod quote_endpoint;
 pub(crate) mod speech;
+mod speech_relay;
 mod speech_stream;
 mod transcribe;
 pub(crate) mod transcription;

@@ -10,7 +10,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use trunkline_catalog::{Attributes, Sale};
 use trunkline_generation::Encoded;
 use trunkline_generation::speech::{Protocol, SpeechRequest, StreamMode, plan, protocol_of};
@@ -22,11 +22,11 @@ use trunkline_upstream::BodyError;
 use super::SPEECH;
 use super::outbound::{self, VendorCall, Waits};
 use super::quote_endpoint::fields_of;
+use super::speech_relay::{End, SpeechRelayed};
 use super::speech_stream::{SpeechError, SpeechStream};
 use crate::body;
 use crate::caller::Caller;
 use crate::channels::Channel;
-use crate::delivery::hand_over;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode, refused};
 use crate::failover::{
@@ -41,7 +41,7 @@ use crate::priced_call::{PricedCall, Pricing};
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::Reservation;
 use crate::response::{
-    AckedChunk, FilePiece, Responder, Response, ResponseBody, set_cost, set_ending, set_warnings,
+    FilePiece, Responder, Response, ResponseBody, set_cost, set_ending, set_warnings,
 };
 use crate::services::Services;
 use crate::vendors::BufferedResponse;
@@ -70,25 +70,6 @@ pub(crate) struct Speaking {
     stream: SpeechStream,
     first: Bytes,
     written: Encoded,
-}
-
-/// Audio whose last piece waits for its charge.
-pub(crate) struct SpeechRelayed {
-    pieces: mpsc::Sender<FilePiece>,
-    stored: Option<StoredResponse>,
-    /// The client has its first byte.
-    is_served: bool,
-    /// The client has gone, or takes nothing.
-    gone: bool,
-    last: Bytes,
-    meter: StreamMeter,
-}
-
-/// How a stream of audio ended.
-enum End {
-    Done,
-    ClientGone,
-    Failed(Outcome),
 }
 
 impl Operation for Speech {
@@ -426,81 +407,5 @@ impl Execution for SpeechExecution {
             drop(relayed.pieces.send(FilePiece::End).await);
         }
         settled.is_stored || relayed.is_served
-    }
-}
-
-// === impl SpeechRelayed ===
-
-impl SpeechRelayed {
-    /// Passes audio on, and keeps its last piece back.
-    async fn pass_on(
-        &mut self,
-        services: &Services,
-        context: &RequestContext,
-        mut stream: SpeechStream,
-    ) -> End {
-        let wait = services.settings.accept.reader_wait;
-        self.meter.push(&self.last);
-        loop {
-            let outlives = self.outlives();
-            let next = tokio::select! {
-                next = stream.next(services) => next,
-                () = self.pieces.closed(), if !outlives => {
-                    self.gone = true;
-                    return End::ClientGone;
-                }
-            };
-            let piece = match next {
-                Ok(None) => return End::Done,
-                Ok(Some(piece)) => piece,
-                Err(SpeechError::Body(BodyError::Stalled)) => {
-                    return End::Failed(Outcome::UpstreamTimeout);
-                }
-                Err(
-                    SpeechError::Body(BodyError::Broken(_) | BodyError::TooLarge(_))
-                    | SpeechError::Vendor(_)
-                    | SpeechError::Unsent(_),
-                ) => return End::Failed(Outcome::UpstreamFailed),
-            };
-            self.meter.push(&piece);
-            let before = std::mem::replace(&mut self.last, piece);
-            if !self.pass(context, before, wait).await {
-                return End::ClientGone;
-            }
-        }
-    }
-
-    /// Gives the client a piece. False when it has gone and nothing is stored.
-    async fn pass(&mut self, context: &RequestContext, piece: Bytes, wait: Duration) -> bool {
-        self.stored.iter_mut().for_each(|stored| stored.add(&piece));
-        if self.gone {
-            return self.outlives();
-        }
-        self.send(context, piece, wait).await || self.outlives()
-    }
-
-    /// Gives the client a piece; the first one must be taken. False when it has gone.
-    async fn send(&mut self, context: &RequestContext, piece: Bytes, wait: Duration) -> bool {
-        let bytes = u64::try_from(piece.len()).unwrap_or(0);
-        let sent = if self.is_served {
-            let piece = FilePiece::Bytes(piece);
-            self.pieces.send_timeout(piece, wait).await.is_ok()
-        } else {
-            let (taken, receipt) = oneshot::channel();
-            let first = FilePiece::Acked(AckedChunk {
-                bytes: piece,
-                taken,
-            });
-            hand_over(&self.pieces, first, receipt, &context.watch, wait).await
-        };
-        self.is_served |= sent;
-        self.gone = !sent;
-        context.sent(if sent { bytes } else { 0 });
-        sent
-    }
-
-    /// Whether the audio is made to its end without a client: all of it is stored so far.
-    fn outlives(&self) -> bool {
-        self.stored.as_ref().is_some_and(StoredResponse::is_whole)
     }
 }
