@@ -1,4 +1,4 @@
-//! The boundaries of the repository, checked: module docs, sizes, edges between crates, words that must not be committed.
+//! The boundaries of the repository, checked: module docs, sizes, parameters, edges between crates, words that must not be committed.
 //!
 //! What is allowed is data (`tidy.toml`); this code knows only the kinds of rule.
 
@@ -14,6 +14,7 @@ mod docs;
 mod edges;
 mod features;
 mod functions;
+mod parameters;
 mod path_pattern;
 mod policy;
 mod sizes;
@@ -50,6 +51,7 @@ pub(crate) fn run(tree: &Tree, words: Words) -> Result<Outcome> {
     findings.extend(docs::check(tree));
     findings.extend(sizes::check(tree, &policy, text));
     findings.extend(functions::check(tree, &policy, text));
+    findings.extend(parameters::check(tree));
     findings.extend(edges::check(tree, &policy, text));
     findings.extend(circles::check(tree));
     findings.extend(features::check(tree, &policy));

@@ -11,6 +11,8 @@ mod fixture;
 #[cfg(test)]
 mod lints;
 #[cfg(test)]
+mod parameters;
+#[cfg(test)]
 mod policy;
 #[cfg(test)]
 mod target;
