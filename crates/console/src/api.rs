@@ -41,7 +41,7 @@ use utoipa_axum::routes;
 
 use crate::csrf;
 use crate::docs::{self, DocsSettings};
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 use crate::middleware::is_public;
 use crate::oidc::Providers;
 use crate::parts::Parts;
@@ -132,7 +132,7 @@ pub(crate) fn router(parts: Parts) -> Router {
 
 async fn wrong_method() -> ApiError {
     ApiError::new(
-        ErrorCode::MethodNotAllowed,
+        ConsoleErrorCode::MethodNotAllowed,
         "method not allowed; see the `allow` header",
     )
 }
@@ -154,5 +154,5 @@ fn unknown(uri: &Uri, known: &str) -> ApiError {
         ""
     };
     let text = format!("not found{hint}; see GET {known}");
-    ApiError::new(ErrorCode::NotFound, text)
+    ApiError::new(ConsoleErrorCode::NotFound, text)
 }

@@ -9,7 +9,7 @@ use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 use crate::shared::Shared;
 
 /// The header of our pages, and what it says.
@@ -32,7 +32,7 @@ fn check(head: &Parts, dash_url: &str) -> Result<(), ApiError> {
     }
     let refused = |why: &str| {
         let text = format!("{why}; nothing was changed");
-        Err(ApiError::new(ErrorCode::CrossSite, text))
+        Err(ApiError::new(ConsoleErrorCode::CrossSite, text))
     };
     if word(&head.headers, HEADER.0) != Some(HEADER.1) {
         return refused(

@@ -10,9 +10,9 @@ use trunkline_store::FieldError;
 use trunkline_types::RequestId;
 use utoipa::ToSchema;
 
-/// Code in the error table.
+/// A code of the console's API; those of the customers' API are the edge's `ErrorCode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ErrorCode {
+pub(crate) enum ConsoleErrorCode {
     /// A parameter is wrong.
     Invalid,
     /// The key that was sent is not known.
@@ -50,7 +50,7 @@ pub(crate) enum ErrorCode {
 /// The error.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
-    pub(crate) kind: ErrorCode,
+    pub(crate) kind: ConsoleErrorCode,
     pub(crate) message: String,
     pub(crate) param: Option<&'static str>,
     /// After how many seconds it may be tried again, where that is known.
@@ -89,87 +89,93 @@ pub(crate) struct ErrorFacts {
     doc_url: String,
 }
 
-// === impl ErrorCode ===
+/// What the error table says of a code.
+struct Row {
+    status: StatusCode,
+    code: &'static str,
+    family: &'static str,
+    is_retryable: bool,
+}
 
-impl ErrorCode {
-    pub(crate) const fn status(self) -> StatusCode {
-        match self {
-            Self::Invalid => StatusCode::BAD_REQUEST,
-            Self::UnknownKey => StatusCode::UNAUTHORIZED,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::NotSignedIn => StatusCode::UNAUTHORIZED,
-            Self::SignInFailed => StatusCode::UNAUTHORIZED,
-            Self::StepUpRequired => StatusCode::FORBIDDEN,
-            Self::RoleNotAllowed => StatusCode::FORBIDDEN,
-            Self::CrossSite => StatusCode::FORBIDDEN,
-            Self::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
-            Self::TokenInvalid => StatusCode::BAD_REQUEST,
-            Self::Conflict => StatusCode::CONFLICT,
-            Self::SignUpClosed => StatusCode::FORBIDDEN,
-            Self::CodeInvalid => StatusCode::BAD_REQUEST,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
+// === impl ConsoleErrorCode ===
 
-    pub(crate) const fn code(self) -> &'static str {
+impl ConsoleErrorCode {
+    /// The table.
+    const fn row(self) -> Row {
         match self {
-            Self::Invalid => "invalid_request",
-            Self::UnknownKey => "invalid_api_key",
-            Self::NotFound => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::TooLarge => "request_too_large",
-            Self::NotSignedIn => "not_signed_in",
-            Self::SignInFailed => "sign_in_failed",
-            Self::StepUpRequired => "step_up_required",
-            Self::RoleNotAllowed => "role_not_allowed",
-            Self::CrossSite => "cross_site",
-            Self::TooManyAttempts => "too_many_attempts",
-            Self::TokenInvalid => "token_invalid",
-            Self::Conflict => "conflict",
-            Self::SignUpClosed => "sign_up_closed",
-            Self::CodeInvalid => "code_invalid",
-            Self::Unavailable => "temporarily_unavailable",
-        }
-    }
-
-    const fn family(self) -> &'static str {
-        match self {
-            Self::Invalid
-            | Self::MethodNotAllowed
-            | Self::TooLarge
-            | Self::TokenInvalid
-            | Self::CodeInvalid
-            | Self::Conflict => "invalid_request_error",
-            Self::UnknownKey | Self::NotSignedIn | Self::SignInFailed => "authentication_error",
-            Self::StepUpRequired | Self::RoleNotAllowed | Self::CrossSite | Self::SignUpClosed => {
-                "permission_error"
+            Self::Invalid => Row::invalid(StatusCode::BAD_REQUEST, "invalid_request"),
+            Self::MethodNotAllowed => {
+                Row::invalid(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed")
             }
-            Self::TooManyAttempts => "rate_limit_error",
-            Self::NotFound => "not_found_error",
-            Self::Unavailable => "server_error",
+            Self::TooLarge => Row::invalid(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large"),
+            Self::TokenInvalid => Row::invalid(StatusCode::BAD_REQUEST, "token_invalid"),
+            Self::CodeInvalid => Row::invalid(StatusCode::BAD_REQUEST, "code_invalid"),
+            Self::Conflict => Row::invalid(StatusCode::CONFLICT, "conflict"),
+            Self::UnknownKey => Row::authentication("invalid_api_key"),
+            Self::NotSignedIn => Row::authentication("not_signed_in"),
+            Self::SignInFailed => Row::authentication("sign_in_failed"),
+            Self::StepUpRequired => Row::permission("step_up_required"),
+            Self::RoleNotAllowed => Row::permission("role_not_allowed"),
+            Self::CrossSite => Row::permission("cross_site"),
+            Self::SignUpClosed => Row::permission("sign_up_closed"),
+            Self::NotFound => Row {
+                status: StatusCode::NOT_FOUND,
+                code: "not_found",
+                family: "not_found_error",
+                is_retryable: false,
+            },
+            Self::TooManyAttempts => Row {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                code: "too_many_attempts",
+                family: "rate_limit_error",
+                is_retryable: true,
+            },
+            Self::Unavailable => Row {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                code: "temporarily_unavailable",
+                family: "server_error",
+                is_retryable: true,
+            },
         }
+    }
+
+    pub(crate) const fn status(self) -> StatusCode {
+        self.row().status
     }
 
     /// Whether a retry of the same request may succeed.
     pub(crate) const fn is_retryable(self) -> bool {
-        match self {
-            Self::Unavailable | Self::TooManyAttempts => true,
-            Self::Invalid
-            | Self::UnknownKey
-            | Self::NotFound
-            | Self::MethodNotAllowed
-            | Self::TooLarge
-            | Self::NotSignedIn
-            | Self::SignInFailed
-            | Self::StepUpRequired
-            | Self::RoleNotAllowed
-            | Self::CrossSite
-            | Self::TokenInvalid
-            | Self::SignUpClosed
-            | Self::CodeInvalid
-            | Self::Conflict => false,
+        self.row().is_retryable
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    const fn invalid(status: StatusCode, code: &'static str) -> Self {
+        Self {
+            status,
+            code,
+            family: "invalid_request_error",
+            is_retryable: false,
+        }
+    }
+
+    const fn authentication(code: &'static str) -> Self {
+        Self {
+            status: StatusCode::UNAUTHORIZED,
+            code,
+            family: "authentication_error",
+            is_retryable: false,
+        }
+    }
+
+    const fn permission(code: &'static str) -> Self {
+        Self {
+            status: StatusCode::FORBIDDEN,
+            code,
+            family: "permission_error",
+            is_retryable: false,
         }
     }
 }
@@ -177,7 +183,7 @@ impl ErrorCode {
 // === impl ApiError ===
 
 impl ApiError {
-    pub(crate) fn new(kind: ErrorCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: ConsoleErrorCode, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -189,7 +195,7 @@ impl ApiError {
     /// A parameter is wrong.
     pub(crate) fn invalid_param(param: &'static str, message: impl Into<String>) -> Self {
         Self {
-            kind: ErrorCode::Invalid,
+            kind: ConsoleErrorCode::Invalid,
             message: message.into(),
             param: Some(param),
             retry_after: None,
@@ -198,13 +204,13 @@ impl ApiError {
 
     /// Not found, or of another organisation: the response does not tell which.
     pub(crate) fn not_found(what: &str) -> Self {
-        Self::new(ErrorCode::NotFound, format!("{what} not found"))
+        Self::new(ConsoleErrorCode::NotFound, format!("{what} not found"))
     }
 
     /// A link that is unknown, used or expired: the response does not tell which.
     pub(crate) fn token_invalid() -> Self {
         let text = "this link has expired or was already used; request a new one";
-        Self::new(ErrorCode::TokenInvalid, text)
+        Self::new(ConsoleErrorCode::TokenInvalid, text)
     }
 
     /// Too many tries; how long to wait.
@@ -212,7 +218,7 @@ impl ApiError {
         Self {
             retry_after: Some(after_seconds.max(1)),
             ..Self::new(
-                ErrorCode::TooManyAttempts,
+                ConsoleErrorCode::TooManyAttempts,
                 "too many attempts; wait and try again",
             )
         }
@@ -220,23 +226,24 @@ impl ApiError {
 
     pub(crate) fn unavailable() -> Self {
         Self::new(
-            ErrorCode::Unavailable,
+            ConsoleErrorCode::Unavailable,
             "the database is temporarily unavailable; try again",
         )
     }
 
     /// The body that a caller reads; `pages` is where errors are explained.
     pub(crate) fn body(&self, request: RequestId, pages: &str) -> ErrorBody {
+        let row = self.kind.row();
         ErrorBody {
             error: ErrorFacts {
                 message: self.message.clone(),
-                family: self.kind.family(),
+                family: row.family,
                 param: self.param,
-                code: self.kind.code(),
+                code: row.code,
                 request_id: request.to_string(),
                 charged: false,
-                retryable: self.kind.is_retryable(),
-                doc_url: format!("{pages}#{}", self.kind.code()),
+                retryable: row.is_retryable,
+                doc_url: format!("{pages}#{}", row.code),
             },
         }
     }
@@ -279,24 +286,24 @@ mod tests {
     fn every_code_is_explained_where_errors_point_to() {
         let page = include_str!("../../../docs/guide/errors.md");
         for kind in [
-            ErrorCode::Invalid,
-            ErrorCode::UnknownKey,
-            ErrorCode::NotFound,
-            ErrorCode::MethodNotAllowed,
-            ErrorCode::TooLarge,
-            ErrorCode::NotSignedIn,
-            ErrorCode::SignInFailed,
-            ErrorCode::StepUpRequired,
-            ErrorCode::RoleNotAllowed,
-            ErrorCode::CrossSite,
-            ErrorCode::TooManyAttempts,
-            ErrorCode::TokenInvalid,
-            ErrorCode::Conflict,
-            ErrorCode::SignUpClosed,
-            ErrorCode::CodeInvalid,
-            ErrorCode::Unavailable,
+            ConsoleErrorCode::Invalid,
+            ConsoleErrorCode::UnknownKey,
+            ConsoleErrorCode::NotFound,
+            ConsoleErrorCode::MethodNotAllowed,
+            ConsoleErrorCode::TooLarge,
+            ConsoleErrorCode::NotSignedIn,
+            ConsoleErrorCode::SignInFailed,
+            ConsoleErrorCode::StepUpRequired,
+            ConsoleErrorCode::RoleNotAllowed,
+            ConsoleErrorCode::CrossSite,
+            ConsoleErrorCode::TooManyAttempts,
+            ConsoleErrorCode::TokenInvalid,
+            ConsoleErrorCode::Conflict,
+            ConsoleErrorCode::SignUpClosed,
+            ConsoleErrorCode::CodeInvalid,
+            ConsoleErrorCode::Unavailable,
         ] {
-            let (code, status) = (kind.code(), kind.status().as_u16());
+            let (code, status) = (kind.row().code, kind.status().as_u16());
             let entry = format!("\n### `{code}`\n\n- **HTTP** {status}\n");
             assert!(page.contains(&entry), "{entry}");
         }

@@ -9,7 +9,7 @@ use trunkline_social::Cell;
 use trunkline_store::tasks::Task;
 use trunkline_types::{Money, Timestamp};
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 
 /// What the console needs of the gateway.
 pub trait GatewayPort: Send + Sync {
@@ -95,7 +95,7 @@ impl Viewer {
         match gateway.viewer(headers) {
             Self::Unknown => {
                 let text = "unknown API key; omit it to get the public catalog";
-                Err(ApiError::new(ErrorCode::UnknownKey, text))
+                Err(ApiError::new(ConsoleErrorCode::UnknownKey, text))
             }
             viewer @ (Self::Stranger | Self::Customer { .. }) => Ok(viewer),
         }

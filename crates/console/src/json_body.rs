@@ -9,7 +9,7 @@ use http::request::Parts;
 use serde::de::DeserializeOwned;
 use trunkline_store::people::agent_of;
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 
 pub(crate) const MAX_BODY_BYTES: usize = 65_536;
 
@@ -36,14 +36,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request<Body>, _: &S) -> Result<Self, ApiError> {
         if !is_json(request.headers().get(CONTENT_TYPE)) {
             let text = "the body must be JSON, with content-type: application/json";
-            return Err(ApiError::new(ErrorCode::Invalid, text));
+            return Err(ApiError::new(ConsoleErrorCode::Invalid, text));
         }
         let body = axum::body::to_bytes(request.into_body(), MAX_BODY_BYTES)
             .await
             .map_err(|_| too_large())?;
         // What is told names fields and places, never values: a password may be among them.
         let read = serde_json::from_slice(&body);
-        let value = read.map_err(|error| ApiError::new(ErrorCode::Invalid, unreadable(&error)))?;
+        let value =
+            read.map_err(|error| ApiError::new(ConsoleErrorCode::Invalid, unreadable(&error)))?;
         Ok(Self(value))
     }
 }
@@ -51,7 +52,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 /// The fault of a body that is too large.
 pub(crate) fn too_large() -> ApiError {
     let text = format!("the body must not exceed {MAX_BODY_BYTES} bytes");
-    ApiError::new(ErrorCode::TooLarge, text)
+    ApiError::new(ConsoleErrorCode::TooLarge, text)
 }
 
 fn is_json(content_type: Option<&http::HeaderValue>) -> bool {

@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use tower_service::Service as _;
 use trunkline_types::RequestId;
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 use crate::json_body::{CallerAddress, MAX_BODY_BYTES, too_large};
 use crate::parts::{Callers, RequestIds};
 
@@ -146,7 +146,7 @@ fn bounds(request: &Request<Body>) -> Result<(), ApiError> {
     let query = request.uri().query().unwrap_or_default();
     if query.len() > MAX_QUERY_BYTES {
         let text = format!("the query must not exceed {MAX_QUERY_BYTES} bytes");
-        return Err(ApiError::new(ErrorCode::Invalid, text));
+        return Err(ApiError::new(ConsoleErrorCode::Invalid, text));
     }
     // One whose length is not told is measured while it is read.
     let most = u64::try_from(MAX_BODY_BYTES).unwrap_or(u64::MAX);

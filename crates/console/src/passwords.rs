@@ -177,6 +177,6 @@ mod tests {
         let most = u32::try_from(AT_ONCE).unwrap();
         let _all = Arc::clone(&passwords.slots).acquire_many_owned(most).await;
         let refused = passwords.hash(&secret("correct horse")).await.unwrap_err();
-        assert_eq!(refused.kind, crate::error::ErrorCode::Unavailable);
+        assert_eq!(refused.kind, crate::error::ConsoleErrorCode::Unavailable);
     }
 }

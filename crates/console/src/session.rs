@@ -9,7 +9,7 @@ use trunkline_store::people::{self, PersonId, Role, STEP_UP_SECONDS, SignIn};
 use trunkline_types::{AccountId, Timestamp};
 use utoipa::ToSchema;
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 use crate::session_cookie;
 use crate::settings::ConsoleSettings;
 use crate::shared::Shared;
@@ -90,7 +90,7 @@ impl MemberSession {
             "your role in this organisation, {}, does not allow this; an owner can change it. Nothing was changed",
             self.role.as_str()
         );
-        Err(ApiError::new(ErrorCode::RoleNotAllowed, text))
+        Err(ApiError::new(ConsoleErrorCode::RoleNotAllowed, text))
     }
 
     /// Rejects a session without a recent password check: billing and secrets need it.
@@ -113,7 +113,7 @@ impl MemberSession {
         let Some((account, role)) = sign_in.active_account else {
             let text = "no organisation is selected, or you are not a member of it; select one, or ask \
                         an owner to invite you. Nothing was changed";
-            return Err(ApiError::new(ErrorCode::RoleNotAllowed, text));
+            return Err(ApiError::new(ConsoleErrorCode::RoleNotAllowed, text));
         };
         Ok(Self {
             person: sign_in.person,
@@ -163,7 +163,7 @@ impl FromRequestParts<Shared> for AuthenticatedUser {
 pub(crate) fn not_signed_in() -> ApiError {
     let text =
         "not signed in, or the session has expired; sign in and try again. Nothing was changed";
-    ApiError::new(ErrorCode::NotSignedIn, text)
+    ApiError::new(ConsoleErrorCode::NotSignedIn, text)
 }
 
 /// The sign-in of a request's cookie.
@@ -197,12 +197,12 @@ fn require_step_up(until: Option<Timestamp>, now: Timestamp) -> Result<(), ApiEr
         return Ok(());
     }
     let text = "this changes billing or secrets: enter your password again. Nothing was changed";
-    Err(ApiError::new(ErrorCode::StepUpRequired, text))
+    Err(ApiError::new(ConsoleErrorCode::StepUpRequired, text))
 }
 
 fn require_operator(is_operator: bool) -> Result<(), ApiError> {
     if is_operator {
         return Ok(());
     }
-    Err(ApiError::new(ErrorCode::NotFound, "not found"))
+    Err(ApiError::new(ConsoleErrorCode::NotFound, "not found"))
 }

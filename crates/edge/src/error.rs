@@ -103,50 +103,79 @@ pub struct ApiError {
     pub retry_after: Option<u64>,
 }
 
-// === impl Kind ===
+/// What the error table says of a code. The `family` is the `type` that OpenAI's clients know.
+struct Row {
+    status: StatusCode,
+    code: &'static str,
+    family: &'static str,
+    is_retryable: bool,
+}
+
+// === impl ErrorCode ===
 
 impl ErrorCode {
+    /// The table.
+    const fn row(&self) -> Row {
+        match self {
+            Self::InvalidKey => Row::authentication("invalid_api_key"),
+            Self::ExpiredKey => Row::authentication("expired_api_key"),
+            Self::RevokedKey => Row::authentication("revoked_api_key"),
+            Self::AddressNotAllowed => Row::permission("ip_not_allowed"),
+            Self::ModelNotAllowed => Row::permission("model_not_allowed"),
+            Self::EndpointNotAllowed => Row::permission("endpoint_not_allowed"),
+            Self::NeverToppedUp => Row::permission("model_requires_topup"),
+            Self::LinkRefused => Row::permission("link_refused"),
+            Self::InsufficientBalance => Row::quota("insufficient_balance"),
+            Self::BudgetExceeded => Row::quota("budget_exceeded"),
+            Self::MaxCostExceeded => Row::quota("max_cost_exceeded"),
+            Self::ModelNotFound => Row::not_found("model_not_found"),
+            Self::NotFound => Row::not_found("not_found"),
+            Self::TaskNotFound => Row::not_found("task_not_found"),
+            Self::SocialNoResult => Row::not_found("social_data_no_result"),
+            Self::NotCancellable => Row::conflict("not_cancellable"),
+            Self::IdempotencyConflict => Row::conflict("idempotency_conflict"),
+            Self::IdempotencyInFlight | Self::SameCall(_) => {
+                Row::conflict("idempotency_in_flight").retryable()
+            }
+            Self::IdempotencyTooLarge => Row::conflict("idempotency_result_too_large"),
+            Self::QuoteExpired => Row::conflict("quote_expired"),
+            Self::QuoteMismatch => Row::conflict("quote_mismatch"),
+            Self::Invalid(code) => Row::invalid(StatusCode::BAD_REQUEST, code),
+            Self::Rule(_) => Row::invalid(StatusCode::BAD_REQUEST, "invalid_request"),
+            Self::EndpointNotSupported => {
+                Row::invalid(StatusCode::BAD_REQUEST, "endpoint_not_supported")
+            }
+            Self::MethodNotAllowed => {
+                Row::invalid(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed")
+            }
+            Self::NoWebSocket => {
+                Row::invalid(StatusCode::UPGRADE_REQUIRED, "websocket_not_supported")
+            }
+            Self::TooLarge => Row::invalid(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large"),
+            Self::UnsupportedMedia => {
+                Row::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
+            }
+            Self::SlowBody => {
+                Row::invalid(StatusCode::REQUEST_TIMEOUT, "request_timeout").retryable()
+            }
+            Self::UpstreamRefused(status, _) => Row::invalid(*status, "upstream_refused"),
+            Self::RateLimited => Row::rate_limit("rate_limit_exceeded"),
+            Self::UpstreamRateLimited => Row::rate_limit("upstream_rate_limited"),
+            Self::SocialCapacity => Row::rate_limit("social_data_capacity_reached"),
+            Self::UpstreamFailed => Row::upstream(StatusCode::BAD_GATEWAY, "upstream_error"),
+            Self::UpstreamTimeout => Row::upstream(StatusCode::GATEWAY_TIMEOUT, "upstream_timeout"),
+            Self::NoRoute => Row::upstream(StatusCode::SERVICE_UNAVAILABLE, "no_available_route"),
+            Self::Overloaded => Row::server("overloaded").retryable(),
+            Self::Unavailable | Self::Draining => {
+                Row::server("temporarily_unavailable").retryable()
+            }
+            Self::SocialPaused => Row::server("social_data_unavailable"),
+        }
+    }
+
     #[must_use]
     pub const fn status(&self) -> StatusCode {
-        match self {
-            Self::InvalidKey | Self::ExpiredKey | Self::RevokedKey => StatusCode::UNAUTHORIZED,
-            Self::AddressNotAllowed
-            | Self::ModelNotAllowed
-            | Self::EndpointNotAllowed
-            | Self::NeverToppedUp
-            | Self::LinkRefused => StatusCode::FORBIDDEN,
-            Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
-                StatusCode::PAYMENT_REQUIRED
-            }
-            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound | Self::SocialNoResult => {
-                StatusCode::NOT_FOUND
-            }
-            Self::NotCancellable
-            | Self::IdempotencyConflict
-            | Self::IdempotencyInFlight
-            | Self::IdempotencyTooLarge
-            | Self::SameCall(_) => StatusCode::CONFLICT,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::NoWebSocket => StatusCode::UPGRADE_REQUIRED,
-            Self::EndpointNotSupported | Self::Invalid(_) | Self::Rule(_) => {
-                StatusCode::BAD_REQUEST
-            }
-            Self::QuoteExpired | Self::QuoteMismatch => StatusCode::CONFLICT,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::UpstreamRefused(status, _) => *status,
-            Self::RateLimited | Self::UpstreamRateLimited | Self::SocialCapacity => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
-            Self::UpstreamFailed => StatusCode::BAD_GATEWAY,
-            Self::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
-            Self::NoRoute
-            | Self::Overloaded
-            | Self::Unavailable
-            | Self::Draining
-            | Self::SocialPaused => StatusCode::SERVICE_UNAVAILABLE,
-        }
+        self.row().status
     }
 
     /// The code. It may be an upstream's own.
@@ -174,137 +203,19 @@ impl ErrorCode {
     /// The same as a code of a closed list, for logs and counters.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::InvalidKey => "invalid_api_key",
-            Self::ExpiredKey => "expired_api_key",
-            Self::RevokedKey => "revoked_api_key",
-            Self::AddressNotAllowed => "ip_not_allowed",
-            Self::ModelNotAllowed => "model_not_allowed",
-            Self::EndpointNotAllowed => "endpoint_not_allowed",
-            Self::NeverToppedUp => "model_requires_topup",
-            Self::SocialNoResult => "social_data_no_result",
-            Self::SocialCapacity => "social_data_capacity_reached",
-            Self::SocialPaused => "social_data_unavailable",
-            Self::InsufficientBalance => "insufficient_balance",
-            Self::BudgetExceeded => "budget_exceeded",
-            Self::MaxCostExceeded => "max_cost_exceeded",
-            Self::ModelNotFound => "model_not_found",
-            Self::NotFound => "not_found",
-            Self::TaskNotFound => "task_not_found",
-            Self::LinkRefused => "link_refused",
-            Self::NotCancellable => "not_cancellable",
-            Self::IdempotencyConflict => "idempotency_conflict",
-            Self::IdempotencyInFlight | Self::SameCall(_) => "idempotency_in_flight",
-            Self::IdempotencyTooLarge => "idempotency_result_too_large",
-            Self::RateLimited => "rate_limit_exceeded",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::NoWebSocket => "websocket_not_supported",
-            Self::EndpointNotSupported => "endpoint_not_supported",
-            Self::Invalid(code) => code,
-            Self::Rule(_) => "invalid_request",
-            Self::QuoteExpired => "quote_expired",
-            Self::QuoteMismatch => "quote_mismatch",
-            Self::TooLarge => "request_too_large",
-            Self::UnsupportedMedia => "unsupported_media_type",
-            Self::SlowBody => "request_timeout",
-            Self::UpstreamRefused(_, _) => "upstream_refused",
-            Self::UpstreamRateLimited => "upstream_rate_limited",
-            Self::UpstreamFailed => "upstream_error",
-            Self::UpstreamTimeout => "upstream_timeout",
-            Self::NoRoute => "no_available_route",
-            Self::Overloaded => "overloaded",
-            Self::Unavailable | Self::Draining => "temporarily_unavailable",
-        }
+        self.row().code
     }
 
     /// The `type` that OpenAI's clients know.
     #[must_use]
-    pub fn family(&self) -> &'static str {
-        match self {
-            Self::InvalidKey | Self::ExpiredKey | Self::RevokedKey => "authentication_error",
-            Self::AddressNotAllowed
-            | Self::ModelNotAllowed
-            | Self::EndpointNotAllowed
-            | Self::NeverToppedUp
-            | Self::LinkRefused => "permission_error",
-            Self::InsufficientBalance | Self::BudgetExceeded | Self::MaxCostExceeded => {
-                "insufficient_quota"
-            }
-            Self::ModelNotFound | Self::NotFound | Self::TaskNotFound | Self::SocialNoResult => {
-                "not_found_error"
-            }
-            Self::MethodNotAllowed
-            | Self::NoWebSocket
-            | Self::EndpointNotSupported
-            | Self::Invalid(_)
-            | Self::Rule(_)
-            | Self::NotCancellable
-            | Self::IdempotencyConflict
-            | Self::IdempotencyInFlight
-            | Self::IdempotencyTooLarge
-            | Self::SameCall(_)
-            | Self::QuoteExpired
-            | Self::QuoteMismatch
-            | Self::TooLarge
-            | Self::UnsupportedMedia
-            | Self::SlowBody
-            | Self::UpstreamRefused(_, _) => "invalid_request_error",
-            Self::RateLimited | Self::UpstreamRateLimited | Self::SocialCapacity => {
-                "rate_limit_error"
-            }
-            Self::UpstreamFailed | Self::UpstreamTimeout | Self::NoRoute => "upstream_error",
-            Self::Overloaded | Self::Unavailable | Self::Draining | Self::SocialPaused => {
-                "server_error"
-            }
-        }
+    pub const fn family(&self) -> &'static str {
+        self.row().family
     }
 
     /// Whether the same request may succeed later.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        match self {
-            Self::RateLimited
-            | Self::UpstreamRateLimited
-            | Self::UpstreamFailed
-            | Self::UpstreamTimeout
-            | Self::NoRoute
-            | Self::Overloaded
-            | Self::Unavailable
-            | Self::Draining
-            | Self::IdempotencyInFlight
-            | Self::SameCall(_)
-            | Self::SocialCapacity
-            | Self::SlowBody => true,
-            Self::InvalidKey
-            | Self::ExpiredKey
-            | Self::RevokedKey
-            | Self::AddressNotAllowed
-            | Self::ModelNotAllowed
-            | Self::EndpointNotAllowed
-            | Self::NeverToppedUp
-            | Self::SocialNoResult
-            | Self::SocialPaused
-            | Self::InsufficientBalance
-            | Self::BudgetExceeded
-            | Self::MaxCostExceeded
-            | Self::ModelNotFound
-            | Self::NotFound
-            | Self::TaskNotFound
-            | Self::LinkRefused
-            | Self::NotCancellable
-            | Self::IdempotencyConflict
-            | Self::IdempotencyTooLarge
-            | Self::MethodNotAllowed
-            | Self::NoWebSocket
-            | Self::EndpointNotSupported
-            | Self::Invalid(_)
-            | Self::Rule(_)
-            | Self::QuoteExpired
-            | Self::QuoteMismatch
-            | Self::TooLarge
-            | Self::UnsupportedMedia
-            | Self::UpstreamRefused(_, _) => false,
-        }
+        self.row().is_retryable
     }
 
     fn retry_after(&self) -> Option<u64> {
@@ -317,6 +228,62 @@ impl ErrorCode {
                 | Self::SameCall(_)
         );
         waits.then_some(1)
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    const fn new(status: StatusCode, code: &'static str, family: &'static str) -> Self {
+        Self {
+            status,
+            code,
+            family,
+            is_retryable: false,
+        }
+    }
+
+    const fn authentication(code: &'static str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, code, "authentication_error")
+    }
+
+    const fn permission(code: &'static str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, "permission_error")
+    }
+
+    const fn quota(code: &'static str) -> Self {
+        Self::new(StatusCode::PAYMENT_REQUIRED, code, "insufficient_quota")
+    }
+
+    const fn not_found(code: &'static str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, code, "not_found_error")
+    }
+
+    const fn conflict(code: &'static str) -> Self {
+        Self::invalid(StatusCode::CONFLICT, code)
+    }
+
+    const fn invalid(status: StatusCode, code: &'static str) -> Self {
+        Self::new(status, code, "invalid_request_error")
+    }
+
+    const fn rate_limit(code: &'static str) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, code, "rate_limit_error").retryable()
+    }
+
+    const fn upstream(status: StatusCode, code: &'static str) -> Self {
+        Self::new(status, code, "upstream_error").retryable()
+    }
+
+    const fn server(code: &'static str) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, "server_error")
+    }
+
+    const fn retryable(self) -> Self {
+        Self {
+            is_retryable: true,
+            ..self
+        }
     }
 }
 

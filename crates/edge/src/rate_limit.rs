@@ -120,7 +120,7 @@ fn limit_costs(edge: &EdgeState, caller: &Caller, load: Cost<'_>) -> Vec<Counter
     wants.0
 }
 
-// === impl Load ===
+// === impl Cost ===
 
 impl Cost<'_> {
     /// A request that costs nothing. A client that waits for a task polls often, and has a limit of its own

@@ -225,7 +225,7 @@ fn draw(weights: &[u64], state: &mut u64) -> usize {
     0
 }
 
-// === impl Live ===
+// === impl Channel ===
 
 impl Channel {
     fn open(

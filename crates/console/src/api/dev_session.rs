@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::people::NewSession;
 use super::session::Session;
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::settings::Mode;
 use crate::shared::Shared;
@@ -47,7 +47,7 @@ pub(super) async fn open(
     JsonBody(body): JsonBody<DevSessionBody>,
 ) -> Result<Response, ApiError> {
     let Some((expected, account)) = offered(&shared, &caller) else {
-        return Err(ApiError::new(ErrorCode::NotFound, "not found"));
+        return Err(ApiError::new(ConsoleErrorCode::NotFound, "not found"));
     };
     if tokens::hash_of(body.token.reveal()) != Some(expected) {
         return Err(ApiError::token_invalid());

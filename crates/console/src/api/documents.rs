@@ -9,7 +9,7 @@ use trunkline_catalog::workflow::SCHEMA;
 use trunkline_types::Face;
 use utoipa::OpenApi;
 
-use crate::error::{ErrorBody, ErrorCode};
+use crate::error::{ConsoleErrorCode, ErrorBody};
 use crate::middleware::is_public;
 use crate::reply;
 use crate::shared::Shared;
@@ -123,35 +123,38 @@ pub(super) fn document(described: &utoipa::openapi::OpenApi) -> Bytes {
 fn common_errors(responses: &mut Value, path: &str, method: &str) {
     let everywhere = [
         (
-            ErrorCode::Invalid,
+            ConsoleErrorCode::Invalid,
             "Invalid request, or the query is too long",
         ),
         (
-            ErrorCode::MethodNotAllowed,
+            ConsoleErrorCode::MethodNotAllowed,
             "Method not allowed; see `allow`",
         ),
-        (ErrorCode::TooLarge, "The body is larger than 64 KiB"),
+        (ConsoleErrorCode::TooLarge, "The body is larger than 64 KiB"),
         (
-            ErrorCode::Unavailable,
+            ConsoleErrorCode::Unavailable,
             "Temporarily unavailable; retry after `retry-after`",
         ),
     ];
     let private = [
-        (ErrorCode::NotSignedIn, "Not signed in"),
+        (ConsoleErrorCode::NotSignedIn, "Not signed in"),
         (
-            ErrorCode::RoleNotAllowed,
+            ConsoleErrorCode::RoleNotAllowed,
             "The role does not allow it, the password is required again (`step_up_required`), \
              or the request is cross-site (`cross_site`)",
         ),
         (
-            ErrorCode::NotFound,
+            ConsoleErrorCode::NotFound,
             "Not found, or it belongs to another organisation",
         ),
     ];
     let writing = [
-        (ErrorCode::Conflict, "Conflicts with the current state"),
         (
-            ErrorCode::TooManyAttempts,
+            ConsoleErrorCode::Conflict,
+            "Conflicts with the current state",
+        ),
+        (
+            ConsoleErrorCode::TooManyAttempts,
             "Too many attempts; wait for `retry-after`",
         ),
     ];

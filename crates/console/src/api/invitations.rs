@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use super::members::may_touch;
 use super::people::{RoleName, done, take_of_network};
 use crate::emails::{self, OutgoingEmail};
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
@@ -160,7 +160,7 @@ async fn write(
     {
         let text =
             "this person is already a member; change their role instead. Nothing was changed";
-        return Err(ApiError::new(ErrorCode::Conflict, text));
+        return Err(ApiError::new(ConsoleErrorCode::Conflict, text));
     }
     people::invite(tx, new).await?;
     let open = people::open_invitations(tx, new.account).await?;
@@ -171,7 +171,7 @@ async fn write(
             "an organisation can have at most {MEMBERS_MAX} members, including invited ones, and \
              fewer than {OPEN_INVITATIONS_MAX} open invitations. Nothing was changed"
         );
-        return Err(ApiError::new(ErrorCode::Conflict, text));
+        return Err(ApiError::new(ConsoleErrorCode::Conflict, text));
     }
     let written = people::open_invitation(tx, new.token).await?;
     let written = written.ok_or_else(ApiError::unavailable)?;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::invitations::InvitationView;
 use super::people::{RoleName, done};
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
@@ -158,7 +158,7 @@ pub(super) fn may_touch<const N: usize>(
         return Ok(());
     }
     let text = "only an owner can add, change or remove owners. Nothing was changed";
-    Err(ApiError::new(ErrorCode::RoleNotAllowed, text))
+    Err(ApiError::new(ConsoleErrorCode::RoleNotAllowed, text))
 }
 
 fn of_change(changed: Changed) -> Result<(), ApiError> {
@@ -168,7 +168,7 @@ fn of_change(changed: Changed) -> Result<(), ApiError> {
         Changed::LastOwner => {
             let text = "this is the last owner of the organisation; make another member an owner \
                         first. Nothing was changed";
-            Err(ApiError::new(ErrorCode::Conflict, text))
+            Err(ApiError::new(ConsoleErrorCode::Conflict, text))
         }
     }
 }

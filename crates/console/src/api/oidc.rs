@@ -18,7 +18,7 @@ use trunkline_types::AccountId;
 
 use super::people::{NewSession, take_of_network, with_token};
 use crate::browser_binding::{self, Browser};
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::Caller;
 use crate::oidc::{AuthorizationRequest, Identity, OidcError};
 use crate::organisations;
@@ -110,7 +110,7 @@ pub(super) async fn start(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let Query(params) =
-        params.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
+        params.map_err(|wrong| ApiError::new(ConsoleErrorCode::Invalid, wrong.body_text()))?;
     let id = id.map(|Path(id)| id).unwrap_or_default();
     let provider = shared.providers.find(&id);
     let provider = provider.ok_or_else(|| ApiError::not_found("provider"))?;

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::browser_binding::{self, Browser};
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 use crate::json_body::Caller;
 use crate::session_cookie;
 use crate::shared::Shared;
@@ -260,7 +260,7 @@ fn hash_of_device(person: PersonId, cookie: &TokenHash) -> TokenHash {
 pub(crate) fn sign_in_failed() -> ApiError {
     let text = "wrong email or password, or too many attempts; after five failed attempts the address \
                 is locked for some minutes";
-    ApiError::new(ErrorCode::SignInFailed, text)
+    ApiError::new(ConsoleErrorCode::SignInFailed, text)
 }
 
 /// The network of an address, hashed: what one household or office has.

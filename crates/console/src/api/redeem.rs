@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::customer::amounts::{BalanceView, WalletName};
 use super::people::take_of_network;
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
@@ -143,6 +143,6 @@ fn code_invalid() -> ApiError {
         "invalid redemption code: it is mistyped, already used or expired. Nothing was credited";
     ApiError {
         param: Some("code"),
-        ..ApiError::new(ErrorCode::CodeInvalid, text)
+        ..ApiError::new(ConsoleErrorCode::CodeInvalid, text)
     }
 }

@@ -20,7 +20,7 @@ use super::people::{NewSession, take_of_network, with_token};
 use super::session::Session;
 use crate::browser_binding::{self, Browser};
 use crate::emails::{self, OutgoingEmail};
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::organisations;
 use crate::passwords;
@@ -176,7 +176,7 @@ fn is_allowed(sign_up: SignUp, is_invited: bool) -> Result<(), ApiError> {
         }
         SignUp::Closed => "sign-up is closed; ask the operator for an account. Nothing was changed",
     };
-    Err(ApiError::new(ErrorCode::SignUpClosed, text))
+    Err(ApiError::new(ConsoleErrorCode::SignUpClosed, text))
 }
 
 /// Rejects a network that requests too many emails.
@@ -263,7 +263,7 @@ async fn join(
         let person = person.ok_or_else(|| {
             let text = "this email already has an account: sign in, then open the invitation link. \
                         Nothing was changed";
-            ApiError::new(ErrorCode::Conflict, text)
+            ApiError::new(ConsoleErrorCode::Conflict, text)
         })?;
         if !people::accept(&mut tx, invitation.id, person).await? {
             return Err(ApiError::token_invalid());

@@ -17,7 +17,7 @@ use trunkline_social::catalog_cell;
 use utoipa::openapi::{ArrayBuilder, Ref};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::gateway_port::{GatewayPort, SocialCell, Viewer};
 use crate::reply;
 use crate::response_cache::CacheKey;
@@ -65,7 +65,7 @@ pub(super) async fn catalog(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let Query(filter) =
-        filter.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
+        filter.map_err(|wrong| ApiError::new(ConsoleErrorCode::Invalid, wrong.body_text()))?;
     filter.check()?;
     let viewer = Viewer::of_request(&shared, &headers).await?;
     // Only the whole is kept: strangers could fill any cache with filters.

@@ -14,7 +14,7 @@ use trunkline_store::workflows::{self, Version};
 use utoipa::openapi::Ref;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::reply;
 use crate::shared::Shared;
 
@@ -109,7 +109,8 @@ pub(super) async fn list(
     page: Result<Query<Page>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let Query(page) = page.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
+    let Query(page) =
+        page.map_err(|wrong| ApiError::new(ConsoleErrorCode::Invalid, wrong.body_text()))?;
     let (after, limit) = page.checked()?;
     let mut session = shared.data.session().await?;
     let mut versions = workflows::page(&mut session, &after, limit.saturating_add(1)).await?;
@@ -145,7 +146,7 @@ pub(super) async fn one(
     let found = workflows::find(&mut session, &slug).await?;
     let version = found.ok_or_else(|| {
         let text = format!("workflow {slug:?} not found; see GET /api/workflows");
-        ApiError::new(ErrorCode::NotFound, text)
+        ApiError::new(ConsoleErrorCode::NotFound, text)
     })?;
     reply::json(&headers, &WorkflowDetail::of(version))
 }

@@ -42,7 +42,7 @@ pub(crate) struct Kept {
     pub(crate) body: Option<Bytes>,
 }
 
-// === impl Record ===
+// === impl StoredResponse ===
 
 impl StoredResponse {
     /// Of an answer that begins with these headers.

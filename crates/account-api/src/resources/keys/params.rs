@@ -74,7 +74,7 @@ fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<i64>>, D:
     Option::deserialize(reader).map(Some)
 }
 
-// === impl Wish ===
+// === impl CreateKey ===
 
 impl CreateKey {
     pub(super) fn read(body: &Bytes, now: Timestamp) -> Result<Self, ApiError> {

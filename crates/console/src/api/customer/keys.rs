@@ -26,7 +26,7 @@ use super::call_row::{LogRow, rows};
 use super::key_view::{self, KeyView, NewKey};
 use super::query;
 use crate::api::people::done;
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::JsonBody;
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
@@ -194,7 +194,7 @@ pub(super) async fn change(
     let key = own_key(&shared, &own, id).await?;
     if body.name.is_none() && body.expires_at.is_none() {
         let text = "nothing to change: set `name` or `expires_at`";
-        return Err(ApiError::new(ErrorCode::Invalid, text));
+        return Err(ApiError::new(ConsoleErrorCode::Invalid, text));
     }
     let ends = body.expires_at.map(|at| {
         let at = at.as_deref();
@@ -396,7 +396,7 @@ async fn with_secret(
 
 fn unknown() -> ApiError {
     let text = "key not found in this organisation";
-    ApiError::new(ErrorCode::NotFound, text)
+    ApiError::new(ConsoleErrorCode::NotFound, text)
 }
 
 fn create_fault(error: CreateKeyError) -> ApiError {
@@ -410,7 +410,7 @@ fn create_fault(error: CreateKeyError) -> ApiError {
         | CreateKeyError::UnknownAccount(_)
         | CreateKeyError::UnknownParent { .. }
         | CreateKeyError::ParentNotLive { .. }) => {
-            ApiError::new(ErrorCode::Conflict, error.to_string())
+            ApiError::new(ConsoleErrorCode::Conflict, error.to_string())
         }
     }
 }
@@ -420,6 +420,8 @@ pub(super) fn change_fault(error: ChangeKeyError) -> ApiError {
         ChangeKeyError::Field(error) => error.into(),
         ChangeKeyError::Db(error) => query::unwritten(error),
         ChangeKeyError::UnknownKey(_) => unknown(),
-        error @ ChangeKeyError::Revoked(_) => ApiError::new(ErrorCode::Conflict, error.to_string()),
+        error @ ChangeKeyError::Revoked(_) => {
+            ApiError::new(ConsoleErrorCode::Conflict, error.to_string())
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::call_row::{LogRow, Names};
 use super::prices::{self, PriceLine};
 use super::task_view::task_name;
 use super::warnings::WarningExplained;
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 use crate::session::MemberSession;
 use crate::shared::Shared;
 use crate::times::rfc3339;
@@ -211,7 +211,7 @@ fn hex(bytes: &[u8]) -> String {
 
 fn unknown() -> ApiError {
     let text = "no completed call with this id in this organisation";
-    ApiError::new(ErrorCode::NotFound, text)
+    ApiError::new(ConsoleErrorCode::NotFound, text)
 }
 
 // === impl TransferView ===

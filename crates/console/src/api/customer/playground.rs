@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::keys::{change_fault, create, finish, secret};
 use super::query;
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 use crate::times::rfc3339;
@@ -107,7 +107,7 @@ fn check_on(key: &Key, now: Timestamp) -> Result<(), ApiError> {
         KeyState::Disabled => {
             let text = "your playground key is disabled; a member with the right keys.write can enable it. \
                         Nothing was changed";
-            Err(ApiError::new(ErrorCode::Conflict, text))
+            Err(ApiError::new(ConsoleErrorCode::Conflict, text))
         }
         KeyState::Live | KeyState::Expired | KeyState::Revoked => Ok(()),
     }

@@ -12,7 +12,7 @@ use trunkline_db::{DbError, from_sql_time};
 use trunkline_ledger::usage_report::UtcDay;
 use trunkline_types::{KeyId, Money, Timestamp};
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode};
 
 /// Longest text of a filter.
 pub(super) const MAX_TEXT: usize = 200;
@@ -23,7 +23,8 @@ const ID_STEP_MICROS: i64 = 1_000;
 
 /// A query whose names and types are right.
 pub(super) fn query<T>(params: Result<Query<T>, QueryRejection>) -> Result<T, ApiError> {
-    let params = params.map_err(|wrong| ApiError::new(ErrorCode::Invalid, wrong.body_text()))?;
+    let params =
+        params.map_err(|wrong| ApiError::new(ConsoleErrorCode::Invalid, wrong.body_text()))?;
     Ok(params.0)
 }
 
@@ -117,7 +118,7 @@ pub(super) fn unwritten(error: DbError) -> ApiError {
             tracing::warn!(%error, "commit outcome unknown");
             let text = "the outcome of this change is unknown because the database connection was lost; reload \
                         the page and check before you retry";
-            ApiError::new(ErrorCode::Unavailable, text)
+            ApiError::new(ConsoleErrorCode::Unavailable, text)
         }
         DbError::Unavailable(_)
         | DbError::Conflict(_)
@@ -125,7 +126,7 @@ pub(super) fn unwritten(error: DbError) -> ApiError {
         | DbError::Bug(_) => {
             tracing::warn!(%error, "database write failed");
             let text = "the database is temporarily unavailable; nothing was changed, try again";
-            ApiError::new(ErrorCode::Unavailable, text)
+            ApiError::new(ConsoleErrorCode::Unavailable, text)
         }
     }
 }

@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::call_row::Names;
 use super::query;
 use super::task_view::{Paid, TaskDetail, TaskState, TaskView, task_name, task_of};
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 
@@ -121,12 +121,12 @@ pub(super) async fn cancel(
         Some(false) => {
             let text =
                 "this task can no longer be cancelled; it continues and is charged as quoted";
-            return Err(ApiError::new(ErrorCode::Conflict, text));
+            return Err(ApiError::new(ConsoleErrorCode::Conflict, text));
         }
         None => {
             let text = "the outcome of the cancellation is unknown; check the task again in a moment. It is \
                         charged only if it is delivered";
-            return Err(ApiError::new(ErrorCode::Unavailable, text));
+            return Err(ApiError::new(ConsoleErrorCode::Unavailable, text));
         }
     }
     let task = find(&shared, own.account, task.id).await?;
@@ -197,5 +197,5 @@ async fn find(shared: &Shared, account: AccountId, id: uuid::Uuid) -> Result<Tas
 
 fn unknown() -> ApiError {
     let text = "task not found in this organisation";
-    ApiError::new(ErrorCode::NotFound, text)
+    ApiError::new(ConsoleErrorCode::NotFound, text)
 }

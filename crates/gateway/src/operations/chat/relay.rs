@@ -78,7 +78,7 @@ pub(super) struct IdleTimer {
     alarm: Pin<Box<Sleep>>,
 }
 
-// === impl Patience ===
+// === impl IdleTimer ===
 
 impl IdleTimer {
     pub(super) fn with(answer: &UpstreamResponse) -> Self {

@@ -63,7 +63,7 @@ impl SpeechError {
     }
 }
 
-// === impl Voice ===
+// === impl SpeechStream ===
 
 impl SpeechStream {
     /// The audio of an answer that is a success so far.
