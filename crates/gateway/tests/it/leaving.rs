@@ -12,34 +12,10 @@ use trunkline_upstream::UpstreamResponse;
 
 use crate::client_encode::{CallParams, ClientFormat};
 use crate::format_pairs::{self, FormatPair, charged, price, unit};
+use crate::large_model::with_large;
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions, account};
 
 const PATH: &str = "/v1/chat/completions";
-const LARGE: &str = r#"
-[models.sim-large]
-groups = ["default"]
-tasks = ["chat", "reasoning"]
-specs = { max_output_tokens = 32768 }
-[models.sim-large.prices]
-billing_unit = "tokens"
-standard = { input = 2500000, output = 10000000, cache_read = 250000 }
-
-[models.sim-plain]
-groups = ["default"]
-specs = { max_output_tokens = 32768 }
-[models.sim-plain.prices]
-billing_unit = "tokens"
-standard = { input = 2500000, output = 10000000 }
-"#;
-
-async fn with_large(settings: Settings) -> TestGateway {
-    let harness = TestGateway::with(settings, 10_000_000_000, 0).await;
-    harness.sell(LARGE).await;
-    let base = harness.simulator.base_url();
-    let own = ["sim-large", "sim-plain"].map(|name| (name, name));
-    harness.channel("large", &base, 10, &own).await;
-    harness
-}
 
 fn streamed(model: &str, prompt: &str) -> Value {
     let messages = json!([{ "role": "user", "content": prompt }]);

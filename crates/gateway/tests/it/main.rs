@@ -79,6 +79,8 @@ mod isolation;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod large_model;
+#[cfg(test)]
 mod leaving;
 #[cfg(test)]
 mod limits;

@@ -7,29 +7,11 @@ use serde_json::{Value, json};
 use trunkline_gateway::Settings;
 
 use crate::keys::calls::below;
+use crate::large_model::with_large;
 use crate::nodes::nanos;
 use crate::test_gateway::{GatewayResponse, TestGateway, ask, ask_streaming};
 
 const PATH: &str = "/v1/chat/completions";
-/// The prices of `trunkline dev`. The upstream's thoughts are in its usage alone.
-const LARGE: &str = r#"
-[models.sim-large]
-groups = ["default"]
-tasks = ["chat", "reasoning"]
-specs = { max_output_tokens = 32768 }
-[models.sim-large.prices]
-billing_unit = "tokens"
-standard = { input = 2500000, output = 10000000, cache_read = 250000 }
-"#;
-
-async fn with_large(paid: i64) -> TestGateway {
-    let harness = TestGateway::with(Settings::default(), paid, 0).await;
-    harness.sell(LARGE).await;
-    let base = harness.simulator.base_url();
-    let own = [("sim-large", "sim-large")];
-    harness.channel("large", &base, 10, &own).await;
-    harness
-}
 
 fn large(mut body: Value) -> Value {
     body["model"] = "sim-large".into();
@@ -51,7 +33,7 @@ async fn used(harness: &TestGateway, got: &GatewayResponse, prices: (i64, i64)) 
 
 #[tokio::test]
 async fn sub_keys_with_a_cap_between_hold_and_price_pay_their_whole_cap() {
-    let harness = with_large(10_000_000_000).await;
+    let harness = with_large(Settings::default()).await;
     let body = large(ask_streaming("Think [[reasoning:15000]] [[tokens:60]]"));
     let mut due = Vec::new();
     for _ in 0..5 {
@@ -74,7 +56,7 @@ async fn sub_keys_with_a_cap_between_hold_and_price_pay_their_whole_cap() {
 
 #[tokio::test]
 async fn a_sub_key_whose_words_pass_its_cap_pays_no_more_than_the_cap() {
-    let harness = with_large(10_000_000_000).await;
+    let harness = with_large(Settings::default()).await;
     let (key, _) = below(&harness, &harness.key, json!({ "cap_usd": "0.0415" })).await;
     let to = (harness.address, key.as_str());
     let body = large(ask_streaming("Go on [[tokens:15000]]"));

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod claude_messages;
 #[cfg(test)]
+mod conversation;
+#[cfg(test)]
 mod fields;
 #[cfg(test)]
 mod gemini;

@@ -3,34 +3,13 @@
 use serde_json::{Value, json};
 use trunkline_wire::canonical::{
     Block, BlockKind, CacheLife, Conversation, LossKind, Media, MediaKind, OutputShape, Reasoning,
-    Role, Sampling, Signature, Source, Target, Thinking, Tool, ToolCall, ToolChoice, ToolKind,
-    ToolName, ToolResult, Turn, UnknownField, Written,
+    Role, Signature, Source, Target, Thinking, Tool, ToolCall, ToolChoice, ToolKind, ToolName,
+    ToolResult, Turn, UnknownField, Written,
 };
 use trunkline_wire::{Format, write_request};
 
 fn conversation(turns: Vec<Turn>) -> Conversation {
-    Conversation {
-        from: Format::OpenaiChat,
-        model: "m".to_owned(),
-        instructions: Vec::new(),
-        turns,
-        tools: Vec::new(),
-        tool_choice: None,
-        parallel_tools: None,
-        output: OutputShape::Text,
-        reasoning: Reasoning::default(),
-        max_output: None,
-        sampling: Sampling::default(),
-        stop: Vec::new(),
-        choices: 1,
-        stream: false,
-        user: None,
-        cache_key: None,
-        verbosity: None,
-        service_tier: None,
-        metadata: None,
-        extras: Vec::new(),
-    }
+    crate::conversation::conversation(Format::OpenaiChat, "m", turns)
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Block {

@@ -3,37 +3,15 @@
 use serde_json::{Value, json};
 use trunkline_wire::canonical::{
     Block, BlockDelta, BlockIndex, BlockKind, BlockStart, CacheLife, Choice, Conversation, Event,
-    LossKind, Media, MediaKind, OutputShape, Reasoning, Response, Role, Sampling, Signature,
-    Source, Stop, Target, Text, Thinking, Tool, ToolCall, ToolChoice, ToolKind, ToolName,
-    ToolResult, Turn,
+    LossKind, Media, MediaKind, Response, Role, Signature, Source, Stop, Target, Text, Thinking,
+    Tool, ToolCall, ToolChoice, ToolKind, ToolName, ToolResult, Turn,
 };
 use trunkline_wire::{Format, Writer, write_request, write_response};
 
 use crate::openai_responses::shared::{FORMAT, data, meta, stream_end};
 
 fn conversation(from: Format, turns: Vec<Turn>) -> Conversation {
-    Conversation {
-        from,
-        model: "public".to_owned(),
-        instructions: Vec::new(),
-        turns,
-        tools: Vec::new(),
-        tool_choice: None,
-        parallel_tools: None,
-        output: OutputShape::Text,
-        reasoning: Reasoning::default(),
-        max_output: None,
-        sampling: Sampling::default(),
-        stop: Vec::new(),
-        choices: 1,
-        stream: false,
-        user: None,
-        cache_key: None,
-        verbosity: None,
-        service_tier: None,
-        metadata: None,
-        extras: Vec::new(),
-    }
+    crate::conversation::conversation(from, "public", turns)
 }
 
 fn written(conversation: &Conversation) -> (Value, Vec<(LossKind, String)>) {

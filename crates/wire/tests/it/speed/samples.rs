@@ -3,9 +3,8 @@
 use serde_json::json;
 use trunkline_types::{Bucket, Money, Units, Usage};
 use trunkline_wire::canonical::{
-    Block, BlockDelta, BlockIndex, BlockKind, BlockStart, Conversation, Event, OutputShape,
-    Reasoning, ReportedUsage, Role, Sampling, Stop, Target, Tool, ToolCall, ToolKind, ToolName,
-    ToolResult, Turn,
+    Block, BlockDelta, BlockIndex, BlockKind, BlockStart, Conversation, Event, ReportedUsage, Role,
+    Stop, Target, Tool, ToolCall, ToolKind, ToolName, ToolResult, Turn,
 };
 use trunkline_wire::{Cost, Format, ResponseMeta, StreamEnd, Writer, write_request};
 
@@ -93,26 +92,10 @@ fn user(text: &str) -> Turn {
 
 fn conversation(turns: Vec<Turn>) -> Conversation {
     Conversation {
-        from: Format::OpenaiChat,
-        model: MODEL.to_owned(),
         instructions: vec![Block::text("You answer in plain language.")],
-        turns,
-        tools: Vec::new(),
-        tool_choice: None,
-        parallel_tools: None,
-        output: OutputShape::Text,
-        reasoning: Reasoning::default(),
         max_output: Some(256),
-        sampling: Sampling::default(),
-        stop: Vec::new(),
-        choices: 1,
         stream: true,
-        user: None,
-        cache_key: None,
-        verbosity: None,
-        service_tier: None,
-        metadata: None,
-        extras: Vec::new(),
+        ..crate::conversation::conversation(Format::OpenaiChat, MODEL, turns)
     }
 }
 
