@@ -45,14 +45,6 @@ pub(crate) async fn serve(recorded: RecordedRequest) -> Taken {
     Taken::No(recorded)
 }
 
-/// The body as an object.
-fn object(recorded: &RecordedRequest) -> Option<Map<String, Value>> {
-    match serde_json::from_slice(&recorded.body) {
-        Ok(Value::Object(body)) => Some(body),
-        Ok(_) | Err(_) => None,
-    }
-}
-
 /// Writes down which model was asked, and the name of the call, whatever comes of it.
 fn note(recorded: &RecordedRequest, body: &Map<String, Value>, prompt: Option<&str>) {
     let model = body.get("model").and_then(Value::as_str);

@@ -24,6 +24,7 @@ mod chat;
 mod clock;
 mod content_filters;
 mod control_api;
+mod dashscope_error;
 mod deployment;
 mod directives;
 mod encoders;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Method;
 use http::request::Parts;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::access_tokens::TOKEN_PATH;
@@ -58,6 +59,23 @@ impl RecordedRequest {
     /// The same in the form of a UUID.
     pub(crate) fn uuid(&self, kind: &str) -> String {
         self.state.uuid(kind, self.number)
+    }
+
+    /// The body, if it is a JSON object.
+    pub(crate) fn json_object(&self) -> Option<Map<String, Value>> {
+        match serde_json::from_slice(&self.body) {
+            Ok(Value::Object(body)) => Some(body),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Whether the time in a link to a file is over, or is none. A link without a time does not end.
+    pub(crate) fn is_link_over(&self) -> bool {
+        let query = self.parts.uri.query().unwrap_or_default();
+        let mut fields = query.split('&');
+        let expires = fields.find_map(|field| field.strip_prefix("Expires="));
+        let now = clock::seconds(clock::now_micros());
+        expires.is_some_and(|expires| expires.parse::<u64>().map_or(true, |ends| now >= ends))
     }
 
     pub(crate) fn open(state: Arc<SharedState>, parts: Parts, body: Bytes) -> Self {

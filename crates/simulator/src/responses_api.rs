@@ -11,7 +11,6 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::Value;
 
-use crate::answer::Usage;
 use crate::chat;
 use crate::clock;
 use crate::deployment;
@@ -259,18 +258,7 @@ fn not_found(
         created_at: clock::seconds(recorded.received_at_micros),
         model: model.to_owned(),
         echo: Echo::of(body, crate::models::reasons(model)),
-        output: Output {
-            items: Vec::new(),
-            outcome: Outcome::Completed,
-            usage: Usage {
-                prompt: 0,
-                cached: 0,
-                completion: 0,
-                reasoning: 0,
-            },
-            cache_write_tokens: 0,
-            hidden_tokens: 0,
-        },
+        output: Output::nothing(),
         style: Style::default(),
     };
     recorded.play(script::broken(reply, events), None)

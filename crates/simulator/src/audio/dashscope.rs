@@ -9,6 +9,7 @@ mod tasks;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::dashscope_error::DashScopeError;
 use crate::fault_stage::UpstreamError;
 use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
@@ -20,14 +21,6 @@ const MULTIMODAL: &str = "/api/v1/services/aigc/multimodal-generation/generation
 const COMPATIBLE: &str = "/compatible-mode/v1/chat/completions";
 const FILES: &str = "/api/v1/services/audio/asr/transcription";
 const TASKS: &str = "/api/v1/tasks/";
-
-/// A refusal at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
-    status: u16,
-    code: &'static str,
-    message: String,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
@@ -53,7 +46,11 @@ pub(super) async fn serve(recorded: RecordedRequest) -> Taken {
     }
     if path == FILES {
         if stranger(&recorded) {
-            return Taken::Yes(Ok(refuse(recorded, Dialect::Native, &Refused::key())));
+            return Taken::Yes(Ok(refuse(
+                recorded,
+                Dialect::Native,
+                &DashScopeError::key(),
+            )));
         }
         return Taken::Yes(tasks::submit(recorded).await);
     }
@@ -71,7 +68,7 @@ pub(super) async fn serve(recorded: RecordedRequest) -> Taken {
         return Taken::No(recorded);
     }
     if stranger(&recorded) {
-        return Taken::Yes(Ok(refuse(recorded, dialect, &Refused::key())));
+        return Taken::Yes(Ok(refuse(recorded, dialect, &DashScopeError::key())));
     }
     if is_speech {
         return Taken::Yes(speech::serve(recorded, &body).await);
@@ -89,103 +86,74 @@ pub(super) fn billed_characters(text: &str) -> u64 {
     text.chars().map(weight).sum()
 }
 
-// === impl Refused ===
+fn unreachable() -> DashScopeError {
+    let text = "Unable to download the media resource during the data inspection process.";
+    DashScopeError::new(400, "InvalidParameter.DataInspection", text)
+}
 
-impl Refused {
-    fn new(status: u16, code: &'static str, message: &str) -> Self {
-        Self {
-            status,
-            code,
-            message: message.to_owned(),
-        }
-    }
+// === impl Dialect ===
 
-    fn invalid(message: &str) -> Self {
-        Self::new(400, "InvalidParameter", message)
-    }
-
-    fn key() -> Self {
-        Self::new(401, "InvalidApiKey", "Invalid API-key provided.")
-    }
-
-    fn model() -> Self {
-        Self::new(404, "ModelNotFound", "Model not exist.")
-    }
-
-    fn unreachable() -> Self {
-        let text = "Unable to download the media resource during the data inspection process.";
-        Self::new(400, "InvalidParameter.DataInspection", text)
-    }
-
-    fn script(&self, request_id: &str, dialect: Dialect, retry_after_secs: Option<u32>) -> Script {
-        let body = match dialect {
-            Dialect::Native => json!({
-                "code": self.code,
-                "message": self.message,
-                "request_id": request_id,
-            }),
-            Dialect::Compatible => json!({
+impl Dialect {
+    fn error(self, error: &DashScopeError, request_id: &str, retry_after: Option<u32>) -> Script {
+        let body = match self {
+            Self::Native => error.body(request_id),
+            Self::Compatible => json!({
                 "error": {
-                    "message": self.message,
-                    "type": self.kind(),
+                    "message": error.message,
+                    "type": match error.status {
+                        429 => "rate_limit_error",
+                        500..600 => "server_error",
+                        _ => "invalid_request_error",
+                    },
                     "param": null,
-                    "code": self.compatible_code(),
+                    "code": match error.code.as_str() {
+                        "InvalidApiKey" => "invalid_api_key",
+                        "ModelNotFound" => "model_not_found",
+                        "InvalidParameter" => "invalid_parameter_error",
+                        other => other,
+                    },
                 },
                 "request_id": request_id,
             }),
         };
-        Script::json(self.status, retry_after_secs, body.to_string())
-    }
-
-    fn kind(&self) -> &'static str {
-        match self.status {
-            429 => "rate_limit_error",
-            500..600 => "server_error",
-            _ => "invalid_request_error",
-        }
-    }
-
-    fn compatible_code(&self) -> &'static str {
-        match self.code {
-            "InvalidApiKey" => "invalid_api_key",
-            "ModelNotFound" => "model_not_found",
-            "InvalidParameter" => "invalid_parameter_error",
-            other => other,
-        }
+        Script::json(error.status, retry_after, body.to_string())
     }
 }
 
 /// What comes instead of an answer.
 fn upstream_error(recorded: &RecordedRequest, error: UpstreamError, dialect: Dialect) -> Script {
     let id = request_id(recorded);
-    let limit = "Requests rate limit exceeded, please try again later.";
-    let broken =
-        "An internal error has occured, please try again later or contact service support.";
     match error {
         UpstreamError::RateLimited { retry_after_secs } => {
-            let refused = Refused::new(429, "Throttling.RateQuota", limit);
-            refused.script(&id, dialect, Some(retry_after_secs))
+            dialect.error(&DashScopeError::rate_limited(), &id, Some(retry_after_secs))
         }
         UpstreamError::Status(status) => {
-            let (code, text) = match status {
-                401 => ("InvalidApiKey", "Invalid API-key provided."),
-                403 => ("AccessDenied", "Access denied."),
-                404 => ("ModelNotFound", "Model not exist."),
-                429 => ("Throttling.AllocationQuota", limit),
-                503 => ("ServiceUnavailable", "Service is temporarily unavailable."),
-                400..500 => ("InvalidParameter", "The request was not accepted."),
-                _ => ("InternalError", broken),
+            let limit = "Requests rate limit exceeded, please try again later.";
+            let error = match status {
+                401 => DashScopeError::key(),
+                403 => DashScopeError::new(status, "AccessDenied", "Access denied."),
+                404 => DashScopeError::model(),
+                429 => DashScopeError::new(status, "Throttling.AllocationQuota", limit),
+                503 => {
+                    let text = "Service is temporarily unavailable.";
+                    DashScopeError::new(status, "ServiceUnavailable", text)
+                }
+                400..500 => {
+                    let text = "The request was not accepted.";
+                    DashScopeError::new(status, "InvalidParameter", text)
+                }
+                _ => DashScopeError::internal(status),
             };
-            Refused::new(status, code, text).script(&id, dialect, None)
+            dialect.error(&error, &id, None)
         }
         UpstreamError::Inside200 { code: _ } => {
-            Refused::new(200, "InternalError", broken).script(&id, dialect, None)
+            dialect.error(&DashScopeError::internal(200), &id, None)
         }
     }
 }
 
-fn refuse(recorded: RecordedRequest, dialect: Dialect, refused: &Refused) -> VendorResponse {
-    let script = refused.script(&request_id(&recorded), dialect, None);
+fn refuse(recorded: RecordedRequest, dialect: Dialect, error: &DashScopeError) -> VendorResponse {
+    let script = dialect.error(error, &request_id(&recorded), None);
     recorded.play(script, None)
 }
 

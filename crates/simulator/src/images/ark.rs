@@ -38,20 +38,12 @@ pub(super) fn owns(path: &str) -> bool {
 
 pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
-        let text = "The API key or AK/SK in the request is missing or invalid.";
-        return Ok(refuse(
-            recorded,
-            &ArkError::new(401, "AuthenticationError", text.to_owned()),
-        ));
+        return Ok(refuse(recorded, &ArkError::wrong_key()));
     }
     if recorded.parts.method != Method::POST {
-        let text = "The method is not allowed at this path.";
-        return Ok(refuse(
-            recorded,
-            &ArkError::new(405, "InvalidAction", text.to_owned()),
-        ));
+        return Ok(refuse(recorded, &ArkError::wrong_method()));
     }
-    let Some(body) = super::object(&recorded) else {
+    let Some(body) = recorded.json_object() else {
         let refused = ArkError::invalid("body", "it is not JSON");
         return Ok(refuse(recorded, &refused));
     };

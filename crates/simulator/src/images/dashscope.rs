@@ -13,6 +13,7 @@ use super::generate;
 use super::input_images::{self, Source};
 use super::request::{Delivery, ImageError, ImageRequest, Item, ReportedCounts, Vendor};
 use super::{field, kept};
+use crate::dashscope_error::DashScopeError;
 use crate::fault_stage::UpstreamError;
 use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
@@ -27,13 +28,6 @@ const MAX_SEED: u64 = 2_147_483_647;
 /// Characters of a prompt; what is longer is cut without a word.
 const MAX_PROMPT: usize = 800;
 
-#[derive(Debug, PartialEq, Eq)]
-struct Refused {
-    status: u16,
-    code: &'static str,
-    message: String,
-}
-
 struct PromptInput {
     text: String,
     sources: u32,
@@ -45,7 +39,7 @@ pub(super) fn owns(recorded: &RecordedRequest) -> bool {
     if recorded.parts.uri.path() != PATH {
         return false;
     }
-    let body = super::object(recorded).unwrap_or_default();
+    let body = recorded.json_object().unwrap_or_default();
     let model = body.get("model").and_then(Value::as_str);
     let model = model.unwrap_or_default();
     !SPEECH.iter().any(|word| model.contains(word))
@@ -53,16 +47,13 @@ pub(super) fn owns(recorded: &RecordedRequest) -> bool {
 
 pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
-        let refused = Refused::new(401, "InvalidApiKey", "Invalid API-key provided.");
-        return Ok(refuse(recorded, &refused));
+        return Ok(refuse(recorded, &DashScopeError::key()));
     }
     if recorded.parts.method != Method::POST {
-        let refused = Refused::new(405, "InvalidURL", "url error, please check url!");
-        return Ok(refuse(recorded, &refused));
+        return Ok(refuse(recorded, &DashScopeError::path(405)));
     }
-    let Some(body) = super::object(&recorded) else {
-        let refused = Refused::invalid("Required body invalid, please check the request body.");
-        return Ok(refuse(recorded, &refused));
+    let Some(body) = recorded.json_object() else {
+        return Ok(refuse(recorded, &DashScopeError::body_invalid()));
     };
     let prompt_input = read_prompt_input(body.get("input"));
     let prompt = prompt_input
@@ -73,7 +64,10 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     let asynchronous = recorded.parts.headers.get("x-dashscope-async");
     if asynchronous.is_some_and(|value| value.as_bytes() == b"enable") {
         let text = "current user api does not support asynchronous calls.";
-        return Ok(refuse(recorded, &Refused::new(403, "AccessDenied", text)));
+        return Ok(refuse(
+            recorded,
+            &DashScopeError::new(403, "AccessDenied", text),
+        ));
     }
     match request(&body, prompt_input) {
         Ok(request) => generate::make(recorded, request).await,
@@ -85,34 +79,28 @@ pub(super) fn error(recorded: &RecordedRequest, error: ImageError) -> Script {
     let mut retry_after = None;
     let blocked = |what: &str| {
         let text = format!("{what} data may contain inappropriate content.");
-        Refused::new(400, "DataInspectionFailed", &text)
+        DashScopeError::new(400, "DataInspectionFailed", &text)
     };
-    let internal = "An internal error has occured, please try again later or contact service \
-                    support.";
     let refused = match error {
         ImageError::Upstream(UpstreamError::RateLimited { retry_after_secs }) => {
             retry_after = Some(retry_after_secs);
-            let text = "Requests rate limit exceeded, please try again later.";
-            Refused::new(429, "Throttling.RateQuota", text)
+            DashScopeError::rate_limited()
         }
-        ImageError::Upstream(UpstreamError::Status(429)) => Refused::new(
+        ImageError::Upstream(UpstreamError::Status(429)) => DashScopeError::new(
             429,
             "Throttling.AllocationQuota",
             "Allocated quota exceeded.",
         ),
         ImageError::Upstream(UpstreamError::Status(503)) => {
-            Refused::new(503, "ServiceUnavailable", "The service is unavailable.")
+            DashScopeError::new(503, "ServiceUnavailable", "The service is unavailable.")
         }
-        ImageError::Upstream(UpstreamError::Status(status)) => {
-            Refused::new(status, "InternalError", internal)
-        }
-        ImageError::Upstream(UpstreamError::Inside200 { .. }) => {
-            Refused::new(200, "InternalError", internal)
-        }
+        ImageError::Upstream(UpstreamError::Status(status)) => DashScopeError::internal(status),
+        ImageError::Upstream(UpstreamError::Inside200 { .. }) => DashScopeError::internal(200),
         ImageError::Blocked => blocked("Input"),
         ImageError::AllFailed => blocked("Output"),
     };
-    Script::json(refused.status, retry_after, refused.body(recorded))
+    let body = refused.body(&recorded.uuid("request"));
+    Script::json(refused.status, retry_after, body.to_string())
 }
 
 /// What fails is left out, and `image_count` is smaller. One line of models puts all pictures into one
@@ -154,15 +142,15 @@ pub(super) fn answer(
 
 fn request(
     body: &Map<String, Value>,
-    prompt_input: Result<PromptInput, Refused>,
-) -> Result<ImageRequest, Refused> {
+    prompt_input: Result<PromptInput, DashScopeError>,
+) -> Result<ImageRequest, DashScopeError> {
     let Some(model) = field(body, "model").and_then(Value::as_str) else {
-        return Err(Refused::invalid(
+        return Err(DashScopeError::invalid(
             "Required parameter(model) missing or invalid.",
         ));
     };
     let Some(kind) = Kind::named(model) else {
-        return Err(Refused::new(
+        return Err(DashScopeError::new(
             404,
             "ModelNotFound",
             "Model can not be found.",
@@ -170,11 +158,12 @@ fn request(
     };
     let prompt_input = prompt_input?;
     let prompt: String = prompt_input.text.chars().take(MAX_PROMPT).collect();
-    let directives = ImageDirectives::read(&prompt).map_err(|error| Refused::invalid(&error.0))?;
+    let directives =
+        ImageDirectives::read(&prompt).map_err(|error| DashScopeError::invalid(&error.0))?;
     let mut request = ImageRequest::new(Vendor::DashScope, model, &prompt, directives);
     if !kind.sources().contains(&prompt_input.sources) {
         let text = "The number of images in the request does not fit the model.";
-        return Err(Refused::invalid(text));
+        return Err(DashScopeError::invalid(text));
     }
     request.sources = prompt_input.sources;
     request.files = prompt_input.files;
@@ -187,7 +176,7 @@ fn request(
     let parameters = match field(body, "parameters") {
         None => &none,
         Some(Value::Object(parameters)) => parameters,
-        Some(_) => return Err(Refused::invalid("parameters must be an object.")),
+        Some(_) => return Err(DashScopeError::invalid("parameters must be an object.")),
     };
     request.count = match field(parameters, "n").map(Value::as_u64) {
         None => kind.usual_count(),
@@ -200,24 +189,26 @@ fn request(
     request.size = kind.size(field(parameters, "size"), request.is_edit)?;
     for name in ["prompt_extend", "watermark"] {
         if field(parameters, name).is_some_and(|value| !value.is_boolean()) {
-            return Err(Refused::invalid(&format!("{name} must be a boolean.")));
+            return Err(DashScopeError::invalid(&format!(
+                "{name} must be a boolean."
+            )));
         }
     }
     request.is_marked = field(parameters, "watermark") == Some(&Value::Bool(true));
     if field(parameters, "negative_prompt").is_some_and(|value| !value.is_string()) {
-        return Err(Refused::invalid("negative_prompt must be a string."));
+        return Err(DashScopeError::invalid("negative_prompt must be a string."));
     }
     request.seed = match field(parameters, "seed").map(Value::as_u64) {
         None => None,
         Some(Some(seed @ 0..=MAX_SEED)) => Some(seed),
-        Some(_) => return Err(Refused::invalid("seed must be in [0, 2147483647].")),
+        Some(_) => return Err(DashScopeError::invalid("seed must be in [0, 2147483647].")),
     };
     Ok(request)
 }
 
 /// One message of the user with one text and perhaps pictures.
-fn read_prompt_input(input: Option<&Value>) -> Result<PromptInput, Refused> {
-    let wrong = |text: &str| Err(Refused::invalid(text));
+fn read_prompt_input(input: Option<&Value>) -> Result<PromptInput, DashScopeError> {
+    let wrong = |text: &str| Err(DashScopeError::invalid(text));
     let messages = input.and_then(|input| input.get("messages"));
     let [message] = messages
         .and_then(Value::as_array)
@@ -250,7 +241,7 @@ fn read_prompt_input(input: Option<&Value>) -> Result<PromptInput, Refused> {
                     Source::Bytes(bytes) => prompt_input.files.push(input_images::hash(&bytes)),
                     Source::Wrong => {
                         let text = "The image url is invalid or the image cannot be decoded.";
-                        return Err(Refused::new(400, "InvalidURL", text));
+                        return Err(DashScopeError::new(400, "InvalidURL", text));
                     }
                 }
                 prompt_input.sources = prompt_input.sources.saturating_add(1);
@@ -264,32 +255,7 @@ fn read_prompt_input(input: Option<&Value>) -> Result<PromptInput, Refused> {
     Ok(prompt_input)
 }
 
-fn refuse(recorded: RecordedRequest, refused: &Refused) -> VendorResponse {
-    let script = Script::json(refused.status, None, refused.body(&recorded));
-    recorded.play(script, None)
-}
-
-// === impl Refused ===
-
-impl Refused {
-    fn new(status: u16, code: &'static str, message: &str) -> Self {
-        Self {
-            status,
-            code,
-            message: message.to_owned(),
-        }
-    }
-
-    fn invalid(message: &str) -> Self {
-        Self::new(400, "InvalidParameter", message)
-    }
-
-    fn body(&self, recorded: &RecordedRequest) -> String {
-        json!({
-            "code": self.code,
-            "message": self.message,
-            "request_id": recorded.uuid("request"),
-        })
-        .to_string()
-    }
+fn refuse(recorded: RecordedRequest, refused: &DashScopeError) -> VendorResponse {
+    let body = refused.body(&recorded.uuid("request"));
+    recorded.play(Script::json(refused.status, None, body.to_string()), None)
 }

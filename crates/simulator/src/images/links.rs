@@ -66,11 +66,7 @@ pub(super) fn serve(recorded: RecordedRequest) -> VendorResponse {
 
 fn find(recorded: &RecordedRequest) -> Found {
     let uri = &recorded.parts.uri;
-    let query = uri.query().unwrap_or_default();
-    let mut fields = query.split('&');
-    let expires = fields.find_map(|field| field.strip_prefix("Expires="));
-    let now = clock::seconds(clock::now_micros());
-    if expires.is_some_and(|expires| expires.parse::<u64>().map_or(true, |ends| now >= ends)) {
+    if recorded.is_link_over() {
         return Found::Refused(403, "AccessDenied");
     }
     let name = uri.path().strip_prefix(FOLDER).unwrap_or_default();

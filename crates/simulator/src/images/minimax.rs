@@ -49,7 +49,7 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
         let body = json!({ "error": "404 page not found" }).to_string();
         return Ok(recorded.play(Script::json(404, None, body), None));
     }
-    let Some(body) = super::object(&recorded) else {
+    let Some(body) = recorded.json_object() else {
         return Ok(refuse(
             recorded,
             INVALID,

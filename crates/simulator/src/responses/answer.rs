@@ -99,6 +99,22 @@ struct RemainingTokens(u64);
 // === impl Output ===
 
 impl Output {
+    /// Of a response that says nothing.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            items: Vec::new(),
+            outcome: Outcome::Completed,
+            usage: Usage {
+                prompt: 0,
+                cached: 0,
+                completion: 0,
+                reasoning: 0,
+            },
+            cache_write_tokens: 0,
+            hidden_tokens: 0,
+        }
+    }
+
     /// `digits` are those of the response's id, `key` is whose reasoning it is.
     pub(crate) fn decide(
         request: &ResponsesRequest,

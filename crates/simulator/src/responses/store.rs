@@ -130,10 +130,9 @@ impl Stored {
 
 #[cfg(test)]
 mod tests {
-    use crate::answer::Usage;
     use crate::request::Object;
 
-    use super::super::answer::{Outcome, Output};
+    use super::super::answer::Output;
     use super::super::echo::Echo;
     use super::super::wire_types::Style;
     use super::*;
@@ -146,18 +145,7 @@ mod tests {
                 created_at: 0,
                 model: "sim-a".to_owned(),
                 echo: Echo::of(&Object::new(), false),
-                output: Output {
-                    items: Vec::new(),
-                    outcome: Outcome::Completed,
-                    usage: Usage {
-                        prompt: 0,
-                        cached: 0,
-                        completion: 0,
-                        reasoning: 0,
-                    },
-                    cache_write_tokens: 0,
-                    hidden_tokens: 0,
-                },
+                output: Output::nothing(),
                 style: Style::default(),
             }),
             context: Context::default(),

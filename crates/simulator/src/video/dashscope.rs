@@ -12,6 +12,7 @@ use time::macros::format_description;
 
 use super::media;
 use crate::clock;
+use crate::dashscope_error::DashScopeError;
 use crate::fault_stage;
 use crate::headers;
 use crate::recorded_request::RecordedRequest;
@@ -19,7 +20,7 @@ use crate::script::Script;
 use crate::scripted_body::{VendorResponse, VendorResult};
 use crate::video_jobs::JobDirectives;
 use crate::video_jobs::{NewJob, Phase, VideoJob};
-use request::{Refused, VideoRequest};
+use request::VideoRequest;
 
 pub(super) const VENDOR: &str = "dashscope";
 const SERVICES: &str = "/api/v1/services/aigc/";
@@ -40,17 +41,17 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
     let method = recorded.parts.method.clone();
     let path = recorded.parts.uri.path().to_owned();
     if recorded.key.is_empty() || !recorded.state.accepts(&recorded.key) {
-        return Ok(refuse(recorded, &Refused::key()));
+        return Ok(refuse(recorded, &DashScopeError::key()));
     }
     if let Some(rest) = path.strip_prefix(TASKS) {
         return Ok(match (method, rest.strip_suffix("/cancel")) {
             (Method::POST, Some(id)) => cancel(recorded, id),
             (Method::GET, None) => poll(recorded, rest),
-            (_, _) => refuse(recorded, &Refused::path()),
+            (_, _) => refuse(recorded, &DashScopeError::path(400)),
         });
     }
     if path != SUBMIT || method != Method::POST {
-        return Ok(refuse(recorded, &Refused::path()));
+        return Ok(refuse(recorded, &DashScopeError::path(400)));
     }
     submit(recorded).await
 }
@@ -58,11 +59,10 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
 async fn submit(mut recorded: RecordedRequest) -> VendorResult {
     let asynchronous = recorded.parts.headers.get("x-dashscope-async");
     if asynchronous.is_none_or(|value| value.as_bytes() != b"enable") {
-        return Ok(refuse(recorded, &Refused::synchronous()));
+        return Ok(refuse(recorded, &request::synchronous()));
     }
     let Ok(body) = serde_json::from_slice::<Value>(&recorded.body) else {
-        let refused = Refused::invalid("Required body invalid, please check the request body.");
-        return Ok(refuse(recorded, &refused));
+        return Ok(refuse(recorded, &DashScopeError::body_invalid()));
     };
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
     let directives = JobDirectives::read(text("/input/prompt").unwrap_or_default());
@@ -76,7 +76,7 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         Err(refused) => return Ok(refuse(recorded, &refused)),
     };
     if let Some(code) = &directives.refuse {
-        return Ok(refuse(recorded, &Refused::requested(code)));
+        return Ok(refuse(recorded, &request::requested(code)));
     }
     let key = headers::last_four(&recorded.key);
     if recorded
@@ -84,10 +84,10 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         .jobs
         .is_full(&directives, &key, recorded.state.video)
     {
-        return Ok(refuse(recorded, &Refused::full()));
+        return Ok(refuse(recorded, &DashScopeError::rate_limited()));
     }
     let new = NewJob {
-        id: uuid(&recorded, "task"),
+        id: recorded.uuid("task"),
         vendor: VENDOR,
         model: &model,
         key,
@@ -102,7 +102,7 @@ async fn submit(mut recorded: RecordedRequest) -> VendorResult {
         .take(new, &directives, recorded.state.video);
     fault_stage::early(&mut recorded, directives.fault()).await?;
     let output = json!({ "task_id": job.id, "task_status": "PENDING" });
-    let answer = json!({ "output": output, "request_id": uuid(&recorded, "request") });
+    let answer = json!({ "output": output, "request_id": recorded.uuid("request") });
     Ok(say(recorded, 200, &answer))
 }
 
@@ -118,7 +118,7 @@ fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
         None => json!({ "output": { "task_id": id, "task_status": "UNKNOWN" } }),
     };
     if let Some(fields) = answer.as_object_mut() {
-        fields.insert("request_id".to_owned(), json!(uuid(&recorded, "request")));
+        fields.insert("request_id".to_owned(), json!(recorded.uuid("request")));
     }
     say(recorded, 200, &answer)
 }
@@ -181,28 +181,19 @@ fn cancel(recorded: RecordedRequest, id: &str) -> VendorResponse {
     let mine = recorded.state.jobs.seen(id).filter(|job| job.key == key);
     let stopped = mine.and_then(|job| recorded.state.jobs.cancel(&job.id, false));
     if stopped == Some(true) {
-        let answer = json!({ "request_id": uuid(&recorded, "request") });
+        let answer = json!({ "request_id": recorded.uuid("request") });
         return say(recorded, 200, &answer);
     }
-    refuse(recorded, &Refused::not_waiting())
+    refuse(recorded, &request::not_waiting())
 }
 
-fn refuse(recorded: RecordedRequest, refused: &Refused) -> VendorResponse {
-    let answer = json!({
-        "code": refused.code,
-        "message": refused.message,
-        "request_id": uuid(&recorded, "request"),
-    });
+fn refuse(recorded: RecordedRequest, refused: &DashScopeError) -> VendorResponse {
+    let answer = refused.body(&recorded.uuid("request"));
     say(recorded, refused.status, &answer)
 }
 
 fn say(recorded: RecordedRequest, status: u16, answer: &Value) -> VendorResponse {
     recorded.play(Script::json(status, None, answer.to_string()), None)
-}
-
-/// An id as the vendor writes them.
-fn uuid(recorded: &RecordedRequest, kind: &str) -> String {
-    recorded.uuid(kind)
 }
 
 /// A moment as the vendor writes it: Beijing's time.

@@ -156,11 +156,7 @@ fn refused(recorded: RecordedRequest, status: u16, code: &str) -> VendorResponse
 
 fn find(recorded: &RecordedRequest) -> Found {
     let uri = &recorded.parts.uri;
-    let query = uri.query().unwrap_or_default();
-    let mut fields = query.split('&');
-    let expires = fields.find_map(|field| field.strip_prefix("Expires="));
-    let now = clock::seconds(clock::now_micros());
-    if expires.is_some_and(|expires| expires.parse::<u64>().map_or(true, |ends| now >= ends)) {
+    if recorded.is_link_over() {
         return Found::Refused(403, "AccessDenied");
     }
     let path = uri.path();

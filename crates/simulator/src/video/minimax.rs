@@ -6,7 +6,7 @@ mod v1;
 mod v2;
 
 use http::header::HOST;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::clock;
 use crate::fault_stage;
@@ -87,14 +87,6 @@ fn new_id(recorded: &RecordedRequest) -> String {
         .saturating_mul(ID_SPAN)
         .saturating_add(last)
         .to_string()
-}
-
-/// The body as an object.
-fn object(recorded: &RecordedRequest) -> Option<Map<String, Value>> {
-    match serde_json::from_slice(&recorded.body) {
-        Ok(Value::Object(body)) => Some(body),
-        Ok(_) | Err(_) => None,
-    }
 }
 
 /// A number of the vendor's as it writes them; the prompt may ask for one that is none.

@@ -5,13 +5,14 @@ mod render;
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, upstream_error};
+use super::{Dialect, VENDOR, is_enabled, refuse, request_id, unreachable, upstream_error};
 use crate::audio::answer;
 use crate::audio::audio_sniff::{AudioInfo, Container};
 use crate::audio::fake_transcript::Words;
 use crate::audio::fetch::fetch;
 use crate::audio_state::{AudioCall, AudioWork};
 use crate::clock;
+use crate::dashscope_error::DashScopeError;
 use crate::directives::Directives;
 use crate::fault::Fault;
 use crate::fault_stage::{self, RuleScope};
@@ -99,17 +100,21 @@ pub(super) async fn serve(
     Ok(recorded.play(script, None))
 }
 
-async fn fetch_audio(address: &str) -> Result<AudioInfo, Refused> {
-    let audio = fetch(address).await.map_err(|_| Refused::unreachable())?;
+async fn fetch_audio(address: &str) -> Result<AudioInfo, DashScopeError> {
+    let audio = fetch(address).await.map_err(|_| unreachable())?;
     if audio.container == Container::Unknown {
         let text = "The audio format is illegal and cannot be opened.";
-        return Err(Refused::invalid(text));
+        return Err(DashScopeError::invalid(text));
     }
     if audio.bytes > MAX_BYTES {
-        return Err(Refused::invalid("The audio file is larger than 10 MB."));
+        return Err(DashScopeError::invalid(
+            "The audio file is larger than 10 MB.",
+        ));
     }
     if audio.millis > MAX_MILLIS {
-        return Err(Refused::invalid("The audio is longer than 5 minutes."));
+        return Err(DashScopeError::invalid(
+            "The audio is longer than 5 minutes.",
+        ));
     }
     Ok(audio)
 }
@@ -117,15 +122,15 @@ async fn fetch_audio(address: &str) -> Result<AudioInfo, Refused> {
 // === impl RecognitionRequest ===
 
 impl RecognitionRequest {
-    fn read(body: &Value, dialect: Dialect, stream: bool) -> Result<Self, Refused> {
+    fn read(body: &Value, dialect: Dialect, stream: bool) -> Result<Self, DashScopeError> {
         let model = body.get("model").and_then(Value::as_str);
         let model = model.unwrap_or_default();
         let is_known = model.starts_with("qwen") && model.contains("-asr");
         if !is_known && !models::is_known(model) {
-            return Err(Refused::model());
+            return Err(DashScopeError::model());
         }
         let address = address(body, dialect);
-        let address = address.ok_or_else(|| Refused::invalid("The audio is empty."))?;
+        let address = address.ok_or_else(|| DashScopeError::invalid("The audio is empty."))?;
         let options = match dialect {
             Dialect::Native => "/parameters/asr_options",
             Dialect::Compatible => "/asr_options",
@@ -133,16 +138,18 @@ impl RecognitionRequest {
         let null = Value::Null;
         let options = body.pointer(options).unwrap_or(&null);
         if !options.is_null() && !options.is_object() {
-            return Err(Refused::invalid("asr_options must be an object"));
+            return Err(DashScopeError::invalid("asr_options must be an object"));
         }
         for name in ["enable_itn", "enable_lid"] {
             if options.get(name).is_some_and(|value| !value.is_boolean()) {
-                return Err(Refused::invalid(&format!("{name} must be a boolean")));
+                return Err(DashScopeError::invalid(&format!(
+                    "{name} must be a boolean"
+                )));
             }
         }
         let language = options.get("language").and_then(Value::as_str);
         let directives = Directives::read(&context(body));
-        let directives = directives.map_err(|error| Refused::invalid(&error.0))?;
+        let directives = directives.map_err(|error| DashScopeError::invalid(&error.0))?;
         Ok(Self {
             model: model.to_owned(),
             address: address.to_owned(),

@@ -5,13 +5,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{
-    Dialect, Refused, VENDOR, billed_characters, is_enabled, refuse, request_id, upstream_error,
-};
+use super::{Dialect, VENDOR, billed_characters, is_enabled, refuse, request_id, upstream_error};
 use crate::audio::answer;
 use crate::audio::file_store;
 use crate::audio_state::{AudioCall, AudioWork};
 use crate::clock;
+use crate::dashscope_error::DashScopeError;
 use crate::directives::Directives;
 use crate::encoders::{Format, Shape, Sound};
 use crate::fault::{AudioFault, Fault};
@@ -112,23 +111,23 @@ pub(super) async fn serve(mut recorded: RecordedRequest, body: &Value) -> Vendor
 // === impl SpeechRequest ===
 
 impl SpeechRequest {
-    fn read(body: &Value) -> Result<Self, Refused> {
+    fn read(body: &Value) -> Result<Self, DashScopeError> {
         let text = |place: &str| body.pointer(place).and_then(Value::as_str);
         let model = text("/model").unwrap_or_default();
         let is_known = model.starts_with("qwen") && model.contains("-tts");
         if !is_known && !models::is_known(model) {
-            return Err(Refused::model());
+            return Err(DashScopeError::model());
         }
         let input = text("/input/text").unwrap_or_default();
         let length = input.chars().count();
         if !(1..=MAX_CHARACTERS).contains(&length) {
             let range = format!("[1, {MAX_CHARACTERS}]");
             let message = format!("Range of input length should be {range}");
-            return Err(Refused::invalid(&message));
+            return Err(DashScopeError::invalid(&message));
         }
         let voice = text("/input/voice").unwrap_or_default();
         if !VOICES.contains(&voice) {
-            return Err(Refused::invalid(&format!(
+            return Err(DashScopeError::invalid(&format!(
                 "Voice '{}' is not supported.",
                 crate::refusal::shortened(voice)
             )));
@@ -137,10 +136,10 @@ impl SpeechRequest {
         let is_spoken =
             |value: &Value| value.as_str().is_some_and(|word| LANGUAGES.contains(&word));
         if !language.is_none_or(is_spoken) {
-            return Err(Refused::invalid("language_type is not valid"));
+            return Err(DashScopeError::invalid("language_type is not valid"));
         }
         let directives = Directives::read(input);
-        let directives = directives.map_err(|error| Refused::invalid(&error.0))?;
+        let directives = directives.map_err(|error| DashScopeError::invalid(&error.0))?;
         Ok(Self {
             model: model.to_owned(),
             text: input.to_owned(),

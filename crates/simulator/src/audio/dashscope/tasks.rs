@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Refused, VENDOR, is_enabled, refuse, request_id, upstream_error};
+use super::{Dialect, VENDOR, is_enabled, refuse, request_id, upstream_error};
 use crate::audio::answer;
 use crate::audio::audio_sniff::{AudioInfo, Container};
 use crate::audio::fake_transcript::Words;
@@ -18,6 +18,7 @@ use crate::audio_state::{
     AudioCall, AudioWork, Calls, FileStore, Kept, Known, Outcome, Task, Tasks,
 };
 use crate::clock;
+use crate::dashscope_error::DashScopeError;
 use crate::directives::Directives;
 use crate::fault::{AudioFault, Fault};
 use crate::fault_stage::{self, RuleScope};
@@ -65,7 +66,7 @@ pub(super) async fn submit(mut recorded: RecordedRequest) -> VendorResult {
     answer::note(&recorded, model.unwrap_or_default(), false);
     if !is_enabled(&recorded, "x-dashscope-async") {
         let text = "current user api does not support synchronous calls.";
-        let refused = Refused::new(403, "AccessDenied", text);
+        let refused = DashScopeError::new(403, "AccessDenied", text);
         return Ok(refuse(recorded, Dialect::Native, &refused));
     }
     let request = match TaskRequest::read(&body) {
@@ -133,7 +134,7 @@ fn begin(recorded: &RecordedRequest, request: TaskRequest, fault: Option<Fault>)
 
 pub(super) fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
     if super::stranger(&recorded) {
-        return refuse(recorded, Dialect::Native, &Refused::key());
+        return refuse(recorded, Dialect::Native, &DashScopeError::key());
     }
     let task = recorded.state.audio.tasks.known.find(id);
     // A task of another account is one that it does not know.
@@ -150,11 +151,11 @@ pub(super) fn poll(recorded: RecordedRequest, id: &str) -> VendorResponse {
 // === impl TaskRequest ===
 
 impl TaskRequest {
-    fn read(body: &Value) -> Result<Self, Refused> {
+    fn read(body: &Value) -> Result<Self, DashScopeError> {
         let model = body.get("model").and_then(Value::as_str);
         let model = model.unwrap_or_default();
         if !MODELS.contains(&model) && !models::is_known(model) {
-            return Err(Refused::model());
+            return Err(DashScopeError::model());
         }
         let single = body.pointer("/input/file_url").and_then(Value::as_str);
         let single = single.filter(|_| model.ends_with(SINGLE));
@@ -166,14 +167,20 @@ impl TaskRequest {
             .map(str::to_owned)
             .collect();
         if !(1..=MAX_FILES).contains(&addresses.len()) {
-            return Err(Refused::invalid("file_urls must have 1 to 100 items"));
+            return Err(DashScopeError::invalid(
+                "file_urls must have 1 to 100 items",
+            ));
         }
         let is_address = |address: &String| {
             let schemes = ["http://", "https://", "oss://"];
             schemes.iter().any(|scheme| address.starts_with(scheme))
         };
         if !addresses.iter().all(is_address) {
-            return Err(Refused::new(400, "InvalidURL", "The url is not valid."));
+            return Err(DashScopeError::new(
+                400,
+                "InvalidURL",
+                "The url is not valid.",
+            ));
         }
         let hint = body.pointer("/parameters/language_hints/0");
         let language = hint.or_else(|| body.pointer("/parameters/language"));

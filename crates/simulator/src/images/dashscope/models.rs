@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-use super::Refused;
+use crate::dashscope_error::DashScopeError;
 use crate::images::request::{is_within, pixels, sides};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,22 +79,27 @@ impl Kind {
         }
     }
 
-    pub(super) fn wrong_count(self) -> Refused {
+    pub(super) fn wrong_count(self) -> DashScopeError {
         let most = self.max_count();
         let text = match most {
             1 => "num_images_per_prompt must be 1".to_owned(),
             most => format!("num_images_per_prompt must be in [1, {most}]"),
         };
-        Refused::invalid(&text)
+        DashScopeError::invalid(&text)
     }
 
     /// The pixels of `W*H`, or those that come if nothing is said.
-    pub(super) fn size(self, given: Option<&Value>, is_edit: bool) -> Result<(u32, u32), Refused> {
+    pub(super) fn size(
+        self,
+        given: Option<&Value>,
+        is_edit: bool,
+    ) -> Result<(u32, u32), DashScopeError> {
         let Some(given) = given else {
             return Ok(self.usual_size(is_edit));
         };
         let text = given.as_str().unwrap_or_default();
-        let wrong = || Refused::invalid("The size is not match the allowed sizes of the model.");
+        let wrong =
+            || DashScopeError::invalid("The size is not match the allowed sizes of the model.");
         let (width, height) = sides(text, '*').ok_or_else(wrong)?;
         let is_right = match self {
             Self::Qwen => FIVE.contains(&text),

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::models::{Gathered, Model};
+use crate::dashscope_error::DashScopeError;
 use crate::shared_state::SharedState;
 use crate::video::media;
 use crate::video::mp4::Wrapping;
@@ -22,14 +23,6 @@ pub(super) struct VideoRequest {
     pub(super) fails: Option<(String, String)>,
 }
 
-/// A refusal at once.
-#[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) status: u16,
-    pub(super) code: String,
-    pub(super) message: String,
-}
-
 const RATIOS: [&str; 5] = ["16:9", "9:16", "1:1", "4:3", "3:4"];
 const DEFAULT_SECONDS: u64 = 5;
 /// A clip whose address does not tell its length.
@@ -37,84 +30,56 @@ const UNTOLD_SECONDS: u64 = 5;
 const MAX_SEED: u64 = 2_147_483_647;
 const SOURCE_SECONDS: std::ops::RangeInclusive<u64> = 2..=10;
 
-// === impl Refused ===
+pub(super) fn synchronous() -> DashScopeError {
+    let text = "current user api does not support synchronous calls.";
+    DashScopeError::new(403, "AccessDenied", text)
+}
 
-impl Refused {
-    fn new(status: u16, code: &str, message: &str) -> Self {
-        Self {
-            status,
-            code: code.to_owned(),
-            message: message.to_owned(),
-        }
-    }
+pub(super) fn not_waiting() -> DashScopeError {
+    let text = "Failed to cancel the task, please confirm if the task is in PENDING status.";
+    DashScopeError::new(400, "UnsupportedOperation", text)
+}
 
-    pub(super) fn invalid(message: &str) -> Self {
-        Self::new(400, "InvalidParameter", message)
-    }
-
-    pub(super) fn key() -> Self {
-        Self::new(401, "InvalidApiKey", "Invalid API-key provided.")
-    }
-
-    pub(super) fn path() -> Self {
-        Self::new(400, "InvalidURL", "url error, please check url!")
-    }
-
-    pub(super) fn synchronous() -> Self {
-        let text = "current user api does not support synchronous calls.";
-        Self::new(403, "AccessDenied", text)
-    }
-
-    pub(super) fn full() -> Self {
-        let text = "Requests rate limit exceeded, please try again later.";
-        Self::new(429, "Throttling.RateQuota", text)
-    }
-
-    pub(super) fn not_waiting() -> Self {
-        let text = "Failed to cancel the task, please confirm if the task is in PENDING status.";
-        Self::new(400, "UnsupportedOperation", text)
-    }
-
-    /// One that the prompt asked for, with the status that belongs to its code.
-    pub(super) fn requested(code: &str) -> Self {
-        let family = code.split('.').next().unwrap_or(code);
-        let status = match family {
-            "InvalidApiKey" => 401,
-            "AccessDenied" | "Model" | "AllocationQuota" => 403,
-            "ModelNotFound" | "WorkSpaceNotFound" => 404,
-            "Throttling" => 429,
-            "InternalError" | "SystemError" => 500,
-            "ServiceUnavailable" => 503,
-            _ => 400,
-        };
-        Self::new(status, code, &format!("the prompt asked for {code}"))
-    }
+/// A refusal that the prompt asked for, with the status that belongs to its code.
+pub(super) fn requested(code: &str) -> DashScopeError {
+    let family = code.split('.').next().unwrap_or(code);
+    let status = match family {
+        "InvalidApiKey" => 401,
+        "AccessDenied" | "Model" | "AllocationQuota" => 403,
+        "ModelNotFound" | "WorkSpaceNotFound" => 404,
+        "Throttling" => 429,
+        "InternalError" | "SystemError" => 500,
+        "ServiceUnavailable" => 503,
+        _ => 400,
+    };
+    DashScopeError::new(status, code, &format!("the prompt asked for {code}"))
 }
 
 // === impl VideoRequest ===
 
 impl VideoRequest {
-    pub(super) fn read(body: &Value, state: &SharedState) -> Result<Self, Refused> {
+    pub(super) fn read(body: &Value, state: &SharedState) -> Result<Self, DashScopeError> {
         let name = body
             .get("model")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let missing = || Refused::new(404, "ModelNotFound", "Model not exist.");
-        let model = Model::named(name).ok_or_else(missing)?;
+        let model = Model::named(name).ok_or_else(DashScopeError::model)?;
         let null = Value::Null;
         let input = body.get("input").unwrap_or(&null);
         let parameters = body.get("parameters").unwrap_or(&null);
         let prompt = input.get("prompt").and_then(Value::as_str);
         if model.needs_prompt() && prompt.is_none_or(str::is_empty) {
-            return Err(Refused::invalid("prompt must be provided"));
+            return Err(DashScopeError::invalid("prompt must be provided"));
         }
         let of_wan = ["/input/negative_prompt", "/parameters/prompt_extend"];
         if model.is_horse() && of_wan.iter().any(|place| body.pointer(place).is_some()) {
-            return Err(Refused::invalid("unknown parameter for this model"));
+            return Err(DashScopeError::invalid("unknown parameter for this model"));
         }
         let media = gather(input)?;
         if !model.takes(&media) {
-            return Err(Refused::invalid("input.media is not valid for this model"));
+            return Err(DashScopeError::invalid(
+                "input.media is not valid for this model",
+            ));
         }
         check_parameters(parameters)?;
         let duration = whole(parameters, "duration")?;
@@ -125,7 +90,7 @@ impl VideoRequest {
         };
         let duration = duration.unwrap_or(default);
         if !model.lengths().contains(&duration) || (model == Model::WanEdit && duration == 1) {
-            return Err(Refused::invalid("duration is out of range"));
+            return Err(DashScopeError::invalid("duration is out of range"));
         }
         let length = |url: &&str| media::named_seconds(state, url).unwrap_or(UNTOLD_SECONDS);
         let source = media.sources.first().map(length);
@@ -184,24 +149,28 @@ fn late(
     None
 }
 
-fn gather(input: &Value) -> Result<Gathered<'_>, Refused> {
+fn gather(input: &Value) -> Result<Gathered<'_>, DashScopeError> {
     let mut gathered = Gathered::default();
     let list = match input.get("media") {
         None => return Ok(gathered),
         Some(Value::Array(list)) => list,
-        Some(_) => return Err(Refused::invalid("input.media must be a list")),
+        Some(_) => return Err(DashScopeError::invalid("input.media must be a list")),
     };
     for media in list {
         let word = |name: &str| media.get(name).and_then(Value::as_str).unwrap_or_default();
         let url = word("url");
         if url.is_empty() {
-            return Err(Refused::invalid("input.media.url must be provided"));
+            return Err(DashScopeError::invalid("input.media.url must be provided"));
         }
         if !["http://", "https://", "data:", "oss://"]
             .iter()
             .any(|scheme| url.starts_with(scheme))
         {
-            return Err(Refused::new(400, "InvalidURL", "The url is not valid."));
+            return Err(DashScopeError::new(
+                400,
+                "InvalidURL",
+                "The url is not valid.",
+            ));
         }
         match word("type") {
             "first_frame" => gathered.frames = gathered.frames.saturating_add(1),
@@ -209,17 +178,17 @@ fn gather(input: &Value) -> Result<Gathered<'_>, Refused> {
             "reference_video" => gathered.clips.push(url),
             "video" => gathered.sources.push(url),
             "last_frame" | "driving_audio" => {}
-            _ => return Err(Refused::invalid("input.media.type is not valid")),
+            _ => return Err(DashScopeError::invalid("input.media.type is not valid")),
         }
     }
     Ok(gathered)
 }
 
-fn check_parameters(parameters: &Value) -> Result<(), Refused> {
+fn check_parameters(parameters: &Value) -> Result<(), DashScopeError> {
     let one_of = |name: &str, words: &[&str]| match parameters.get(name) {
         None => Ok(()),
         Some(value) if value.as_str().is_some_and(|text| words.contains(&text)) => Ok(()),
-        Some(_) => Err(Refused::invalid(&format!("{name} is not valid"))),
+        Some(_) => Err(DashScopeError::invalid(&format!("{name} is not valid"))),
     };
     one_of("resolution", &["480P", "720P", "1080P"])?;
     one_of("ratio", &RATIOS)?;
@@ -229,21 +198,23 @@ fn check_parameters(parameters: &Value) -> Result<(), Refused> {
             .get(name)
             .is_some_and(|value| !value.is_boolean())
         {
-            return Err(Refused::invalid(&format!("{name} must be a boolean")));
+            return Err(DashScopeError::invalid(&format!(
+                "{name} must be a boolean"
+            )));
         }
     }
     if whole(parameters, "seed")?.is_some_and(|seed| seed > MAX_SEED) {
-        return Err(Refused::invalid("seed is out of range"));
+        return Err(DashScopeError::invalid("seed is out of range"));
     }
     Ok(())
 }
 
-fn whole(parameters: &Value, name: &str) -> Result<Option<u64>, Refused> {
+fn whole(parameters: &Value, name: &str) -> Result<Option<u64>, DashScopeError> {
     match parameters.get(name) {
         None => Ok(None),
         Some(value) => {
             let number = value.as_u64();
-            let wrong = || Refused::invalid(&format!("{name} must be an integer"));
+            let wrong = || DashScopeError::invalid(&format!("{name} must be an integer"));
             number.map(Some).ok_or_else(wrong)
         }
     }

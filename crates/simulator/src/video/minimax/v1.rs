@@ -4,9 +4,7 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{
-    VENDOR, hand_over, is_media, is_mine, link, new_id, note, number, object, query_param,
-};
+use super::{VENDOR, hand_over, is_media, is_mine, link, new_id, note, number, query_param};
 use crate::headers::last_four;
 use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
@@ -59,7 +57,7 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
 }
 
 async fn create(recorded: RecordedRequest) -> VendorResult {
-    let Some(body) = object(&recorded) else {
+    let Some(body) = recorded.json_object() else {
         return Ok(refuse(recorded, "2013", "invalid params, body is not JSON"));
     };
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();

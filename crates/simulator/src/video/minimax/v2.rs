@@ -6,7 +6,7 @@ mod content;
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{VENDOR, hand_over, is_mine, link, new_id, note, object};
+use super::{VENDOR, hand_over, is_mine, link, new_id, note};
 use crate::headers::last_four;
 use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
@@ -54,7 +54,7 @@ pub(super) async fn serve(recorded: RecordedRequest) -> VendorResult {
 }
 
 async fn create(recorded: RecordedRequest) -> VendorResult {
-    let Some(body) = object(&recorded) else {
+    let Some(body) = recorded.json_object() else {
         return Ok(refuse(recorded, "2013", "invalid params, body is not JSON"));
     };
     let model = body.get("model").and_then(Value::as_str);
