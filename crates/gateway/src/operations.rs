@@ -18,7 +18,7 @@ use self::video::views::create_video;
 use crate::paid_route::{PaidRoute, post};
 
 /// Every path without parameters whose `POST` is one operation. Conversations and social data have
-/// parameters in their paths, and `/v1/videos` has a second method: `edge::routes` has those.
+/// parameters in their paths, and `/v1/videos` has a second method: `crate::routes` has those.
 pub(crate) const ROUTES: &[PaidRoute] = &[
     post("/v1/images/generations", |paid| {
         paid.run::<Images>(ImageEndpoint::Generations)

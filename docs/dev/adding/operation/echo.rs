@@ -186,7 +186,7 @@ impl Attempts for EchoExecution {
         log.answered(status);
         match answer.status {
             200..=299 => {
-                to.channel.record_success();
+                to.channel.health.record_success();
                 Classified::Accepted(answer.body)
             }
             401 | 403 => Classified::CredentialRejected(status),
@@ -212,6 +212,10 @@ impl PricedOperation for EchoExecution {
 
     fn call_mut(&mut self) -> &mut PricedCall {
         &mut self.priced.call
+    }
+
+    fn maximum(&self) -> Result<Money, ApiError> {
+        Ok(self.priced.price.amount)
     }
 
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
