@@ -15,6 +15,7 @@ mod cli;
 mod commands;
 mod config;
 mod files;
+mod log_lines;
 mod node;
 mod output;
 mod random;
@@ -24,6 +25,7 @@ mod table;
 mod times;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 use tikv_jemallocator::Jemalloc;
@@ -33,6 +35,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::{Cli, Command};
+use crate::log_lines::{JsonLines, LogBuffer};
 use crate::output::Output;
 
 /// The system's allocator took a sixth of what a call costs: docs/dev/performance.md.
@@ -43,20 +46,22 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(cli.json);
-    logs(&cli.command);
+    let log = start_log(&cli.command);
     // In a box: what a command needs is large, and waits only once.
-    match Box::pin(commands::run(cli, &output)).await {
+    let code = match Box::pin(commands::run(cli, &output)).await {
         Ok(code) => code,
         Err(error) => {
             output.failure(&error);
             ExitCode::FAILURE
         }
-    }
+    };
+    log.flush();
+    code
 }
 
 /// Log lines are JSON on standard error; standard output belongs to the command's result. A person
 /// at a terminal sees calls as they end, so `dev` logs only what needs attention.
-fn logs(command: &Command) {
+fn start_log(command: &Command) -> Arc<LogBuffer> {
     let level = match command {
         Command::Dev { .. } | Command::Init(_) => LevelFilter::WARN,
         Command::Serve { .. }
@@ -79,12 +84,15 @@ fn logs(command: &Command) {
         | Command::Audit
         | Command::Losses(_) => LevelFilter::INFO,
     };
-    let lines = tracing_subscriber::fmt::layer()
-        .json()
-        .with_writer(std::io::stderr)
-        .with_filter(filter(level));
+    let (lines, buffer) = if matches!(command, Command::Serve { .. }) {
+        JsonLines::in_blocks()
+    } else {
+        JsonLines::direct()
+    };
+    let lines = lines.with_filter(filter(level));
     // A second one can only be set by a test in the same process.
     drop(tracing_subscriber::registry().with(lines).try_init());
+    buffer
 }
 
 /// Libraries are heard when they warn: what they say step by step may quote what they carry.
