@@ -7,6 +7,7 @@ mod answers;
 mod body_rules;
 mod format;
 mod pass_fields;
+mod proof;
 mod read;
 mod url;
 
@@ -20,6 +21,7 @@ pub use self::answers::{AnswerClass, AnswerRow, Refusal};
 pub use self::body_rules::BodyRules;
 pub use self::format::Format;
 pub use self::pass_fields::{FIELD_LISTS, PassFields, drop_field, pass_field};
+pub use self::proof::Proof;
 pub use self::url::{Addressing, Ask, Task, UrlError};
 use crate::client::Protocol;
 
@@ -35,6 +37,8 @@ const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin.rs"
 pub struct Provider {
     /// The name that channels use; its file's name.
     pub name: String,
+    /// How its behaviour was proved. None: its file, which is the operator's, does not say.
+    pub proof: Option<Proof>,
     /// Its base URL, without a slash at the end. None: each channel sets it.
     pub base_url: Option<String>,
     /// How it authenticates a call.

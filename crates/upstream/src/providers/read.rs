@@ -9,11 +9,12 @@ use toml::{Table, Value};
 
 use super::{
     Addressing, AnswerRow, Auth, Format, Look, MAX_PROVIDER_BYTES, MAX_PROVIDERS, PassFields,
-    Provider, ProvidersError, Quirk, answers, pass_fields,
+    Proof, Provider, ProvidersError, Quirk, answers, pass_fields,
 };
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "name",
+    "proof",
     "base_url",
     "auth",
     "addressing",
@@ -132,6 +133,7 @@ pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, P
     reading.name(name)?;
     let provider = Provider {
         name: name.to_owned(),
+        proof: reading.proof()?,
         base_url: reading.base_url()?,
         auth: reading.auth()?,
         addressing: reading.addressing()?,
@@ -211,6 +213,18 @@ impl Reading<'_> {
             return Err(self.wrong("name", problem));
         }
         Ok(())
+    }
+
+    /// May be left out.
+    fn proof(&self) -> Result<Option<Proof>, ProvidersError> {
+        if !self.table.contains_key("proof") {
+            return Ok(None);
+        }
+        let word = self.text("proof")?;
+        let known = Proof::ALL.map(Proof::as_str);
+        let proof = Proof::ALL.into_iter().find(|proof| proof.as_str() == word);
+        let proof = proof.ok_or_else(|| self.unknown_word("proof", word, &known))?;
+        Ok(Some(proof))
     }
 
     /// Empty is none: the channel sets it.

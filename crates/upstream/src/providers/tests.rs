@@ -49,6 +49,64 @@ fn every_file_of_the_folder_is_built_in_and_usable() {
     assert!(all.get("nobody").is_none());
 }
 
+/// What CI reads with the SDK of its vendor, and with which scripts. A file with another proof needs no line here.
+#[test]
+fn every_built_in_file_says_how_it_was_proved_and_none_claims_more_than_ci_shows() {
+    const BY_SDK: [(&str, &[&str]); 10] = [
+        ("anthropic", &["anthropic_messages.py"]),
+        ("azure", &["azure_small.py"]),
+        ("bedrock", &["anthropic_messages.py"]),
+        (
+            "dashscope_native",
+            &[
+                "dashscope_audio.py",
+                "dashscope_images.py",
+                "dashscope_video.py",
+            ],
+        ),
+        ("google", &["gemini.py"]),
+        (
+            "openai",
+            &[
+                "openai_audio.py",
+                "openai_chat.py",
+                "openai_images.py",
+                "openai_videos.py",
+                "responses.py",
+            ],
+        ),
+        ("simulator", &["openai_chat.py"]),
+        ("simulator_responses", &["responses.py"]),
+        ("tikhub", &["tikhub_social.py"]),
+        ("vertex", &["gemini.py"]),
+    ];
+    let all = Providers::builtin().unwrap();
+    let proved = |proof: Proof| -> Vec<&str> {
+        let proof = Some(proof);
+        let is_proved = |name: &&str| all.get(name).unwrap().proof == proof;
+        all.names().filter(is_proved).collect()
+    };
+    assert!(proved(Proof::Live).is_empty(), "no vendor was called");
+    assert_eq!(proved(Proof::Sdk), BY_SDK.map(|(name, _)| name));
+    let silent = all
+        .names()
+        .filter(|name| all.get(name).unwrap().proof.is_none());
+    assert_eq!(silent.collect::<Vec<_>>(), Vec::<&str>::new());
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulator/tests/it/sdk");
+    for script in BY_SDK.iter().flat_map(|(_, scripts)| *scripts) {
+        assert!(scripts.join(script).is_file(), "{script}");
+    }
+}
+
+#[test]
+fn a_proof_is_read_by_its_word() {
+    for proof in Proof::ALL {
+        let text = format!("proof = {:?}\n{GOOD}", proof.as_str());
+        let read = read::provider("mine.toml", "mine", &text).unwrap();
+        assert_eq!(read.proof, Some(proof));
+    }
+}
+
 #[test]
 fn every_callable_endpoint_type_has_a_provider() {
     let all = Providers::builtin().unwrap();
@@ -75,6 +133,7 @@ fn a_provider_is_read_key_by_key() {
     let read = read::provider("mine.toml", "mine", GOOD).unwrap();
     let expected = Provider {
         name: "mine".to_owned(),
+        proof: None,
         base_url: Some("https://llm.example.com/v1".to_owned()),
         auth: Auth::Header("x-api-key".to_owned()),
         addressing: Addressing::Plain,
@@ -198,6 +257,12 @@ fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
             "quirks has \"http3\"; there are no_stream_options, max_tokens_only, reasoning_cap, http2",
         ),
         (
+            "quirks",
+            "proof = \"tried\"\nquirks",
+            "proof has \"tried\"; there are live, sdk, documented",
+        ),
+        ("quirks", "proof = 1\nquirks", "proof must be a text"),
+        (
             "connect_ms = 1",
             "connect_ms = 0",
             "connect_ms must be a whole number from 1",
@@ -216,7 +281,7 @@ fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
         (
             "connect_ms",
             "connect_s",
-            "connect_s is not a key; a provider has name, base_url",
+            "connect_s is not a key; a provider has name, proof, base_url",
         ),
     ];
     for (good, bad, expected) in rows {
