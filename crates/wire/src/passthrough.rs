@@ -183,12 +183,15 @@ impl PassthroughEndpoint {
 fn reported(usage: Option<&Value>, meta: Option<&Value>) -> Option<ReportedUsage> {
     let number_at = |value: Option<&Value>, at: &str| value?.pointer(at)?.as_u64();
     let total = number_at(usage, "/total_tokens");
-    let output =
-        number_at(usage, "/completion_tokens").or_else(|| number_at(meta, "/tokens/output_tokens"));
+    // Cohere counts twice; by its name, `billed_units` is what it bills [unverified].
+    let of_meta = |name: &str| {
+        let [billed, counted] = ["billed_units", "tokens"].map(|of| format!("/{of}/{name}"));
+        number_at(meta, &billed).or_else(|| number_at(meta, &counted))
+    };
+    let output = number_at(usage, "/completion_tokens").or_else(|| of_meta("output_tokens"));
     let input = number_at(usage, "/prompt_tokens")
         .or_else(|| total.map(|total| total.saturating_sub(output.unwrap_or(0))))
-        .or_else(|| number_at(meta, "/tokens/input_tokens"))
-        .or_else(|| number_at(meta, "/billed_units/input_tokens"))?;
+        .or_else(|| of_meta("input_tokens"))?;
     let cached = number_at(usage, "/prompt_tokens_details/cached_tokens");
     let cached = cached.unwrap_or(0).min(input);
     let left = input.saturating_sub(cached);
@@ -239,6 +242,12 @@ mod tests {
             used(PassthroughEndpoint::Rerank, cohere),
             None,
             "searches are no tokens"
+        );
+        let twice = r#"{"data":[],"meta":{"billed_units":{"input_tokens":8},"tokens":{"input_tokens":1394}}}"#;
+        assert_eq!(
+            used(PassthroughEndpoint::Embeddings, twice),
+            Some([8, 0]),
+            "the vendor bills its billed units"
         );
         let older = r#"{"choices":[{"text":"hi"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}"#;
         assert_eq!(used(PassthroughEndpoint::Completions, older), Some([3, 2]));

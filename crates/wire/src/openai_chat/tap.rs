@@ -85,6 +85,9 @@ struct Delta<'a> {
     content: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "borrowed_str")]
     reasoning_content: Option<Cow<'a, str>>,
+    /// The same at Cerebras, Groq and others.
+    #[serde(borrow, default, deserialize_with = "borrowed_str")]
+    reasoning: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "borrowed_str")]
     refusal: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -161,7 +164,9 @@ impl Tap {
         let Some(delta) = &choice.delta else {
             return;
         };
-        let texts = [&delta.content, &delta.reasoning_content, &delta.refusal];
+        let reasoning = delta.reasoning_content.as_ref();
+        let reasoning = reasoning.or(delta.reasoning.as_ref());
+        let texts = [delta.content.as_ref(), reasoning, delta.refusal.as_ref()];
         let texts = texts.into_iter().flatten().map(AsRef::as_ref);
         texts.for_each(|text| self.text.add(text));
         if let Some(calls) = delta.tool_calls.map(RawValue::get) {
