@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::Method;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use trunkline_ledger::usage::{self, UsageRow};
@@ -168,10 +170,59 @@ async fn run(harness: &TestGateway, provider: &Provider, case: &Case) -> Result<
     let row = usage::find(&harness.data, harness.account, got.id().parse().unwrap());
     let row = row.await.unwrap().expect("the call is over");
     let spent = before - harness.posted_at_rest().await;
+    let is_translated = !provider.speaks(Format::ClaudeMessages);
+    let thinking = match case.expected.reasoning.is_some() && is_translated {
+        true => Some(thinking(harness, &player, case).await),
+        false => None,
+    };
     take_away(harness, &channel).await;
     check_request(provider, case, &request)?;
     was_seen(case, &got)?;
+    if let Some(thinking) = thinking {
+        same(
+            "reasoning",
+            Some(thinking?),
+            case.expected.reasoning.clone(),
+        )?;
+    }
     was_billed(case, &row, spent)
+}
+
+/// Plays a case to a caller of messages, and returns the text of its thinking blocks.
+async fn thinking(
+    harness: &TestGateway,
+    player: &RecordedUpstream,
+    case: &Case,
+) -> Result<String, String> {
+    let body = json!({
+        "model": MODEL,
+        "messages": [{ "role": "user", "content": "Say hello." }],
+        "max_tokens": CAP,
+        "stream": case.expected.stream,
+    });
+    let body = Bytes::from(body.to_string());
+    let call = async {
+        GatewayResponse::read(harness.send(Method::POST, "/v1/messages", body).await).await
+    };
+    let both = async { tokio::join!(player.play(case), call) };
+    let (_, got) = timeout(LONGEST, both)
+        .await
+        .map_err(|_| "the gateway sent no request for messages")?;
+    let parts: Vec<Value> = if case.expected.stream {
+        let frames = got.frames().into_iter();
+        frames
+            .map(|frame| frame["delta"]["thinking"].clone())
+            .collect()
+    } else {
+        let whole = got.json();
+        let blocks = whole["content"].as_array();
+        let blocks = blocks.ok_or_else(|| format!("messages got {whole}"))?;
+        blocks
+            .iter()
+            .map(|block| block["thinking"].clone())
+            .collect()
+    };
+    Ok(parts.iter().filter_map(Value::as_str).collect())
 }
 
 pub(crate) async fn take_away(harness: &TestGateway, channel: &str) {

@@ -29,6 +29,8 @@ pub(crate) struct Expected {
     /// Why the answer ended, and what it says; none for an error.
     pub(crate) finish: Option<String>,
     pub(crate) text: Option<String>,
+    /// What it reasons, as a caller of messages must see it: read under whatever name the vendor has for it.
+    pub(crate) reasoning: Option<String>,
     /// The error's code, and a part of its message; none for an answer.
     pub(crate) code: Option<String>,
     pub(crate) message: Option<String>,
