@@ -33,8 +33,7 @@ use trunkline_db::{Database, Role};
 
 use crate::cli::{
     AccountCommand, BudgetCommand, CatalogCommand, Cli, CodeCommand, Command, ConfigCommand,
-    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, ProviderCommand, TopUpArguments,
-    WorkflowCommand,
+    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, TopUpArguments, WorkflowCommand,
 };
 use crate::config::{Config, DEFAULT_FILE, environment, load};
 use crate::output::Output;
@@ -72,9 +71,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Channel(command) => {
             return channel::run(&configuration()?, command, output).await;
         }
-        Command::Provider(ProviderCommand::PassField(options)) => {
-            provider::pass_field(&configuration()?, &options, output)?;
-        }
+        Command::Provider(command) => provider::run(&configuration()?, &command, output)?,
         Command::Catalog(CatalogCommand::Files(command)) => {
             return catalog::on_files(command, output);
         }

@@ -76,7 +76,7 @@ Example:
 
     /// List the providers that a channel can be opened to, and what they speak.
     #[command(
-        after_help = "Those built in and those of providers.folder. Needs no database.
+        after_help = "The same list as `trunkline provider list`: those built in and those of providers.folder. Needs no database.
 
 Examples:
   trunkline channel providers

@@ -29,7 +29,7 @@ pub(crate) struct InitArguments {
     /// The operator's email address.
     #[arg(long, value_name = "EMAIL")]
     pub(crate) operator: Option<String>,
-    /// The first vendor: a provider of `trunkline channel providers`.
+    /// The first vendor: a provider of `trunkline provider list`.
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
     /// A variable of the environment that holds the vendor's API key.

@@ -1,9 +1,28 @@
-//! `trunkline provider`: what providers get of a request.
+//! `trunkline provider`: what a channel can be opened to, and what providers get of a request.
 
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProviderCommand {
+    /// List the providers that a channel can be opened to, what they speak and how that was proved.
+    #[command(
+        after_help = "Those built in and those of providers.folder. Needs no database. The proof is live (calls to the vendor),
+sdk (the vendor's SDK against the simulator) or documented (the vendor's documents only).
+
+Examples:
+  trunkline provider list
+  trunkline provider list --json | jq -r '.providers[] | select(.proof == \"documented\") | .name'"
+    )]
+    List,
+
+    /// Show one provider: address, authentication, formats, quirks, proof, passed fields and times.
+    #[command(after_help = "Example:
+  trunkline provider show deepinfra")]
+    Show {
+        /// The provider's name.
+        name: String,
+    },
+
     /// Let a provider have a field, or a tool that it runs, which is on no list.
     #[command(
         after_help = "What is on no list is not sent: a vendor may bill it. The metric fields_dropped_total says what callers

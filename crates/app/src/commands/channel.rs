@@ -3,7 +3,6 @@
 
 mod credentials;
 mod probe;
-mod providers;
 mod view;
 
 use std::collections::BTreeMap;
@@ -21,7 +20,7 @@ use trunkline_upstream::{Provider, Providers};
 
 use self::credentials::SealedCredential;
 pub(super) use self::credentials::hint;
-use super::{database, keyring};
+use super::{database, keyring, provider};
 use crate::cli::{AddChannel, ChannelCommand, Pair};
 use crate::config::Config;
 use crate::files;
@@ -33,12 +32,13 @@ pub(super) async fn run(
     command: ChannelCommand,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
+    let list_providers = || provider::list(config, output).map(|()| ExitCode::SUCCESS);
     if matches!(command, ChannelCommand::Providers) {
-        return providers::list(config, output);
+        return list_providers();
     }
     let database = database::open(config, Role::Console).await?;
     let done = match command {
-        ChannelCommand::Providers => providers::list(config, output),
+        ChannelCommand::Providers => list_providers(),
         ChannelCommand::Add(options) => add(config, &database, &options, output).await,
         ChannelCommand::List => list(&database, output).await,
         ChannelCommand::Test { name } => probe::run(config, &database, &name, output).await,

@@ -1,19 +1,32 @@
-//! `trunkline provider`: lets providers have fields that are on no list. Asks no database and no upstream.
+//! `trunkline provider`: lists providers, and lets them have fields that are on no list. Asks no database and no
+//! upstream.
+
+mod list;
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
 use trunkline_upstream::{FIELD_LISTS, drop_field, pass_field as pass};
 
+pub(super) use self::list::list;
+use self::list::show;
 use super::channel::providers;
-use crate::cli::PassField;
+use crate::cli::{PassField, ProviderCommand};
 use crate::config::Config;
 use crate::output::Output;
 
-pub(super) fn pass_field(
+pub(super) fn run(
     config: &Config,
-    params: &PassField,
+    command: &ProviderCommand,
     output: &Output,
 ) -> anyhow::Result<()> {
+    match command {
+        ProviderCommand::List => list(config, output),
+        ProviderCommand::Show { name } => show(config, name, output),
+        ProviderCommand::PassField(params) => pass_field(config, params, output),
+    }
+}
+
+fn pass_field(config: &Config, params: &PassField, output: &Output) -> anyhow::Result<()> {
     let PassField {
         provider,
         field,
@@ -22,7 +35,7 @@ pub(super) fn pass_field(
     } = params;
     let known = providers(config)?;
     if known.get(provider).is_none() {
-        bail!("there is no provider {provider:?}; `trunkline channel providers` lists them");
+        bail!("there is no provider {provider:?}; `trunkline provider list` lists them");
     }
     if !FIELD_LISTS.contains(&format.as_str()) {
         bail!(

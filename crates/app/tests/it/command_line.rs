@@ -67,13 +67,58 @@ fn the_providers_are_listed_without_a_database_and_a_file_adds_one() {
     assert!(stdout(&table).contains("openai_compatible"), "{table:?}");
 }
 
+#[test]
+fn an_operator_reads_how_each_provider_was_proved_in_the_list_and_in_its_own_page() {
+    const PROOFS: [&str; 3] = ["live", "sdk", "documented"];
+    let directory = tempfile::tempdir().unwrap();
+    let file = "name = \"mine\"\nbase_url = \"\"\nauth = \"bearer\"\nformats = [\"gemini\"]\n\
+                quirks = []\nconnect_ms = 1\nfirst_byte_ms = 1\nidle_ms = 1\ntotal_ms = 1\n";
+    std::fs::write(directory.path().join("mine.toml"), file).unwrap();
+    let folder = directory.path().to_str().unwrap();
+    let run = |words: &[&str]| {
+        trunkline(
+            directory.path(),
+            words,
+            &[("TRUNKLINE__PROVIDERS__FOLDER", folder)],
+        )
+    };
+    let list = json(&run(&["provider", "list", "--json"]));
+    let list = list["providers"].as_array().unwrap();
+    let vendors = list.iter().filter(|one| {
+        let name = one["name"].as_str().unwrap();
+        !name.starts_with("simulator") && !["openai_compatible", "mine"].contains(&name)
+    });
+    let proofs: Vec<&str> = vendors.map(|one| one["proof"].as_str().unwrap()).collect();
+    assert!(proofs.len() >= 45, "{}", proofs.len());
+    assert!(proofs.iter().all(|proof| PROOFS.contains(proof)));
+    for (name, proof) in [
+        ("anthropic", "sdk"),
+        ("deepinfra", "documented"),
+        ("mine", "(not stated)"),
+    ] {
+        let table = stdout(&run(&["provider", "list"]));
+        let start = format!("{name} ");
+        let row = table.lines().find_map(|row| row.strip_prefix(&start));
+        let row = row.unwrap_or_else(|| panic!("{name}: {table}"));
+        assert!(row.trim_start().starts_with(proof), "{row}");
+        let page = stdout(&run(&["provider", "show", name]));
+        assert!(page.contains(&format!("\nproof     {proof}\n")), "{page}");
+    }
+    let view = json(&run(&["provider", "show", "xai", "--json"]));
+    assert_eq!(view["provider"]["base_url"], "https://api.x.ai/v1");
+    let absent = run(&["provider", "show", "absent"]);
+    assert!(!absent.status.success());
+    let reason = String::from_utf8(absent.stderr).unwrap();
+    assert!(reason.contains("trunkline provider list"), "{reason}");
+}
+
 // covers: D-1-01, D-1-02
 #[test]
 fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 31] = [
+    let commands: [&[&str]; 33] = [
         &["init", "--help"],
         &["--help"],
         &["account", "create", "--help"],
@@ -89,6 +134,8 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["channel", "test", "--help"],
         &["channel", "drain", "--help"],
         &["channel", "providers", "--help"],
+        &["provider", "list", "--help"],
+        &["provider", "show", "--help"],
         &["workflow", "validate", "--help"],
         &["workflow", "import", "--help"],
         &["workflow", "list", "--help"],

@@ -172,6 +172,8 @@ mod tests {
             "dashscope",
             "dashscope_native",
             "vertex",
+            "meta",
+            "xiaomi",
         ];
         for provider in own {
             let offer = of(provider, &[]).unwrap_or_else(|error| panic!("{provider}: {error}"));
