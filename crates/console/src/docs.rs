@@ -9,6 +9,7 @@ mod links;
 mod markdown;
 mod page;
 mod platforms;
+mod providers;
 mod reference;
 mod settings;
 mod site;

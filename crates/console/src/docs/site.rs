@@ -9,7 +9,7 @@ use super::layout::Layout;
 use super::page::{Group, Head, Page};
 use super::reference::Reference;
 use super::sources::{GATEWAY_DOCUMENT, SCRIPT, SOURCES, STYLE};
-use super::{DocsSettings, platforms};
+use super::{DocsSettings, platforms, providers};
 use crate::gateway_port::SocialCell;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -52,7 +52,7 @@ impl Site {
         let mut drafts: Vec<(Head, String)> = Vec::new();
         for source in SOURCES {
             match Head::read(source.slug, source.text) {
-                Ok((head, body)) => drafts.push((head, body.to_owned())),
+                Ok((head, body)) => drafts.push((head, providers::filled(body))),
                 // A test reads all heads, so this happens only while a page is edited.
                 Err(problem) => tracing::error!(problem, "documentation page skipped"),
             }

@@ -105,6 +105,10 @@ pub(super) const SOURCES: &[Source] = &[
         "channels",
         include_str!("../../../../docs/operate/channels.md"),
     ),
+    page(
+        "providers",
+        include_str!("../../../../docs/operate/providers.md"),
+    ),
     page("nodes", include_str!("../../../../docs/operate/nodes.md")),
     page(
         "logging",

@@ -1,5 +1,8 @@
 //! The documentation, as browsers and programs get it.
 
+use std::fs;
+use std::path::Path;
+
 use http::Method;
 
 use crate::client::{DASH_URL, TestConsole, request};
@@ -183,4 +186,29 @@ async fn the_interfaces_are_pages_made_of_their_documents() {
     }
     let gateway = test_console.get("/openapi/gateway.json").await.json();
     assert_eq!(gateway["servers"][0]["url"], "http://127.0.0.1:8080");
+}
+
+#[tokio::test]
+async fn an_operator_finds_every_built_in_provider_and_its_proof_in_the_documentation() {
+    let test_console = TestConsole::new().await;
+    let page = test_console.get("/docs/providers.md").await;
+    let page = String::from_utf8(page.body.to_vec()).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../upstream/providers");
+    let mut listed = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let text = String::from_utf8(fs::read(entry.unwrap().path()).unwrap()).unwrap();
+        let value = |key: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(key));
+            line.unwrap().trim_matches([' ', '=', '"']).to_owned()
+        };
+        let (name, proof) = (value("name"), value("proof"));
+        let row = format!("| `{name}` | {proof} | ");
+        let is_for_tests = name.starts_with("simulator");
+        assert_eq!(page.contains(&row), !is_for_tests, "{row}");
+        if !is_for_tests {
+            listed.push(name);
+        }
+    }
+    assert!(listed.len() > 45, "{listed:?}");
+    assert!(!page.contains("{{"), "the table stands in its place");
 }
