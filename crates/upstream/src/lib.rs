@@ -25,6 +25,6 @@ pub use credentials::{Credential, OpenError};
 pub use eventstream::{EventStream, EventStreamError, MAX_FRAME_BYTES, Message};
 pub use providers::{
     Addressing, AnswerClass, AnswerRow, Ask, Auth, BodyRules, FIELD_LISTS, Format,
-    MAX_PROVIDER_BYTES, MAX_PROVIDERS, PassFields, Provider, Providers, ProvidersError, Quirk,
-    Refusal, Task, UrlError, drop_field, pass_field,
+    MAX_PROVIDER_BYTES, MAX_PROVIDERS, PassFields, Proof, Provider, Providers, ProvidersError,
+    Quirk, Refusal, Task, UrlError, drop_field, pass_field,
 };
