@@ -97,6 +97,8 @@ pub(crate) struct Edge {
     pub(crate) public_url: String,
     pub(crate) trusted_proxies: Vec<trunkline_store::Network>,
     pub(crate) tls: Option<trunkline_edge::listener::TlsFiles>,
+    /// Bytes for calls, and as many for connections.
+    pub(crate) half_memory: usize,
 }
 
 /// Times of a node's graceful shutdown.

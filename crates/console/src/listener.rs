@@ -17,6 +17,7 @@ const SETTINGS: ListenerSettings = ListenerSettings {
     name: "console",
     max_connections: 1_000,
     descriptor_percent: 10,
+    receive_bytes: 65_536_000,
     head_wait: Duration::from_secs(10),
     reader_wait: Duration::from_secs(60),
     max_head_bytes: 16_384,

@@ -21,6 +21,7 @@ const SETTINGS: ListenerSettings = ListenerSettings {
     name: "admin",
     max_connections: 100,
     descriptor_percent: 5,
+    receive_bytes: 6_553_600,
     head_wait: Duration::from_secs(10),
     reader_wait: Duration::from_secs(30),
     max_head_bytes: 16_384,

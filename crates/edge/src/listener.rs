@@ -56,6 +56,8 @@ pub struct EdgeSettings {
     pub trusted_proxies: Vec<Network>,
     /// Connections at once.
     pub max_connections: usize,
+    /// Bytes that were received and not read yet, over all connections.
+    pub receive_bytes: usize,
     /// Certificate and key; none to speak plainly, behind a proxy or on this machine.
     pub tls: Option<TlsFiles>,
 }
@@ -113,6 +115,7 @@ impl Default for EdgeSettings {
         Self {
             trusted_proxies: Vec::new(),
             max_connections: 50_000,
+            receive_bytes: 1_000_000_000,
             tls: None,
         }
     }
@@ -210,6 +213,7 @@ impl Shared {
             name: "edge",
             max_connections: self.settings.max_connections,
             descriptor_percent: DESCRIPTOR_PERCENT,
+            receive_bytes: self.settings.receive_bytes,
             head_wait: settings.head_wait,
             reader_wait: settings.reader_wait,
             max_head_bytes: MAX_HEAD_BYTES,

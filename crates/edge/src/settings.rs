@@ -10,7 +10,7 @@ pub use limits::LimitSettings;
 pub struct AcceptSettings {
     /// Largest body of a request.
     pub max_body_bytes: usize,
-    /// Bodies that may be in memory over all calls.
+    /// Bodies and answers that may be in memory over all calls.
     pub max_buffered_bytes: usize,
     pub max_in_flight: usize,
     /// One account may have this part of the calls and bytes: one divided by it.

@@ -30,6 +30,12 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 /// Bytes that one HTTP/2 stream may have ready to be sent.
 const MAX_SEND_BYTES: usize = 65_536;
 
+/// Bytes that one connection may send before requests have read them: the window of an HTTP/2 connection, which
+/// cannot be smaller, and the buffer of an HTTP/1 connection.
+pub(crate) const RECEIVE_BYTES: usize = 65_536;
+/// The same as the window that HTTP/2 begins with. All streams of a connection share it.
+const WINDOW_BYTES: u32 = 65_535;
+
 /// What answers the requests of a listener.
 pub trait Service: Send + Sync + 'static {
     /// The body of its responses.
@@ -104,6 +110,8 @@ pub(crate) fn builder(settings: &ListenerSettings) -> auto::Builder<StreamExecut
         .max_concurrent_streams(settings.max_streams)
         .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
         .max_send_buf_size(MAX_SEND_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .initial_stream_window_size(WINDOW_BYTES)
         .max_header_list_size(u32::try_from(settings.max_head_bytes).unwrap_or(u32::MAX))
         .keep_alive_interval(PING_EVERY);
     builder

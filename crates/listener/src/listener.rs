@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::connection::{self, Accepted, Service, Shared};
+use crate::connection::{self, Accepted, RECEIVE_BYTES, Service, Shared};
 use crate::connections::{ConnectionLimits, ConnectionTable};
 use crate::descriptors;
 
@@ -32,6 +32,8 @@ pub struct ListenerSettings {
     pub max_connections: usize,
     /// The part of this process's descriptors that its connections may take.
     pub descriptor_percent: usize,
+    /// Bytes that were received on all connections together and that no request has read yet.
+    pub receive_bytes: usize,
     /// From accept to the last byte of the first request's head, and so for each later head.
     pub head_wait: Duration,
     /// A client that takes nothing of a response for so long has gone.
@@ -109,7 +111,9 @@ impl ListenerSettings {
         };
         let all = self
             .max_connections
-            .min(part(descriptors, self.descriptor_percent));
+            .min(part(descriptors, self.descriptor_percent))
+            .min(self.receive_bytes.checked_div(RECEIVE_BYTES).unwrap_or(0))
+            .max(1);
         ConnectionLimits {
             all,
             per_address: part(all, ADDRESS_PERCENT),
@@ -137,20 +141,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_leave_descriptors_to_the_rest_of_the_process() {
-        let settings = ListenerSettings {
+    fn connections_leave_descriptors_and_memory_to_the_rest_of_the_process() {
+        let usual = ListenerSettings {
             name: "edge",
             max_connections: 50_000,
             descriptor_percent: 75,
+            receive_bytes: 1_000_000_000,
             head_wait: Duration::ZERO,
             reader_wait: Duration::ZERO,
             max_head_bytes: 0,
             max_headers: 0,
             max_streams: 0,
         };
-        for (descriptors, all, per_address) in
-            [(400, 300, 225), (1_000_000, 50_000, 37_500), (1, 1, 1)]
-        {
+        for (descriptors, receive_bytes, all, per_address) in [
+            (400, 1_000_000_000, 300, 225),
+            (1_000_000, 1_000_000_000, 15_258, 11_443),
+            (1_000_000, 4_000_000_000, 50_000, 37_500),
+            (1_000_000, 1, 1, 1),
+            (1, 1_000_000_000, 1, 1),
+        ] {
+            let settings = ListenerSettings {
+                receive_bytes,
+                ..usual.clone()
+            };
             let limits = settings.limits(descriptors);
             assert_eq!((limits.all, limits.per_address), (all, per_address));
         }

@@ -190,6 +190,7 @@ fn plan(
         edge: listen(config.edge.listen),
         edge_settings: EdgeSettings {
             trusted_proxies: config.edge.trusted_proxies.clone(),
+            receive_bytes: config.edge.half_memory,
             ..EdgeSettings::default()
         },
         console: listen(config.console.listen),
@@ -237,6 +238,7 @@ fn settings(config: &Config) -> Settings {
         webhooks: config.webhooks.clone(),
         accept: AcceptSettings {
             limits: config.limits.clone(),
+            max_buffered_bytes: config.edge.half_memory,
             ..AcceptSettings::default()
         },
         ..Settings::default()

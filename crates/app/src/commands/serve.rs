@@ -84,6 +84,7 @@ fn plan(
             cancelled_input_usd: config.cancelled_input,
             accept: AcceptSettings {
                 limits: config.limits.clone(),
+                max_buffered_bytes: config.edge.half_memory,
                 ..AcceptSettings::default()
             },
             ..Settings::default()
@@ -96,6 +97,7 @@ fn plan(
         edge_settings: EdgeSettings {
             trusted_proxies: config.edge.trusted_proxies.clone(),
             tls: config.edge.tls.clone(),
+            receive_bytes: config.edge.half_memory,
             ..EdgeSettings::default()
         },
         console: config.console.listen,

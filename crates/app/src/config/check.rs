@@ -23,6 +23,9 @@ pub(super) const MAX_ROOTS_BYTES: u64 = 1 << 20;
 const MAX_CONNECTIONS: i64 = 1_000;
 /// Longest drain that can be set, one day.
 const MAX_DRAIN_SECONDS: i64 = 86_400;
+/// In units of 1,000,000 bytes: one largest body must fit into the half of calls.
+const MIN_MEMORY_MB: i64 = 100;
+const MAX_MEMORY_MB: i64 = 1_000_000;
 /// Longest notice that can be set, ten minutes.
 const MAX_NOTICE_SECONDS: i64 = 600;
 /// Longest time that can be set, one hour.
@@ -183,8 +186,11 @@ impl Check<'_> {
                 key: PathBuf::from(key),
             }),
         };
+        let memory = in_range(raw.memory_mb, MIN_MEMORY_MB, MAX_MEMORY_MB);
+        let memory = self.take("edge.memory_mb", memory)?;
         Some(Edge {
             tls,
+            half_memory: usize::try_from(memory.saturating_mul(500_000)).ok()?,
             listen: listen?,
             public_url: public_url?,
             trusted_proxies,

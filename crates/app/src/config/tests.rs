@@ -85,7 +85,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 77, "{keys:?}");
+    assert_eq!(keys.len(), 78, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -115,6 +115,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("keyring.text", "v1:secret"),
         ("providers.folder", "/etc/p"),
         ("upstream.extra_roots", "/nowhere"),
+        ("edge.memory_mb", "222"),
         ("edge.drain_seconds", "11"),
         ("edge.notice_seconds", "26"),
         ("edge.tls_certificate", "/etc/cert.pem"),
@@ -199,6 +200,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(config.database.statement_timeout.as_millis(), 9);
     assert_eq!(config.database.lock_timeout.as_millis(), 10);
     assert!(config.database.pgbouncer);
+    assert_eq!(config.edge.half_memory, 111_000_000);
     assert_eq!(config.drain_times.drain.as_secs(), 11);
     assert_eq!(config.drain_times.notice.as_secs(), 26);
     let roles = (config.roles.edge, config.roles.worker, config.roles.console);
@@ -322,6 +324,7 @@ fn values_out_of_range_are_refused() {
         ("database.lock_timeout_ms", "3600001", "from 1 to 3600000"),
         ("database.statement_timeout_ms", "soon", "whole number"),
         ("database.pgbouncer", "yes", "true or false"),
+        ("edge.memory_mb", "99", "from 100 to 1000000"),
         ("node.name", "a b", "1 to 64"),
         ("keyring.file", "", "must be set"),
         ("edge.trusted_proxies", "300.0.0.1", "not a network"),
