@@ -182,6 +182,10 @@ upload bytes="2000000000":
 speech-load streams="500" seconds="120":
     TRUNKLINE_SPEECH_STREAMS={{ streams }} TRUNKLINE_SPEECH_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::speech_load::/)'
 
+# One account attacks in every way at once while another one calls: long form, 5,000 silent sockets for five minutes.
+neighbours silent="5000" seconds="300":
+    ulimit -n $(ulimit -Hn); TRUNKLINE_NEIGHBOURS_SILENT={{ silent }} TRUNKLINE_NEIGHBOURS_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::neighbours::/)'
+
 # Random models and requests, each quoted and then called: long form, ten thousand pairs.
 quotes pairs="10000":
     TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^pairs::/)'

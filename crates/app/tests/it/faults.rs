@@ -10,6 +10,7 @@ mod formats;
 mod load;
 mod losses;
 mod media;
+mod neighbours;
 mod price_reload;
 mod prices;
 mod process_harness;

@@ -2,9 +2,9 @@
 //! them, who asks for them; then uploads and streams without measure. docs/dev/faults.md is the index.
 
 mod clients;
-mod form;
+pub(crate) mod form;
 mod kills;
-mod memory;
+pub(crate) mod memory;
 mod speech_load;
 mod upload;
 mod upstreams;

@@ -18,8 +18,8 @@ use trunkline_testkit::{FaultProxy, OwnSettings, Postgres};
 use trunkline_types::{AccountId, Clock as _};
 
 use crate::faults::formats::Format;
-pub(crate) use fixtures::{account, add_channel, key_of, publish_text};
-pub(crate) use generation_fixtures::{CHARACTER, PICTURE, SECOND};
+pub(crate) use fixtures::{LONG_MODEL, account, add_channel, key_of, publish_text};
+pub(crate) use generation_fixtures::{CHARACTER, PICTURE, SECOND, VIDEO};
 
 pub(crate) const TRUNKLINE: &str = env!("CARGO_BIN_EXE_trunkline");
 /// What the account begins with, nano-USD.
@@ -111,6 +111,21 @@ impl ProcessHarness {
         let mut harness = Self::furnished(OwnSettings::default(), false, &[]).await;
         harness.descriptors = Some(descriptors);
         harness.start_gateway().await;
+        harness
+    }
+
+    /// One that sells chat, pictures, speech, transcripts and a video. Its gateway may have so many descriptors,
+    /// and is not started yet.
+    pub(crate) async fn of_neighbours(
+        descriptors: u32,
+        environment: &[(&'static str, &'static str)],
+    ) -> Self {
+        let mut harness = Self::furnished(OwnSettings::default(), false, environment).await;
+        let port = harness.upstream_port();
+        generation_fixtures::sell(&harness.console, &harness.keyring, port).await;
+        generation_fixtures::sell_video(&harness.console, &harness.keyring, port).await;
+        fixtures::sell_long(&harness.console, &harness.keyring, port).await;
+        harness.descriptors = Some(descriptors);
         harness
     }
 

@@ -19,13 +19,13 @@ const PIECES: usize = 2;
 
 /// A wav file of silence; behind its samples may stand an unknown chunk.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sound {
+pub(crate) struct Sound {
     samples: u32,
     junk: u32,
 }
 
 impl Sound {
-    pub(super) const fn seconds(seconds: u32) -> Self {
+    pub(crate) const fn seconds(seconds: u32) -> Self {
         Self {
             samples: seconds * SECOND_BYTES,
             junk: 0,
@@ -33,7 +33,7 @@ impl Sound {
     }
 
     /// A file of so many bytes that is silence throughout.
-    pub(super) fn of_bytes(bytes: u64) -> Self {
+    pub(crate) fn of_bytes(bytes: u64) -> Self {
         Self {
             samples: u32::try_from(bytes - HEAD_BYTES).unwrap(),
             junk: 0,
@@ -55,7 +55,7 @@ impl Sound {
         self.samples.div_ceil(SECOND_BYTES)
     }
 
-    pub(super) fn head(self) -> Bytes {
+    pub(crate) fn head(self) -> Bytes {
         let behind = if self.junk == 0 { 0 } else { self.junk + 8 };
         let mut head = Vec::new();
         head.extend_from_slice(b"RIFF");
@@ -73,7 +73,7 @@ impl Sound {
         Bytes::from(head)
     }
 
-    pub(super) fn silence(self) -> Bytes {
+    pub(crate) fn silence(self) -> Bytes {
         Bytes::from(vec![0; usize::try_from(self.samples).unwrap()])
     }
 
@@ -131,12 +131,12 @@ async fn silence(sender: &Pieces, bytes: u32) -> Option<()> {
     Some(())
 }
 
-pub(super) fn content_type() -> String {
+pub(crate) fn content_type() -> String {
     format!("multipart/form-data; boundary={BOUNDARY}")
 }
 
 /// What stands before a file and behind it.
-pub(super) fn around(fields: &[(&str, &str)]) -> (Bytes, Bytes) {
+pub(crate) fn around(fields: &[(&str, &str)]) -> (Bytes, Bytes) {
     let part = |(name, text): &(&str, &str)| {
         format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
     };

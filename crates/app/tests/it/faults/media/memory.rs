@@ -7,7 +7,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(50);
 
 /// A line of `/proc/PID/status`, in kilobytes.
-pub(super) fn line_kb(pid: u32, name: &str) -> u64 {
+pub(crate) fn line_kb(pid: u32, name: &str) -> u64 {
     let status = std::fs::read(format!("/proc/{pid}/status")).unwrap();
     let status = String::from_utf8(status).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -16,18 +16,18 @@ pub(super) fn line_kb(pid: u32, name: &str) -> u64 {
 }
 
 /// What lies in memory of it now.
-pub(super) fn resident_kb(pid: u32) -> u64 {
+pub(crate) fn resident_kb(pid: u32) -> u64 {
     line_kb(pid, "VmRSS")
 }
 
 /// Looks again and again until it is asked.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     highest: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Watch {
-    pub(super) fn over(pid: u32) -> Self {
+    pub(crate) fn over(pid: u32) -> Self {
         let watch = Self {
             highest: Arc::default(),
             is_over: Arc::default(),
@@ -44,7 +44,7 @@ impl Watch {
     }
 
     /// The highest that was seen.
-    pub(super) fn highest_kb(self) -> u64 {
+    pub(crate) fn highest_kb(self) -> u64 {
         self.is_over.store(true, Ordering::Relaxed);
         self.highest.load(Ordering::Relaxed)
     }

@@ -21,6 +21,9 @@ use crate::faults::formats::{Format, model_of};
 /// The model of tests that speak chat alone.
 const CHAT_MODEL: &str = "sim-fast";
 
+/// A chat model with answers of megabytes.
+pub(crate) const LONG_MODEL: &str = "sim-long";
+
 pub(super) async fn customer(console: &Database) -> (AccountId, String) {
     let account = account(console, MONEY).await;
     let (_, key) = key_of(console, account, PolicyFields::default()).await;
@@ -171,6 +174,20 @@ fn prices() -> String {
         prices(CHAT_MODEL),
         Format::ALL.map(model).concat()
     )
+}
+
+/// The model of long answers, and a channel to it.
+pub(super) async fn sell_long(console: &Database, keyring: &Keyring, port: u16) {
+    let record = format!(
+        "[models.{LONG_MODEL}]\ngroups = [\"default\"]\nspecs = {{ max_output_tokens = 32000 }}\n\
+         [models.{LONG_MODEL}.prices]\nbilling_unit = \"tokens\"\n\
+         standard = {{ input = {INPUT}000, output = {OUTPUT}000 }}\n"
+    );
+    publish_text(console, &record).await;
+    let models = BTreeMap::from([(LONG_MODEL.to_owned(), "sim-fast".to_owned())]);
+    let base_url = format!("http://127.0.0.1:{port}/v1");
+    let named = ("long", provider_name(Format::Chat));
+    add_channel((console, keyring), named, &base_url, &models).await;
 }
 
 /// Every cell of social data at one price, and a channel to its source.

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use trunkline_catalog::starter;
 use trunkline_db::Database;
+use trunkline_gateway::{Change, ChangeAuthor, publish};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::channels::{self, NewChannel, NewCredential, credential_context};
 
-use super::fixtures::publish_text;
+use super::fixtures::{add_channel, publish_text};
 
 /// A channel: its name, its provider, its priority, and its models by our names and the vendor's.
 type Line = (
@@ -71,6 +73,9 @@ const LINES: [Line; 6] = [
 pub(crate) const PICTURE: i64 = 20_000_000;
 pub(crate) const CHARACTER: i64 = 10_000;
 pub(crate) const SECOND: i64 = 100_000;
+
+/// A video model of the starter catalog that takes a clip.
+pub(crate) const VIDEO: &str = "wan2.7-r2v";
 
 /// Providers by their names.
 pub(super) fn providers() -> [(&'static str, String); 3] {
@@ -161,4 +166,28 @@ pub(super) async fn sell(console: &Database, keyring: &Keyring, port: u16) {
         let added = channels::add(&mut tx, &new).await;
         tx.finish(added).await.unwrap();
     }
+}
+
+/// Puts the video model up for sale.
+pub(super) async fn sell_video(console: &Database, keyring: &Keyring, port: u16) {
+    let mut starter = starter().unwrap();
+    starter.models.retain(|name, _| name == VIDEO);
+    let vendor = starter.models[VIDEO].vendor.clone();
+    starter
+        .vendors
+        .retain(|name, _| Some(name) == vendor.as_ref());
+    // The harness has sold to the default group before.
+    starter.groups.retain(|name, _| name != "default");
+    starter.auto_groups.clear();
+    let signed = ChangeAuthor {
+        author: "harness",
+        note: "",
+    };
+    let mut tx = console.begin().await.unwrap();
+    let done = publish(&mut tx, signed, |before| Change::adding(starter, before)).await;
+    tx.finish(done).await.unwrap();
+    let models = BTreeMap::from([(VIDEO.to_owned(), VIDEO.to_owned())]);
+    let base_url = format!("http://127.0.0.1:{port}/api/v1");
+    let named = ("videos", "dashscope_native".to_owned());
+    add_channel((console, keyring), named, &base_url, &models).await;
 }
