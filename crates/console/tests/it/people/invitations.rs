@@ -1,5 +1,8 @@
 //! Invitations: to a new person, to an existing one, revoked, replaced, used once.
 
+use std::collections::BTreeMap;
+
+use http::Method;
 use serde_json::{Value, json};
 use trunkline_console::ConsoleSettings;
 use trunkline_store::people::Role;
@@ -256,6 +259,67 @@ async fn an_address_gets_three_invitations_an_hour_from_all_organisations_togeth
     assert_eq!((of(201), of(429)), (3, 57));
     let emails = "SELECT count(*)::text FROM app.email";
     assert_eq!(test_console.db.ask(emails).await, ["5"]);
+}
+
+// G-12
+#[tokio::test]
+async fn an_organisation_sends_120_invitations_an_hour_whatever_it_withdraws() {
+    let test_console = TestConsole::new().await;
+    let account = test_console.organisation("acme").await;
+    let owner = test_console.member(account, "ada@acme.example", Role::Owner);
+    let owner = owner.await;
+    let mut counts = BTreeMap::<u16, usize>::new();
+    for number in 0..130 {
+        let email = format!("x{number}@example.com");
+        let body = json!({ "email": email, "role": "viewer" });
+        let got = owner.post(PATH, body).await;
+        *counts.entry(got.status.as_u16()).or_default() += 1;
+        if got.status.as_u16() == 201 {
+            // Open invitations have a bound of their own.
+            let id = got.json()["id"].as_i64().unwrap();
+            let gone = owner
+                .send(Method::DELETE, &format!("{PATH}/{id}"), None)
+                .await;
+            assert_eq!(gone.status.as_u16(), 204, "{gone:?}");
+        } else {
+            got.error(429, "too_many_attempts");
+            assert_eq!(got.header("retry-after"), "3600");
+        }
+    }
+    assert_eq!(counts, BTreeMap::from([(201, 120), (429, 10)]));
+    let emails = "SELECT count(*)::text FROM app.email";
+    assert_eq!(test_console.db.ask(emails).await, ["120"]);
+    // Another organisation in the same network, and the same one after an hour.
+    let other = test_console.organisation("best").await;
+    let neighbour = test_console.member(other, "eve@best.example", Role::Owner);
+    invite(&neighbour.await, "y@example.com", "viewer").await;
+    test_console.db.shift_clock(3_601).await;
+    let second = test_console.member(account, "bob@acme.example", Role::Owner);
+    invite(&second.await, "z@example.com", "viewer").await;
+}
+
+// G-12
+#[tokio::test]
+async fn a_network_sends_240_invitations_an_hour_through_all_its_organisations() {
+    let test_console = TestConsole::new().await;
+    let mut counts = BTreeMap::<u16, usize>::new();
+    let mut cookie = None;
+    for name in ["acme", "best", "core"] {
+        let account = test_console.organisation(name).await;
+        let email = format!("ada@{name}.example");
+        let owner = test_console.member(account, &email, Role::Owner).await;
+        for number in 0..90 {
+            let email = format!("{name}{number}@example.com");
+            let body = json!({ "email": email, "role": "viewer" });
+            let got = owner.post(PATH, body).await;
+            *counts.entry(got.status.as_u16()).or_default() += 1;
+        }
+        cookie = owner.cookie();
+    }
+    assert_eq!(counts, BTreeMap::from([(201, 240), (429, 30)]));
+    let elsewhere = Browser::from(&test_console, "203.0.113.9");
+    elsewhere.plant(&cookie.unwrap());
+    invite(&elsewhere, "last@example.com", "viewer").await;
 }
 
 #[tokio::test]
