@@ -114,13 +114,13 @@ corpus-update:
 formats:
     UPDATE=1 cargo nextest run --locked -p trunkline-wire --test it -E 'test(the_page_holds)'
 
-# Coverage-guided fuzzing of formats and streams: long form, ten million executions over all targets.
+# Coverage-guided fuzzing of everything that parses: long form, ten million executions over all targets.
 fuzz runs="10000000":
     ./scripts/fuzz runs {{ runs }}
 
-# The same for a minute in all, and the stored corpus.
+# The same for five seconds a target, and the stored corpus.
 fuzz-short:
-    ./scripts/fuzz seconds 60
+    ./scripts/fuzz seconds 50
 
 # Sealing: rotation, other purposes and accounts, flipped bits.
 keyring-tests:

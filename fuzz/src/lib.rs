@@ -132,7 +132,7 @@ pub fn shown() -> ResponseMeta {
         created: 1_760_000_000,
         wants_usage: true,
         channel: Some("7".to_owned()),
-        asked: None,
+        request_body: None,
     }
 }
 

@@ -116,7 +116,7 @@ class Entries(unittest.TestCase):
 
     def test_totals_stand_beside_the_target(self):
         entries = nightly.merged([], ran(requests=1_500, faults=3, seeds=7), 1)
-        told = "in all 1,500 of 10,000,000 requests, 3 of 5,000 faults, 7 seeds, 0 executions, 0 violations"
+        told = "in all 1,500 of 10,000,000 requests, 3 of 5,000 faults, 7 seeds, 0 of 1,000,000,000 executions, 0 violations"
         self.assertIn(told, nightly.totals(entries))
 
 
