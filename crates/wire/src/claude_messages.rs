@@ -1,6 +1,7 @@
 //! Anthropic messages: the request and what of it costs money, the response and its usage, the stream in
 //! both directions, errors.
 
+mod assemble;
 mod blocks_in;
 mod blocks_out;
 mod content_scan;
@@ -24,6 +25,7 @@ mod usage;
 
 use crate::Format;
 
+pub(crate) use assemble::Assembly;
 pub use cost::TABLE;
 pub use count_tokens::{count_answer, read_count};
 pub(crate) use error::{error_body, error_frame};

@@ -25,6 +25,7 @@
 //! **Ids of calls.** Older models give none. Calls without one are numbered by their place (`call_0`, in
 //! answers with the response's id between), and such ids are not sent back to Google.
 
+mod assemble;
 mod chunk;
 mod config_in;
 mod config_out;
@@ -51,6 +52,7 @@ mod tools_in;
 mod tools_out;
 mod usage;
 
+pub(crate) use assemble::{Assembly, is_streamable};
 pub use cost::TABLE;
 pub use count_tokens::{count_answer, count_request, read_count};
 pub use error::retry_delay;

@@ -51,3 +51,21 @@ pub(crate) fn set_at(map: &mut Map<String, Value>, path: &str, value: Value) {
         set_at(inner, rest, value);
     }
 }
+
+/// Takes over a later value of a field. What is empty takes nothing back.
+pub(crate) fn replace(map: &mut Map<String, Value>, field: &str, value: Value) {
+    match (map.get_mut(field), value) {
+        (Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
+        (Some(_), Value::Null) => {}
+        (Some(_), Value::String(empty)) if empty.is_empty() => {}
+        (Some(known), value) => *known = value,
+        (None, value) => {
+            map.insert(field.to_owned(), value);
+        }
+    }
+}
+
+/// Whether a field is not there, or null.
+pub(crate) fn is_null(map: &Map<String, Value>, field: &str) -> bool {
+    map.get(field).is_none_or(Value::is_null)
+}

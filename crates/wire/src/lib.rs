@@ -1,6 +1,6 @@
 //! Chat formats: requests, responses and streams, read and written as bytes. No I/O, no clock, no prices.
 //! One module per format, with the same file names in each: `request_{scan,in,out}`, `response_{scan,out}`,
-//! `stream_{in,out,end}`, `tools`, `media`, `reasoning`, `usage`, `cost`, `error`, `rewrite`.
+//! `stream_{in,out,end}`, `assemble`, `tools`, `media`, `reasoning`, `usage`, `cost`, `error`, `rewrite`.
 #![cfg_attr(
     not(test),
     deny(
@@ -12,6 +12,7 @@
     )
 )]
 
+mod assembler;
 mod base64;
 mod borrowed_str;
 mod builtin_fields;
@@ -49,6 +50,7 @@ mod token_estimate;
 mod unlisted;
 mod upstream_error;
 
+pub use assembler::{Assembler, streamed_request};
 pub use cost::{CostTable, Treatment};
 pub use dispatch::{
     Reader, Tap, Writer, error_body, error_frame, heartbeat, read_response, rewrite_response,
@@ -69,7 +71,8 @@ pub use response_facts::{ResponseFacts, read_response_facts};
 pub use served_tier::served_tier;
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};
 pub use stream_types::{
-    Cost, FrameKind, ResponseError, ResponseMeta, ResponseSummary, Rewrite, StreamEnd, cost_comment,
+    Cost, Ending, FrameKind, ResponseError, ResponseMeta, ResponseSummary, Rewrite, StreamEnd,
+    cost_comment,
 };
 pub(crate) use stream_types::{
     event_frame, json_bytes, priced, put_number, put_text, without_data,

@@ -1,6 +1,7 @@
 //! OpenAI chat completions: the request and what of it costs money, the response and its usage, the
 //! stream and its tap, errors.
 
+mod assemble;
 mod citation;
 mod content_scan;
 mod cost;
@@ -19,6 +20,7 @@ mod tap;
 mod tools;
 mod turns_out;
 
+pub(crate) use assemble::{Assembly, is_streamable};
 pub use cost::{SERVICE_TIER, TABLE};
 pub(crate) use error::{error_body, error_frame};
 pub(crate) use request_in::request_to_canonical;

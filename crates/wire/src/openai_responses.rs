@@ -1,6 +1,7 @@
 //! OpenAI Responses: the request and what of it costs money, answers and streams in and out of the canonical form,
 //! what is rewritten when a response passes through, errors.
 
+mod assemble;
 mod citation;
 mod content_scan;
 mod cost;
@@ -30,6 +31,7 @@ mod tools_in;
 mod tools_out;
 mod usage;
 
+pub(crate) use assemble::Assembly;
 pub use cost::TABLE;
 pub(crate) use error::error_frame;
 pub use error::previous_not_found;

@@ -59,6 +59,15 @@ pub struct StreamEnd {
     pub wants_usage: bool,
 }
 
+/// How an assembled response ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// As the upstream ended it.
+    Upstream,
+    /// Here, at its length. It has no usage: what was used is not what the upstream reported so far.
+    Length,
+}
+
 /// What a response in its own format has changed on its way to the caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rewrite {

@@ -53,17 +53,9 @@ impl Reader {
         let mut writer = EventWriter {
             next: self.next_sequence,
         };
-        let mut output = Vec::with_capacity(self.items.len());
-        for tracked in self.items.values_mut() {
-            if tracked.item.ended.is_none() {
-                writer.close(&mut tracked.item, CUT, out);
-            }
-            let mut item = tracked
-                .whole
-                .clone()
-                .unwrap_or_else(|| tracked.item.ended());
-            mark_value(&mut item, rewrite.channel.as_deref());
-            output.push(item);
+        let mut output = self.cut_output(&mut writer, out);
+        for item in &mut output {
+            mark_value(item, rewrite.channel.as_deref());
         }
         let first = self.first.as_ref().map_or("{}", |first| first.get());
         let mut response: Map<String, Value> = serde_json::from_str(first).unwrap_or_default();
@@ -86,6 +78,29 @@ impl Reader {
         out.extend_from_slice(cost_comment(&stream_end.cost).as_bytes());
         writer.lifecycle(kind, &response, out);
         self.next_sequence = writer.next;
+    }
+
+    /// Closes everything, and gives the items as they are then.
+    fn cut_output(&mut self, writer: &mut EventWriter, out: &mut Vec<u8>) -> Vec<Value> {
+        let mut output = Vec::with_capacity(self.items.len());
+        for tracked in self.items.values_mut() {
+            if tracked.item.ended.is_none() {
+                writer.close(&mut tracked.item, CUT, out);
+            }
+            let whole = tracked.whole.clone();
+            output.push(whole.unwrap_or_else(|| tracked.item.ended()));
+        }
+        output
+    }
+
+    /// The response as if its length had ended it here, without usage; none if it has not begun.
+    pub(super) fn cut_response(&mut self) -> Option<Map<String, Value>> {
+        let mut response = serde_json::from_str(self.first.as_ref()?.get()).ok()?;
+        let mut writer = EventWriter { next: 0 };
+        // The events are for a stream that goes on; here only the items count.
+        let output = self.cut_output(&mut writer, &mut Vec::new());
+        end(&mut response, output, None, Some("max_output_tokens"));
+        Some(response)
     }
 }
 
