@@ -1,6 +1,8 @@
 //! Formats as vendors' SDKs and clients write them, each alone and in pairs.
 
 #[cfg(test)]
+mod assembled;
+#[cfg(test)]
 mod claude_messages;
 #[cfg(test)]
 mod conversation;
