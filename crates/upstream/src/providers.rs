@@ -48,6 +48,8 @@ pub struct Provider {
     /// Its formats, the preferred one first.
     pub formats: Vec<Format>,
     pub quirks: BTreeSet<Quirk>,
+    /// Whether its streams carry all of a whole answer, usage included, so that one can be assembled from them.
+    pub aggregate_stream: bool,
     /// Fields that it gets although no list of their format has them.
     pub pass_fields: PassFields,
     /// What its refusals are about, before the rows of every provider.

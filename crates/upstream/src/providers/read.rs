@@ -12,7 +12,7 @@ use super::{
     Proof, Provider, ProvidersError, Quirk, answers, pass_fields,
 };
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "name",
     "proof",
     "base_url",
@@ -21,6 +21,7 @@ const KEYS: [&str; 14] = [
     "api_version",
     "formats",
     "quirks",
+    "aggregate_stream",
     "pass_fields",
     "answers",
     "connect_ms",
@@ -139,6 +140,7 @@ pub(super) fn provider(file: &str, name: &str, text: &str) -> Result<Provider, P
         addressing: reading.addressing()?,
         formats: reading.formats()?,
         quirks: reading.quirks()?,
+        aggregate_stream: reading.aggregate_stream()?,
         pass_fields: reading.pass_fields()?,
         answers: reading.answers()?,
         connect_ms: reading.milliseconds("connect_ms")?,
@@ -339,6 +341,22 @@ impl Reading<'_> {
             quirks.insert(quirk.ok_or_else(|| self.unknown_word("quirks", word, &known))?);
         }
         Ok(quirks)
+    }
+
+    /// May be left out. Without usage in its streams a vendor's answers are not assembled from them.
+    fn aggregate_stream(&self) -> Result<bool, ProvidersError> {
+        const KEY: &str = "aggregate_stream";
+        if !self.table.contains_key(KEY) {
+            return Ok(false);
+        }
+        let is_on = self.value(KEY)?.as_bool();
+        let is_on = is_on.ok_or_else(|| self.wrong(KEY, "must be true or false"))?;
+        if is_on && self.quirks()?.contains(&Quirk::NoStreamOptions) {
+            let problem =
+                "must be false beside the quirk no_stream_options: streams report no usage";
+            return Err(self.wrong(KEY, problem));
+        }
+        Ok(is_on)
     }
 
     /// May be left out.

@@ -45,6 +45,27 @@ fn every_file_of_the_folder_is_built_in_and_usable() {
     );
     assert!(openai.speaks(Format::OpenaiResponses) && openai.has(Quirk::ReasoningCap));
     assert!(all.get("deepseek").unwrap().has(Quirk::MaxTokensOnly));
+    let assembled: Vec<&str> = all
+        .names()
+        .filter(|name| all.get(name).unwrap().aggregate_stream)
+        .collect();
+    let documented = [
+        "anthropic",
+        "ark",
+        "dashscope",
+        "deepseek",
+        "fireworks",
+        "google",
+        "moonshot",
+        "openai",
+        "together",
+        "xai",
+        "zhipu",
+    ];
+    assert_eq!(
+        assembled, documented,
+        "usage in their streams is documented"
+    );
     assert!(all.get("simulator").unwrap().base_url.is_none());
     assert!(all.get("nobody").is_none());
 }
@@ -139,6 +160,7 @@ fn a_provider_is_read_key_by_key() {
         addressing: Addressing::Plain,
         formats: vec![Format::ClaudeMessages, Format::OpenaiChat],
         quirks: BTreeSet::from([Quirk::NoStreamOptions, Quirk::Http2]),
+        aggregate_stream: false,
         pass_fields: PassFields::new(),
         answers: Vec::new(),
         connect_ms: 1,
@@ -250,6 +272,16 @@ fn what_is_wrong_is_named_by_file_and_key_with_what_there_is() {
             "[\"claude_messages\", \"openai_chat\"]",
             "[1]",
             "formats must be a list",
+        ),
+        (
+            "quirks",
+            "aggregate_stream = 1\nquirks",
+            "aggregate_stream must be true or false",
+        ),
+        (
+            "quirks",
+            "aggregate_stream = true\nquirks",
+            "aggregate_stream must be false beside the quirk no_stream_options",
         ),
         (
             "http2",

@@ -82,6 +82,7 @@ fn object(provider: &Provider) -> Value {
         "auth": provider.auth.words(),
         "formats": formats(provider),
         "quirks": quirks(provider),
+        "aggregate_stream": provider.aggregate_stream,
         "endpoint_types": endpoint_types(provider),
         "pass_fields": provider.pass_fields,
         "connect_ms": provider.connect_ms,
