@@ -1,6 +1,7 @@
 //! Conversations in four formats, and the pass-through endpoints (embeddings, rerank, moderations,
 //! completions), which are relayed in OpenAI's format and never translated.
 
+mod aggregated;
 mod attempt;
 mod buffered;
 mod execution;

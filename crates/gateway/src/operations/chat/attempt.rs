@@ -55,6 +55,8 @@ pub(crate) struct ChatAnswer {
     pub(crate) notes: Notes,
     /// What is on no list and was not sent to it.
     pub(crate) dropped: Vec<DroppedField>,
+    /// It is a stream that a whole answer is assembled from.
+    pub(crate) aggregates: bool,
 }
 
 enum Judged {
@@ -115,7 +117,7 @@ impl Attempts for Quoted {
                 Err(error) => return Classified::Lost(error),
             };
             log.answered(answer.status);
-            match self.judge(services, to, answer).await {
+            match self.judge(services, to, answer, outbound.aggregates).await {
                 Judged::Answer(answer, early) => {
                     return Classified::Accepted(ChatAnswer {
                         answer,
@@ -124,6 +126,7 @@ impl Attempts for Quoted {
                         state: outbound.state,
                         notes: outbound.notes,
                         dropped: outbound.dropped,
+                        aggregates: outbound.aggregates,
                     });
                 }
                 Judged::Other(classified) => return classified,
@@ -176,13 +179,19 @@ impl Quoted {
         order
     }
 
-    async fn judge(&self, services: &Services, to: To<'_>, mut answer: UpstreamResponse) -> Judged {
+    async fn judge(
+        &self,
+        services: &Services,
+        to: To<'_>,
+        mut answer: UpstreamResponse,
+        aggregates: bool,
+    ) -> Judged {
         let status = match answer.status.as_u16() {
             429 if Defect::Swallowed429.is_on() => 500,
             status => status,
         };
         match status {
-            200..=299 => self.begun(answer).await,
+            200..=299 => self.begun(answer, aggregates).await,
             400..=499 => self.refused(services, to, &mut answer).await,
             _ => {
                 let classified = refused_by(to, &answer.headers, status, [None, None], None);
@@ -193,8 +202,9 @@ impl Quoted {
 
     /// An answer has begun. A stream that continues a response may still say that it is not there, before
     /// it says anything else; that is looked at while nothing has been sent on.
-    async fn begun(&self, mut answer: UpstreamResponse) -> Judged {
-        if self.continues.is_none() || !self.request.facts.stream {
+    async fn begun(&self, mut answer: UpstreamResponse, aggregates: bool) -> Judged {
+        let streams = self.request.facts.stream || aggregates;
+        if self.continues.is_none() || !streams {
             return Judged::Answer(answer, Vec::new());
         }
         let (mut frames, mut tap) = (Frames::default(), Tap::new(Format::OpenaiResponses));

@@ -13,7 +13,7 @@ use trunkline_wire::{
 };
 
 use super::Quoted;
-use super::execution::{Answering, ChatRelayed, Upstream, failed, failure_of};
+use super::execution::{AnswerUsage, Answering, ChatRelayed, Upstream, failed, failure_of};
 use crate::delivery;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
@@ -27,7 +27,7 @@ use crate::response::{
 };
 use crate::services::Services;
 
-const BROKE_OFF: &str = "the upstream ended its answer early; nothing was charged";
+pub(super) const BROKE_OFF: &str = "the upstream ended its answer early; nothing was charged";
 
 /// An answer that is here, and not charged yet.
 pub(crate) struct Buffered {
@@ -36,6 +36,8 @@ pub(crate) struct Buffered {
     parsed: Option<Parsed>,
     /// As the upstream sent it.
     body: Bytes,
+    /// Usage of an answer that was cut where the money ended: the answer does not have it.
+    cut_usage: Option<AnswerUsage>,
     /// What it used and what that costs, once it is metered.
     counted: Option<(ReportedUsage, Cost)>,
     response: Option<Response>,
@@ -54,7 +56,7 @@ enum Parsed {
 
 impl Answering<'_> {
     pub(super) async fn buffer(
-        mut self,
+        self,
         mut answer: UpstreamResponse,
         mut responder: Responder,
     ) -> RelayEnd<ChatRelayed> {
@@ -76,6 +78,16 @@ impl Answering<'_> {
                 return RelayEnd::Failed(relayed, failed(code, outcome, BROKE_OFF));
             }
         };
+        self.received(body, None, responder)
+    }
+
+    /// The whole answer is here. One that was cut where the money ended brings its own usage.
+    pub(super) fn received(
+        mut self,
+        body: Bytes,
+        cut_usage: Option<AnswerUsage>,
+        responder: Responder,
+    ) -> RelayEnd<ChatRelayed> {
         let parsed = match self.quoted.parse(&self.upstream, &body) {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -95,16 +107,21 @@ impl Answering<'_> {
             self.note_facts(read_response_facts(&body));
         }
         let channel = std::sync::Arc::clone(&self.upstream.channel);
+        let outcome = match &cut_usage {
+            Some(_) => Outcome::BalanceExhausted,
+            None => Outcome::Complete,
+        };
         let buffered = Buffered {
             responder,
             upstream: self.upstream,
             parsed: Some(parsed),
             body,
+            cut_usage,
             counted: None,
             response: None,
         };
         let relayed = ChatRelayed::Buffered(Box::new(buffered));
-        RelayEnd::Charge(relayed, channel, Outcome::Complete)
+        RelayEnd::Charge(relayed, channel, outcome)
     }
 
     /// A good status, and no answer behind it.
@@ -134,9 +151,12 @@ pub(super) fn blamed(services: &Services, refusal: Option<&UpstreamError>) -> Op
 // === impl Buffered ===
 
 impl Buffered {
-    /// What the upstream reported, and the output tokens that we count.
-    pub(super) fn reported(&self) -> (Option<ReportedUsage>, u64) {
-        match &self.parsed {
+    /// What the upstream reported, and what we count.
+    pub(super) fn usage(&self, quoted: &Quoted) -> AnswerUsage {
+        if let Some(cut_usage) = &self.cut_usage {
+            return cut_usage.clone();
+        }
+        let (reported, written) = match &self.parsed {
             Some(Parsed::Same {
                 counted, written, ..
             }) => (counted.clone(), *written),
@@ -145,6 +165,10 @@ impl Buffered {
                 Meter::of_response(answer).written(),
             ),
             None => (None, 0),
+        };
+        AnswerUsage {
+            reported,
+            counted: quoted.estimate(None, written),
         }
     }
 

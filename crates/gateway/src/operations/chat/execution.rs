@@ -51,6 +51,15 @@ pub(super) struct Answering<'a> {
     pub(super) upstream: Upstream,
 }
 
+/// What an answer used.
+#[derive(Debug, Clone)]
+pub(super) struct AnswerUsage {
+    /// By the upstream's word.
+    pub(super) reported: Option<ReportedUsage>,
+    /// As we count it, for when there is none.
+    pub(super) counted: Usage,
+}
+
 /// What is left of an answer when its charge is due.
 pub(crate) enum ChatRelayed {
     Unsent(Responder),
@@ -143,7 +152,11 @@ impl Execution for Quoted {
             state,
             notes,
             dropped,
+            aggregates,
         } = served.answer;
+        if aggregates {
+            self.lift_cap();
+        }
         for note in notes.all() {
             self.call.report.add(field_note(note));
         }
@@ -170,40 +183,21 @@ impl Execution for Quoted {
         if stream {
             // In a box: a stream's future is larger than that of a whole answer, and lives long.
             Box::pin(answering.stream(answer, early, responder)).await
+        } else if aggregates {
+            Box::pin(answering.aggregate(answer, early, responder)).await
         } else {
             answering.buffer(answer, responder).await
         }
     }
 
     fn meter(&mut self, relayed: &mut ChatRelayed, outcome: Outcome) -> Result<Metered, ApiError> {
-        let (reported, counted) = match relayed {
-            ChatRelayed::Unsent(_) => (None, Usage::unknown()),
-            ChatRelayed::Buffered(buffered) => {
-                let (reported, written) = buffered.reported();
-                (reported, self.estimate(None, written))
-            }
-            ChatRelayed::Stream(relay) => {
-                let follow = &relay.follow;
-                let input = follow.reported_input();
-                let counted = match outcome {
-                    Outcome::ClientGone | Outcome::BalanceExhausted => {
-                        let written = follow.least_written().max(relay.unseen_tokens);
-                        self.estimate_left(input, written.min(self.most_output()))
-                    }
-                    Outcome::Complete
-                    | Outcome::Accepted
-                    | Outcome::Refused
-                    | Outcome::UpstreamFailed
-                    | Outcome::UpstreamTimeout
-                    | Outcome::NoResult
-                    | Outcome::Interrupted
-                    | Outcome::Expired
-                    | Outcome::Drained
-                    | Outcome::DatabaseAway
-                    | Outcome::Cancelled => self.estimate(input, follow.written()),
-                };
-                (follow.reported(), counted)
-            }
+        let AnswerUsage { reported, counted } = match relayed {
+            ChatRelayed::Unsent(_) => AnswerUsage {
+                reported: None,
+                counted: Usage::unknown(),
+            },
+            ChatRelayed::Buffered(buffered) => buffered.usage(self),
+            ChatRelayed::Stream(relay) => self.stream_usage(relay, outcome),
         };
         let estimated = reported.is_none();
         let counted = reported.unwrap_or(ReportedUsage {
@@ -305,6 +299,33 @@ impl Answering<'_> {
 // === impl Quoted ===
 
 impl Quoted {
+    /// What the upstream reported of a stream, and what we count.
+    pub(super) fn stream_usage(&self, relay: &Relay, outcome: Outcome) -> AnswerUsage {
+        let follow = &relay.follow;
+        let input = follow.reported_input();
+        let counted = match outcome {
+            Outcome::ClientGone | Outcome::BalanceExhausted => {
+                let written = follow.least_written().max(relay.unseen_tokens);
+                self.estimate_left(input, written.min(self.most_output()))
+            }
+            Outcome::Complete
+            | Outcome::Accepted
+            | Outcome::Refused
+            | Outcome::UpstreamFailed
+            | Outcome::UpstreamTimeout
+            | Outcome::NoResult
+            | Outcome::Interrupted
+            | Outcome::Expired
+            | Outcome::Drained
+            | Outcome::DatabaseAway
+            | Outcome::Cancelled => self.estimate(input, follow.written()),
+        };
+        AnswerUsage {
+            reported: follow.reported(),
+            counted,
+        }
+    }
+
     /// Whether the upstream speaks the caller's format.
     pub(super) fn is_same(&self, upstream: &Upstream) -> bool {
         upstream.to == self.format()

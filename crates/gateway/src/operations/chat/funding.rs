@@ -18,6 +18,8 @@ const LEAST_FITTED: u64 = 16;
 /// A turn without a maximum gets this part of what is free beside its input, so that several of them
 /// run at once on a small balance.
 const DEFAULT_SHARE: i64 = 10;
+/// Output tokens of a usual answer: a maximum below it would cut answers that the caller did not ask to be short.
+const USUAL_ANSWER: u64 = 2_048;
 /// Longest wait for the balance: a database that is away is reported within a second.
 const BALANCE_WAIT: Duration = Duration::from_millis(800);
 /// The code of a maximum that the caller left to us.
@@ -62,17 +64,39 @@ impl Quoted {
             return Ok(false);
         }
         self.held_output_tokens = each.saturating_mul(self.request.facts.choices);
+        self.unfitted_cap.get_or_insert(self.longest_answer());
+        let why = "an answer that comes whole cannot be stopped, so a longest length is written out, \
+                   which a tenth of the free balance pays for";
+        self.report_default(each, why);
+        Ok(true)
+    }
+
+    /// Chooses the longest answer, and says so.
+    fn report_default(&mut self, each: u64, why: &'static str) {
         self.cap = Some(each);
         let notes = self.call.report.notes().iter();
         let mut defaulted = notes.filter(|note| note.code.as_deref() == Some(DEFAULTED));
         let field = defaulted.next().map(|note| note.field.clone());
         let field =
             field.unwrap_or_else(|| self.request.path_of("max_completion_tokens").to_owned());
-        let why = "an answer that comes whole cannot be stopped, so a longest length is written out, \
-                   which a tenth of the free balance pays for";
         let note = FieldNote::new(field, FieldTreatment::Defaulted, DEFAULTED, why);
         self.call.report.add(note.with_value(each.to_string()));
-        Ok(true)
+    }
+
+    /// The longest answer without the balance, where what the balance leaves of it would cut a usual answer.
+    pub(super) fn cap_uncut(&self) -> Option<u64> {
+        let is_short = self.cap.is_some_and(|cap| cap < USUAL_ANSWER);
+        self.unfitted_cap.filter(|_| is_short)
+    }
+
+    /// The answer is assembled from a stream: it may be as long as the model's longest, and money is held as
+    /// it grows.
+    pub(super) fn lift_cap(&mut self) {
+        if let Some(cap) = self.unfitted_cap {
+            let why = "the answer is assembled from a stream, so the model's longest length is written \
+                       out, and money is held as it grows";
+            self.report_default(cap, why);
+        }
     }
 
     /// What the turn can do with when its bound is not there.

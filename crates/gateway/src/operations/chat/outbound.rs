@@ -9,7 +9,7 @@ use trunkline_wire::canonical::{
     LossKind, Note, Notes, Target, TranslationState, strip_signature_tags,
 };
 use trunkline_wire::openai_chat::renamed_cap;
-use trunkline_wire::{CapName, Format, Outgoing, patch_at, scan, write_request};
+use trunkline_wire::{CapName, Format, Outgoing, patch_at, scan, streamed_request, write_request};
 
 use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
@@ -34,6 +34,8 @@ pub(crate) struct OutboundRequest {
     pub(crate) headers: HeaderMap,
     /// What is on no list and does not go on.
     pub(crate) dropped: Vec<DroppedField>,
+    /// A stream is requested, and a whole answer assembled from it.
+    pub(crate) aggregates: bool,
 }
 
 impl Quoted {
@@ -54,12 +56,44 @@ impl Quoted {
         if bound && to != caller {
             return None;
         }
-        let prepared = if to == caller && !self.has_foreign_seals(to, channel) {
+        let prepared = match self.aggregated(to, channel) {
+            Some(prepared) => prepared,
+            None => self.prepared(to, channel),
+        };
+        Some(prepared.and_then(|prepared| self.allowed(prepared)))
+    }
+
+    fn prepared(&mut self, to: Format, channel: &Channel) -> Result<OutboundRequest, ApiError> {
+        if to == self.format() && !self.has_foreign_seals(to, channel) {
             self.same(to, channel)
         } else {
             self.translated(to, channel)
-        };
-        Some(prepared.and_then(|prepared| self.allowed(prepared)))
+        }
+    }
+
+    /// The request for a stream that a whole answer is assembled from; none where the answer is not cut by the
+    /// balance, or the channel's streams do not carry all of it.
+    fn aggregated(
+        &mut self,
+        to: Format,
+        channel: &Channel,
+    ) -> Option<Result<OutboundRequest, ApiError>> {
+        let is_chat = self.endpoint.passthrough.is_none();
+        let uncut = self.cap_uncut().filter(|_| is_chat)?;
+        if !channel.provider.aggregate_stream {
+            return None;
+        }
+        let fitted = self.cap.replace(uncut);
+        let prepared = self.prepared(to, channel);
+        self.cap = fitted;
+        match prepared {
+            Ok(mut prepared) => {
+                prepared.body = streamed_request(to, &prepared.body)?;
+                prepared.aggregates = true;
+                Some(Ok(prepared))
+            }
+            Err(error) => Some(Err(error)),
+        }
     }
 
     /// Adds to a quote what would be lost on the way to the channel that would be asked first.
@@ -147,6 +181,7 @@ impl Quoted {
             notes,
             headers,
             dropped,
+            aggregates: false,
         })
     }
 
@@ -206,6 +241,7 @@ impl Quoted {
             notes: written.notes,
             headers,
             dropped,
+            aggregates: false,
         })
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Quoted {
     pub(crate) set_fields: Vec<(String, String)>,
     /// Money is short, and a stream is held for by the fair guess at its input instead of the bound.
     pub(crate) tight_hold: bool,
+    /// The longest answer that we chose before it was fitted to the balance, once it was.
+    pub(super) unfitted_cap: Option<u64>,
     /// Money is short, and the answer was fitted to it.
     pub(super) is_fitted: bool,
     /// Signatures of reasoning in the conversation.
@@ -107,6 +109,7 @@ impl Quoted {
             drop_fields: without,
             set_fields: with,
             tight_hold: false,
+            unfitted_cap: None,
             is_fitted: false,
             conversation: None,
         };

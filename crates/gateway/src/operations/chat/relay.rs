@@ -1,7 +1,7 @@
 //! The way of a stream to its reader: pieces are gathered while there are some, sent in one write,
 //! and followed by the terminal frame.
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -41,7 +41,8 @@ pub(super) enum End {
 
 /// The way to the reader, and what is kept for the end.
 pub(crate) struct Relay {
-    pub(super) pieces: mpsc::Sender<Bytes>,
+    /// None for a whole answer that is assembled first.
+    pub(super) pieces: Option<mpsc::Sender<Bytes>>,
     pub(super) context: Arc<RequestContext>,
     pub(super) reader_wait: Duration,
     pub(super) follow: StreamAdapter,
@@ -191,11 +192,14 @@ impl Relay {
 
     /// Gives bytes to the reader. A stream that is kept goes on without one.
     pub(super) async fn pass(&mut self, bytes: Bytes) -> bool {
+        let Some(pieces) = &self.pieces else {
+            return true;
+        };
         if self.gone {
             return self.outlives();
         }
         let length = u64::try_from(bytes.len()).unwrap_or(0);
-        let sent = self.pieces.send_timeout(bytes, self.reader_wait).await;
+        let sent = pieces.send_timeout(bytes, self.reader_wait).await;
         if sent.is_ok() {
             self.context.sent(length);
             return true;
@@ -274,6 +278,14 @@ impl Relay {
         list.write(&last, &mut end);
         list.finish(&mut end);
         Bytes::from(end)
+    }
+}
+
+/// Waits until a reader leaves. An answer that is assembled has none here.
+pub(super) async fn reader_gone(pieces: Option<&mpsc::Sender<Bytes>>) {
+    match pieces {
+        Some(pieces) => pieces.closed().await,
+        None => pending().await,
     }
 }
 

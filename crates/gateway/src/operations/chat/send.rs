@@ -24,11 +24,12 @@ pub(super) async fn send(
         query: _,
     } = to;
     let facts = &quoted.request.facts;
+    let streams = facts.stream || prepared.aggregates;
     let ask = Ask {
         format: provider_format(prepared.to),
         task: quoted.endpoint.task(),
         model: channel.upstream_model(&facts.model),
-        stream: facts.stream,
+        stream: streams,
         id: None,
     };
     let unsent = |error: trunkline_upstream::UrlError| SendError::NotSent(error.to_string());
@@ -42,7 +43,7 @@ pub(super) async fn send(
     } else {
         settings.whole_wait
     };
-    let mut headers = headers(channel, prepared.to, facts.stream);
+    let mut headers = headers(channel, prepared.to, streams);
     if prepared.to == quoted.format() {
         headers.extend(prepared.headers.clone());
     }
@@ -53,7 +54,7 @@ pub(super) async fn send(
         body: prepared.body.clone().into(),
         deadlines: channel.deadlines(total, settings.stream_idle),
         proxy: channel.proxy.as_ref(),
-        protocol: channel.provider.protocol(facts.stream),
+        protocol: channel.provider.protocol(streams),
     };
     send_as(services, call, credential).await
 }

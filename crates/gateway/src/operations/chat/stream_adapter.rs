@@ -6,7 +6,7 @@ use trunkline_types::Usage;
 use trunkline_wire::ResponseFacts;
 use trunkline_wire::canonical::{Event, Meter, NameRestorer, ReportedUsage};
 use trunkline_wire::{
-    Format, Frame, FrameKind, Reader, Rewrite, StreamEnd, Tap, Writer, heartbeat,
+    Assembler, Ending, Format, Frame, FrameKind, Reader, Rewrite, StreamEnd, Tap, Writer, heartbeat,
 };
 
 use super::Quoted;
@@ -32,6 +32,8 @@ pub(crate) struct PassThrough {
     changes: bool,
     held: Vec<Frame>,
     model: String,
+    /// What its frames are assembled to, where nothing of them goes on.
+    assembler: Option<Assembler>,
 }
 
 pub(crate) struct Translating {
@@ -51,16 +53,7 @@ impl Quoted {
     pub(super) fn adapter(&self, services: &Services, upstream: &Upstream) -> StreamAdapter {
         let caller = self.format();
         if self.is_same(upstream) {
-            let rewrite = self.rewrite(upstream);
-            return StreamAdapter::PassThrough(Box::new(PassThrough {
-                format: caller,
-                tier: upstream.tier.clone(),
-                tap: Tap::new(caller),
-                changes: rewrite.model.is_some() || caller != Format::OpenaiChat,
-                rewrite,
-                held: Vec::new(),
-                model: self.request.model().to_owned(),
-            }));
+            return self.pass_through(upstream, None);
         }
         StreamAdapter::Translating(Box::new(Translating {
             caller,
@@ -72,6 +65,25 @@ impl Quoted {
             read: Vec::new(),
             restored_events: Vec::new(),
             out: Vec::new(),
+        }))
+    }
+
+    /// The same for a stream that a whole answer is assembled from, of so many bytes at most.
+    pub(super) fn assembling_adapter(&self, upstream: &Upstream, most: usize) -> StreamAdapter {
+        self.pass_through(upstream, Some(Assembler::new(upstream.to, most)))
+    }
+
+    fn pass_through(&self, upstream: &Upstream, assembler: Option<Assembler>) -> StreamAdapter {
+        let rewrite = self.rewrite(upstream);
+        StreamAdapter::PassThrough(Box::new(PassThrough {
+            format: upstream.to,
+            tier: upstream.tier.clone(),
+            tap: Tap::new(upstream.to),
+            changes: rewrite.model.is_some() || upstream.to != Format::OpenaiChat,
+            rewrite,
+            held: Vec::new(),
+            model: self.request.model().to_owned(),
+            assembler,
         }))
     }
 }
@@ -120,6 +132,12 @@ impl StreamAdapter {
 
     /// What goes to the caller now for a frame that was seen. False if too much waits for the end.
     pub(super) fn out(&mut self, frame: &Frame, seen: &FrameKind) -> Option<Bytes> {
+        if let Self::PassThrough(same) = self
+            && let Some(assembler) = &mut same.assembler
+        {
+            assembler.push(frame);
+            return None;
+        }
         match (self, seen) {
             (Self::Translating(it), FrameKind::Empty) if it.out.is_empty() => {
                 Some(Bytes::from_static(heartbeat(it.caller)))
@@ -148,8 +166,19 @@ impl StreamAdapter {
     /// Whether more waits for the end than any upstream has to say there.
     pub(super) fn is_overfull(&self) -> bool {
         match self {
-            Self::PassThrough(same) => same.held.len() > MAX_HELD,
+            Self::PassThrough(same) => {
+                let assembler = same.assembler.as_ref();
+                same.held.len() > MAX_HELD || assembler.is_some_and(Assembler::is_overfull)
+            }
             Self::Translating(_) => false,
+        }
+    }
+
+    /// The whole answer, where one is assembled.
+    pub(super) fn assembled(&mut self, ending: Ending) -> Option<Bytes> {
+        match self {
+            Self::PassThrough(same) => same.assembler.take()?.finish(ending),
+            Self::Translating(_) => None,
         }
     }
 

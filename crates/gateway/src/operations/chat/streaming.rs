@@ -12,9 +12,11 @@ use trunkline_upstream::{BodyError, UpstreamResponse};
 use trunkline_wire::gemini::ArrayFrames;
 use trunkline_wire::{Frame, FrameKind, Frames, UpstreamError, heartbeat};
 
-use super::buffered::blamed;
+use super::buffered::{BROKE_OFF, blamed};
 use super::execution::{Answering, ChatRelayed, failed, failure_of};
-use super::relay::{End, IdleEvent, IdleTimer, Relay, end_of, next_frame, ready_frame};
+use super::relay::{
+    End, IdleEvent, IdleTimer, Relay, end_of, next_frame, reader_gone, ready_frame,
+};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::Exhausted;
 use crate::idempotency::StoredResponse;
@@ -44,24 +46,17 @@ impl Answering<'_> {
         let mut frames = Frames::default();
         early.iter().for_each(|piece| frames.push(piece));
         let (pieces, receiver) = mpsc::channel(WAITING_PIECES);
-        let mut relay = self.open_relay(pieces, &answer);
+        let mut relay = self.open_relay(Some(pieces), &answer);
         let outlives = self.quoted.call.idempotency.is_some();
-        // The first frame decides whether this is an answer at all; until then a failure still has a
-        // status of its own.
         let waiting = (!outlives).then_some(&mut responder);
-        let first = first_frame(&mut answer, &mut frames, &mut relay.patience, waiting).await;
-        let (seen, frame) = match first {
-            None => return RelayEnd::ClientGone,
-            Some(Ok(Some(frame))) => (relay.follow.observe(&frame), frame),
-            Some(Ok(None)) => return self.fail_early(responder, UPSTREAM_FAILED, FAILED, None),
-            Some(Err(error)) => {
-                let (code, outcome) = failure_of(&error);
-                return self.fail_early(responder, code, outcome, None);
-            }
+        let (seen, frame) = match self
+            .first(&mut answer, &mut frames, &mut relay, waiting)
+            .await
+        {
+            Ok(Some(first)) => first,
+            Ok(None) => return RelayEnd::ClientGone,
+            Err(exhausted) => return RelayEnd::Failed(ChatRelayed::Unsent(responder), exhausted),
         };
-        if let FrameKind::Error(_) | FrameKind::Invalid = &seen {
-            return self.fail_early(responder, UPSTREAM_FAILED, FAILED, seen.error());
-        }
         let response = self.head(receiver);
         relay.record = self.stored_head(&response);
         relay.gone = responder.send(Ok(response)).is_err();
@@ -84,8 +79,34 @@ impl Answering<'_> {
         self.relayed(relay, end)
     }
 
+    /// The first frame, which decides whether this is an answer at all: until then a failure still has a status
+    /// of its own. None when the reader leaves before it comes.
+    pub(super) async fn first(
+        &self,
+        answer: &mut UpstreamResponse,
+        frames: &mut Frames,
+        relay: &mut Relay,
+        waiting: Option<&mut Responder>,
+    ) -> Result<Option<(FrameKind, Frame)>, Exhausted> {
+        let first = first_frame(answer, frames, &mut relay.patience, waiting).await;
+        let frame = match first {
+            None => return Ok(None),
+            Some(Ok(Some(frame))) => frame,
+            Some(Ok(None)) => return Err(self.fail_early(UPSTREAM_FAILED, FAILED, None)),
+            Some(Err(error)) => {
+                let (code, outcome) = failure_of(&error);
+                return Err(self.fail_early(code, outcome, None));
+            }
+        };
+        let seen = relay.follow.observe(&frame);
+        if let FrameKind::Error(_) | FrameKind::Invalid = &seen {
+            return Err(self.fail_early(UPSTREAM_FAILED, FAILED, seen.error()));
+        }
+        Ok(Some((seen, frame)))
+    }
+
     /// What the time that a stream took says: how fast its channel is, or how much was thought unseen.
-    fn time_stream(&self, relay: &mut Relay, end: &End) {
+    pub(super) fn time_stream(&self, relay: &mut Relay, end: &End) {
         let took = self.context.attempt_time();
         let channel = &self.upstream.channel;
         match (end, relay.follow.reported()) {
@@ -110,13 +131,23 @@ impl Answering<'_> {
         }
     }
 
-    fn open_relay(&self, pieces: mpsc::Sender<Bytes>, answer: &UpstreamResponse) -> Relay {
+    /// Without a reader its frames are assembled.
+    pub(super) fn open_relay(
+        &self,
+        pieces: Option<mpsc::Sender<Bytes>>,
+        answer: &UpstreamResponse,
+    ) -> Relay {
         let quoted = &self.quoted;
+        let most = self.services.settings.max_answer_bytes;
+        let follow = match &pieces {
+            Some(_) => quoted.adapter(self.services, &self.upstream),
+            None => quoted.assembling_adapter(&self.upstream, most),
+        };
         Relay {
             pieces,
             context: Arc::clone(self.context),
             reader_wait: self.services.settings.accept.reader_wait,
-            follow: quoted.adapter(self.services, &self.upstream),
+            follow,
             request: quoted.call.id,
             list: quoted.as_json_array.then(ArrayFrames::default),
             gathered: Vec::new(),
@@ -158,47 +189,49 @@ impl Answering<'_> {
     /// Nothing has been sent yet, so there is a status for it.
     fn fail_early(
         &self,
-        responder: Responder,
         code: ErrorCode,
         outcome: Outcome,
         refusal: Option<&UpstreamError>,
-    ) -> RelayEnd<ChatRelayed> {
-        let relayed = ChatRelayed::Unsent(responder);
+    ) -> Exhausted {
         if let Some(exhausted) = blamed(self.services, refusal) {
-            return RelayEnd::Failed(relayed, exhausted);
+            return exhausted;
         }
         self.upstream_failed();
         let text = "the upstream failed before its answer began; nothing was charged";
-        RelayEnd::Failed(relayed, failed(code, outcome, text))
+        failed(code, outcome, text)
     }
 
     /// What the end of the stream means for its charge.
     fn relayed(&self, relay: Relay, end: End) -> RelayEnd<ChatRelayed> {
         let relayed = ChatRelayed::Stream(Box::new(relay));
-        let outcome = match end {
-            End::Done => Outcome::Complete,
-            End::Exhausted => Outcome::BalanceExhausted,
-            End::ClientGone => Outcome::ClientGone,
-            End::Failed(code, outcome) => {
-                self.upstream_failed();
-                let text = "the upstream ended its answer early; nothing was charged";
-                return RelayEnd::Failed(relayed, failed(code, outcome, text));
-            }
-            End::Unavailable => {
-                let exhausted = Exhausted {
-                    error: ApiError::unavailable(),
-                    outcome: Outcome::DatabaseAway,
-                };
-                return RelayEnd::Failed(relayed, exhausted);
-            }
+        let outcome = match self.outcome_of(end) {
+            Ok(outcome) => outcome,
+            Err(exhausted) => return RelayEnd::Failed(relayed, *exhausted),
         };
         self.upstream.channel.health.record_success();
         let channel = Arc::clone(&self.upstream.channel);
         RelayEnd::Charge(relayed, channel, outcome)
     }
 
+    /// The outcome that an end is charged with, or why it is not charged.
+    pub(super) fn outcome_of(&self, end: End) -> Result<Outcome, Box<Exhausted>> {
+        match end {
+            End::Done => Ok(Outcome::Complete),
+            End::Exhausted => Ok(Outcome::BalanceExhausted),
+            End::ClientGone => Ok(Outcome::ClientGone),
+            End::Failed(code, outcome) => {
+                self.upstream_failed();
+                Err(Box::new(failed(code, outcome, BROKE_OFF)))
+            }
+            End::Unavailable => Err(Box::new(Exhausted {
+                error: ApiError::unavailable(),
+                outcome: Outcome::DatabaseAway,
+            })),
+        }
+    }
+
     /// Passes frames on until there is a reason to stop.
-    async fn relay(
+    pub(super) async fn relay(
         &mut self,
         answer: &mut UpstreamResponse,
         frames: &mut Frames,
@@ -210,13 +243,13 @@ impl Answering<'_> {
             self.assign_public_id(relay);
             let out = relay.follow.out(&frame, &seen);
             out.into_iter().for_each(|bytes| relay.gather(bytes));
+            if relay.follow.is_overfull() {
+                let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
+                return relay.end(end).await;
+            }
             match seen {
                 FrameKind::Done | FrameKind::Last => return relay.end(End::Done).await,
                 FrameKind::Error(_) | FrameKind::Invalid => {
-                    let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
-                    return relay.end(end).await;
-                }
-                FrameKind::Held if relay.follow.is_overfull() => {
                     let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
                     return relay.end(end).await;
                 }
@@ -297,7 +330,7 @@ impl Answering<'_> {
             let next = tokio::select! {
                 next = next_frame(answer, frames) => Ok(next),
                 silence = relay.patience.end() => Err(silence),
-                () = relay.pieces.closed(), if !outlives => return Err(End::ClientGone),
+                () = reader_gone(relay.pieces.as_ref()), if !outlives => return Err(End::ClientGone),
             };
             match next {
                 Ok(next) => return next.map_err(|error| end_of(&error)),
