@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod aggregated;
+#[cfg(test)]
+mod aggregated_equal;
+#[cfg(test)]
 mod answers;
 #[cfg(test)]
 mod assertions;
