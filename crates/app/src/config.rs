@@ -67,8 +67,20 @@ pub(crate) struct Config {
     pub(crate) redis: Option<Redis>,
     /// Default limits of keys.
     pub(crate) limits: LimitSettings,
-    pub(crate) cancelled_input: Money,
+    /// Clients that leave.
+    pub(crate) leaving: Leaving,
     pub(crate) events: Events,
+}
+
+/// What is done and borne for clients that leave.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    /// How long a stream is read on for its usage.
+    pub(crate) read_on: Duration,
+    /// What it may write meanwhile.
+    pub(crate) read_on_usd: Money,
+    /// What an account may leave unpaid in an hour.
+    pub(crate) cancelled_input: Money,
 }
 
 #[derive(Debug)]

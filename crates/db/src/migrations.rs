@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 30] = [
+pub(crate) const MIGRATIONS: [Migration; 31] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -176,6 +176,11 @@ pub(crate) const MIGRATIONS: [Migration; 30] = [
         version: 20261118060000,
         name: "late_failures",
         sql: include_str!("../../../migrations/20261118060000_late_failures.sql"),
+    },
+    Migration {
+        version: 20261119010000,
+        name: "on_disconnect",
+        sql: include_str!("../../../migrations/20261119010000_on_disconnect.sql"),
     },
 ];
 

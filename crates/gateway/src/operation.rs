@@ -141,6 +141,12 @@ pub(crate) trait PricedOperation: Sized + Send + Sync + 'static {
         false
     }
 
+    /// Whether it goes on when its client leaves: its answer is stored, or its key wants streams finished.
+    fn outlives_client(&self) -> bool {
+        let call = self.call();
+        call.idempotency.is_some() || (self.streams() && call.finishes_streams())
+    }
+
     /// What it takes of the rate limits.
     fn load(&self) -> Cost<'_> {
         Cost::Model(&self.call().model, None)

@@ -175,9 +175,8 @@ pub(crate) async fn run<E: Execution>(
         Err(error) => return respond(responder, Err(error)),
     };
     context.step(Step::Reserve);
-    // Dropping the attempt closes its connection, and with it the upstream's work. A request with an
-    // idempotency key outlives its client.
-    let outlives = execution.call().idempotency.is_some();
+    // Dropping the attempt closes its connection, and with it the upstream's work.
+    let outlives = execution.outlives_client();
     let attempted = tokio::select! {
         attempted = failover::run(services, AttemptLog(Some(context)), &mut execution) => Some(attempted),
         () = context.client_gone(&mut responder), if !outlives => None,

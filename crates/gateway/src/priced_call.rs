@@ -9,6 +9,7 @@ use trunkline_catalog::{
     Attributes, FieldNote, FieldReport, PriceClass, PricingContext, Quote, QuoteError, Sale, quote,
 };
 use trunkline_ledger::{CapacityClaim, Detail, Outcome, Owner, Reserve, Wallets};
+use trunkline_store::OnDisconnect;
 use trunkline_types::{Money, RequestId, Timestamp, Units, Usage};
 
 use crate::caller::Caller;
@@ -134,6 +135,12 @@ impl PricedCall {
             idempotency: None,
             attributes: terms.attributes,
         })
+    }
+
+    /// Whether its key wants streams read to their end and charged whole when their client leaves.
+    pub(crate) fn finishes_streams(&self) -> bool {
+        let fields = self.caller.key.policy.fields();
+        fields.on_disconnect == Some(OnDisconnect::Finish)
     }
 
     pub(crate) fn price(&self, usage: &Usage) -> Result<Price, ApiError> {

@@ -31,8 +31,8 @@ pub struct Settings {
     pub read_on: Duration,
     /// What it may write meanwhile, at the customer's prices.
     pub read_on_usd: Money,
-    /// What an account may cost the operator in an hour by leaving before its answers begin; above it
-    /// their input is charged.
+    /// What an account may cost the operator in an hour by leaving before its input is known; above it the
+    /// input is charged, or the stream is read to its end.
     pub cancelled_input_usd: Money,
     /// Attempts at upstreams for one call.
     pub max_attempts: usize,

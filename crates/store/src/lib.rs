@@ -46,5 +46,5 @@ pub mod webhooks;
 pub mod workflows;
 
 pub use network::Network;
-pub use policy::{AUTO_GROUP, ENDPOINT_NAMES, KeyGroup, Policy, PolicyFields};
+pub use policy::{AUTO_GROUP, ENDPOINT_NAMES, KeyGroup, OnDisconnect, Policy, PolicyFields};
 pub use validation::{FieldError, Problem};

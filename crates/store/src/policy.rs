@@ -44,6 +44,15 @@ pub enum KeyGroup {
     Auto,
 }
 
+/// What becomes of a stream whose client leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OnDisconnect {
+    /// The upstream is cancelled, and what it made is charged.
+    Cancel,
+    /// The stream is read to its end and charged as if the client had stayed.
+    Finish,
+}
+
 /// The policy as requested or shown. A list that is none allows everything, a given list only its
 /// entries; a limit that is none is the operator's default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -68,6 +77,8 @@ pub struct PolicyFields {
     pub fit_to_balance: Option<bool>,
     /// Store nothing of requests and responses.
     pub zero_retention: bool,
+    /// What becomes of a stream whose client leaves; none means it is cancelled.
+    pub on_disconnect: Option<OnDisconnect>,
     /// The key is good until then.
     pub expires_at: Option<Timestamp>,
 }
@@ -97,6 +108,25 @@ impl KeyGroup {
             Some(word) if word == AUTO_GROUP => Self::Auto,
             Some(word) => Self::Named(word),
         }
+    }
+}
+
+// === impl OnDisconnect ===
+
+impl OnDisconnect {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Finish => "finish",
+        }
+    }
+
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::Cancel, Self::Finish]
+            .into_iter()
+            .find(|one| one.as_str() == word)
     }
 }
 
@@ -165,6 +195,7 @@ impl Policy {
             strict: own.strict || above.strict,
             fit_to_balance: own.fit_to_balance.or(above.fit_to_balance),
             zero_retention: own.zero_retention || above.zero_retention,
+            on_disconnect: own.on_disconnect.or(above.on_disconnect),
             expires_at: earlier(own.expires_at, above.expires_at)?,
         }))
     }

@@ -1370,6 +1370,7 @@ export interface components {
             models: string[] | null;
             /** @description Display name. */
             name: string;
+            on_disconnect: components["schemas"]["OnDisconnect"] | null;
             /**
              * Format: int64
              * @description Parent key; null if there is none.
@@ -1761,6 +1762,8 @@ export interface components {
             models?: string[];
             /** @description Display name. */
             name: string;
+            /** @description What becomes of a stream whose client leaves; `cancel` by default. */
+            on_disconnect?: components["schemas"]["OnDisconnect"];
             /** @description Allowed social platforms. */
             platforms?: string[];
             /** @description Allowed upstream regions. */
@@ -1785,6 +1788,11 @@ export interface components {
          * @enum {string}
          */
         NextStep: "check_mail" | "signed_in";
+        /**
+         * @description What becomes of a stream whose client leaves.
+         * @enum {string}
+         */
+        OnDisconnect: "cancel" | "finish";
         /**
          * @description Outcome of a call.
          * @enum {string}

@@ -11,6 +11,7 @@ use trunkline_edge::error::{ApiError, ErrorCode};
 use trunkline_edge::response::{Response, json as answer};
 use trunkline_ledger::accounts;
 use trunkline_ledger::statement::{self, Budget};
+use trunkline_store::OnDisconnect;
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{self, ChangeKeyError, CreateKeyError, Key, NewKey, SECRET_BYTES};
 use trunkline_types::{ApiKey, KeyId, Timestamp};
@@ -263,6 +264,7 @@ pub(crate) fn key_view(key: &Key, account: &Account, now: Timestamp) -> Value {
         "concurrent_calls": policy.concurrent_calls,
         "strict": policy.strict,
         "zero_retention": policy.zero_retention,
+        "on_disconnect": policy.on_disconnect.map(OnDisconnect::as_str),
         "created_at": key.created_at.seconds(),
         "expires_at": seconds(policy.expires_at),
         "previous_until": seconds(previous.filter(|until| *until > now)),

@@ -1,6 +1,7 @@
 //! The words of `trunkline key`.
 
 use clap::{Args, Subcommand};
+use trunkline_store::OnDisconnect;
 use trunkline_store::keys::{OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, PAGE_MAX_ROWS};
 
 use super::values::{Expiry, account_number, key_number};
@@ -155,7 +156,14 @@ pub(crate) struct CreateKey {
     /// Store nothing of what passes.
     #[arg(long)]
     pub(crate) zero_retention: bool,
+    /// What becomes of a stream whose client leaves: cancelled, or finished and charged whole.
+    #[arg(long, value_name = "cancel|finish", value_parser = on_disconnect)]
+    pub(crate) on_disconnect: Option<OnDisconnect>,
     /// Good for so many days, or until a moment such as 2027-01-31T12:00:00Z.
     #[arg(long, value_name = "DAYS|RFC3339")]
     pub(crate) expires: Option<Expiry>,
+}
+
+fn on_disconnect(word: &str) -> Result<OnDisconnect, String> {
+    OnDisconnect::of_word(word).ok_or_else(|| "must be cancel or finish".to_owned())
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_ledger::accounts::Balance;
 use trunkline_ledger::statement::{Budget, Entry, EntryDetail};
+use trunkline_store::OnDisconnect;
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::Key;
 use trunkline_types::{Money, Timestamp};
@@ -78,6 +79,7 @@ pub(super) fn key(key: &Key, now: Timestamp, budgets: &[Budget]) -> Value {
         "strict": fields.strict,
         "fit_to_balance": fields.fit_to_balance,
         "zero_retention": fields.zero_retention,
+        "on_disconnect": fields.on_disconnect.map(OnDisconnect::as_str),
         "budgets": own.map(budget).collect::<Vec<Value>>(),
         "expires_at": fields.expires_at.map(times::rfc3339),
         "created_at": times::rfc3339(key.created_at),
@@ -111,6 +113,9 @@ pub(super) fn policy_words(key: &Key) -> String {
             .fit_to_balance
             .map(|fit| format!("fit_to_balance {fit}")),
         switch("zero_retention", fields.zero_retention),
+        fields
+            .on_disconnect
+            .map(|then| format!("on_disconnect {}", then.as_str())),
         fields
             .expires_at
             .map(|end| format!("until {}", times::short(end))),

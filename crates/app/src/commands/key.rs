@@ -92,6 +92,7 @@ fn policy_fields(options: CreateKey, now: Timestamp) -> PolicyFields {
         strict: options.strict,
         fit_to_balance: options.fit_to_balance,
         zero_retention: options.zero_retention,
+        on_disconnect: options.on_disconnect,
         expires_at,
     }
 }

@@ -81,7 +81,9 @@ fn plan(
             generation: config.studio.clone(),
             events: config.events.settings.clone(),
             webhooks: config.webhooks.clone(),
-            cancelled_input_usd: config.cancelled_input,
+            read_on: config.leaving.read_on,
+            read_on_usd: config.leaving.read_on_usd,
+            cancelled_input_usd: config.leaving.cancelled_input,
             accept: AcceptSettings {
                 limits: config.limits.clone(),
                 max_buffered_bytes: config.edge.half_memory,

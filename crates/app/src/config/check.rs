@@ -72,7 +72,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let events = check.events(&raw.nats, &raw.events);
     let webhooks = check.webhooks(&raw.webhooks);
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
-    let cancelled_input = check.cancelled_input(&raw.limits);
+    let leaving = check.leaving(&raw.limits);
     let drain_times = check.drain_times(&raw.edge);
     let whole = (|| {
         let (media, keep_media) = media?;
@@ -88,7 +88,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             webhooks: webhooks?,
             redis: redis?,
             limits: limits?,
-            cancelled_input: cancelled_input?,
+            leaving: leaving?,
             edge: edge?,
             console: console?,
             admin_listen: admin_listen?,

@@ -6,13 +6,16 @@ use trunkline_edge::settings::LimitSettings;
 use trunkline_store::validation::LIMIT_MAX;
 use trunkline_types::{Money, Secret};
 
-use super::Redis;
 use super::check::{Check, in_range};
 use super::raw::{RawLimits, RawRedis};
+use super::{Leaving, Redis};
 
 /// Longest wait for Redis that can be set: a call waits for it at most so long.
 const MAX_TIMEOUT_MS: i64 = 5_000;
 const MAX_CANCELLED_CENTS: i64 = 100_000_000;
+/// A stream without a client holds a connection and a place of its account.
+const MAX_READ_ON_SECONDS: i64 = 600;
+const MAX_READ_ON_CENTS: i64 = 10_000;
 const NANOS_A_CENT: i64 = 10_000_000;
 
 impl Check<'_> {
@@ -44,12 +47,18 @@ impl Check<'_> {
         }))
     }
 
-    /// What an account may cost in an hour by leaving before its answers begin.
-    pub(super) fn cancelled_input(&mut self, raw: &RawLimits) -> Option<Money> {
-        let cents = in_range(raw.cancelled_input_cents, 0, MAX_CANCELLED_CENTS);
-        let cents = self.take("limits.cancelled_input_cents", cents)?;
-        let cents = i64::try_from(cents).unwrap_or(MAX_CANCELLED_CENTS);
-        Some(Money::from_nanos(cents.saturating_mul(NANOS_A_CENT)))
+    pub(super) fn leaving(&mut self, raw: &RawLimits) -> Option<Leaving> {
+        let cancelled = in_range(raw.cancelled_input_cents, 0, MAX_CANCELLED_CENTS);
+        let cancelled: Option<u64> = self.take("limits.cancelled_input_cents", cancelled);
+        let seconds = in_range(raw.read_on_seconds, 0, MAX_READ_ON_SECONDS);
+        let seconds = self.take("limits.read_on_seconds", seconds);
+        let written = in_range(raw.read_on_cents, 0, MAX_READ_ON_CENTS);
+        let written: Option<u64> = self.take("limits.read_on_cents", written);
+        Some(Leaving {
+            read_on: Duration::from_secs(seconds?),
+            read_on_usd: usd(written?),
+            cancelled_input: usd(cancelled?),
+        })
     }
 
     pub(super) fn limits(&mut self, raw: &RawLimits) -> Option<LimitSettings> {
@@ -65,4 +74,9 @@ impl Check<'_> {
             reads_per_minute: reads?,
         })
     }
+}
+
+fn usd(cents: u64) -> Money {
+    let cents = i64::try_from(cents).unwrap_or(MAX_CANCELLED_CENTS);
+    Money::from_nanos(cents.saturating_mul(NANOS_A_CENT))
 }

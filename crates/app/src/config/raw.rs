@@ -227,4 +227,6 @@ pub(super) struct RawLimits {
     pub(super) polls_per_minute: i64,
     pub(super) reads_per_minute: i64,
     pub(super) cancelled_input_cents: i64,
+    pub(super) read_on_seconds: i64,
+    pub(super) read_on_cents: i64,
 }

@@ -85,7 +85,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 78, "{keys:?}");
+    assert_eq!(keys.len(), 80, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -166,6 +166,8 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("limits.polls_per_minute", "29"),
         ("limits.reads_per_minute", "30"),
         ("limits.cancelled_input_cents", "31"),
+        ("limits.read_on_seconds", "32"),
+        ("limits.read_on_cents", "33"),
     ];
     for key in &keys {
         let (_, value) = good.iter().find(|(name, _)| name == key).unwrap();
@@ -234,7 +236,10 @@ fn every_key_can_be_overridden_by_the_environment() {
         (27, 28)
     );
     assert_eq!((limits.polls_per_minute, limits.reads_per_minute), (29, 30));
-    assert_eq!(config.cancelled_input.to_string(), "0.31");
+    let leaving = &config.leaving;
+    assert_eq!(leaving.cancelled_input.to_string(), "0.31");
+    assert_eq!(leaving.read_on.as_secs(), 32);
+    assert_eq!(leaving.read_on_usd.to_string(), "0.33");
     assert_eq!(config.keep_media.as_secs(), 14 * 86_400);
     assert!(matches!(config.media.place, Place::S3(_)));
     assert_eq!(

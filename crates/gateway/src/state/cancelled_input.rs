@@ -1,6 +1,6 @@
-//! What the operator bears for clients that leave before their answer begins: the upstream may bill the
-//! input of a request that it was sent. Each account has a limit an hour; above it the input is charged.
-//! Counted by node.
+//! What the operator bears for clients that leave: the upstream may bill the input of a request that it was
+//! sent, and of a stream it may not have told it yet. Each account has a limit an hour; above it the input is
+//! charged, or the stream is read to its end. Counted by node.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -19,7 +19,7 @@ groups = ["default"]
 specs = { max_output_tokens = 32768 }
 [models.sim-plain.prices]
 billing_unit = "tokens"
-standard = { input = 2500000, output = 10000000 }
+standard = { input = 2500000, output = 10000000, cache_read = 250000 }
 "#;
 
 pub(crate) async fn with_large(settings: Settings) -> TestGateway {

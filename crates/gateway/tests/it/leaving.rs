@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 use trunkline_gateway::Settings;
 use trunkline_ledger::usage::{self, UsageRow};
-use trunkline_types::RequestId;
+use trunkline_types::{Money, RequestId};
 use trunkline_upstream::UpstreamResponse;
 
 use crate::client_encode::{CallParams, ClientFormat};
@@ -40,7 +40,15 @@ async fn begin(harness: &TestGateway, body: &Value) -> (UpstreamResponse, String
 
 /// Reads until some words have come, then leaves.
 async fn leave_at(harness: &TestGateway, body: &Value, words: &str) -> UsageRow {
-    let (mut answer, id) = begin(harness, body).await;
+    leave_as(harness, &harness.key, body, words).await
+}
+
+async fn leave_as(harness: &TestGateway, key: &str, body: &Value, words: &str) -> UsageRow {
+    let bytes = Bytes::from(body.to_string());
+    let to = (harness.address, key);
+    let mut answer = harness.send_as(to, Method::POST, PATH, bytes, &[]).await;
+    assert_eq!(answer.status, 200);
+    let id = answer.headers["x-request-id"].to_str().unwrap().to_owned();
     let mut text = String::new();
     while !text.contains(words) {
         let piece = answer.piece().await.unwrap().unwrap();
@@ -125,6 +133,86 @@ async fn a_model_that_reported_thoughts_once_is_read_on_though_its_record_is_sil
     GatewayResponse::read(answer).await;
     let left = leave_at(&harness, &body, "sim1 ").await;
     assert_eq!((unit(&left, "output"), left.estimated), (930, false));
+    harness.audit().await;
+}
+
+/// A key below another, made by it.
+async fn key_below(harness: &TestGateway, key: &str, params: &Value) -> String {
+    let bytes = Bytes::from(params.to_string());
+    let to = (harness.address, key);
+    let sent = harness.send_as(to, Method::POST, "/v1/keys", bytes, &[]);
+    let got = GatewayResponse::read(sent.await).await;
+    assert_eq!(got.status, 201, "{}", got.text());
+    got.json()["key"].as_str().unwrap().to_owned()
+}
+
+// covers: D-2-45
+#[tokio::test]
+async fn a_key_that_wants_its_streams_finished_pays_for_one_that_is_left_as_if_it_had_stayed() {
+    let harness = with_large(Settings::default()).await;
+    let finish = json!({ "name": "finishes", "on_disconnect": "finish" });
+    let finishing = key_below(&harness, &harness.key, &finish).await;
+    let below = key_below(&harness, &finishing, &json!({ "name": "says nothing" })).await;
+    let cancel = json!({ "name": "cancels", "on_disconnect": "cancel" });
+    let cancelling = key_below(&harness, &finishing, &cancel).await;
+    let body = streamed("sim-plain", "Go on [[tokens:120]] [[pace:5]]");
+    let (answer, id) = begin(&harness, &body).await;
+    GatewayResponse::read(answer).await;
+    let stayed = row(&harness, &id).await;
+    for key in [&finishing, &below] {
+        let left = leave_as(&harness, key, &body, "sim3 ").await;
+        let ended = (left.outcome.as_str(), left.estimated);
+        assert_eq!(ended, ("complete", false));
+        assert_eq!(unit(&left, "output"), 120);
+        assert_eq!(charged(&left), charged(&stayed));
+        let truth = harness.simulator.requests().pop().unwrap();
+        assert!(!truth.client_left);
+    }
+    let left = leave_as(&harness, &cancelling, &body, "sim3 ").await;
+    assert_eq!(left.outcome, "client_gone");
+    assert!(charged(&left) < charged(&stayed));
+    let wrong = json!({ "name": "x", "on_disconnect": "stay" }).to_string();
+    let to = (harness.address, harness.key.as_str());
+    let sent = harness.send_as(to, Method::POST, "/v1/keys", Bytes::from(wrong), &[]);
+    let got = GatewayResponse::read(sent.await).await;
+    assert_eq!(
+        (got.status.as_u16(), &got.json()["error"]["param"]),
+        (400, &json!("on_disconnect"))
+    );
+    harness.audit().await;
+}
+
+/// OpenAI-style streams tell their input at the end only.
+#[tokio::test]
+async fn a_client_that_leaves_untold_input_above_the_operators_limit_pays_as_if_it_had_stayed() {
+    let settings = Settings {
+        cancelled_input_usd: Money::from_nanos(3_000_000),
+        ..Settings::default()
+    };
+    let harness = with_large(settings).await;
+    let prompt = format!("{} [[tokens:120]] [[pace:5]]", "x".repeat(4_000));
+    let body = streamed("sim-plain", &prompt);
+    let (answer, id) = begin(&harness, &body).await;
+    GatewayResponse::read(answer).await;
+    let stayed = row(&harness, &id).await;
+    let first = leave_at(&harness, &body, "sim3 ").await;
+    assert_eq!(
+        (first.outcome.as_str(), first.estimated),
+        ("client_gone", true)
+    );
+    assert!(
+        unit(&first, "cache_read") > 0,
+        "as if it had been in a cache"
+    );
+    assert!(harness.simulator.requests().pop().unwrap().client_left);
+    for _ in 0..2 {
+        let left = leave_at(&harness, &body, "sim3 ").await;
+        assert_eq!(
+            (left.outcome.as_str(), left.estimated),
+            ("client_gone", false)
+        );
+        assert_eq!(charged(&left), charged(&stayed));
+    }
     harness.audit().await;
 }
 

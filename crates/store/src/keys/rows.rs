@@ -7,12 +7,12 @@ use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
 use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use super::{Key, KeyHash, NewKey};
-use crate::policy::{KeyGroup, Policy, PolicyFields};
+use crate::policy::{KeyGroup, OnDisconnect, Policy, PolicyFields};
 
 /// Everything of a key's row.
 pub(super) const COLUMNS: &str = "id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints, \
      platforms, addresses::text[] AS addresses, regions, requests_per_minute, tokens_per_minute, \
-     concurrent_calls, strict, fit_to_balance, zero_retention, expires_at, revoked_at, disabled_at, \
+     concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at, revoked_at, disabled_at, \
      previous_hash, previous_until, deleted_at, created_at, revision";
 
 pub(super) async fn insert(
@@ -27,12 +27,12 @@ pub(super) async fn insert(
         "INSERT INTO app.api_key (
              account_id, parent_id, name, key_hash, hint, group_name, models, endpoints, platforms,
              addresses, regions, requests_per_minute, tokens_per_minute, concurrent_calls, strict,
-             fit_to_balance, zero_retention, expires_at, revision)
+             fit_to_balance, zero_retention, on_disconnect, expires_at, revision)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[]::cidr[], $11, $12, $13, $14, $15,
-             $16, $17, $18, $19)
+             $16, $17, $18, $19, $20)
          RETURNING id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
-             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at,
              revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision",
     )
     .bind(new.account.number())
@@ -52,6 +52,7 @@ pub(super) async fn insert(
     .bind(fields.strict)
     .bind(fields.fit_to_balance)
     .bind(fields.zero_retention)
+    .bind(fields.on_disconnect.map(OnDisconnect::as_str))
     .bind(fields.expires_at.map(to_sql_time))
     .bind(number)
     .fetch_one(&mut **tx)
@@ -63,7 +64,7 @@ pub(super) async fn find(connection: &mut PgConnection, id: KeyId) -> Result<Opt
     let row = sqlx::query(
         "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
-             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at,
              revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision
          FROM app.api_key WHERE id = $1",
     )
@@ -82,7 +83,7 @@ pub(super) async fn list(
     let rows = sqlx::query(
         "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
-             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, expires_at,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at,
              revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision
          FROM app.api_key WHERE account_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3",
     )
@@ -134,8 +135,15 @@ pub(super) fn policy_of(row: &PgRow) -> Result<PolicyFields, DbError> {
         strict: row.try_get("strict")?,
         fit_to_balance: row.try_get("fit_to_balance")?,
         zero_retention: row.try_get("zero_retention")?,
+        on_disconnect: on_disconnect_of(row.try_get("on_disconnect")?)?,
         expires_at: None,
     })
+}
+
+fn on_disconnect_of(word: Option<String>) -> Result<Option<OnDisconnect>, DbError> {
+    let wrong = || DbError::from(sqlx::Error::Decode("on_disconnect is no known word".into()));
+    let read = |word: String| OnDisconnect::of_word(&word).ok_or_else(wrong);
+    word.map(read).transpose()
 }
 
 pub(super) fn hash_of(bytes: Vec<u8>) -> Result<KeyHash, DbError> {

@@ -158,6 +158,7 @@ fn a_silent_key_takes_its_parents_policy_whole() {
         strict: true,
         fit_to_balance: Some(false),
         zero_retention: true,
+        on_disconnect: Some(OnDisconnect::Finish),
         expires_at: Some(Timestamp::from_micros(5)),
     });
     let silent = policy(PolicyFields::default());

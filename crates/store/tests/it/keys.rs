@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 use trunkline_store::keys::{self, CreateKeyError, KeyState, RevokeAnswer};
-use trunkline_store::{FieldError, KeyGroup, PolicyFields, Problem};
+use trunkline_store::{FieldError, KeyGroup, OnDisconnect, PolicyFields, Problem};
 use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use crate::test_store::TestStore;
@@ -98,6 +98,7 @@ async fn a_row_carries_the_whole_policy() {
         strict: true,
         fit_to_balance: Some(true),
         zero_retention: true,
+        on_disconnect: Some(OnDisconnect::Finish),
         expires_at: Some(Timestamp::from_micros(4_000_000_000_123_456)),
     };
     let made = harness.make(account, None, fields.clone()).await.unwrap();

@@ -124,6 +124,7 @@ function Policy({ keyRow, t, mayWrite }: { keyRow: Key; t: KeysTexts; mayWrite: 
       <Row name={t.concurrent}>{limit(keyRow.concurrent_calls)}</Row>
       <Row name={t.strict}>{keyRow.strict ? t.yes : t.no}</Row>
       <Row name={t.zeroRetention}>{keyRow.zero_retention ? t.yes : t.no}</Row>
+      <Row name={t.finishStreams}>{keyRow.on_disconnect === "finish" ? t.yes : t.no}</Row>
       {keyRow.fit_to_balance !== null && <Row name={t.fit}>{keyRow.fit_to_balance ? t.yes : t.no}</Row>}
       {keyRow.group !== null && <Row name={t.group}>{keyRow.group}</Row>}
       {keyRow.parent_id !== null && (

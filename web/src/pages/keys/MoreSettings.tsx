@@ -124,6 +124,12 @@ function Behaviour({ draft, onChange, faults }: Props) {
           label={t.zeroRetention}
           hint={t.zeroRetentionHint}
         />
+        <Switch
+          checked={draft.finishStreams}
+          onChange={(finishStreams) => onChange({ finishStreams })}
+          label={t.finishStreams}
+          hint={t.finishStreamsHint}
+        />
       </div>
     </Card>
   );

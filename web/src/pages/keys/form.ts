@@ -53,6 +53,7 @@ export interface KeyDraft extends EndDraft {
   concurrent: string;
   strict: boolean;
   zeroRetention: boolean;
+  finishStreams: boolean;
 }
 
 export function emptyDraft(timezone: string): KeyDraft {
@@ -71,6 +72,7 @@ export function emptyDraft(timezone: string): KeyDraft {
     endTime: "",
     strict: false,
     zeroRetention: false,
+    finishStreams: false,
   };
 }
 
@@ -201,6 +203,7 @@ export function newKeyOf(draft: KeyDraft, now: Date): NewKey {
     ...optional("expires_at", endOf(draft, now)?.toISOString()),
     ...(draft.strict ? { strict: true } : {}),
     ...(draft.zeroRetention ? { zero_retention: true } : {}),
+    ...(draft.finishStreams ? { on_disconnect: "finish" as const } : {}),
   };
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use trunkline_edge::error::ApiError;
 use trunkline_store::keys::{OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, PAGE_MAX_ROWS};
-use trunkline_store::{Policy, PolicyFields};
+use trunkline_store::{OnDisconnect, Policy, PolicyFields};
 use trunkline_types::{KeyId, Money, Timestamp};
 
 use super::invalid;
@@ -49,6 +49,7 @@ struct NewBody {
     strict: bool,
     #[serde(default)]
     zero_retention: bool,
+    on_disconnect: Option<String>,
     cap_usd: Option<Box<RawValue>>,
     expires_in_seconds: Option<i64>,
     expires_at: Option<i64>,
@@ -91,6 +92,11 @@ impl CreateKey {
             concurrent_calls: body.concurrent_calls,
             strict: body.strict,
             zero_retention: body.zero_retention,
+            on_disconnect: body
+                .on_disconnect
+                .as_deref()
+                .map(on_disconnect_of)
+                .transpose()?,
             expires_at: ends.flatten(),
             ..PolicyFields::default()
         });
@@ -194,6 +200,11 @@ fn end_of(
         (None, Some(None)) => Ok(Some(None)),
         (None, None) => Ok(None),
     }
+}
+
+fn on_disconnect_of(word: &str) -> Result<OnDisconnect, ApiError> {
+    let text = "`on_disconnect` must be \"cancel\" or \"finish\"";
+    OnDisconnect::of_word(word).ok_or_else(|| invalid("on_disconnect", text.to_owned()))
 }
 
 /// An amount as a text or a number, read from its digits: no float touches money.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_ledger::statement;
 use trunkline_ledger::usage_report::{self, KeyUse};
 use trunkline_store::keys::{Key, KeyState};
-use trunkline_store::{KeyGroup, Policy, PolicyFields};
+use trunkline_store::{KeyGroup, OnDisconnect, Policy, PolicyFields};
 use trunkline_types::{KeyId, Timestamp};
 use utoipa::ToSchema;
 
@@ -28,6 +28,17 @@ pub(crate) enum KeyStateName {
     Expired,
     /// Gone for good.
     Revoked,
+}
+
+/// What becomes of a stream whose client leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = OnDisconnect)]
+pub(crate) enum OnDisconnectName {
+    /// The upstream is cancelled, and what it made is charged.
+    Cancel,
+    /// The stream is read to its end and charged as if the client had stayed.
+    Finish,
 }
 
 /// A key, without its secret.
@@ -80,6 +91,9 @@ pub(crate) struct KeyView {
     fit_to_balance: Option<bool>,
     /// Whether prompts and results are not stored.
     zero_retention: bool,
+    /// What becomes of a stream whose client leaves; null for `cancel`.
+    #[schema(required, inline = false)]
+    on_disconnect: Option<OnDisconnectName>,
     /// Expiry; null for never.
     #[schema(required, format = DateTime)]
     expires_at: Option<String>,
@@ -158,6 +172,9 @@ pub(crate) struct NewKey {
     /// Do not store prompts and results.
     #[serde(default)]
     zero_retention: bool,
+    /// What becomes of a stream whose client leaves; `cancel` by default.
+    #[schema(nullable = false, inline = false)]
+    on_disconnect: Option<OnDisconnectName>,
     /// Expiry.
     #[schema(nullable = false, format = DateTime)]
     expires_at: Option<String>,
@@ -219,6 +236,7 @@ impl KeyView {
             strict: policy.strict,
             fit_to_balance: policy.fit_to_balance,
             zero_retention: policy.zero_retention,
+            on_disconnect: policy.on_disconnect.map(OnDisconnectName::of),
             expires_at: policy.expires_at.map(rfc3339),
             created_at: rfc3339(key.created_at),
             previous_until: previous.filter(|until| *until > now).map(rfc3339),
@@ -243,6 +261,24 @@ impl KeyStateName {
     }
 }
 
+// === impl OnDisconnectName ===
+
+impl OnDisconnectName {
+    const fn of(value: OnDisconnect) -> Self {
+        match value {
+            OnDisconnect::Cancel => Self::Cancel,
+            OnDisconnect::Finish => Self::Finish,
+        }
+    }
+
+    const fn value(self) -> OnDisconnect {
+        match self {
+            Self::Cancel => OnDisconnect::Cancel,
+            Self::Finish => OnDisconnect::Finish,
+        }
+    }
+}
+
 // === impl NewKey ===
 
 impl NewKey {
@@ -263,6 +299,7 @@ impl NewKey {
             strict: self.strict,
             fit_to_balance: self.fit_to_balance,
             zero_retention: self.zero_retention,
+            on_disconnect: self.on_disconnect.map(OnDisconnectName::value),
             expires_at: ends.transpose()?,
         })?)
     }

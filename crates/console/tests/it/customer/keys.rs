@@ -32,6 +32,7 @@ async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once(
         "requests_per_minute": 60,
         "strict": true,
         "fit_to_balance": false,
+        "on_disconnect": "finish",
         "expires_at": "2099-01-01T00:00:00Z",
         "budgets": [
             { "period": "daily", "timezone": "Europe/Berlin", "limit_usd": "5" },
@@ -64,6 +65,7 @@ async fn a_key_is_made_with_its_policy_and_budgets_and_its_secret_is_shown_once(
         (&key["strict"], &key["fit_to_balance"]),
         (&json!(true), &json!(false))
     );
+    assert_eq!(key["on_disconnect"], "finish");
     assert_eq!(key["expires_at"], "2099-01-01T00:00:00Z");
     let budgets = key["budgets"].as_array().unwrap();
     let mut periods = field(budgets, "period");

@@ -1,6 +1,8 @@
 //! Whole answers that are assembled from a stream: where a small balance would cut an answer to what a tenth of
 //! it pays for, money is held as the answer grows instead.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use trunkline_ledger::Outcome;
 use trunkline_upstream::UpstreamResponse;
@@ -23,9 +25,10 @@ impl Answering<'_> {
     ) -> RelayEnd<ChatRelayed> {
         let mut relay = self.open_relay(None, &answer);
         let outlives = self.quoted.call.idempotency.is_some();
+        let context = Arc::clone(self.context);
         let read = tokio::select! {
             read = self.read_stream(&mut answer, early, &mut relay) => read,
-            () = responder.closed(), if !outlives => Ok(End::ClientGone),
+            () = context.client_gone(&mut responder), if !outlives => Ok(End::ClientGone),
         };
         // Whatever the upstream would still do is not wanted any more.
         drop(answer);
@@ -52,8 +55,8 @@ impl Answering<'_> {
         let mut frames = Frames::default();
         early.iter().for_each(|piece| frames.push(piece));
         match self.first(answer, &mut frames, relay, None).await? {
-            Some((seen, frame)) => Ok(self.relay(answer, &mut frames, seen, frame, relay).await),
             None => Ok(End::ClientGone),
+            first @ Some(_) => Ok(self.relay(answer, &mut frames, first, relay).await),
         }
     }
 

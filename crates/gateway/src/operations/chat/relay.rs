@@ -57,6 +57,8 @@ pub(crate) struct Relay {
     pub(super) record: Option<StoredResponse>,
     /// The reader has gone, or takes nothing.
     pub(super) gone: bool,
+    /// It is read to its end though its reader leaves.
+    pub(super) finishes: bool,
     /// Tokens that the upstream may have thought without telling, by the time that it took.
     pub(super) unseen_tokens: u64,
     /// How the stream ends, once that is metered.
@@ -190,7 +192,7 @@ impl Relay {
         self.pass(bytes).await
     }
 
-    /// Gives bytes to the reader. A stream that is kept goes on without one.
+    /// Gives bytes to the reader. A stream that is kept or finished goes on without one.
     pub(super) async fn pass(&mut self, bytes: Bytes) -> bool {
         let Some(pieces) = &self.pieces else {
             return true;
@@ -208,9 +210,9 @@ impl Relay {
         self.outlives()
     }
 
-    /// Whether it goes on though its reader leaves: all of it is kept so far.
+    /// Whether it goes on though its reader leaves: it is to be finished, or all of it is kept so far.
     pub(super) fn outlives(&self) -> bool {
-        self.record.as_ref().is_some_and(StoredResponse::is_whole)
+        self.finishes || self.record.as_ref().is_some_and(StoredResponse::is_whole)
     }
 
     /// The format's own error, then the end.

@@ -20,7 +20,7 @@ use super::relay::{
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::Exhausted;
 use crate::idempotency::StoredResponse;
-use crate::operation::RelayEnd;
+use crate::operation::{PricedOperation as _, RelayEnd};
 use crate::reservation::Extended;
 use crate::response::{self, Responder, Response, set_dropped, set_ending, set_warnings};
 use crate::stream_history::Streamed;
@@ -36,6 +36,12 @@ const GATHERED_BYTES: usize = 16_384;
 const BOOKS_WAIT: Duration = Duration::from_secs(10);
 const BOOKS_PAUSE: Duration = Duration::from_millis(200);
 
+/// A frame of the upstream, and what it is.
+pub(super) struct ReadFrame {
+    kind: FrameKind,
+    frame: Frame,
+}
+
 impl Answering<'_> {
     pub(super) async fn stream(
         mut self,
@@ -47,9 +53,9 @@ impl Answering<'_> {
         early.iter().for_each(|piece| frames.push(piece));
         let (pieces, receiver) = mpsc::channel(WAITING_PIECES);
         let mut relay = self.open_relay(Some(pieces), &answer);
-        let outlives = self.quoted.call.idempotency.is_some();
+        let outlives = self.quoted.outlives_client();
         let waiting = (!outlives).then_some(&mut responder);
-        let (seen, frame) = match self
+        let first = match self
             .first(&mut answer, &mut frames, &mut relay, waiting)
             .await
         {
@@ -63,11 +69,13 @@ impl Answering<'_> {
         if relay.gone && !outlives {
             return RelayEnd::ClientGone;
         }
-        let end = self
-            .relay(&mut answer, &mut frames, seen, frame, &mut relay)
+        let mut end = self
+            .relay(&mut answer, &mut frames, Some(first), &mut relay)
             .await;
         if let End::ClientGone = end {
-            self.read_on(&mut answer, &mut frames, &mut relay).await;
+            end = self
+                .after_leaving(&mut answer, &mut frames, &mut relay)
+                .await;
         }
         // Whatever the upstream would still do is not wanted any more.
         drop(answer);
@@ -87,7 +95,7 @@ impl Answering<'_> {
         frames: &mut Frames,
         relay: &mut Relay,
         waiting: Option<&mut Responder>,
-    ) -> Result<Option<(FrameKind, Frame)>, Exhausted> {
+    ) -> Result<Option<ReadFrame>, Exhausted> {
         let first = first_frame(answer, frames, &mut relay.patience, waiting).await;
         let frame = match first {
             None => return Ok(None),
@@ -98,11 +106,11 @@ impl Answering<'_> {
                 return Err(self.fail_early(code, outcome, None));
             }
         };
-        let seen = relay.follow.observe(&frame);
-        if let FrameKind::Error(_) | FrameKind::Invalid = &seen {
-            return Err(self.fail_early(UPSTREAM_FAILED, FAILED, seen.error()));
+        let kind = relay.follow.observe(&frame);
+        if let FrameKind::Error(_) | FrameKind::Invalid = &kind {
+            return Err(self.fail_early(UPSTREAM_FAILED, FAILED, kind.error()));
         }
-        Ok(Some((seen, frame)))
+        Ok(Some(ReadFrame { kind, frame }))
     }
 
     /// What the time that a stream took says: how fast its channel is, or how much was thought unseen.
@@ -155,6 +163,7 @@ impl Answering<'_> {
             patience: IdleTimer::with(answer),
             record: None,
             gone: false,
+            finishes: quoted.call.finishes_streams(),
             unseen_tokens: 0,
             ending: None,
             last: None,
@@ -230,30 +239,20 @@ impl Answering<'_> {
         }
     }
 
-    /// Passes frames on until there is a reason to stop.
+    /// Passes frames on until there is a reason to stop. A frame that was read before comes first.
     pub(super) async fn relay(
         &mut self,
         answer: &mut UpstreamResponse,
         frames: &mut Frames,
-        mut seen: FrameKind,
-        mut frame: Frame,
+        first: Option<ReadFrame>,
         relay: &mut Relay,
     ) -> End {
+        let mut next = first;
         loop {
-            self.assign_public_id(relay);
-            let out = relay.follow.out(&frame, &seen);
-            out.into_iter().for_each(|bytes| relay.gather(bytes));
-            if relay.follow.is_overfull() {
-                let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
+            if let Some(read) = next
+                && let Some(end) = self.pass_on(&read, relay)
+            {
                 return relay.end(end).await;
-            }
-            match seen {
-                FrameKind::Done | FrameKind::Last => return relay.end(End::Done).await,
-                FrameKind::Error(_) | FrameKind::Invalid => {
-                    let end = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
-                    return relay.end(end).await;
-                }
-                FrameKind::Held | FrameKind::Empty | FrameKind::Content => {}
             }
             let written = relay.follow.written();
             if relay.gathered_bytes >= GATHERED_BYTES || self.must_hold_more(written) {
@@ -264,8 +263,7 @@ impl Answering<'_> {
                     return end;
                 }
             }
-            let next = self.gather_or_wait(answer, frames, relay).await;
-            frame = match next {
+            let frame = match self.gather_or_wait(answer, frames, relay).await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => {
                     // Some upstreams end without a terminal frame; a reason to stop is as good.
@@ -277,7 +275,24 @@ impl Answering<'_> {
                 }
                 Err(end) => return end,
             };
-            seen = relay.follow.observe(&frame);
+            let kind = relay.follow.observe(&frame);
+            next = Some(ReadFrame { kind, frame });
+        }
+    }
+
+    /// Gathers what the reader gets of a frame. Some end if it is the last.
+    fn pass_on(&self, read: &ReadFrame, relay: &mut Relay) -> Option<End> {
+        self.assign_public_id(relay);
+        let out = relay.follow.out(&read.frame, &read.kind);
+        out.into_iter().for_each(|bytes| relay.gather(bytes));
+        let failed = End::Failed(ErrorCode::UpstreamFailed, Outcome::UpstreamFailed);
+        if relay.follow.is_overfull() {
+            return Some(failed);
+        }
+        match &read.kind {
+            FrameKind::Done | FrameKind::Last => Some(End::Done),
+            FrameKind::Error(_) | FrameKind::Invalid => Some(failed),
+            FrameKind::Held | FrameKind::Empty | FrameKind::Content => None,
         }
     }
 
