@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 31] = [
+pub(crate) const MIGRATIONS: [Migration; 32] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -181,6 +181,11 @@ pub(crate) const MIGRATIONS: [Migration; 31] = [
         version: 20261119010000,
         name: "on_disconnect",
         sql: include_str!("../../../migrations/20261119010000_on_disconnect.sql"),
+    },
+    Migration {
+        version: 20261119010100,
+        name: "served_tier",
+        sql: include_str!("../../../migrations/20261119010100_served_tier.sql"),
     },
 ];
 

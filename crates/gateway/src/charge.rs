@@ -7,6 +7,8 @@ use trunkline_types::Money;
 /// Amounts that a charge never passes, whatever money there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ChargeLimits {
+    /// The price in the tier that was asked for, where the upstream served a dearer one.
+    pub(crate) requested_tier: Option<Money>,
     /// The caller's own limit for the call.
     pub(crate) max_cost: Option<Money>,
     /// The maximum of the quote that the call brought.
@@ -31,7 +33,7 @@ pub(crate) struct ChargeDecision {
 impl ChargeLimits {
     /// The most that may be charged for what was used.
     pub(crate) fn due(self, used: Money) -> Money {
-        let limits = [self.max_cost, self.quote_maximum];
+        let limits = [self.requested_tier, self.max_cost, self.quote_maximum];
         let due = limits.into_iter().flatten().fold(used, Money::min);
         due.max(Money::ZERO)
     }
@@ -48,8 +50,10 @@ impl ChargeLimits {
             }
         } else if self.max_cost == Some(due) {
             WriteOffReason::MaxCost
-        } else {
+        } else if self.quote_maximum == Some(due) {
             WriteOffReason::QuoteMaximum
+        } else {
+            WriteOffReason::ServedTier
         };
         ChargeDecision {
             amount,

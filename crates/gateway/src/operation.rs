@@ -284,6 +284,8 @@ pub(crate) enum RelayEnd<T> {
 /// What an answer came to.
 pub(crate) struct Metered {
     pub(crate) price: Price,
+    /// The price in the tier that was served, where that is dearer than the one that was asked for.
+    pub(crate) dearer_tier: Option<Money>,
     pub(crate) usage: Usage,
     /// The upstream told nothing, and we counted.
     pub(crate) estimated: bool,
@@ -299,6 +301,21 @@ pub(crate) struct Settled {
     pub(crate) is_stored: bool,
     /// How long the ledger took, from the reservation on.
     pub(crate) in_ledger: Duration,
+}
+
+// === impl Metered ===
+
+impl Metered {
+    /// Usage that is known, of an operation without tiers.
+    pub(crate) const fn known(price: Price, usage: Usage, tokens: Tokens) -> Self {
+        Self {
+            price,
+            dearer_tier: None,
+            usage,
+            estimated: false,
+            tokens,
+        }
+    }
 }
 
 // === impl HoldPolicy ===

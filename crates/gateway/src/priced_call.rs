@@ -126,6 +126,7 @@ impl PricedCall {
             class,
             strict,
             limits: ChargeLimits {
+                requested_tier: None,
                 // A limit that cannot be read is refused before money moves.
                 max_cost: max_cost(headers).ok().flatten(),
                 quote_maximum: maximum,

@@ -4,6 +4,7 @@ use tokio::time::Instant;
 use trunkline_ledger::{Detail, Outcome};
 
 use crate::channels::Channel;
+use crate::charge::ChargeLimits;
 use crate::error::ApiError;
 use crate::failover::Exhausted;
 use crate::idempotency;
@@ -58,7 +59,11 @@ pub(crate) async fn settle<E: Execution>(
 ) -> Result<Settled, ApiError> {
     let (reserving, began) = (reservation.waited, Instant::now());
     let mut metered = charge.metered;
-    let (used, limits) = (metered.price.amount, execution.call().limits);
+    let used = metered.dearer_tier.unwrap_or(metered.price.amount);
+    let limits = ChargeLimits {
+        requested_tier: metered.dearer_tier.map(|_| metered.price.amount),
+        ..execution.call().limits
+    };
     // What a client that left has used is not always known, and a guess takes no further money.
     let decision = if metered.estimated && charge.outcome == Outcome::ClientGone {
         reservation.decide_within(used, limits)

@@ -13,7 +13,8 @@ pub const MAX_DAYS: u16 = 400;
 /// Why such a call was not paid in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossKind {
-    /// It used more than wallets, budgets, the caller's limit or the quote allowed.
+    /// It used more than wallets, budgets, the caller's limit or the quote allowed, or a dearer tier than
+    /// it asked for.
     Overrun,
     /// Its outcome was lost: a crash, an expired hold, an unavailable database, a late result.
     Unbilled,

@@ -273,6 +273,8 @@ pub enum WriteOffReason {
     MaxCost,
     /// More was used than the quote's maximum.
     QuoteMaximum,
+    /// The upstream served a dearer tier than was asked for.
+    ServedTier,
     /// A result came after the refund.
     LateResult,
     /// It is unknown whether the upstream did the work.
@@ -377,6 +379,7 @@ impl WriteOffReason {
             Self::Budget => "budget",
             Self::MaxCost => "max_cost",
             Self::QuoteMaximum => "quote_maximum",
+            Self::ServedTier => "served_tier",
             Self::LateResult => "late_result",
             Self::UnknownOutcome => "unknown_outcome",
         }

@@ -17,9 +17,34 @@ fn covered(held: i64, by: Option<Shortage>) -> Covered {
 
 fn limits(max_cost: Option<i64>, quote_maximum: Option<i64>) -> ChargeLimits {
     ChargeLimits {
+        requested_tier: None,
         max_cost: max_cost.map(usd),
         quote_maximum: quote_maximum.map(usd),
     }
+}
+
+#[test]
+fn a_dearer_tier_than_was_asked_for_is_written_off_unless_a_smaller_limit_or_the_money_ends_the_charge()
+ {
+    let reason = |limits: ChargeLimits, hold: Covered| {
+        let limits = ChargeLimits {
+            requested_tier: Some(usd(20)),
+            ..limits
+        };
+        let decision = limits.decide(usd(50), hold);
+        let unpaid = decision.unpaid.unwrap();
+        (decision.amount.nanos(), unpaid.sale.nanos(), unpaid.reason)
+    };
+    let enough = covered(60, None);
+    let of = |amount: i64, why: WriteOffReason| (amount, 50 - amount, why);
+    let none = limits(None, None);
+    assert_eq!(reason(none, enough), of(20, WriteOffReason::ServedTier));
+    let larger = limits(Some(21), Some(40));
+    assert_eq!(reason(larger, enough), of(20, WriteOffReason::ServedTier));
+    let smaller = limits(Some(19), None);
+    assert_eq!(reason(smaller, enough), of(19, WriteOffReason::MaxCost));
+    let short = covered(7, Some(Shortage::Wallet));
+    assert_eq!(reason(none, short), of(7, WriteOffReason::Overrun));
 }
 
 #[test]

@@ -166,6 +166,7 @@ async fn a_field_named_by_a_tier_sets_the_price_and_its_default_is_sent() {
 async fn a_caller_pays_for_the_tier_that_the_vendor_served_and_never_more_than_for_the_one_it_asked_for()
  {
     let harness = harness(TestOptions::default()).await;
+    let mut borne = 0;
     for (requested, served, input, output, tier) in [
         ("priority", "default", 1_000, 2_000, "standard"),
         ("priority", "priority", 7_000, 9_000, "priority"),
@@ -200,8 +201,21 @@ async fn a_caller_pays_for_the_tier_that_the_vendor_served_and_never_more_than_f
                 "{case}"
             );
             assert_eq!(last["usage"]["cost_details"]["tier"], tier, "{case}");
+            if (requested, served) == ("default", "priority") {
+                borne += tokens * (7_000 - input) + 10 * (9_000 - output);
+            }
         }
     }
+    // What the vendor bills beyond that is the operator's, by account, model and channel.
+    let account = harness.account.number();
+    let losses = "SELECT l.account_id || ' ' || l.model || ' ' || c.name || ' ' || l.reason || ' ' || l.calls || ' ' || l.sale \
+                  FROM ledger.loss_day AS l JOIN app.channel AS c ON c.id = l.channel_id";
+    let expected = format!("{account} sim-tiers tiers served_tier 2 {borne}");
+    assert_eq!(harness.db.ask(losses).await, [expected]);
+    let seen =
+        "SELECT account_id || ' ' || kind || ' ' || calls || ' ' || sale FROM ledger.exposure_day";
+    let expected = format!("{account} overrun 2 {borne}");
+    assert_eq!(harness.db.ask(seen).await, [expected]);
     harness.audit().await;
 }
 

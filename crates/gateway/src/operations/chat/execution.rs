@@ -14,7 +14,7 @@ use super::attempt::ChatAnswer;
 use super::buffered::Buffered;
 use super::outbound::field_note;
 use super::relay::Relay;
-use super::served_tier::TierWatch;
+use super::served_tier::{ServedPrice, TierWatch};
 use super::unlisted::DroppedField;
 use crate::channels::Channel;
 use crate::detach::respond;
@@ -119,6 +119,7 @@ impl Execution for Quoted {
         };
         Some(Metered {
             price,
+            dearer_tier: None,
             usage,
             estimated: true,
             tokens,
@@ -204,12 +205,8 @@ impl Execution for Quoted {
             usage: counted,
             reasoning: None,
         });
-        let served = match &*relayed {
-            ChatRelayed::Unsent(_) => None,
-            ChatRelayed::Buffered(buffered) => buffered.served_tier(),
-            ChatRelayed::Stream(relay) => relay.follow.served_tier(),
-        };
-        let price = self.exact_as_served(&counted.usage, served)?;
+        let served = relayed.served_tier();
+        let ServedPrice { price, dearer } = self.exact_as_served(&counted.usage, served)?;
         if outcome == Outcome::BalanceExhausted {
             self.call.late_warnings.push("balance_exhausted");
         }
@@ -234,6 +231,7 @@ impl Execution for Quoted {
         }
         Ok(Metered {
             price,
+            dearer_tier: dearer,
             usage,
             estimated,
             tokens,
@@ -273,6 +271,19 @@ impl Execution for Quoted {
             (ChatRelayed::Stream(mut relay), Err(error)) => relay.abort_with_error(&error).await,
         }
         true
+    }
+}
+
+// === impl ChatRelayed ===
+
+impl ChatRelayed {
+    /// The tier that the answer names.
+    fn served_tier(&self) -> Option<&str> {
+        match self {
+            Self::Unsent(_) => None,
+            Self::Buffered(buffered) => buffered.served_tier(),
+            Self::Stream(relay) => relay.follow.served_tier(),
+        }
     }
 }
 

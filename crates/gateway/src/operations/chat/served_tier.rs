@@ -1,9 +1,10 @@
 //! The tier that an answer was served in, by its own word, where prices depend on it. A vendor may serve a dear
-//! tier as the default one, and then the default is what is paid.
+//! tier as the default one, and then the default is what is paid. The other way round, the operator bears the
+//! difference.
 
 use http::HeaderMap;
 use trunkline_catalog::Scalar;
-use trunkline_types::Usage;
+use trunkline_types::{Money, Usage};
 use trunkline_wire::openai_chat::SERVICE_TIER;
 use trunkline_wire::{Format, Frame, FrameKind, served_tier};
 
@@ -15,6 +16,13 @@ use crate::priced_call::Price;
 const DEFAULTS: [&str; 2] = ["default", "standard"];
 /// Where Google says it.
 const GEMINI_HEADER: &str = "x-gemini-service-tier";
+
+/// What an answer costs in the tier that it was served in.
+pub(super) struct ServedPrice {
+    pub(super) price: Price,
+    /// What the served tier costs, where that is more than the price.
+    pub(super) dearer: Option<Money>,
+}
 
 /// Looks for the tier of an answer.
 #[derive(Debug, Clone)]
@@ -70,22 +78,33 @@ impl Quoted {
         &self,
         usage: &Usage,
         served: Option<&str>,
-    ) -> Result<Price, ApiError> {
+    ) -> Result<ServedPrice, ApiError> {
         let requested = self.exact(usage)?;
         let list = self.call.sale.model.list();
         let is_known = |as_str: &str| {
             DEFAULTS.contains(&as_str) || list.sells(SERVICE_TIER, &Scalar::from(as_str))
         };
-        let Some(served) = served.filter(|as_str| is_known(as_str)) else {
-            return Ok(requested);
-        };
-        match self.call.quote_with(&requested.units, SERVICE_TIER, served) {
-            Ok(quoted) if quoted.total <= requested.amount => Ok(Price {
-                amount: quoted.total,
-                tier: quoted.tier.to_owned(),
-                units: requested.units,
-            }),
-            Ok(_) | Err(_) => Ok(requested),
-        }
+        let served = served.filter(|as_str| is_known(as_str));
+        let quoted = served
+            .and_then(|served| {
+                self.call
+                    .quote_with(&requested.units, SERVICE_TIER, served)
+                    .ok()
+            })
+            .map(|quoted| (quoted.total, quoted.tier.to_owned()));
+        Ok(match quoted {
+            Some((amount, tier)) if amount <= requested.amount => ServedPrice {
+                price: Price {
+                    amount,
+                    tier,
+                    units: requested.units,
+                },
+                dearer: None,
+            },
+            dearer @ (Some(_) | None) => ServedPrice {
+                price: requested,
+                dearer: dearer.map(|(amount, _)| amount),
+            },
+        })
     }
 }

@@ -369,15 +369,14 @@ impl Execution for SpeechExecution {
         let spoken = Usage::of_text(&self.ask.input);
         let length = relayed.meter.length();
         let audio_tokens = length.map_or(0, |length| length.nanos().div_ceil(TOKEN_NANOS));
-        Ok(Metered {
-            price: self.priced.call.price(&spoken)?,
-            usage: spoken.with(Bucket::AudioOutput, audio_tokens),
-            estimated: false,
-            tokens: Tokens {
+        Ok(Metered::known(
+            self.priced.call.price(&spoken)?,
+            spoken.with(Bucket::AudioOutput, audio_tokens),
+            Tokens {
                 input: self.ask.characters(),
                 output: audio_tokens,
             },
-        })
+        ))
     }
 
     fn stored(

@@ -264,12 +264,11 @@ impl Execution for TranscriptionExecution {
 
     fn meter(&mut self, relayed: &mut Whole, _outcome: Outcome) -> Result<Metered, ApiError> {
         let made = relayed.made.as_ref().ok_or_else(ApiError::unavailable)?;
-        Ok(Metered {
-            price: self.priced.call.price(&made.usage)?,
-            usage: made.usage.clone(),
-            estimated: false,
-            tokens: made.tokens,
-        })
+        Ok(Metered::known(
+            self.priced.call.price(&made.usage)?,
+            made.usage.clone(),
+            made.tokens,
+        ))
     }
 
     fn stored(

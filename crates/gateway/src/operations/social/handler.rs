@@ -117,12 +117,11 @@ impl Execution for SocialExecution {
         _relayed: &mut SocialRelayed,
         _outcome: Outcome,
     ) -> Result<Metered, ApiError> {
-        Ok(Metered {
-            price: self.price.clone(),
-            usage: Usage::unknown().with(Bucket::Calls, 1),
-            estimated: false,
-            tokens: Tokens::default(),
-        })
+        Ok(Metered::known(
+            self.price.clone(),
+            Usage::unknown().with(Bucket::Calls, 1),
+            Tokens::default(),
+        ))
     }
 
     /// The channel's own book knows best; else what the source publishes.
