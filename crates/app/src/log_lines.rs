@@ -303,9 +303,9 @@ mod tests {
             (&json!("INFO"), &json!("trunkline::access"))
         );
         let format = time::format_description::well_known::Rfc3339;
-        let told = OffsetDateTime::parse(line["timestamp"].as_str().unwrap(), &format).unwrap();
-        let told = told.unix_timestamp_nanos() / 1_000;
-        assert!((told - i128::from(before)).abs() < 5_000_000, "{text}");
+        let written = OffsetDateTime::parse(line["timestamp"].as_str().unwrap(), &format).unwrap();
+        let written = written.unix_timestamp_nanos() / 1_000;
+        assert!((written - i128::from(before)).abs() < 5_000_000, "{text}");
         assert!(
             text.ends_with("}\n") && text.matches('\n').count() == 1,
             "{text}"
