@@ -29,23 +29,23 @@ pub(super) struct ServedPrice {
 pub(super) struct TierWatch {
     format: Format,
     has_looked: bool,
-    as_str: Option<String>,
+    tier: Option<String>,
 }
 
 impl TierWatch {
     pub(super) fn new(format: Format, headers: &HeaderMap) -> Self {
-        let as_str = headers
+        let tier = headers
             .get(GEMINI_HEADER)
-            .and_then(|as_str| as_str.to_str().ok());
+            .and_then(|tier| tier.to_str().ok());
         Self {
             format,
             has_looked: false,
-            as_str: as_str.map(str::to_ascii_lowercase),
+            tier: tier.map(str::to_ascii_lowercase),
         }
     }
 
     pub(super) fn read(&mut self, body: &[u8]) {
-        self.as_str = served_tier(self.format, body).or_else(|| self.as_str.take());
+        self.tier = served_tier(self.format, body).or_else(|| self.tier.take());
     }
 
     /// The first frame says it, and those at the end, which count: pieces between them are not looked at.
@@ -60,7 +60,7 @@ impl TierWatch {
     }
 
     pub(super) fn as_str(&self) -> Option<&str> {
-        self.as_str.as_deref()
+        self.tier.as_deref()
     }
 }
 
@@ -81,10 +81,10 @@ impl Quoted {
     ) -> Result<ServedPrice, ApiError> {
         let requested = self.exact(usage)?;
         let list = self.call.sale.model.list();
-        let is_known = |as_str: &str| {
-            DEFAULTS.contains(&as_str) || list.sells(SERVICE_TIER, &Scalar::from(as_str))
+        let is_known = |tier: &str| {
+            DEFAULTS.contains(&tier) || list.sells(SERVICE_TIER, &Scalar::from(tier))
         };
-        let served = served.filter(|as_str| is_known(as_str));
+        let served = served.filter(|tier| is_known(tier));
         let quoted = served
             .and_then(|served| {
                 self.call
