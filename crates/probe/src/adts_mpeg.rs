@@ -5,7 +5,7 @@ use crate::codecs::mpeg::{ADTS_HEADER_BYTES, Frame, MPEG_HEADER_BYTES, Table};
 use crate::length::Sum;
 use crate::measurement::{Count, CountResult};
 use crate::step::Step;
-use crate::tags::{Tag, is_end_tag};
+use crate::tags::{EndTag, Tag, end_tag};
 use crate::{Codec, MeasureError};
 
 /// Headers that must follow each other before the first of them is believed.
@@ -123,9 +123,14 @@ impl Frames {
 
     /// Looks for frames that follow each other.
     fn search(&mut self, bytes: &[u8]) -> Step {
+        // Zeros alone, so that a tag behind them is seen however the stream is cut.
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        if zeros > 0 && self.is_at_start {
+            return Step::consume(zeros);
+        }
         let junk = memchr::memchr(0xFF, bytes).unwrap_or(bytes.len());
         if junk > 0 {
-            self.is_at_start = self.is_at_start && bytes.iter().take(junk).all(|byte| *byte == 0);
+            self.is_at_start = false;
             return Step::consume(junk);
         }
         match self.chain(bytes) {
@@ -167,7 +172,11 @@ impl Frames {
             }
             match self.read(rest) {
                 Some(next) if next.goes_with(&first) => at = next,
-                Some(_) | None if is_end_tag(rest) && (self.is_at_start || seen > 1) => break,
+                Some(_) | None if self.is_at_start || seen > 1 => match end_tag(rest) {
+                    EndTag::Yes => break,
+                    EndTag::NeedMore => return Chain::NeedMore,
+                    EndTag::No => return Chain::No,
+                },
                 Some(_) | None => return Chain::No,
             }
         }

@@ -26,10 +26,24 @@ impl Tag {
     }
 }
 
-/// Whether one of the tags that stand behind the sound begins here.
-pub(crate) fn is_end_tag(bytes: &[u8]) -> bool {
+/// Whether one of the tags that stand behind the sound begins here, and whether these bytes are enough to say so.
+pub(crate) fn end_tag(bytes: &[u8]) -> EndTag {
     let names: [&[u8]; 4] = [b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN"];
-    names.iter().any(|name| bytes.starts_with(name))
+    if names.iter().any(|name| bytes.starts_with(name)) {
+        EndTag::Yes
+    } else if names.iter().any(|name| name.starts_with(bytes)) {
+        EndTag::NeedMore
+    } else {
+        EndTag::No
+    }
+}
+
+/// What stands behind the sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndTag {
+    No,
+    NeedMore,
+    Yes,
 }
 
 fn read(bytes: &[u8], name: &[u8], header: u64, size: fn(ByteReader<'_>) -> Option<u64>) -> Tag {

@@ -81,9 +81,8 @@ impl Quoted {
     ) -> Result<ServedPrice, ApiError> {
         let requested = self.exact(usage)?;
         let list = self.call.sale.model.list();
-        let is_known = |tier: &str| {
-            DEFAULTS.contains(&tier) || list.sells(SERVICE_TIER, &Scalar::from(tier))
-        };
+        let is_known =
+            |tier: &str| DEFAULTS.contains(&tier) || list.sells(SERVICE_TIER, &Scalar::from(tier));
         let served = served.filter(|tier| is_known(tier));
         let quoted = served
             .and_then(|served| {
