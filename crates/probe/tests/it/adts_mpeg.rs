@@ -1,6 +1,6 @@
 //! MPEG audio, ADTS and FLAC with junk around them, wrong tables, and ends that are missing.
 
-use trunkline_probe::{Container, SpeechFormat};
+use trunkline_probe::{Container, SpeechFormat, StreamMeter};
 
 use crate::support::{file, find, hear, put, samples, truth, walk};
 
@@ -44,6 +44,32 @@ fn tags_and_zeros_in_front_are_no_sound() {
         for front in &fronts {
             let bytes = [front.clone(), file(name)].concat();
             assert_eq!(hear(&bytes).length, truth(name).length(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_as_long_in_pieces_as_whole() {
+    let tag = [b"TAG".to_vec(), vec![b' '; 125]].concat();
+    let ape = b"APETAGEX\xD0\x07\0\0\0\0\0\0\0\0\0\0\0\0\0\x80\0\0\0\0\0\0\0\0".to_vec();
+    for (name, format) in [
+        ("no-table.mp3", SpeechFormat::Mp3),
+        ("adts.aac", SpeechFormat::Aac),
+    ] {
+        for behind in [&tag, &ape] {
+            let bytes = [vec![0; 7], id3(70), file(name), behind.clone()].concat();
+            let mut whole = StreamMeter::new(format);
+            whole.push(&bytes);
+            for size in [1, 3, 7, 11] {
+                let mut pieces = StreamMeter::new(format);
+                bytes.chunks(size).for_each(|piece| pieces.push(piece));
+                assert_eq!(
+                    pieces.length(),
+                    whole.length(),
+                    "{name} in pieces of {size}"
+                );
+            }
+            assert_eq!(whole.length(), Some(truth(name).length()), "{name}");
         }
     }
 }
