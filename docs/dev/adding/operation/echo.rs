@@ -257,12 +257,8 @@ impl Execution for EchoExecution {
     }
 
     fn meter(&mut self, _relayed: &mut Whole, _outcome: Outcome) -> Result<Metered, ApiError> {
-        Ok(Metered {
-            price: self.priced.price.clone(),
-            usage: one_call(),
-            estimated: false,
-            tokens: Tokens::default(),
-        })
+        let price = self.priced.price.clone();
+        Ok(Metered::known(price, one_call(), Tokens::default()))
     }
 
     fn stored(

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline_gateway::Step;
+use trunkline_edge::step::Step;
 use trunkline_simulator::{Fault, Rule};
 use trunkline_store::PolicyFields;
 
