@@ -168,7 +168,7 @@ fn by_directive(
         Some(SocialFault::Hang) => Outcome::Hang,
         Some(SocialFault::Close) => Outcome::Close,
         Some(SocialFault::Status(422)) => {
-            let detail = json!({ "type": "value_error", "loc": ["query", "wish"],
+            let detail = json!({ "type": "value_error", "loc": ["query", "keyword"],
                 "msg": "Value error, as the directive requests", "input": null });
             Outcome::Say(Reply::invalid(&json!([detail])))
         }

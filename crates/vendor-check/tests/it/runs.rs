@@ -181,7 +181,7 @@ async fn without_a_key_it_says_what_was_skipped_and_ends_well() {
 
 #[tokio::test]
 async fn a_provider_without_a_table_or_an_address_is_said() {
-    let (code, output) = vendor_check("nobody", &[]).await;
+    let (code, output) = vendor_check("unknown-vendor", &[]).await;
     assert_eq!(code, Some(2), "{output}");
     assert!(
         output.contains("there are deepseek, moonshot, openai, simulator"),

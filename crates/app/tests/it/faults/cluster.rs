@@ -153,13 +153,3 @@ impl Cluster {
         nodes.map(|node| node.log(word)).collect()
     }
 }
-
-/// How long a form is, from the environment.
-pub(crate) fn number(name: &str, short: u64) -> u64 {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads how long the forms of this folder are"
-    )]
-    let variable = std::env::var(name);
-    variable.map_or(short, |text| text.parse().expect("a number"))
-}

@@ -13,6 +13,7 @@ use trunkline_store::PolicyFields;
 use self::attacks::{Attacks, exchange};
 use self::victim::Victim;
 use crate::faults::media::memory::{Watch, resident_kb};
+use crate::faults::number;
 use crate::faults::process_harness::{MONEY, ProcessHarness, account, key_of};
 
 const SILENT: &str = "TRUNKLINE_NEIGHBOURS_SILENT";
@@ -36,15 +37,6 @@ const MEMORY_KB: u64 = 200_000;
 const SHARE_BYTES: u64 = 32_000_000;
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-
-fn number(name: &str, short: u64) -> u64 {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads how many and how long; tests have no configuration"
-    )]
-    let variable = std::env::var(name);
-    variable.map_or(short, |text| text.parse().expect("a number"))
-}
 
 /// The slowest but the slowest hundredth.
 fn p99(mut times: Vec<Duration>) -> Duration {

@@ -9,6 +9,7 @@ use trunkline_upstream::Client;
 
 use crate::faults::client_view::{ClientView, reported};
 use crate::faults::formats::{CallParams, Pair};
+use crate::faults::number;
 use crate::faults::process_harness::{MONEY, ProcessHarness};
 
 const STREAMS: &str = "TRUNKLINE_STREAMS";
@@ -24,15 +25,6 @@ const BESIDE_KB: u64 = 32_000;
 const SECOND_SECONDS: u64 = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(60);
-
-fn number(name: &str, short: u64) -> u64 {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads how many and how long; tests have no configuration"
-    )]
-    let variable = std::env::var(name);
-    variable.map_or(short, |text| text.parse().expect("a number"))
-}
 
 /// Kilobytes of memory that a process has for itself, without the pages of its own file.
 fn memory_kb(pid: u32) -> u64 {

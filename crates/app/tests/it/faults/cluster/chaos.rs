@@ -9,7 +9,8 @@ use trunkline_testkit::privileged;
 use super::event_readers::{EventReaders, check, tell};
 use super::fixtures::{budget, key_of, wide};
 use super::load::{Callers, codes, judge};
-use super::{Cluster, ClusterOptions, number};
+use super::{Cluster, ClusterOptions};
+use crate::faults::number;
 use crate::faults::process_harness::{MONEY, audit_of};
 
 const CALLERS: &str = "TRUNKLINE_CLUSTER_CALLERS";

@@ -10,9 +10,10 @@ use trunkline_testkit::privileged;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol, SendError, UpstreamResponse};
 
 use super::fixtures::{Customer, MODEL};
-use super::{Cluster, ClusterOptions, number};
+use super::{Cluster, ClusterOptions};
 use crate::faults::client_view::{ClientView, reported};
 use crate::faults::formats::{CallParams, Format};
+use crate::faults::number;
 use crate::faults::process_harness::{MONEY, audit_of};
 
 const STREAMS: &str = "TRUNKLINE_CLUSTER_STREAMS";

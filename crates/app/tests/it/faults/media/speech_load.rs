@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::memory::{Watch, resident_kb};
 use super::{Kind, MediaHarness, MediaResult};
+use crate::faults::number;
 use crate::faults::process_harness::MONEY;
 
 const STREAMS: &str = "TRUNKLINE_SPEECH_STREAMS";
@@ -19,15 +20,6 @@ const SHORT_SECONDS: u64 = 10;
 const EACH_KB: u64 = 128;
 /// What the process may grow by beside its streams: buffers of pools, caches of the allocator.
 const BESIDE_KB: u64 = 32_000;
-
-fn number(name: &str, short: u64) -> u64 {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads how many and how long; tests have no configuration"
-    )]
-    let variable = std::env::var(name);
-    variable.map_or(short, |text| text.parse().expect("a number"))
-}
 
 /// What one client was told in all.
 #[derive(Debug, Default)]
