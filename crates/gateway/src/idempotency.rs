@@ -89,7 +89,7 @@ pub(crate) async fn store_response(
     idempotency_key: &IdempotencyKey,
     record: &StoredResponse,
 ) -> Result<(), ApiError> {
-    let sealed = stored_response::seal_record(services, request, account, record)?;
+    let sealed = stored_response::seal_record(services, request, account, record).await?;
     let data = &services.data;
     let tried = async {
         loop {

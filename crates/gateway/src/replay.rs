@@ -137,13 +137,14 @@ async fn stored_answer(
     let reads = READS.acquire().await;
     let sealed = stored_responses::answer(&services.data, account, &same.key, request).await?;
     let sealed = sealed.ok_or_else(first_failed)?;
-    let Some(stored) = stored_response::open_record(services, request, account, &sealed) else {
+    let stored = stored_response::open_record(services, request, account, sealed).await;
+    let Some(stored) = stored else {
         tracing::error!(request.id = %request, "idempotency: the stored response cannot be unsealed");
         let text = "the answer of the first call cannot be read right now; nothing was charged \
                     again; GET /v1/usage tells what it cost";
         return Err(ApiError::new(ErrorCode::Unavailable, text));
     };
-    drop((sealed, reads));
+    drop(reads);
     let Some(body) = stored.body else {
         let most = services.settings.idempotency.most_bytes;
         let why = format!("has more than the {most} bytes that are stored");

@@ -13,6 +13,9 @@ use crate::error::ApiError;
 use crate::in_flight::BufferPermit;
 use crate::services::Services;
 
+/// A response up to this size is sealed and opened where it is: some ten microseconds.
+const MAX_INLINE_BYTES: usize = 65_536;
+
 /// An answer while it is made, and when it is there.
 pub(crate) struct StoredResponse {
     head: Head,
@@ -115,35 +118,52 @@ impl Kept {
     }
 }
 
-pub(crate) fn seal_record(
+pub(crate) async fn seal_record(
     services: &Services,
     request: RequestId,
     account: AccountId,
     record: &StoredResponse,
 ) -> Result<Vec<u8>, ApiError> {
     let plain = record.plain().ok_or_else(ApiError::unavailable)?;
-    let uuid = request.uuid();
-    let binding = Binding::of_account(account, uuid.as_bytes());
-    let sealed = services
-        .keyring
-        .seal(Purpose::IdempotentAnswers, &binding, &plain);
+    let keyring = services.keyring.clone();
+    let sealed = ciphered(plain.len(), move || {
+        let uuid = request.uuid();
+        let binding = Binding::of_account(account, uuid.as_bytes());
+        keyring.seal(Purpose::IdempotentAnswers, &binding, &plain)
+    });
+    let sealed = sealed.await.ok_or_else(ApiError::unavailable)?;
     sealed.map_err(|error| {
         tracing::error!(%error, request.id = %request, "idempotency: sealing the response failed");
         ApiError::unavailable()
     })
 }
 
-pub(crate) fn open_record(
+pub(crate) async fn open_record(
     services: &Services,
     request: RequestId,
     account: AccountId,
-    sealed: &[u8],
+    sealed: Vec<u8>,
 ) -> Option<Kept> {
-    let uuid = request.uuid();
-    let binding = Binding::of_account(account, uuid.as_bytes());
-    let keyring = &services.keyring;
-    let plain = keyring.open(Purpose::IdempotentAnswers, &binding, sealed);
-    Kept::read(plain.ok()?.reveal())
+    let keyring = services.keyring.clone();
+    let opened = ciphered(sealed.len(), move || {
+        let uuid = request.uuid();
+        let binding = Binding::of_account(account, uuid.as_bytes());
+        let plain = keyring.open(Purpose::IdempotentAnswers, &binding, &sealed);
+        Kept::read(plain.ok()?.reveal())
+    });
+    opened.await?
+}
+
+/// Seals or opens so many bytes. A large response would keep a thread of the runtime from every other call for
+/// as long, so it is given to another thread; none if that failed.
+async fn ciphered<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    if bytes <= MAX_INLINE_BYTES {
+        return Some(work());
+    }
+    tokio::task::spawn_blocking(work).await.ok()
 }
 
 #[cfg(test)]

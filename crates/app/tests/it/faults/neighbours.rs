@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use trunkline_store::PolicyFields;
 
 use self::attacks::{Attacks, exchange};
-use self::victim::Victim;
+use self::victim::{Timed, Victim};
 use crate::faults::media::memory::{Watch, resident_kb};
 use crate::faults::number;
 use crate::faults::process_harness::{MONEY, ProcessHarness, account, key_of};
@@ -35,14 +35,29 @@ const SLOWER: u32 = 3;
 /// What is set above. One account may have a fifth of the half for calls, and always one largest body.
 const MEMORY_KB: u64 = 200_000;
 const SHARE_BYTES: u64 = 32_000_000;
+const SHOWN: usize = 24;
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The slowest but the slowest hundredth.
-fn p99(mut times: Vec<Duration>) -> Duration {
-    assert!(times.len() >= 100, "{} calls are too few", times.len());
+fn p99(calls: &[Timed]) -> Duration {
+    assert!(calls.len() >= 100, "{} calls are too few", calls.len());
+    let mut times: Vec<Duration> = calls.iter().map(|call| call.took).collect();
     times.sort_unstable();
     times[times.len() * 99 / 100]
+}
+
+/// The slowest calls, when they began and which they were: a stall of the machine takes all clients at once.
+fn slowest(calls: &[Timed], since: Instant) -> Vec<String> {
+    let mut calls = calls.to_vec();
+    calls.sort_unstable_by_key(|call| std::cmp::Reverse(call.took));
+    calls.truncate(SHOWN);
+    calls.sort_unstable_by_key(|call| call.began);
+    let line = |call: &Timed| {
+        let at = call.began.duration_since(since).as_millis();
+        format!("{}@{at}ms {}ms", call.number, call.took.as_millis())
+    };
+    calls.iter().map(line).collect()
 }
 
 /// Bytes that calls have in memory, by the gateway's own count.
@@ -97,6 +112,7 @@ async fn an_account_that_attacks_in_every_way_at_once_slows_no_call_of_its_neigh
     let pid = harness.pid();
     let (idle, watch) = (resident_kb(pid), Watch::over(pid));
     let long = Duration::from_secs(seconds);
+    let began = Instant::now();
     let running = attacks.start(usize::try_from(silent).unwrap()).await;
     let (attacked, buffered) = tokio::join!(victim.calls_for(long), most_buffered(&harness, long));
     let (highest, seen) = (watch.highest_kb(), running.stop().await);
@@ -104,7 +120,8 @@ async fn an_account_that_attacks_in_every_way_at_once_slows_no_call_of_its_neigh
     quiet.extend(victim.calls_for(quiet_for).await);
 
     let calls = quiet.len() + attacked.len();
-    let (before, during) = (p99(quiet), p99(attacked));
+    let (before, during) = (p99(&quiet), p99(&attacked));
+    println!("slowest under attack: {:?}", slowest(&attacked, began));
     println!(
         "p99 quiet {before:?}, attacked {during:?}; {calls} calls; memory {idle} kB, then {highest} kB, \
          {buffered} bytes of calls; {seen:?}"

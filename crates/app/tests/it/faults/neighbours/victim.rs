@@ -25,6 +25,14 @@ const LONG: Duration = Duration::from_secs(30);
 const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
 const MOST: usize = 1_000_000;
 
+/// One call: what was asked, when, and how long it took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timed {
+    pub(super) number: usize,
+    pub(super) began: Instant,
+    pub(super) took: Duration,
+}
+
 pub(super) struct Victim {
     address: SocketAddr,
     key: String,
@@ -44,7 +52,7 @@ impl Victim {
     }
 
     /// Calls for so long; how long each call took. All of them succeed.
-    pub(super) async fn calls_for(self: &Arc<Self>, long: Duration) -> Vec<Duration> {
+    pub(super) async fn calls_for(self: &Arc<Self>, long: Duration) -> Vec<Timed> {
         let ends = Instant::now() + long;
         let mut clients = JoinSet::new();
         for _ in 0..CLIENTS {
@@ -62,7 +70,7 @@ impl Victim {
     }
 
     /// A conversation in one of the sixteen pairs, an upload or a quote for which a clip is fetched.
-    async fn call(&self) -> Duration {
+    async fn call(&self) -> Timed {
         let client = Client::new(CONNECTS_WITHIN).unwrap();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
@@ -71,7 +79,11 @@ impl Victim {
             5 => self.quote(&client).await,
             _ => self.chat(&client, number).await,
         }
-        began.elapsed()
+        Timed {
+            number,
+            began,
+            took: began.elapsed(),
+        }
     }
 
     async fn chat(&self, client: &Client, number: usize) {
