@@ -186,6 +186,10 @@ speech-load streams="500" seconds="120":
 neighbours silent="5000" seconds="300":
     ulimit -n $(ulimit -Hn); TRUNKLINE_NEIGHBOURS_SILENT={{ silent }} TRUNKLINE_NEIGHBOURS_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::neighbours::/)'
 
+# Claude Code, Codex, Gemini CLI and opencode in a loop under `trunkline run`: long form, fifty loops each.
+capped-agents loops="50":
+    TRUNKLINE_CAPPED_LOOPS={{ loops }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^clients::capped::four/)'
+
 # Random models and requests, each quoted and then called: long form, ten thousand pairs.
 quotes pairs="10000":
     TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^pairs::/)'

@@ -11,6 +11,7 @@ mod limit;
 mod losses;
 mod people;
 mod provider;
+mod run;
 mod social;
 mod values;
 mod workflow;
@@ -34,6 +35,7 @@ pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, Scop
 pub(crate) use losses::LossArguments;
 pub(crate) use people::{Invite, OperatorCommand};
 pub(crate) use provider::{PassField, ProviderCommand};
+pub(crate) use run::RunArguments;
 pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, Pair};
 pub(crate) use workflow::WorkflowCommand;
@@ -234,6 +236,21 @@ Examples:
   trunkline audit --json | jq .violations"
     )]
     Audit,
+
+    /// Run a command with an API key of its own that cannot spend more than a budget.
+    #[command(
+        after_help = "Creates a sub-key of TRUNKLINE_KEY with a cap and an expiry, starts the command with the variables
+that Claude Code, Codex, Gemini CLI, opencode and the vendors' SDKs read, and shows the spend in the
+terminal's title. When the command ends, the key is deleted and a receipt is printed. Should this
+process be killed, the key expires. Exits with the command's exit code.
+
+Examples:
+  export TRUNKLINE_BASE_URL=https://gateway.example TRUNKLINE_KEY=sk-tl-...
+  trunkline run --budget 2 --for 1h -- claude
+  trunkline run --budget 0.50 --model gpt-5.5 -- codex exec 'Fix the failing test'
+  trunkline run --budget 1 --json -- python agent.py"
+    )]
+    Run(RunArguments),
 
     /// List calls that upstreams may bill and customers do not pay, by account and kind.
     #[command(

@@ -21,6 +21,7 @@ mod losses;
 mod migrate;
 mod people;
 mod provider;
+mod run;
 mod serve;
 mod social;
 mod topup;
@@ -105,6 +106,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             // Never the installed configuration: its database is not for play money.
             return dev::run(&load(named, &environment())?, options, output).await;
         }
+        Command::Run(options) => return run::run(options, output).await,
         Command::Audit => return audit::run(&configuration()?, output).await,
         Command::Losses(options) => return losses::run(&configuration()?, &options, output).await,
     }

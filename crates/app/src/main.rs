@@ -63,7 +63,7 @@ async fn main() -> ExitCode {
 /// at a terminal sees calls as they end, so `dev` logs only what needs attention.
 fn start_log(command: &Command) -> Arc<LogBuffer> {
     let level = match command {
-        Command::Dev { .. } | Command::Init(_) => LevelFilter::WARN,
+        Command::Dev { .. } | Command::Init(_) | Command::Run(_) => LevelFilter::WARN,
         Command::Serve { .. }
         | Command::Migrate
         | Command::Config(_)

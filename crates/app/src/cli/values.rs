@@ -57,6 +57,8 @@ pub(crate) enum ValueError {
         "neither a number of days from 1 to {MAX_DAYS} nor a moment such as 2027-01-31T12:00:00Z"
     )]
     Expiry,
+    #[error("must be a whole number and a unit (s, m, h or d), such as 90s or 1h")]
+    Lifetime,
     #[error("must be a name, or a label, an equals sign and a name")]
     Label,
     #[error("must be a name, an equals sign and a value")]
@@ -107,6 +109,23 @@ pub(super) fn more_than_nothing(text: &str) -> Result<Money, ValueError> {
         return Err(ValueError::Nothing);
     }
     Ok(money)
+}
+
+/// Seconds of a duration such as `90s`, `30m`, `1h` or `2d`.
+pub(super) fn lifetime(text: &str) -> Result<u32, ValueError> {
+    let (count, unit) = text
+        .split_at_checked(text.len().saturating_sub(1))
+        .ok_or(ValueError::Lifetime)?;
+    let unit: u32 = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err(ValueError::Lifetime),
+    };
+    let count: u32 = count.parse().map_err(|_| ValueError::Lifetime)?;
+    let seconds = count.checked_mul(unit).filter(|seconds| *seconds > 0);
+    seconds.ok_or(ValueError::Lifetime)
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -170,6 +189,15 @@ mod tests {
         assert_eq!(more_than_nothing("0"), Err(ValueError::Nothing));
         assert_eq!(more_than_nothing("0.000000001"), Ok(Money::NANO));
         assert!(more_than_nothing("0.0000000001").is_err());
+    }
+
+    #[test]
+    fn a_lifetime_is_a_number_and_a_unit() {
+        let read: Vec<_> = ["90s", "30m", "1h", "2d"].map(lifetime).into();
+        assert_eq!(read, [Ok(90), Ok(1_800), Ok(3_600), Ok(172_800)]);
+        for wrong in ["", "h", "0s", "1", "1w", "-1h", "1.5h", "99999999d", "1é"] {
+            assert_eq!(lifetime(wrong), Err(ValueError::Lifetime), "{wrong}");
+        }
     }
 
     #[test]

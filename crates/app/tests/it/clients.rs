@@ -1,6 +1,7 @@
 //! Programs that people use, unmodified, through `trunkline dev`: agents that call tools and go on with
 //! what they got, and the vendors' SDKs in long conversations. Each against upstreams of every format.
 
+mod capped;
 mod claude;
 mod codex;
 mod gemini;

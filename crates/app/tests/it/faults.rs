@@ -20,7 +20,7 @@ mod streams;
 mod video_chaos;
 
 /// How many, or how long: the size of the gate, or what a recipe of the long form sets.
-fn number(name: &str, short: u64) -> u64 {
+pub(crate) fn number(name: &str, short: u64) -> u64 {
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that reads how many and how long; tests have no configuration"

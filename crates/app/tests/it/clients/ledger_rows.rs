@@ -135,6 +135,20 @@ pub(crate) async fn assert_served(
     audit(dev).await;
 }
 
+/// What the gateway says to a key that asks about itself.
+pub(crate) async fn key_status(dev: &Dev, key: &str) -> u16 {
+    let api = dev.api();
+    let (host, prefix) = split(&api);
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    let text =
+        format!("GET {prefix}/key HTTP/1.0\r\nhost: {host}\r\nauthorization: Bearer {key}\r\n\r\n");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let status = answer.split(' ').nth(1);
+    status.and_then(|status| status.parse().ok()).unwrap()
+}
+
 /// What reached the simulator.
 pub(crate) async fn truth(dev: &Dev) -> Vec<Value> {
     let (host, _) = split(dev.text("simulator_url"));

@@ -1,0 +1,192 @@
+//! `trunkline run`: commands that call without end, and agents, with a key that cannot spend more than its
+//! budget. `just capped-agents` lets each agent loop longer.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep};
+
+use crate::clients::ledger_rows::{Customer, key_status, nanos};
+use crate::clients::sandbox::{ProgramOutput, Sandbox, attempt, attempt_within, installed};
+use crate::dev::{Dev, PATIENCE, TRUNKLINE, audit};
+use crate::faults::number;
+
+const LOOPS: &str = "TRUNKLINE_CAPPED_LOOPS";
+const SHORT_LOOPS: u64 = 2;
+const WALLET: &str = "5";
+/// Calls until one fails, and leaves the key behind.
+const RUNAWAY: &str = r#"printf %s "$TRUNKLINE_KEY" >key
+while curl -sf -o /dev/null "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
+  -H 'Content-Type: application/json' -d '{"model": "gpt-5-mini", "max_completion_tokens": 60,
+  "messages": [{"role": "user", "content": "Hello [[tokens:50]]"}]}'; do :; done"#;
+const REFUSED_WITHIN: Duration = Duration::from_secs(20);
+
+/// `trunkline run` in an empty home.
+fn capped(scratch: &Sandbox, dev: &Dev, customer: &Customer, words: &[&str]) -> Command {
+    let mut command = scratch.command(TRUNKLINE);
+    command
+        .args(["run", "--json", "--url", dev.text("base_url")])
+        .args(words)
+        .env("TRUNKLINE_KEY", &customer.key);
+    command
+}
+
+/// What the wrapper printed last.
+fn receipt(reply: &ProgramOutput) -> Value {
+    let events = reply.events();
+    let last = events.last().unwrap_or_else(|| panic!("{reply:?}")).clone();
+    assert_eq!(last["ok"], true, "{last}");
+    assert_eq!(last["receipt"]["still_reserved_usd"], Value::Null, "{last}");
+    last["receipt"].clone()
+}
+
+fn usd(value: &Value) -> i128 {
+    nanos(value.as_str().unwrap())
+}
+
+/// The receipt, the statement and the wallet agree to the nano-dollar, and none is above the budget.
+async fn assert_adds_up(dev: &Dev, customer: &Customer, receipt: &Value, budget: &str) -> i128 {
+    let lines = receipt["lines"].as_array().unwrap();
+    let listed: i128 = lines.iter().map(|line| usd(&line["charged_usd"])).sum();
+    let spent = usd(&receipt["spent_usd"]);
+    let calls = customer.calls(dev).await;
+    let charged: i128 = calls.iter().map(|call| call.nanos).sum();
+    assert_eq!((listed, charged), (spent, spent), "{receipt:#}");
+    assert_eq!(customer.left(dev).await, nanos(WALLET) - spent);
+    assert!(spent <= nanos(budget), "{spent} of {budget}");
+    spent
+}
+
+fn left_key(scratch: &Sandbox) -> String {
+    #[expect(clippy::disallowed_methods, reason = "a key that the script wrote")]
+    let key = std::fs::read_to_string(scratch.work().join("key"));
+    key.unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_calls_without_end_spends_its_budget_and_not_a_nano_dollar_more() {
+    let dev = Dev::start().await;
+    let scratch = Sandbox::new();
+    let customer = Customer::with_usd(&dev, WALLET).await;
+    let budget = "0.001";
+    let words = ["--budget", budget, "--", "sh", "-c", RUNAWAY];
+    let reply = attempt(&mut capped(&scratch, &dev, &customer, &words)).await;
+    assert!(reply.succeeded, "{reply:?}");
+    let receipt = receipt(&reply);
+    let spent = assert_adds_up(&dev, &customer, &receipt, budget).await;
+    let lines = receipt["lines"].as_array().unwrap();
+    let dearest = lines.iter().map(|line| usd(&line["charged_usd"])).max();
+    // What is left would not have paid for one more.
+    assert!(
+        lines.len() > 3 && spent + 2 * dearest.unwrap() > nanos(budget),
+        "{receipt:#}"
+    );
+    assert_eq!(key_status(&dev, &left_key(&scratch)).await, 401);
+    audit(&dev).await;
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_command_keeps_its_exit_code_and_a_refused_budget_starts_nothing() {
+    let dev = Dev::start().await;
+    let scratch = Sandbox::new();
+    let customer = Customer::with_usd(&dev, WALLET).await;
+    let words = ["--budget", "1", "--", "sh", "-c", "exit 7"];
+    let status = capped(&scratch, &dev, &customer, &words).status().await;
+    assert_eq!(status.unwrap().code(), Some(7));
+    let stranger = Customer {
+        key: "sk-tl-unknown".to_owned(),
+        ..customer.clone()
+    };
+    let words = ["--budget", "1", "--", "sh", "-c", "touch started"];
+    let reply = attempt(&mut capped(&scratch, &dev, &stranger, &words)).await;
+    assert!(
+        !reply.succeeded && reply.output.contains("401"),
+        "{reply:?}"
+    );
+    assert!(!scratch.work().join("started").exists());
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_whose_wrapper_was_killed_expires() {
+    let dev = Dev::start().await;
+    let scratch = Sandbox::new();
+    let customer = Customer::with_usd(&dev, WALLET).await;
+    let script = "printf %s \"$TRUNKLINE_KEY\" >key.new && mv key.new key && exec sleep 20";
+    let words = ["--budget", "1", "--for", "6s", "--", "sh", "-c", script];
+    let mut wrapper = capped(&scratch, &dev, &customer, &words).spawn().unwrap();
+    let began = Instant::now();
+    while left_key(&scratch).is_empty() {
+        assert!(
+            began.elapsed() < REFUSED_WITHIN,
+            "the command did not start"
+        );
+        sleep(Duration::from_millis(50)).await;
+    }
+    let key = left_key(&scratch);
+    assert_eq!(key_status(&dev, &key).await, 200);
+    wrapper.kill().await.unwrap();
+    while key_status(&dev, &key).await == 200 {
+        assert!(began.elapsed() < REFUSED_WITHIN, "the key is still alive");
+        sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(key_status(&dev, &key).await, 401);
+    dev.end().await;
+}
+
+/// A program of the agent's name that starts the agent again and again until it fails.
+fn looping(scratch: &Sandbox, agent: &str) -> String {
+    let program = installed("bin").join(agent);
+    let loops = number(LOOPS, SHORT_LOOPS);
+    let text = format!(
+        "#!/bin/sh\nfor turn in $(seq {loops}); do {} \"$@\" || exit 0; done\n",
+        program.display()
+    );
+    let folder = scratch.home().join("loop");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = folder.join(agent);
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script.display().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_agents_in_a_loop_stay_within_their_budgets_and_get_receipts() {
+    let dev = Dev::start().await;
+    let prompt = "Hello. [[tokens:200]]";
+    let unsafe_codex = "--dangerously-bypass-approvals-and-sandbox";
+    let codex = ["exec", "--skip-git-repo-check", unsafe_codex, prompt];
+    let gemini = [
+        "-m",
+        "gemini-2.5-pro",
+        "--yolo",
+        "--skip-trust",
+        "-p",
+        prompt,
+    ];
+    let agents: [(&str, &str, &[&str]); 4] = [
+        ("claude", "claude-sonnet-5", &["-p", prompt]),
+        ("codex", "gpt-5-mini", &codex),
+        ("gemini", "gemini-2.5-pro", &gemini),
+        ("opencode", "claude-sonnet-5", &["run", "--", "Hello."]),
+    ];
+    for (agent, model, arguments) in agents {
+        let scratch = Sandbox::new();
+        let customer = Customer::with_usd(&dev, WALLET).await;
+        let program = looping(&scratch, agent);
+        let words = ["--budget", "0.10", "--model", model, "--", &program];
+        let mut command = capped(&scratch, &dev, &customer, &words);
+        let patience = PATIENCE * u32::try_from(number(LOOPS, SHORT_LOOPS)).unwrap();
+        let reply = attempt_within(command.args(arguments), patience).await;
+        assert!(reply.succeeded, "{agent}: {reply:?}");
+        let receipt = receipt(&reply);
+        let spent = assert_adds_up(&dev, &customer, &receipt, "0.10").await;
+        assert!(spent > 0, "{agent}: {reply:?}");
+        println!("{agent}: {} calls, {spent} nano-USD", receipt["calls"]);
+    }
+    audit(&dev).await;
+    dev.end().await;
+}
