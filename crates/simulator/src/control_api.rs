@@ -34,6 +34,7 @@ pub(crate) fn answer(
         }
         ("/images", "GET") => ok(&json!({ "calls": state.images.calls() })),
         ("/social", "GET") => ok(&json!({ "calls": state.social.calls() })),
+        ("/realtime", "GET") => ok(&json!({ "connections": state.realtime.all() })),
         ("/audio", "GET") => ok(&json!({ "calls": state.audio.calls() })),
         ("/jobs", "GET") => {
             let view = |job: &VideoJob| json!({ "job": job, "phase": job.phase() });
@@ -59,12 +60,14 @@ pub(crate) fn answer(
             state.plans().clear();
             done()
         }
-        ("/requests" | "/rules" | "/jobs" | "/audio" | "/images" | "/social" | "/retired", _) => {
-            error(405, "this path does not take that method")
-        }
+        (
+            "/requests" | "/rules" | "/jobs" | "/audio" | "/images" | "/realtime" | "/social"
+            | "/retired",
+            _,
+        ) => error(405, "this path does not take that method"),
         _ => error(
             404,
-            "below /_simulator there is requests, jobs, audio, images, social, rules and retired",
+            "below /_simulator there is requests, jobs, audio, images, realtime, social, rules and retired",
         ),
     }
 }

@@ -5,6 +5,7 @@
 
 mod audio;
 mod image;
+mod realtime;
 mod social;
 mod spelling;
 mod upstream_error;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use audio::AudioFault;
 pub use image::ImageFault;
+pub use realtime::RealtimeFault;
 pub use social::SocialFault;
 pub use spelling::Spelling;
 pub(crate) use upstream_error::{UpstreamError, inside_200};
@@ -107,6 +109,9 @@ pub enum Fault {
     /// A fault of makers of pictures, `{"image": "fail_some:2"}`. Its rules strike their requests and
     /// no others; they meet the rules of the other faults too.
     Image(ImageFault),
+    /// A fault of realtime connections, `{"realtime": "zero_usage"}`; in a text `[[fault:zero_usage]]`.
+    /// Its rules strike responses and transcriptions of such connections and nothing else.
+    Realtime(RealtimeFault),
 }
 
 /// When a fault strikes. It concerns requests for a completion that are otherwise acceptable.
@@ -166,6 +171,26 @@ const DEFAULT_BASE_CODE: u32 = 2013;
 // === impl Fault ===
 
 impl Fault {
+    /// Whether it is none of one kind of vendor alone.
+    fn is_common(self) -> bool {
+        !matches!(
+            self,
+            Self::Audio(_) | Self::Social(_) | Self::Image(_) | Self::Realtime(_)
+        )
+    }
+
+    /// Whether it strikes before or instead of an answer.
+    fn is_of_head(self) -> bool {
+        matches!(
+            self,
+            Self::CloseBeforeHeaders
+                | Self::HangBeforeHeaders
+                | Self::SlowFirstByte { .. }
+                | Self::RateLimited { .. }
+                | Self::Status(_)
+        )
+    }
+
     /// Reads `name` or `name:number`, as it stands in a prompt.
     pub(crate) fn from_text(text: &str) -> Result<Self, FaultTextError> {
         let (name, number) = match text.split_once(':') {
@@ -224,7 +249,12 @@ impl Fault {
                 secs,
                 spelling: Spelling::default(),
             }),
-            _ => AudioFault::from_text(text).map(Self::Audio),
+            _ => match AudioFault::from_text(text) {
+                Err(FaultTextError::UnknownName) => {
+                    RealtimeFault::from_text(text).map(Self::Realtime)
+                }
+                audio => audio.map(Self::Audio),
+            },
         }
     }
 }
@@ -251,21 +281,43 @@ impl Plans {
     /// The fault for this request. The first rule that strikes wins, and the later ones do not
     /// count this request, so that two rules never share one.
     pub(crate) fn strike(&mut self, model: &str, key: &str) -> Option<Fault> {
-        let is_ours =
-            |fault: Fault| !matches!(fault, Fault::Social(_) | Fault::Audio(_) | Fault::Image(_));
-        self.struck(model, key, is_ours)
+        self.struck(model, key, Fault::is_common)
     }
 
     /// The same for a request for speech or recognition, which knows the common faults and its own.
     pub(crate) fn strike_audio(&mut self, model: &str, key: &str) -> Option<Fault> {
-        let is_ours = |fault: Fault| !matches!(fault, Fault::Social(_) | Fault::Image(_));
+        let is_ours = |fault: Fault| fault.is_common() || matches!(fault, Fault::Audio(_));
         self.struck(model, key, is_ours)
     }
 
     /// The same for a request for pictures.
     pub(crate) fn strike_image(&mut self, model: &str, key: &str) -> Option<Fault> {
-        let is_ours = |fault: Fault| !matches!(fault, Fault::Social(_) | Fault::Audio(_));
+        let is_ours = |fault: Fault| fault.is_common() || matches!(fault, Fault::Image(_));
         self.struck(model, key, is_ours)
+    }
+
+    /// The same for the upgrade of a connection: what strikes before or instead of an answer.
+    pub(crate) fn strike_upgrade(&mut self, model: &str, key: &str) -> Option<Fault> {
+        self.struck(model, key, Fault::is_of_head)
+    }
+
+    /// The same for a response of a realtime connection: the common faults that strike an answer, and its own.
+    pub(crate) fn strike_realtime(&mut self, model: &str, key: &str) -> Option<Fault> {
+        let is_ours = |fault: Fault| {
+            let is_own = matches!(fault, Fault::Realtime(own) if !own.is_of_transcription());
+            is_own || (fault.is_common() && !fault.is_of_head())
+        };
+        self.struck(model, key, is_ours)
+    }
+
+    /// The same for a transcription of a realtime connection.
+    pub(crate) fn strike_transcription(&mut self, model: &str, key: &str) -> Option<RealtimeFault> {
+        let is_ours =
+            |fault: Fault| matches!(fault, Fault::Realtime(own) if own.is_of_transcription());
+        match self.struck(model, key, is_ours) {
+            Some(Fault::Realtime(fault)) => Some(fault),
+            Some(_) | None => None,
+        }
     }
 
     /// The same for a request for social data.
@@ -335,137 +387,4 @@ fn always() -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rule(fault: Fault) -> Rule {
-        Rule {
-            fault,
-            times: None,
-            model: None,
-            key: None,
-            one_in: 1,
-        }
-    }
-
-    #[test]
-    fn a_rule_with_one_in_three_strikes_the_third_and_the_sixth() {
-        let mut plans = Plans::default();
-        plans.add(Rule {
-            one_in: 3,
-            ..rule(Fault::NoUsage)
-        });
-        let struck: Vec<bool> = (0..6)
-            .map(|_| plans.strike("sim-a", "k").is_some())
-            .collect();
-        assert_eq!(struck, [false, false, true, false, false, true]);
-    }
-
-    #[test]
-    fn a_rule_with_times_is_spent_and_leaves_the_list() {
-        let mut plans = Plans::default();
-        plans.add(Rule {
-            times: Some(1),
-            ..rule(Fault::NoUsage)
-        });
-        assert_eq!(plans.strike("sim-a", "k"), Some(Fault::NoUsage));
-        assert_eq!(plans.strike("sim-a", "k"), None);
-        assert_eq!(plans.len(), 0);
-    }
-
-    #[test]
-    fn a_rule_for_a_model_and_a_key_leaves_others_alone() {
-        let mut plans = Plans::default();
-        plans.add(Rule {
-            model: Some("sim-a".to_owned()),
-            key: Some("k".to_owned()),
-            ..rule(Fault::NoDone)
-        });
-        assert_eq!(plans.strike("sim-b", "k"), None);
-        assert_eq!(plans.strike("sim-a", "other"), None);
-        assert_eq!(plans.strike("sim-a", "k"), Some(Fault::NoDone));
-    }
-
-    #[test]
-    fn a_rule_of_social_data_leaves_models_alone_and_theirs_leave_it_alone() {
-        let mut plans = Plans::default();
-        plans.add(Rule {
-            times: Some(1),
-            model: Some("/api/v1/a".to_owned()),
-            ..rule(Fault::Social(SocialFault::Empty))
-        });
-        plans.add(rule(Fault::NoUsage));
-        assert_eq!(plans.strike("/api/v1/a", "k"), Some(Fault::NoUsage));
-        assert_eq!(plans.strike_social("/api/v1/b", "k"), None);
-        let struck = plans.strike_social("/api/v1/a", "k");
-        assert_eq!((struck, plans.len()), (Some(SocialFault::Empty), 1));
-        let written = serde_json::to_string(&Fault::Social(SocialFault::Slow { millis: 9 }));
-        assert_eq!(written.unwrap(), r#"{"social":"slow:9"}"#);
-    }
-
-    #[test]
-    fn a_rule_of_pictures_leaves_models_alone_and_theirs_strike_pictures_too() {
-        let mut plans = Plans::default();
-        let refused = Fault::Image(ImageFault::Refused);
-        plans.add(Rule {
-            times: Some(1),
-            ..rule(refused)
-        });
-        plans.add(rule(Fault::NoUsage));
-        assert_eq!(plans.strike("sim-a", "k"), Some(Fault::NoUsage));
-        assert_eq!(plans.strike_image("sim-a", "k"), Some(refused));
-        assert_eq!(plans.strike_image("sim-a", "k"), Some(Fault::NoUsage));
-    }
-
-    #[test]
-    fn the_name_in_a_prompt_is_the_name_in_json() {
-        for text in [
-            "close_before_headers",
-            "hang_before_headers",
-            "slow_first_byte:20",
-            "hang_mid_stream:3",
-            "close_mid_stream",
-            "garbage_frame",
-            "truncated_json",
-            "rate_limited:7",
-            "status:503",
-            "error_inside200",
-            "base_resp",
-            "error_frame_mid_stream",
-            "slow_drip",
-            "wrong_content_length",
-            "gigantic_body:9",
-            "gigantic_frame",
-            "lying_usage",
-            "no_usage",
-            "split_usage",
-            "no_done",
-            "no_finish_reason",
-            "split_bytes",
-            "cr_lf",
-            "not_ready:12",
-        ] {
-            let fault = Fault::from_text(text).expect(text);
-            let json = serde_json::to_string(&fault).unwrap();
-            let name = text.split(':').next().unwrap();
-            assert!(json.contains(&format!("\"{name}\"")), "{text} is {json}");
-            assert_eq!(serde_json::from_str::<Fault>(&json).unwrap(), fault);
-        }
-        assert_eq!(
-            serde_json::from_str::<Fault>(r#"{"not_ready":{"secs":10}}"#).unwrap(),
-            Fault::from_text("not_ready").unwrap()
-        );
-        assert_eq!(
-            Fault::from_text("nonsense"),
-            Err(FaultTextError::UnknownName)
-        );
-        assert_eq!(
-            Fault::from_text("no_usage:3"),
-            Err(FaultTextError::TakesNoNumber)
-        );
-        assert_eq!(
-            Fault::from_text("status:200"),
-            Err(FaultTextError::NotANumber)
-        );
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@ pub(crate) struct ResponseMeta {
 }
 
 /// Headers whose value is a secret or contains one.
-const SECRET: [&str; 7] = [
+const SECRET: [&str; 8] = [
     "authorization",
     "proxy-authorization",
     "x-api-key",
@@ -24,6 +24,7 @@ const SECRET: [&str; 7] = [
     "x-amz-security-token",
     "cookie",
     "x-goog-api-key",
+    "sec-websocket-protocol",
 ];
 /// Longest value that is kept.
 const MAX_VALUE_BYTES: usize = 1024;

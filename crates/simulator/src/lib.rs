@@ -21,6 +21,7 @@ mod azure;
 mod azure_path;
 mod bedrock;
 mod chat;
+mod client_secrets;
 mod clock;
 mod content_filters;
 mod control_api;
@@ -44,6 +45,8 @@ mod passthrough;
 mod picture;
 mod prompt_cache;
 mod prompt_memory;
+mod realtime;
+mod realtime_log;
 mod recorded_request;
 mod refusal;
 mod request;
@@ -71,8 +74,12 @@ mod wording;
 pub use access_tokens::{ServiceAccount, VertexSettings};
 pub use audio::{transcript, translation};
 pub use audio_state::{AudioCall, AudioSettings, AudioWork};
-pub use fault::{AudioFault, Fault, ImageFault, Rule, SocialFault, Spelling};
+pub use fault::{AudioFault, Fault, ImageFault, RealtimeFault, Rule, SocialFault, Spelling};
 pub use image_store::ImageCall;
+pub use realtime_log::{
+    RealtimeConnection, RealtimeEnd, RealtimeResponse, RealtimeSettings, RealtimeTranscription,
+    RealtimeTrigger, RealtimeUsage, RealtimeWork,
+};
 pub use request_log::RequestRecord;
 pub use settings::{AwsKey, Settings};
 pub use simulator::Simulator;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
+use tokio::sync::mpsc;
 
 use crate::anthropic;
 use crate::audio;
@@ -20,6 +21,7 @@ use crate::headers::{self, ResponseMeta};
 use crate::images;
 use crate::models;
 use crate::passthrough;
+use crate::realtime::{self, Connection};
 use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
 use crate::responses_api;
@@ -34,7 +36,12 @@ use crate::video::{self, Taken};
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// Answers one request. An error closes the connection without an answer.
-pub(crate) async fn serve(state: Arc<SharedState>, request: Request<Incoming>) -> VendorResult {
+pub(crate) async fn serve(
+    state: Arc<SharedState>,
+    mut request: Request<Incoming>,
+    upgrades: mpsc::Sender<Connection>,
+) -> VendorResult {
+    let upgrade = realtime::is_upgrade(&request).then(|| hyper::upgrade::on(&mut request));
     let (parts, incoming) = request.into_parts();
     if audio::is_upload(&parts) {
         return audio::serve_upload(state, parts, incoming).await;
@@ -56,6 +63,14 @@ pub(crate) async fn serve(state: Arc<SharedState>, request: Request<Incoming>) -
         Err(refusal) => (Bytes::new(), Some(refusal)),
     };
     let recorded = RecordedRequest::open(state, parts, body);
+    if let Some(upgrade) = upgrade {
+        return realtime::serve_upgrade(recorded, upgrade, upgrades).await;
+    }
+    dispatch(recorded, too_large).await
+}
+
+/// Finds the vendor of a request.
+async fn dispatch(recorded: RecordedRequest, too_large: Option<Refusal>) -> VendorResult {
     // These vendors say everything in their own words, from the key on.
     if anthropic::owns(recorded.parts.uri.path()) {
         return anthropic::serve(recorded, too_large.is_some()).await;
@@ -120,6 +135,9 @@ async fn route(recorded: RecordedRequest) -> VendorResult {
     let refused = |refusal: Refusal, recorded: RecordedRequest| Ok(recorded.refuse(&refusal));
     if recorded.azure.is_some() {
         return azure::route(recorded).await;
+    }
+    if realtime::owns(&path) {
+        return Ok(realtime::serve(recorded));
     }
     if let Some(rest) = path.strip_prefix("/v1/responses") {
         return responses_api::serve(recorded, rest).await;

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::access_tokens::VertexSettings;
 use crate::audio_state::AudioSettings;
+use crate::realtime_log::RealtimeSettings;
 use crate::social_state::SocialSettings;
 use crate::video_jobs::VideoSettings;
 
@@ -25,6 +26,8 @@ pub struct Settings {
     pub video: VideoSettings,
     /// How fast speech is sent and how long recognition takes.
     pub audio: AudioSettings,
+    /// How realtime connections behave.
+    pub realtime: RealtimeSettings,
     /// How often the source of social data may be asked.
     pub social: SocialSettings,
 }
@@ -50,6 +53,7 @@ impl Default for Settings {
             vertex: VertexSettings::default(),
             video: VideoSettings::default(),
             audio: AudioSettings::default(),
+            realtime: RealtimeSettings::default(),
             social: SocialSettings::default(),
         }
     }

@@ -7,11 +7,13 @@ use sha2::{Digest, Sha256};
 
 use crate::access_tokens::Tokens;
 use crate::audio_state::Audio;
+use crate::client_secrets::ClientSecrets;
 use crate::clock;
 use crate::fault::Plans;
 use crate::image_store::ImageStore;
 use crate::prompt_cache::PromptCache;
 use crate::prompt_memory::Memory;
+use crate::realtime_log::{RealtimeLog, RealtimeSettings};
 use crate::request_log::RequestLog;
 use crate::responses::ResponseStore;
 use crate::settings::{AwsKey, Settings};
@@ -38,6 +40,11 @@ pub(crate) struct SharedState {
     pub(crate) audio: Audio,
     /// Orders for pictures, and the pictures behind links.
     pub(crate) images: ImageStore,
+    /// What realtime connections served.
+    pub(crate) realtime: RealtimeLog,
+    pub(crate) realtime_settings: RealtimeSettings,
+    /// Secrets that were minted for browsers.
+    pub(crate) client_secrets: ClientSecrets,
     /// What the source of social data remembers.
     pub(crate) social: Social,
     /// Set before connections are ended, so that no client is recorded as gone.
@@ -67,6 +74,9 @@ impl SharedState {
             video: settings.video,
             audio: Audio::new(settings.audio, settings.max_requests),
             images: ImageStore::new(settings.max_requests),
+            realtime: RealtimeLog::new(settings.max_requests),
+            realtime_settings: settings.realtime,
+            client_secrets: ClientSecrets::default(),
             social: Social::new(settings.social, settings.max_requests),
             is_closing: AtomicBool::new(false),
             plans: Mutex::default(),
@@ -93,6 +103,7 @@ impl SharedState {
         self.requests.forget();
         self.audio.forget();
         self.images.forget();
+        self.realtime.forget();
         self.social.forget();
     }
 

@@ -10,12 +10,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::audio_state::AudioCall;
 use crate::fault::Rule;
 use crate::image_store::ImageCall;
+use crate::realtime::{self, Connection};
+use crate::realtime_log::RealtimeConnection;
 use crate::request_log::RequestRecord;
 use crate::server;
 use crate::settings::Settings;
@@ -113,6 +115,12 @@ impl Simulator {
         self.state.audio.calls()
     }
 
+    /// A copy of all realtime connections, the open ones included, oldest first.
+    #[must_use]
+    pub fn realtime_connections(&self) -> Vec<RealtimeConnection> {
+        self.state.realtime.all()
+    }
+
     /// A copy of all orders for pictures that were taken, oldest first.
     #[must_use]
     pub fn image_calls(&self) -> Vec<ImageCall> {
@@ -184,13 +192,21 @@ async fn listen(listener: TcpListener, state: Arc<SharedState>, mut closed: watc
 async fn serve_connection(stream: TcpStream, state: Arc<SharedState>) {
     // Frames must leave one by one; a system that refuses only makes them come in clumps.
     stream.set_nodelay(true).unwrap_or_default();
-    let service = service_fn(move |request| server::serve(Arc::clone(&state), request));
+    // A connection becomes a WebSocket at most once.
+    let (upgrades, mut upgraded) = mpsc::channel::<Connection>(1);
+    let service =
+        service_fn(move |request| server::serve(Arc::clone(&state), request, upgrades.clone()));
     let record = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_BUFFER_BYTES)
         .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades()
         .await;
     // How a connection ends is in the records; most errors here are faults that were ordered.
     drop(record);
+    // In the task of the connection, so that it ends with the simulator.
+    if let Ok(connection) = upgraded.try_recv() {
+        realtime::run(connection).await;
+    }
 }

@@ -77,6 +77,10 @@ impl Speed {
         Self(hundredths.saturating_mul(10_000))
     }
 
+    pub(crate) const fn millionths(self) -> u64 {
+        self.0
+    }
+
     /// A number as it stands in a body; none if it is no number or has too many digits.
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let Value::Number(number) = value else {
