@@ -1,12 +1,12 @@
 //! One connection, from accept to its end.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -20,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::connections::ConnectionEntry;
 use crate::listener::ListenerSettings;
 use crate::paced_body::PacedBody;
+use crate::requests::Requests;
 use crate::stream::{ClientStream, FramedStream, linger};
 use crate::stream_executor::{self, StreamExecutor};
 
@@ -82,16 +83,6 @@ pub(crate) struct Accepted {
     pub(crate) entry: ConnectionEntry,
 }
 
-/// What the requests of one connection share.
-struct Requests {
-    entry: ConnectionEntry,
-    peer: Peer,
-    /// A request has come.
-    has_begun: AtomicBool,
-    /// Whether the client has still to send a part of a request that it has begun.
-    is_sending: Arc<AtomicBool>,
-}
-
 pub(crate) fn builder(settings: &ListenerSettings) -> auto::Builder<StreamExecutor> {
     let executor = StreamExecutor {
         reader_wait: settings.reader_wait,
@@ -129,18 +120,14 @@ impl<S: Service> Shared<S> {
         } = accepted;
         drop(socket.set_nodelay(true));
         let socket = Arc::new(socket);
-        let requests = Arc::new(Requests {
-            entry,
-            peer: Peer {
-                address,
-                socket: Arc::downgrade(&socket),
-            },
-            has_begun: AtomicBool::new(false),
-            is_sending: Arc::default(),
-        });
+        let peer = Peer {
+            address,
+            socket: Arc::downgrade(&socket),
+        };
+        let requests = Arc::new(Requests::new(entry));
         let head_wait = self.settings.head_wait;
         let is_over = tokio::select! {
-            () = Arc::clone(&self).handshake(&socket, &requests, stop) => true,
+            () = Arc::clone(&self).handshake(&socket, peer, &requests, stop) => true,
             () = requests.is_silent(head_wait) => false,
             () = requests.entry.must_close() => false,
         };
@@ -156,15 +143,16 @@ impl<S: Service> Shared<S> {
     async fn handshake(
         self: Arc<Self>,
         socket: &Arc<TcpStream>,
+        peer: Peer,
         requests: &Arc<Requests>,
         stop: watch::Receiver<bool>,
     ) {
         let stream = ClientStream::new(Arc::clone(socket), self.settings.reader_wait);
         let Some(tls) = self.service.tls() else {
-            return self.requests(stream, requests, stop).await;
+            return self.requests(stream, peer, requests, stop).await;
         };
         match tls.accept(stream).await {
-            Ok(stream) => self.requests(stream, requests, stop).await,
+            Ok(stream) => self.requests(stream, peer, requests, stop).await,
             Err(error) => tracing::debug!(%error, "TLS handshake failed"),
         }
     }
@@ -172,24 +160,30 @@ impl<S: Service> Shared<S> {
     async fn requests<I>(
         self: Arc<Self>,
         stream: I,
+        peer: Peer,
         requests: &Arc<Requests>,
         mut stop: watch::Receiver<bool>,
     ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let stream = FramedStream::new(stream, Arc::clone(&requests.is_sending));
+        let stream = FramedStream::new(stream, Arc::clone(requests));
         let (service, requests) = (Arc::clone(&self.service), Arc::clone(requests));
         let service = service_fn(move |request: Request<Incoming>| {
             requests.has_begun.store(true, Ordering::Relaxed);
-            let (service, entry) = (Arc::clone(&service), requests.entry.request());
-            let peer = requests.peer.clone();
+            let (service, requests) = (Arc::clone(&service), Arc::clone(&requests));
+            let (entry, peer) = (requests.entry.request(), peer.clone());
             async move {
                 let answered = service.answer(request, peer).await;
+                if answered.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    requests.upgrade();
+                }
                 let paced = |body| PacedBody::new(body, stream_executor::progress(), entry);
                 Ok::<_, std::convert::Infallible>(answered.map(paced))
             }
         });
-        let connection = self.builder.serve_connection(TokioIo::new(stream), service);
+        let connection = self
+            .builder
+            .serve_connection_with_upgrades(TokioIo::new(stream), service);
         tokio::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -200,18 +194,6 @@ impl<S: Service> Shared<S> {
         };
         if let Err(error) = ended {
             tracing::debug!(listener = self.settings.name, %error, "connection error");
-        }
-    }
-}
-
-// === impl Requests ===
-
-impl Requests {
-    /// Waits for the deadline of the first request; for ever if that has come.
-    async fn is_silent(&self, head_wait: Duration) {
-        tokio::time::sleep(head_wait).await;
-        if self.has_begun.load(Ordering::Relaxed) {
-            std::future::pending::<()>().await;
         }
     }
 }

@@ -26,6 +26,7 @@ mod descriptors;
 mod listener;
 mod paced_body;
 mod request_framing;
+mod requests;
 mod stream;
 mod stream_executor;
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use crate::request_framing::{Refused, RequestFraming};
+use crate::requests::Requests;
 
 /// No request contains it in its head, so that the parser behind answers 400. That looks at a head that came
 /// in pieces only when it sees an end of it.
@@ -39,8 +40,7 @@ pub(crate) struct FramedStream<S> {
     framing: RequestFraming,
     /// What is left to be read instead of a request that was refused.
     refusal: Option<&'static [u8]>,
-    /// Whether the client has still to send a part of a request that it has begun.
-    is_sending: Arc<AtomicBool>,
+    requests: Arc<Requests>,
 }
 
 // === impl ClientStream ===
@@ -165,21 +165,26 @@ pub(crate) async fn linger(socket: &TcpStream) {
 // === impl FramedStream ===
 
 impl<S> FramedStream<S> {
-    pub(crate) fn new(stream: S, is_sending: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(stream: S, requests: Arc<Requests>) -> Self {
         Self {
             stream,
             framing: RequestFraming::default(),
             refusal: None,
-            is_sending,
+            requests,
         }
     }
 
     /// Checks what was read behind this offset, and cuts it off where it is bad.
     fn check(&mut self, buffer: &mut ReadBuf<'_>, from: usize) {
+        if self.requests.is_upgraded() {
+            return;
+        }
         let new = buffer.filled().get(from..).unwrap_or_default();
         let read = self.framing.read(new);
         let is_sending = read.is_err() || self.framing.is_in_body();
-        self.is_sending.store(is_sending, Ordering::Relaxed);
+        self.requests
+            .is_sending
+            .store(is_sending, Ordering::Relaxed);
         if let Err(Refused(offset)) = read {
             buffer.set_filled(from.saturating_add(offset));
             self.refusal = Some(NEVER_GOOD);
