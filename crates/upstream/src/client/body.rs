@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -27,6 +28,8 @@ pub struct UpstreamResponse {
     pub headers: HeaderMap,
     pub version: Version,
     body: Incoming,
+    /// The connection, where the response hands it over to another protocol.
+    upgrade: Option<OnUpgrade>,
     /// Converts AWS frames to events; none for other responses.
     translation: Option<Translation>,
     idle: Duration,
@@ -70,11 +73,13 @@ impl IdleDeadline {
 
 impl UpstreamResponse {
     pub(super) fn new(
-        response: Response<Incoming>,
+        mut response: Response<Incoming>,
         idle: Duration,
         ends: Option<Instant>,
         place: Option<OwnedSemaphorePermit>,
     ) -> Self {
+        let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let upgrade = switches.then(|| hyper::upgrade::on(&mut response));
         let (mut head, body) = response.into_parts();
         let translation = is_in_frames(&head.headers).then(Translation::default);
         if translation.is_some() {
@@ -87,10 +92,25 @@ impl UpstreamResponse {
             headers: head.headers,
             version: head.version,
             body,
+            upgrade,
             translation,
             idle,
             ends,
             _place: place,
+        }
+    }
+
+    /// The connection under a response that hands it over to another protocol.
+    pub async fn upgraded(self) -> Result<Upgraded, BodyError> {
+        let until = self.idle_deadline().at(Instant::now());
+        let Some(upgrade) = self.upgrade else {
+            let words = "the response hands no connection over".to_owned();
+            return Err(BodyError::Broken(words));
+        };
+        match tokio::time::timeout_at(until, upgrade).await {
+            Err(_) => Err(BodyError::Stalled),
+            Ok(Err(error)) => Err(BodyError::Broken(error.to_string())),
+            Ok(Ok(upgraded)) => Ok(upgraded),
         }
     }
 

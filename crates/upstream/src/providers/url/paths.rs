@@ -52,7 +52,21 @@ const fn talk(format: Format) -> Option<Talk> {
     }
 }
 
+/// The query that names the model of a realtime connection; none for other calls.
+fn realtime(ask: &Ask<'_>) -> Result<Option<String>, UrlError> {
+    if (ask.format, ask.task) != (Format::OpenaiRealtime, Task::Generate) {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "/realtime?model={}",
+        segment("model", ask.model)?
+    )))
+}
+
 pub(super) fn plain(ask: &Ask<'_>) -> Behind {
+    if let Some(path) = realtime(ask)? {
+        return Ok(Some(path));
+    }
     let fixed = match (ask.task, talk(ask.format)) {
         (Task::Generate, Some(Talk::Chat)) => "/chat/completions",
         (Task::Generate, Some(Talk::Messages)) => "/messages",
@@ -85,6 +99,10 @@ pub(super) fn azure(ask: &Ask<'_>, version: &str) -> Behind {
     };
     let v1 = |path: Option<String>| path.map(|path| format!("{path}?api-version={AZURE_V1}"));
     let responses = "/openai/v1/responses";
+    // Its v1 paths for realtime take no version at all.
+    if let Some(path) = realtime(ask)? {
+        return Ok(Some(format!("/openai/v1{path}")));
+    }
     match (ask.task, talk(ask.format)) {
         (Task::Generate, Some(Talk::Chat)) => deployed("chat/completions"),
         (Task::Generate, Some(Talk::Responses)) => Ok(v1(Some(responses.to_owned()))),

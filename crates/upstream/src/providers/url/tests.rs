@@ -226,11 +226,37 @@ fn no_name_leaves_its_place_in_the_path() {
 }
 
 #[test]
+fn a_realtime_connection_names_its_model_in_the_query() {
+    let question = Ask {
+        model: "gpt-realtime 2/x",
+        ..ask(Format::OpenaiRealtime, Task::Generate)
+    };
+    for (provider, base, to) in [
+        (
+            "openai",
+            "https://a.example/v1",
+            "https://a.example/v1/realtime?model=gpt-realtime%202%2Fx",
+        ),
+        (
+            "azure",
+            "https://a.example",
+            "https://a.example/openai/v1/realtime?model=gpt-realtime%202%2Fx",
+        ),
+    ] {
+        assert_eq!(address(provider, base, &question).unwrap(), to);
+    }
+}
+
+#[test]
 fn what_a_provider_cannot_be_asked_is_said_and_not_guessed() {
     let all = Providers::builtin().unwrap();
     for (name, base, ask) in [
         ("openai", AZURE, ask(Format::OpenaiChat, Task::CountTokens)),
-        ("openai", AZURE, ask(Format::OpenaiRealtime, Task::Generate)),
+        (
+            "bedrock",
+            BEDROCK,
+            ask(Format::OpenaiRealtime, Task::Generate),
+        ),
         ("azure", AZURE, ask(Format::ClaudeMessages, Task::Generate)),
         ("azure", AZURE, ask(Format::OpenaiChat, Task::Rerank)),
         ("bedrock", BEDROCK, ask(Format::OpenaiChat, Task::Generate)),
