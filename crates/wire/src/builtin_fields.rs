@@ -19,7 +19,16 @@ static MODERATIONS: LazyLock<FieldList> =
 static COMPLETIONS: LazyLock<FieldList> =
     LazyLock::new(|| read(include_str!("../fields/completions.toml")));
 
+static REALTIME: LazyLock<FieldList> =
+    LazyLock::new(|| read(include_str!("../fields/openai_realtime.toml")));
+
 impl FieldList {
+    /// The list of a client's realtime events.
+    #[must_use]
+    pub fn of_realtime() -> &'static Self {
+        &REALTIME
+    }
+
     /// The list of a format.
     #[must_use]
     pub fn of(format: Format) -> &'static Self {
@@ -67,6 +76,7 @@ mod tests {
             let list = FieldList::parse(text).unwrap();
             assert!(list.lists("model"));
         }
+        assert!(FieldList::of_realtime().lists("session.model"));
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub mod openai_responses;
 mod passthrough;
 mod patch;
 mod prompt_prefix;
+pub mod realtime;
 mod request;
 mod request_cut;
 mod request_dispatch;
