@@ -38,6 +38,20 @@ pub fn authenticate(
     Ok(caller)
 }
 
+/// The caller of a key that a secret of ours names, if the key may use the endpoint.
+pub fn authenticate_by_hash(
+    edge: &EdgeState,
+    context: &RequestContext,
+    hash: [u8; 32],
+    endpoint: &str,
+) -> Result<Caller, ApiError> {
+    let caller = Caller::of_hash(edge, &KeyHash::from_bytes(hash), context.address)?;
+    context.authenticated(&caller);
+    caller.check_endpoint(endpoint)?;
+    context.step(Step::Authenticate);
+    Ok(caller)
+}
+
 /// The owner of a key, for pages that only display data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOwner {

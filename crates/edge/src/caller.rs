@@ -37,7 +37,15 @@ impl Caller {
             )
         })?;
         let key = ApiKey::parse(text).map_err(|_| unknown_key())?;
-        let caller = Self::live(edge.find_key(&KeyHash::of(&key)))?;
+        Self::of_hash(edge, &KeyHash::of(&key), address)
+    }
+
+    pub(crate) fn of_hash(
+        edge: &EdgeState,
+        hash: &KeyHash,
+        address: IpAddr,
+    ) -> Result<Self, ApiError> {
+        let caller = Self::live(edge.find_key(hash))?;
         caller.check_address(address)?;
         Ok(caller)
     }
@@ -187,7 +195,7 @@ pub fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
 }
 
 /// The key, wherever a client puts it. With several, `Authorization` wins.
-pub(crate) fn key_text<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<&'a str> {
+pub fn key_text<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<&'a str> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())

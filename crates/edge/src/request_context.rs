@@ -113,12 +113,11 @@ impl RequestContext {
         &self.edge.settings.error_pages
     }
 
-    /// One page of a request for many: a call of its own, with its own id and its own line.
-    pub fn page(&self, id: RequestId, model: &str) -> Self {
+    /// One of many executions of a request or a connection: a call of its own, with its own id and its own line.
+    pub fn execution(&self, id: RequestId) -> Self {
         let facts = RequestFacts {
             is_call: true,
             caller: self.facts().caller.clone(),
-            model: Some(model.to_owned()),
             ..RequestFacts::default()
         };
         Self {

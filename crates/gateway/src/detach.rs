@@ -26,6 +26,11 @@ pub(crate) async fn detach<F: Future<Output = ()> + Send + 'static>(
     response.unwrap_or_else(|_| Err(ApiError::unavailable()))
 }
 
+/// Runs one of many executions of a connection beside it: what it owns must outlive the connection.
+pub(crate) fn beside<F: Future<Output = ()> + Send + 'static>(services: &Services, execution: F) {
+    services.tasks.spawn(Box::pin(execution));
+}
+
 /// A client that has gone needs no response.
 pub(crate) fn respond(responder: Responder, response: Result<Response, ApiError>) {
     drop(responder.send(response));

@@ -52,6 +52,11 @@ pub(crate) trait Attempts: Send {
         outbound: Self::Outbound,
     ) -> impl Future<Output = Classified<Self::Accepted>> + Send;
 
+    /// The channel that serves it already, by a connection that is open.
+    fn connected(&mut self) -> Option<Served<Self::Accepted>> {
+        None
+    }
+
     /// No channel took it.
     fn exhausted(&self, tally: Tally) -> Exhausted;
 }
@@ -183,6 +188,11 @@ pub(crate) async fn run<A: Attempts>(
     log: AttemptLog<'_>,
     attempts: &mut A,
 ) -> Result<Served<A::Accepted>, Exhausted> {
+    if let Some(served) = attempts.connected() {
+        log.restarted(&served.channel);
+        log.answered(StatusCode::SWITCHING_PROTOCOLS);
+        return Ok(served);
+    }
     let candidates = attempts.candidates(services);
     let mut progress = Progress {
         attempts: candidates.policy.attempts,

@@ -13,6 +13,7 @@ use trunkline_catalog::Sale;
 use trunkline_ledger::{CapacityClaim, Outcome, Owner, Wallets};
 use trunkline_types::{Money, Usage};
 
+use crate::authenticate::authenticate;
 use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::error::ApiError;
@@ -66,6 +67,16 @@ pub(crate) trait Operation: Sized + Send + 'static {
 
     /// Its name in policies, quotes and usage rows, as the route has it.
     fn endpoint(route: &Self::Route) -> &'static str;
+
+    /// The caller, if its key may use the endpoint.
+    fn authenticate(
+        services: &Services,
+        context: &RequestContext,
+        route: &Self::Route,
+        request: &Request<Incoming>,
+    ) -> Result<Caller, ApiError> {
+        authenticate(&services.edge, context, request, Self::endpoint(route))
+    }
 
     /// Takes a place among the requests in flight, then the body.
     fn receive(

@@ -1,5 +1,5 @@
-//! The order of a paid request. Every paid operation goes through this page: `accept` once for a
-//! request, `execute` once for each thing that is charged. Each step takes what the step before made.
+//! The order of a paid request. Every paid operation goes through this page: `accept` once for a request or a
+//! connection, `execute` once for each thing that is charged. Each step takes what the step before made.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use trunkline_ledger::Outcome;
 
-use crate::authenticate::authenticate;
 use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::detach::{detach, respond};
@@ -56,7 +55,7 @@ pub(crate) async fn accept<O: Operation>(
 ) -> Result<Accepted<O>, ApiError> {
     context.mark_billable(&request);
     // The key comes first: a stranger makes us read nothing.
-    let caller = authenticate(&services.edge, context, &request, O::endpoint(&route))?;
+    let caller = O::authenticate(services, context, &route, &request)?;
     // A place in flight is taken before the body's first byte: what is in memory is what is bounded.
     let Received {
         headers,
@@ -160,6 +159,34 @@ pub(crate) async fn admit<P: PricedOperation>(
     rate_limit::check(&services.edge, context, caller, execution.load()).await?;
     context.step(Step::RateLimits);
     Ok(())
+}
+
+/// One of many executions of a connection that was accepted, under an id of its own: everything from the alias on.
+/// The responder gets the error of one that does not begin.
+pub(crate) async fn execute<O>(
+    services: &Services,
+    connection: &RequestContext,
+    caller: Caller,
+    headers: &HeaderMap,
+    operation: O,
+    responder: Responder,
+) where
+    O: Operation,
+    O::Priced: Execution,
+{
+    let context = Arc::new(connection.execution(services.request_id()));
+    let admitted = async {
+        let priced = price(services, &context, caller, headers, operation).await?;
+        admit(services, &context, headers, &priced).await?;
+        Ok(priced)
+    };
+    match admitted.await {
+        Ok(execution) => run(services, &context, execution, responder).await,
+        Err(error) => {
+            context.failed(&error);
+            respond(responder, Err(error));
+        }
+    }
 }
 
 /// Reserve, failover, relay, meter, settle, deliver, record.

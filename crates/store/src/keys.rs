@@ -227,6 +227,12 @@ impl KeyHash {
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// The hash that was stored or sealed.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
 }
 
 impl fmt::Debug for KeyHash {

@@ -171,7 +171,8 @@ async fn page(
         if let Err(error) = request::check_continuation(services, execution) {
             return PageEnd::Failed(error);
         }
-        let page = Arc::new(context.page(execution.call.id, &execution.call.model));
+        let page = Arc::new(context.execution(execution.call.id));
+        page.set_model(&execution.call.model, false);
         // Every page is a request. The first one's limits are told in the head of the response.
         let admitted = admit(services, &page, &HeaderMap::new(), execution).await;
         page.limits_of(context);
