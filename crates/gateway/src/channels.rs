@@ -28,11 +28,12 @@ use crate::splitmix::mix;
 pub(crate) const SOCIAL_FORMAT: &str = "social_data";
 
 /// What is sold here beside conversations.
-const MADE: [EndpointType; 4] = [
+const MADE: [EndpointType; 5] = [
     EndpointType::OpenaiVideo,
     EndpointType::ImageGeneration,
     EndpointType::AudioSpeech,
     EndpointType::AudioTranscription,
+    EndpointType::Realtime,
 ];
 
 /// All channels that can be used.

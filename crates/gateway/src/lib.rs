@@ -58,6 +58,7 @@ mod stored_responses;
 mod stream_history;
 mod uploads;
 mod vendors;
+mod websocket;
 
 use trunkline_account_api::task_id;
 use trunkline_edge::{
@@ -79,6 +80,7 @@ pub use operations::video::{
 pub use routes::Router;
 pub use services::{Services, ServicesConfig};
 pub use settings::{
-    GenerationSettings, IdempotencySettings, Settings, SocialSettings, VideoSettings,
+    GenerationSettings, IdempotencySettings, RealtimeSettings, Settings, SocialSettings,
+    VideoSettings,
 };
 pub use state::{FolderError, VideoJob, cells_with_folder};

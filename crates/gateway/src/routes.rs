@@ -26,6 +26,7 @@ use crate::models::{self, Shape as ModelShape};
 use crate::operation::Received;
 use crate::operations::ROUTES;
 use crate::operations::chat::{Chat, ChatRoute};
+use crate::operations::realtime::{self, client_secret};
 use crate::operations::social::{Social, SocialRoute, pages};
 use crate::operations::video::{Shape, cancel, content, views};
 use crate::paid_route::{PaidRequest, Run};
@@ -68,12 +69,14 @@ enum Paid<'a> {
     /// A platform and a capability.
     Social(&'a str, &'a str),
     SocialPages(&'a str, &'a str),
+    Realtime,
 }
 
 #[derive(Clone, Copy)]
 enum FreeBody<'a> {
     CountTokens(Endpoint, PathParams<'a>),
     Quotes,
+    ClientSecrets,
 }
 
 #[derive(Clone, Copy)]
@@ -191,6 +194,14 @@ async fn execute(
             let route = social_route(platform, capability);
             Box::pin(pages(services, context, route, request)).await
         }
+        Paid::Realtime => {
+            let paid = PaidRequest {
+                services,
+                context,
+                request,
+            };
+            Box::pin(realtime::open(paid)).await
+        }
     }
 }
 
@@ -219,6 +230,7 @@ async fn free_body(
         FreeBody::CountTokens(endpoint, path) => {
             count_tokens::handle(services, &caller, endpoint, path, body)
         }
+        FreeBody::ClientSecrets => client_secret::create(services, &caller, &body),
         FreeBody::Quotes => {
             Box::pin(quote_endpoint::handle(
                 services, context, caller, &headers, &body,
@@ -288,6 +300,8 @@ fn match_route(path: &str) -> Route<'_> {
         "/v1/moderations" => Route::Paid(Paid::Chat(MODERATIONS, PathParams::default())),
         "/v1/completions" => Route::Paid(Paid::Chat(COMPLETIONS, PathParams::default())),
         "/v1/videos" => Route::Videos,
+        "/v1/realtime" => Route::Paid(Paid::Realtime),
+        "/v1/realtime/client_secrets" => Route::FreeBody(FreeBody::ClientSecrets),
         "/v1/quotes" => Route::FreeBody(FreeBody::Quotes),
         "/v1/models" => Route::Read(Read::Models { beta: false }),
         "/v1beta/models" => Route::Read(Read::Models { beta: true }),
@@ -424,7 +438,7 @@ impl Route<'_> {
             Self::Read(Read::Stored(Task::CancelResponse, _)) => Some(WRITE),
             Self::Root | Self::Live | Self::Ready | Self::Media | Self::Read(_) => Some(READ),
             Self::Account(account_route) => account_route.methods(),
-            Self::Paid(Paid::Social(..) | Paid::SocialPages(..)) => Some(GET),
+            Self::Paid(Paid::Social(..) | Paid::SocialPages(..) | Paid::Realtime) => Some(GET),
             Self::Videos => Some(LISTED),
             Self::Paid(_) | Self::FreeBody(_) => Some(WRITE),
             Self::Doubled(_) | Self::Unknown => None,

@@ -2,6 +2,7 @@
 
 mod generation;
 mod idempotency;
+mod realtime;
 mod social;
 mod video;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 pub use generation::GenerationSettings;
 pub use idempotency::IdempotencySettings;
+pub use realtime::RealtimeSettings;
 pub use social::SocialSettings;
 use trunkline_account_api::{EventSettings, WebhookSettings};
 use trunkline_edge::settings::AcceptSettings;
@@ -48,6 +50,7 @@ pub struct Settings {
     pub max_file_bytes: u64,
     pub video: VideoSettings,
     pub generation: GenerationSettings,
+    pub realtime: RealtimeSettings,
     pub social: SocialSettings,
     pub idempotency: IdempotencySettings,
     pub events: EventSettings,
@@ -74,6 +77,7 @@ impl Default for Settings {
             max_file_bytes: 4_000_000_000,
             video: VideoSettings::default(),
             generation: GenerationSettings::default(),
+            realtime: RealtimeSettings::default(),
             social: SocialSettings::default(),
             idempotency: IdempotencySettings::default(),
             events: EventSettings::default(),

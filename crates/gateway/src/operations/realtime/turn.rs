@@ -1,0 +1,463 @@
+//! One turn of a connection from its money to its charge: a response, or a transcription of what the user said. Money
+//! is held before anything can begin it; the connection reports its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{Method, StatusCode, Uri};
+use tokio::sync::{mpsc, oneshot};
+use tokio_tungstenite::tungstenite::protocol::Role;
+use trunkline_catalog::{FieldNote, FieldTreatment};
+use trunkline_ledger::{Outcome, accounts};
+use trunkline_types::{Bucket, Money, RequestId, Usage};
+use trunkline_upstream::{
+    Ask, Format as ProviderFormat, Outgoing, Protocol, SendError, Task, UpstreamResponse,
+};
+use trunkline_wire::{Format, read_error};
+
+use super::request::{TokenBound, TurnKind};
+use crate::channels::Channel;
+use crate::error::{ApiError, ErrorCode};
+use crate::failover::{
+    AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
+    refused_by, upstream_refusal,
+};
+use crate::idempotency::StoredResponse;
+use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
+use crate::operations::exact_price::Priced;
+use crate::priced_call::PricedCall;
+use crate::rate_limit::Cost;
+use crate::request_context::{RequestContext, Tokens};
+use crate::reservation::{Extended, Reservation, Shortfall, insufficient_funds};
+use crate::response::Responder;
+use crate::sending::{headers, send_as};
+use crate::services::Services;
+use crate::websocket::{self, Socket};
+
+/// Longest handshake with an upstream.
+const OPEN_WAIT: Duration = Duration::from_secs(20);
+/// Bytes of a refusal that are read.
+const MAX_ERROR_BYTES: usize = 65_536;
+/// Longest wait for the balance.
+const BALANCE_WAIT: Duration = Duration::from_millis(800);
+/// Fewer tokens than this are no answer: the caller is told instead.
+const LEAST_OUTPUT: u64 = 64;
+/// A connection's responses may be as long as this part of what is free pays for, so that a conversation of many turns
+/// fits a small balance.
+const FREE_SHARE: i64 = 10;
+/// Commands under way to a turn.
+const COMMANDS: usize = 4;
+
+/// One turn with its price.
+pub(crate) struct TurnExecution {
+    pub(super) priced: Priced,
+    pub(super) kind: TurnKind,
+    pub(super) bound: TokenBound,
+    pub(super) link: TurnLink,
+}
+
+/// The way from a turn to its connection.
+#[derive(Default)]
+pub(crate) struct TurnLink {
+    /// Told when its money is held and its channel is there.
+    pub(super) begun: Option<oneshot::Sender<Begun>>,
+    /// The channel of the connection; none for the turn that opens it.
+    pub(super) open: Option<OpenChannel>,
+}
+
+/// The channel of a connection that is open.
+pub(super) struct OpenChannel {
+    pub(super) channel: Arc<Channel>,
+    /// The number of the credential that was used.
+    pub(super) credential: i64,
+}
+
+/// A turn whose money is held.
+pub(super) struct Begun {
+    pub(super) id: RequestId,
+    pub(super) commands: mpsc::Sender<Command>,
+    /// What the hold covers.
+    pub(super) bound: TokenBound,
+    /// The connection that it opened.
+    pub(super) socket: Option<Socket>,
+    pub(super) channel: Arc<Channel>,
+    pub(super) credential: i64,
+    /// The public name of the model.
+    pub(super) model: String,
+}
+
+pub(super) enum Command {
+    /// The hold must cover this, and some input ahead of it; the answer is what it covers.
+    Cover(TokenBound, oneshot::Sender<Result<TokenBound, ApiError>>),
+    End(TurnEnd),
+}
+
+/// How a turn ended.
+pub(super) struct TurnEnd {
+    /// What it used; none if it failed.
+    pub(super) used: Option<Usage>,
+    /// The upstream reported nothing, and we counted.
+    pub(super) estimated: bool,
+    pub(super) outcome: Outcome,
+    /// Told what was charged, when that is written.
+    pub(super) done: oneshot::Sender<Result<Money, ApiError>>,
+}
+
+impl TurnExecution {
+    /// The most that a bound can cost.
+    fn most(&self, bound: TokenBound) -> Result<Money, ApiError> {
+        let usages = self.kind.usages(bound).into_iter();
+        let mut most = Money::ZERO;
+        for usage in usages {
+            most = most.max(self.priced.call.price(&usage)?.amount);
+        }
+        Ok(most)
+    }
+
+    /// The longest output that an amount pays for, up to the bound's own.
+    fn affordable(&self, amount: Money) -> Result<u64, ApiError> {
+        let (mut fits, mut above) = (0_u64, self.bound.output.saturating_add(1));
+        while fits.saturating_add(1) < above {
+            let output = fits.midpoint(above);
+            let bound = TokenBound {
+                output,
+                ..self.bound
+            };
+            if self.most(bound)? <= amount {
+                fits = output;
+            } else {
+                above = output;
+            }
+        }
+        Ok(fits)
+    }
+
+    fn shorten(&mut self, output: u64, why: &'static str) {
+        self.bound.output = output;
+        let field = "session.max_output_tokens";
+        let note = FieldNote::new(
+            field,
+            FieldTreatment::Defaulted,
+            "max_tokens_defaulted",
+            why,
+        );
+        self.priced
+            .call
+            .report
+            .add(note.with_value(output.to_string()));
+    }
+
+    /// Raises the hold ahead of what is needed.
+    async fn cover(
+        &mut self,
+        services: &Services,
+        reservation: &mut Reservation,
+        needed: TokenBound,
+    ) -> Result<TokenBound, ApiError> {
+        let ahead = needed.ahead(services.settings.realtime.ahead_tokens);
+        let total = self.most(ahead)?;
+        if total <= reservation.held {
+            return Ok(ahead);
+        }
+        match reservation.extend(total).await {
+            Extended::Whole => Ok(ahead),
+            Extended::Unknown => Err(ApiError::unavailable()),
+            Extended::Short(by) => {
+                // A shorter response may do with what there is.
+                self.bound = needed;
+                let output = self.affordable(reservation.held)?;
+                if output >= needed.output.min(LEAST_OUTPUT) {
+                    return Ok(TokenBound { output, ..needed });
+                }
+                let required = self.most(needed)?;
+                let shortfall = Shortfall {
+                    by,
+                    fits: reservation.held,
+                    reserved: reservation.held,
+                };
+                let fix = "top up, or begin a new connection";
+                Err(insufficient_funds(
+                    shortfall,
+                    required,
+                    "the next response may cost",
+                    fix,
+                ))
+            }
+        }
+    }
+
+    async fn refused(
+        services: &Services,
+        to: To<'_>,
+        mut answer: UpstreamResponse,
+    ) -> Classified<Option<Socket>> {
+        let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
+        let refusal = read_error(&body);
+        let seconds = answer.headers.get(RETRY_AFTER);
+        let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let codes = [refusal.code.as_deref(), refusal.kind.as_deref()];
+        let status = answer.status.as_u16();
+        if answer.status.is_success() || answer.status == StatusCode::SWITCHING_PROTOCOLS {
+            return Classified::Failed;
+        }
+        let classified = refused_by(to, &answer.headers, status, codes, seconds);
+        classified.unwrap_or_else(|| {
+            Classified::RequestRejected(upstream_refusal(services, answer.status, &refusal))
+        })
+    }
+}
+
+impl Attempts for TurnExecution {
+    type Outbound = Uri;
+    type Accepted = Option<Socket>;
+
+    /// A connection that may have been taken is not opened twice.
+    fn candidates(&self, services: &Services) -> Candidates {
+        self.priced.candidates(services, AfterSent::Stop)
+    }
+
+    fn connected(&mut self) -> Option<Served<Option<Socket>>> {
+        let open = self.link.open.take()?;
+        Some(Served {
+            channel: open.channel,
+            credential: open.credential,
+            answer: None,
+        })
+    }
+
+    async fn build(&mut self, _services: &Services, channel: &Arc<Channel>) -> Built<Uri> {
+        let question = Ask {
+            format: ProviderFormat::OpenaiRealtime,
+            task: Task::Generate,
+            model: channel.upstream_model(&self.priced.call.model),
+            stream: true,
+            id: None,
+        };
+        let address = channel.provider.address(&channel.base, &question);
+        address.map_or(Built::Skip, Built::Ready)
+    }
+
+    async fn attempt(
+        &mut self,
+        services: &Services,
+        log: AttemptLog<'_>,
+        to: To<'_>,
+        uri: Uri,
+    ) -> Classified<Option<Socket>> {
+        let mut sent = headers(to.channel, Format::OpenaiChat, false);
+        sent.remove(ACCEPT);
+        sent.remove(CONTENT_TYPE);
+        let Some(accept) = websocket::offer(&mut sent) else {
+            return Classified::Failed;
+        };
+        let call = Outgoing {
+            method: Method::GET,
+            uri,
+            headers: sent,
+            body: Bytes::new().into(),
+            deadlines: to.channel.deadlines(OPEN_WAIT, OPEN_WAIT),
+            proxy: to.channel.proxy.as_ref(),
+            protocol: Protocol::Http1,
+        };
+        let answer = match send_as(services, call, to.credential).await {
+            Ok(answer) => answer,
+            Err(error) => return Classified::Lost(error),
+        };
+        log.answered(answer.status);
+        let switches = answer.status == StatusCode::SWITCHING_PROTOCOLS;
+        if !switches || !websocket::is_accepted(&answer.headers, &accept) {
+            return Self::refused(services, to, answer).await;
+        }
+        match answer.upgraded().await {
+            Ok(connection) => {
+                Classified::Accepted(Some(websocket::socket(connection, Role::Client).await))
+            }
+            Err(error) => Classified::Lost(SendError::Broken(error.to_string())),
+        }
+    }
+
+    fn exhausted(&self, tally: Tally) -> Exhausted {
+        tally.exhausted(&self.priced.call.model)
+    }
+}
+
+impl PricedOperation for TurnExecution {
+    fn call(&self) -> &PricedCall {
+        &self.priced.call
+    }
+
+    fn call_mut(&mut self) -> &mut PricedCall {
+        &mut self.priced.call
+    }
+
+    fn streams(&self) -> bool {
+        true
+    }
+
+    /// The connection says when its client has gone.
+    fn outlives_client(&self) -> bool {
+        true
+    }
+
+    fn load(&self) -> Cost<'_> {
+        let input = self.bound.input.saturating_add(self.bound.text);
+        Cost::Model(&self.priced.call.model, Some(input))
+    }
+
+    fn maximum(&self) -> Result<Money, ApiError> {
+        self.most(self.bound)
+    }
+
+    fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
+        self.priced.check_max_cost(most)
+    }
+}
+
+/// What a turn leaves for its charge.
+pub(crate) struct TurnRelayed {
+    end: TurnEnd,
+}
+
+impl Execution for TurnExecution {
+    type Relayed = TurnRelayed;
+
+    /// The turn that opens a connection chooses how long its responses may be.
+    async fn fit_to_funds(&mut self, services: &Services) -> Result<(), ApiError> {
+        if self.link.open.is_some() {
+            return Ok(());
+        }
+        let account = self.priced.call.caller.account.id;
+        let balance = accounts::balance(&services.data, account);
+        let balance = tokio::time::timeout(BALANCE_WAIT, balance).await;
+        let Some(balance) = balance.map_err(|_| ApiError::unavailable())?? else {
+            return Ok(());
+        };
+        let paid = balance.paid.checked_sub(balance.paid_held);
+        let trial = balance.trial.checked_sub(balance.trial_held);
+        let free = paid.and_then(|paid| paid.checked_add(trial?));
+        let free = free.map_err(|_| ApiError::unavailable())?;
+        let share = Money::from_nanos(free.nanos().div_euclid(FREE_SHARE));
+        let output = self.affordable(share)?;
+        if (LEAST_OUTPUT..self.bound.output).contains(&output) {
+            self.shorten(
+                output,
+                "a tenth of the free balance pays for a response of this length",
+            );
+        }
+        Ok(())
+    }
+
+    fn hold_policy(&self, _services: &Services) -> Result<HoldPolicy, ApiError> {
+        Ok(HoldPolicy::exact(self.most(self.bound)?))
+    }
+
+    /// A shorter response, where that can be paid.
+    async fn smaller_hold(
+        &mut self,
+        _services: &Services,
+        shortfall: Shortfall,
+    ) -> Result<Option<Money>, ApiError> {
+        if self.kind == TurnKind::Transcription {
+            return Ok(None);
+        }
+        let output = self.affordable(shortfall.fits)?;
+        if !(LEAST_OUTPUT..self.bound.output).contains(&output) {
+            return Ok(None);
+        }
+        self.shorten(output, "the balance does not cover a longer response");
+        self.most(self.bound).map(Some)
+    }
+
+    /// Waits for the end of the turn, and raises the hold meanwhile.
+    async fn relay(
+        &mut self,
+        services: &Services,
+        context: &Arc<RequestContext>,
+        reservation: &mut Reservation,
+        served: Served<Option<Socket>>,
+        _responder: Responder,
+    ) -> RelayEnd<TurnRelayed> {
+        let (sender, mut commands) = mpsc::channel(COMMANDS);
+        let begun = Begun {
+            id: self.priced.call.id,
+            commands: sender,
+            bound: self.bound,
+            socket: served.answer,
+            channel: Arc::clone(&served.channel),
+            credential: served.credential,
+            model: self.priced.call.model.clone(),
+        };
+        let link = self.link.begun.take();
+        if link.is_none_or(|link| link.send(begun).is_err()) {
+            return RelayEnd::ClientGone;
+        }
+        loop {
+            let end = match commands.recv().await {
+                None => return RelayEnd::ClientGone,
+                Some(Command::Cover(needed, answer)) => {
+                    drop(answer.send(self.cover(services, reservation, needed).await));
+                    continue;
+                }
+                Some(Command::End(end)) => end,
+            };
+            context.upstream_ended();
+            let outcome = end.outcome;
+            let relayed = TurnRelayed { end };
+            if relayed.end.used.is_some() {
+                served.channel.health.record_success();
+                return RelayEnd::Charge(relayed, served.channel, outcome);
+            }
+            if outcome == Outcome::UpstreamFailed {
+                self.priced.failed_at(services, &served.channel);
+            }
+            let text = "the upstream did not finish the response; nothing was charged";
+            let error = ApiError::new(ErrorCode::UpstreamFailed, text);
+            return RelayEnd::Failed(relayed, Exhausted { error, outcome });
+        }
+    }
+
+    fn meter(&mut self, relayed: &mut TurnRelayed, _outcome: Outcome) -> Result<Metered, ApiError> {
+        let usage = relayed.end.used.clone().unwrap_or_default();
+        let sum = |buckets: &[Bucket]| {
+            let counts = buckets.iter().filter_map(|bucket| usage.reported(*bucket));
+            counts.fold(0_u64, u64::saturating_add)
+        };
+        let tokens = Tokens {
+            input: sum(&[
+                Bucket::PlainInput,
+                Bucket::AudioInput,
+                Bucket::ImageInput,
+                Bucket::CacheRead,
+            ]),
+            output: sum(&[Bucket::PlainOutput, Bucket::AudioOutput]),
+        };
+        let price = self.priced.call.price(&usage)?;
+        Ok(Metered {
+            estimated: relayed.end.estimated,
+            ..Metered::known(price, usage, tokens)
+        })
+    }
+
+    fn stored(
+        &mut self,
+        _services: &Services,
+        _relayed: &mut TurnRelayed,
+        _metered: &Metered,
+    ) -> Option<StoredResponse> {
+        None
+    }
+
+    /// The connection passes the event on now that it is charged.
+    async fn deliver(
+        self,
+        _services: &Services,
+        _context: &RequestContext,
+        relayed: TurnRelayed,
+        settled: Result<Settled, ApiError>,
+    ) -> bool {
+        let charged = settled.map(|settled| settled.charged);
+        relayed.end.done.send(charged).is_ok()
+    }
+}
