@@ -123,6 +123,8 @@ mod quotes;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
+mod realtime;
+#[cfg(test)]
 mod recorded_upstream;
 #[cfg(test)]
 mod response;

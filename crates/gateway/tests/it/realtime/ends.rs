@@ -1,0 +1,102 @@
+//! Connections that end before their responses do.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::json;
+use trunkline_simulator::{Fault, Rule};
+
+use super::harness::{PATH, cost};
+use crate::test_gateway::TestGateway;
+
+const MONEY: i64 = 10_000_000_000;
+
+#[tokio::test]
+async fn an_upstream_that_closes_in_the_middle_is_not_charged_and_the_client_may_connect_anew() {
+    let harness = TestGateway::realtime(MONEY).await;
+    let mut client = harness.connect().await;
+    client.until("session.created").await;
+    client.text_session("Answer.").await;
+    let first = client.ask("Whole").await;
+    client
+        .write("Broken [[fault:close_mid_stream:7]] [[tokens:60]]")
+        .await;
+    client.send(json!({ "type": "response.create" })).await;
+    let (events, code) = client.rest().await;
+    let last = events.last().unwrap();
+    assert_eq!(
+        (last["type"].as_str(), code),
+        (Some("error"), Some(1011)),
+        "{last}"
+    );
+    assert_eq!(last["error"]["code"], "upstream_error");
+    assert_eq!(MONEY - harness.at_rest().await, cost(&first));
+}
+
+#[tokio::test]
+async fn a_client_that_vanishes_pays_for_what_was_made_and_the_response_is_cancelled() {
+    let harness = TestGateway::realtime(MONEY).await;
+    let mut client = harness.connect().await;
+    client.until("session.created").await;
+    client.text_session("Answer.").await;
+    client.write("At length [[tokens:400]] [[pace:20]]").await;
+    client.send(json!({ "type": "response.create" })).await;
+    client.until("response.output_text.delta").await;
+    drop(client);
+    let spent = MONEY - harness.at_rest().await;
+    assert!(spent > 0 && spent < 400 * 24_000, "{spent}");
+    let outcomes = "SELECT outcome FROM ledger.usage WHERE outcome <> 'cancelled'";
+    assert_eq!(harness.db.ask(outcomes).await, ["client_gone"]);
+    let served = harness.served();
+    assert_eq!(served.responses[0].status, Some("cancelled"));
+}
+
+// covers: D-3-75
+#[tokio::test]
+async fn an_upgrade_that_fails_after_it_was_sent_is_not_tried_at_another_channel() {
+    let harness = TestGateway::realtime(MONEY).await;
+    let base = format!("http://{}/v1", harness.simulator.address());
+    harness
+        .before("openai", &base, &[("live-voice", "sim-voice")])
+        .await;
+    harness.simulator.plan(Rule {
+        fault: Fault::Status(500),
+        times: Some(2),
+        model: None,
+        key: None,
+        one_in: 1,
+    });
+    let bearer = format!("Bearer {}", harness.key);
+    let refused = harness
+        .connect_as(PATH, &[("authorization", &bearer)])
+        .await;
+    assert_eq!(
+        refused.err().unwrap().status,
+        StatusCode::BAD_GATEWAY.as_u16()
+    );
+    // One of the two faults is left: a second submission would have used it up.
+    let refused = harness
+        .connect_as(PATH, &[("authorization", &bearer)])
+        .await;
+    assert_eq!(
+        refused.err().unwrap().status,
+        StatusCode::BAD_GATEWAY.as_u16()
+    );
+    harness.connect().await.close().await;
+    harness.at_rest().await;
+}
+
+#[tokio::test]
+async fn a_draining_node_says_so_when_no_response_runs() {
+    let harness = TestGateway::realtime(MONEY).await;
+    let mut client = harness.connect().await;
+    client.until("session.created").await;
+    client.text_session("Answer.").await;
+    let done = client.ask("Before the end").await;
+    harness.gateway.drain();
+    let (events, code) = client.rest().await;
+    assert_eq!((events.len(), code), (1, Some(1012)));
+    assert_eq!(events[0]["error"]["code"], "temporarily_unavailable");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(MONEY - harness.at_rest().await, cost(&done));
+}
