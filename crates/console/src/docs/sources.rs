@@ -75,6 +75,10 @@ pub(super) const SOURCES: &[Source] = &[
         "images-and-audio",
         include_str!("../../../../docs/guide/images-and-audio.md"),
     ),
+    page(
+        "realtime",
+        include_str!("../../../../docs/guide/realtime.md"),
+    ),
     page("video", include_str!("../../../../docs/guide/video.md")),
     page("social", include_str!("../../../../docs/guide/social.md")),
     page("formats", include_str!("../../../../docs/guide/formats.md")),

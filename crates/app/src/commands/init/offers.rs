@@ -93,10 +93,10 @@ fn of_vendor(starter: &Document, provider: &Provider) -> anyhow::Result<BTreeMap
     Ok(models)
 }
 
-/// Whether calls of a model can go there. Realtime models are in the catalog, and not served yet.
+/// Whether calls of a model can go there.
 fn serves(provider: &Provider, entry: &Entry) -> bool {
     let mut endpoints = entry.endpoints.iter();
-    endpoints.any(|endpoint| *endpoint != EndpointType::Realtime && provider.serves(*endpoint))
+    endpoints.any(|endpoint| provider.serves(*endpoint))
 }
 
 fn of_names(starter: &Document, named: &[Pair]) -> anyhow::Result<BTreeMap<String, String>> {
@@ -139,7 +139,9 @@ mod tests {
     fn models_without_a_channel_are_left_out() {
         let offer = of("openai", &[]).unwrap();
         assert!(offer.models.contains_key("gpt-5-mini"));
-        assert!(!offer.models.contains_key("gpt-realtime-2.1"));
+        assert!(offer.models.contains_key("gpt-realtime-2.1"));
+        let anthropic = of("anthropic", &[]).unwrap();
+        assert!(!anthropic.models.contains_key("gpt-realtime-2.1"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ BASE_URL, KEY = sys.argv[1:]
 # A key may send 600 requests a minute, and this is faster.
 KEYS = os.environ["KEYS"].split(",")
 ROOT, DASH = BASE_URL.removesuffix("/v1"), os.environ["DASH_URL"]
-# Realtime is not served yet, music has no path.
+# Realtime is a WebSocket, which other tests open; music has no path.
 NOT_SERVED = {"realtime", "music-generation", "system-one"}
 
 openai = OpenAI(base_url=BASE_URL, api_key=KEY, max_retries=0, timeout=120)
