@@ -353,8 +353,8 @@ impl Engine {
             reported: reported.counts.filter(|_| is_sent),
             is_sent,
         });
-        let note = Note::Response(note);
         if !is_sent {
+            let note = Note::Response(note);
             self.entry.note(|connection| note.write(connection));
             return;
         }
@@ -364,15 +364,14 @@ impl Engine {
             let text = event.to_string();
             let half = text.floor_char_boundary(text.len() / 2);
             let text = text.get(..half).unwrap_or_default().to_owned();
-            self.outbox.frame(Frame::Text(text), Some(note));
+            self.outbox
+                .frame(Frame::Text(text), Some(Note::Response(note)));
             return;
         }
         if generation.fault == Some(Fault::Realtime(RealtimeFault::UsageTwice)) {
-            let Note::Response(note) = &note else {
-                return;
-            };
-            self.send_noted(event.clone(), Some(Note::Response(note.clone())));
+            let note = Note::Response(note.clone());
+            self.send_noted(event.clone(), Some(note));
         }
-        self.send_noted(event, Some(note));
+        self.send_noted(event, Some(Note::Response(note)));
     }
 }

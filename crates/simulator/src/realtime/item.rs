@@ -124,8 +124,11 @@ impl Item {
             "input_text" | "output_text" | "text" => {
                 let text = part.get("text").and_then(Value::as_str);
                 let missing = || EventError::missing("item.content.text");
-                self.text.push_str(text.ok_or_else(missing)?);
-                self.text.push('\n');
+                let text = text.ok_or_else(missing)?;
+                if !self.text.is_empty() {
+                    self.text.push('\n');
+                }
+                self.text.push_str(text);
             }
             "input_audio" | "output_audio" | "audio" => {
                 let audio = part

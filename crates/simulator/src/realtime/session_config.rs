@@ -138,12 +138,9 @@ impl SessionConfig {
     }
 
     fn audio(&self, side: &str, name: &str) -> &Value {
-        let field = |value: &'_ Value, name: &str| value.get(name).is_some();
-        let audio = self.field("audio");
-        match audio.get(side) {
-            Some(inside) if field(inside, name) => inside.get(name).unwrap_or(&Value::Null),
-            Some(_) | None => &Value::Null,
-        }
+        let inside = self.field("audio").get(side);
+        let field = inside.and_then(|inside| inside.get(name));
+        field.unwrap_or(&Value::Null)
     }
 
     pub(super) fn input_format(&self) -> AudioFormat {
