@@ -63,6 +63,12 @@ mod passthrough;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
+mod realtime;
+#[cfg(test)]
+mod realtime_client;
+#[cfg(test)]
+mod realtime_faults;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod responses;
