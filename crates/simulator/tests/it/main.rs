@@ -69,6 +69,10 @@ mod realtime_client;
 #[cfg(test)]
 mod realtime_faults;
 #[cfg(test)]
+mod realtime_turns;
+#[cfg(test)]
+mod realtime_vendors;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod responses;
