@@ -1,7 +1,7 @@
 //! An upstream for tests and for the product's test mode: it speaks OpenAI's chat completions and
 //! Responses, Azure's endpoints and the pass-through ones beside them, Anthropic's messages, AWS Bedrock,
 //! Google's Gemini API and Vertex AI as the vendors do, makes pictures, videos and speech, hears,
-//! gives social data, fails on demand, and keeps the truth of what it served.
+//! talks over realtime connections, gives social data, fails on demand, and keeps the truth of what it served.
 //!
 //! It stands for another company, so it knows nothing of ours: no prices, no accounts, no clock of
 //! ours, no crate of this workspace. What it sends and why is in `docs/dev/upstreams.md`; every place

@@ -17,6 +17,7 @@ mod input_audio;
 mod item;
 mod outbox;
 mod response_object;
+mod responses_socket;
 mod session_config;
 mod session_update;
 mod start_response;

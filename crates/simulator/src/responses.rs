@@ -11,4 +11,4 @@ pub(crate) mod store;
 mod tools;
 pub(crate) mod wire_types;
 
-pub(crate) use store::ResponseStore;
+pub(crate) use store::{ResponseStore, SocketResponses};

@@ -28,7 +28,7 @@ use crate::responses::answer::{Outcome, Output};
 use crate::responses::context::{self, Context, Owner};
 use crate::responses::echo::Echo;
 use crate::responses::request::{self, ResponsesRequest};
-use crate::responses::store::Stored;
+use crate::responses::store::{SocketResponses, Stored};
 use crate::responses::wire_types::{Reply, Stage, Style};
 use events::Event;
 
@@ -146,6 +146,11 @@ fn before(
     let Some(id) = request::text(body, "previous_response_id") else {
         return Ok(None);
     };
+    let socket = recorded.parts.extensions.get::<SocketResponses>();
+    let on_socket = socket.map(|socket| socket.store().continued(&recorded.key, id, u64::MAX));
+    if let Some(Ok(context)) = on_socket {
+        return Ok(Some(context));
+    }
     let found = recorded.state.responses();
     match found.continued(&recorded.key, id, clock::now_micros()) {
         Ok(context) => Ok(Some(context)),
@@ -183,7 +188,8 @@ fn keep(
     reply: &Reply,
     fault: Option<Fault>,
 ) {
-    if !request.store
+    let socket = recorded.parts.extensions.get::<SocketResponses>();
+    if (!request.store && socket.is_none())
         || fault_stage::is_gigantic(fault)
         || matches!(reply.output.outcome, Outcome::Failed(_))
     {
@@ -214,7 +220,7 @@ fn keep(
         std::time::Duration::ZERO
     };
     let running = u64::try_from(running.as_micros()).unwrap_or(u64::MAX);
-    recorded.state.responses().keep(Stored {
+    let stored = Stored {
         key: recorded.key.clone(),
         reply: Arc::new(reply.clone()),
         context,
@@ -224,7 +230,13 @@ fn keep(
         ends_at_micros: now.saturating_add(running),
         is_cancelled: false,
         bytes,
-    });
+    };
+    if let Some(socket) = socket {
+        socket.store().keep(stored.clone());
+    }
+    if request.store {
+        recorded.state.responses().keep(stored);
+    }
 }
 
 /// Says that the earlier response is not known, in one of the ways in which that is said.

@@ -15,6 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSoc
 use super::engine::Engine;
 use super::event_error::EventError;
 use super::outbox::{Frame, Outgoing};
+use super::responses_socket;
 use super::vendor::Vendor;
 use crate::clock;
 use crate::headers;
@@ -43,7 +44,7 @@ pub(super) struct Peer {
     pub(super) refusal: Option<Refusal>,
 }
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 const READ_BUFFER_BYTES: usize = 16 * 1024;
 /// Above 15 MiB of audio as base64.
@@ -76,7 +77,21 @@ pub(crate) async fn run(connection: Connection) {
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let session = peer.state.id("sess_", peer.number);
     let entry = peer.state.realtime.open(record(&peer, &session));
-    let mut engine = Engine::new(&peer, session, Arc::clone(&entry));
+    let end = if peer.work == RealtimeWork::Responses && peer.refusal.is_none() {
+        Box::pin(responses_socket::converse(&mut socket, &peer, &entry)).await
+    } else {
+        let mut engine = opened(&peer, session, &entry);
+        Box::pin(converse(&mut socket, &mut engine, &entry)).await
+    };
+    entry.note(|connection| {
+        connection.end = Some(end);
+        connection.closed_at_micros = Some(clock::now_micros());
+    });
+}
+
+/// A session with its greeting, or with the refusal that ends it.
+fn opened(peer: &Peer, session: String, entry: &Arc<RealtimeEntry>) -> Engine {
+    let mut engine = Engine::new(peer, session, Arc::clone(entry));
     match &peer.refusal {
         Some(refusal) => {
             engine.send_error(&EventError::refused(refusal), None);
@@ -88,11 +103,7 @@ pub(crate) async fn run(connection: Connection) {
         }
         None => engine.open(peer.preset.as_ref()),
     }
-    let end = Box::pin(converse(&mut socket, &mut engine, &entry)).await;
-    entry.note(|connection| {
-        connection.end = Some(end);
-        connection.closed_at_micros = Some(clock::now_micros());
-    });
+    engine
 }
 
 fn record(peer: &Peer, session: &str) -> RealtimeConnection {
@@ -162,18 +173,27 @@ async fn receive(
             engine.send_error(&EventError::new("invalid_event", message), None);
             None
         }
+        other => receive_end(socket, other).await,
+    }
+}
+
+/// What a message that is no event means for the connection: how it ended, if it did.
+pub(super) async fn receive_end(
+    socket: &mut Socket,
+    message: Option<Result<Message, SocketError>>,
+) -> Option<RealtimeEnd> {
+    match message {
         Some(Ok(Message::Close(frame))) => {
             drain(socket).await;
-            Some(RealtimeEnd::ClientClosed(
-                frame.map(|frame| frame.code.into()),
-            ))
+            let code = frame.map(|frame| frame.code.into());
+            Some(RealtimeEnd::ClientClosed(code))
         }
-        // The socket answers pings by itself.
-        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => None,
         Some(Err(SocketError::Capacity(_))) => {
             close(socket, TOO_LARGE_CODE, "message too large").await;
             Some(RealtimeEnd::Closed(TOO_LARGE_CODE))
         }
+        // The socket answers pings by itself.
+        Some(Ok(_)) => None,
         Some(Err(_)) | None => Some(RealtimeEnd::ClientLeft),
     }
 }
@@ -205,7 +225,7 @@ async fn send(
     None
 }
 
-async fn close(socket: &mut Socket, code: u16, reason: &'static str) {
+pub(super) async fn close(socket: &mut Socket, code: u16, reason: &'static str) {
     let frame = CloseFrame {
         code: CloseCode::from(code),
         reason: reason.into(),

@@ -43,6 +43,8 @@ const AZURE_PATH: &str = "/openai/v1/realtime";
 const OLD_AZURE_PATH: &str = "/openai/realtime";
 const ZHIPU_PATH: &str = "/api/paas/v4/realtime";
 const ALIBABA_PATH: &str = "/api-ws/v1/realtime";
+const RESPONSES_PATH: &str = "/v1/responses";
+const AZURE_RESPONSES_PATH: &str = "/openai/v1/responses";
 const ZHIPU_MODEL: &str = "glm-realtime";
 /// How the names of realtime models begin, beside those of the simulator's own family.
 const FAMILIES: [&str; 4] = ["gpt-realtime", "grok-voice", ZHIPU_MODEL, "qwen"];
@@ -56,6 +58,8 @@ pub(super) fn has_upgrade(path: &str) -> bool {
         OLD_AZURE_PATH,
         ZHIPU_PATH,
         ALIBABA_PATH,
+        RESPONSES_PATH,
+        AZURE_RESPONSES_PATH,
     ]
     .contains(&path)
 }
@@ -73,6 +77,18 @@ pub(super) fn address(path: &str, query: &str) -> Result<Address, Refusal> {
             vendor: Vendor::Zhipu,
             work: RealtimeWork::Conversation,
             model: ZHIPU_MODEL.to_owned(),
+        });
+    }
+    if path == RESPONSES_PATH || path == AZURE_RESPONSES_PATH {
+        let vendor = if path == RESPONSES_PATH {
+            Vendor::OpenAi
+        } else {
+            Vendor::Azure
+        };
+        return Ok(Address {
+            vendor,
+            work: RealtimeWork::Responses,
+            model: String::new(),
         });
     }
     if path == OLD_AZURE_PATH && value("api-version").is_none() {

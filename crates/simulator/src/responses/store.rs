@@ -2,7 +2,7 @@
 //! cancelled and deleted.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -18,6 +18,10 @@ pub(crate) struct ResponseStore {
     order: VecDeque<String>,
     bytes: usize,
 }
+
+/// The responses of one WebSocket: they are gone with it, whether they are stored or not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SocketResponses(Arc<Mutex<ResponseStore>>);
 
 /// One response and what it was made from.
 #[derive(Clone, Debug)]
@@ -111,6 +115,15 @@ impl ResponseStore {
         if let Some(stored) = self.kept.remove(id) {
             self.bytes = self.bytes.saturating_sub(stored.bytes);
         }
+    }
+}
+
+// === impl SocketResponses ===
+
+impl SocketResponses {
+    pub(crate) fn store(&self) -> MutexGuard<'_, ResponseStore> {
+        // Plain data: after a thread died they are still what was answered.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

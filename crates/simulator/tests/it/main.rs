@@ -81,6 +81,8 @@ mod responses_faults;
 #[cfg(test)]
 mod responses_fixtures;
 #[cfg(test)]
+mod responses_socket;
+#[cfg(test)]
 mod responses_state;
 #[cfg(test)]
 mod sdk;
