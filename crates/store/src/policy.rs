@@ -11,7 +11,7 @@ use crate::validation::{
 pub const AUTO_GROUP: &str = "auto";
 
 /// Names in a key's list of endpoints: those of calls, then those of the account API.
-pub const ENDPOINT_NAMES: [&str; 19] = [
+pub const ENDPOINT_NAMES: [&str; 20] = [
     "chat",
     "messages",
     "responses",
@@ -25,6 +25,7 @@ pub const ENDPOINT_NAMES: [&str; 19] = [
     "speech",
     "transcriptions",
     "translations",
+    "realtime",
     "social",
     "keys",
     "aliases",

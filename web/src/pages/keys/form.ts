@@ -15,6 +15,7 @@ export const ENDPOINT_WORDS = [
   "speech",
   "transcriptions",
   "translations",
+  "realtime",
   "social",
   "keys",
   "aliases",

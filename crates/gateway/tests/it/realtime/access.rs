@@ -11,7 +11,7 @@ use crate::test_gateway::TestGateway;
 
 const MONEY: i64 = 10_000_000_000;
 
-// covers: G-4-06, D-3-01
+// covers: G-4-06
 #[tokio::test]
 async fn a_client_that_may_not_connect_gets_the_status_before_the_upgrade() {
     let harness = TestGateway::realtime(MONEY).await;

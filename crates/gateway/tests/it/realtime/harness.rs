@@ -45,11 +45,15 @@ impl TestGateway {
     }
 
     pub(crate) async fn realtime_with(settings: Settings, paid: i64) -> Self {
-        let options = TestOptions {
+        Self::realtime_of(TestOptions {
             settings,
             paid,
             ..TestOptions::default()
-        };
+        })
+        .await
+    }
+
+    pub(crate) async fn realtime_of(options: TestOptions) -> Self {
         let harness = Self::build(options).await;
         harness.sell(CATALOG).await;
         let base = format!("http://{}/v1", harness.simulator.address());

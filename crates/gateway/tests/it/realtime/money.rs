@@ -1,13 +1,15 @@
 //! What turns of a connection hold and cost.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use super::harness::{cost, price};
-use crate::test_gateway::TestGateway;
+use crate::test_gateway::{TestGateway, TestOptions};
 
 const TEN_USD: i64 = 10_000_000_000;
 
-// covers: G-4-05, G-2.6-40, D-2-79, D-4-54, D-4-55, D-1-20, G-1-01
+// covers: G-4-05, G-2.6-40, D-2-79, D-4-54, D-4-55
 #[tokio::test]
 async fn two_responses_of_one_connection_are_two_charges_of_what_the_vendor_served() {
     let harness = TestGateway::realtime(TEN_USD).await;
@@ -39,6 +41,34 @@ async fn two_responses_of_one_connection_are_two_charges_of_what_the_vendor_serv
         .collect();
     assert_eq!(charged, prices);
     assert_eq!(spent, prices.iter().sum::<i64>());
+}
+
+// covers: D-2-79
+#[tokio::test]
+async fn the_end_of_a_response_is_withheld_until_its_charge_is_written() {
+    let harness = TestGateway::realtime_of(TestOptions {
+        breakable: true,
+        ..TestOptions::default()
+    })
+    .await;
+    let mut client = harness.connect().await;
+    client.until("session.created").await;
+    client.text_session("Answer.").await;
+    client.write("Slowly [[tokens:40]] [[pace:20]]").await;
+    client.send(json!({ "type": "response.create" })).await;
+    client.until("response.created").await;
+    let wire = harness.wire.as_ref().unwrap();
+    wire.delay(Duration::from_millis(700));
+    client.until("response.output_text.done").await;
+    let began = Instant::now();
+    let done = client.until("response.done").await;
+    let waited = began.elapsed();
+    assert!(waited > Duration::from_millis(600), "{waited:?}");
+    wire.pass();
+    let id = done["trunkline"]["request_id"].as_str().unwrap();
+    assert_eq!(harness.usage(id).await.1, cost(&done));
+    client.close().await;
+    harness.at_rest().await;
 }
 
 // covers: D-4-56
