@@ -1,5 +1,7 @@
 //! What a key can ask about itself: its balance, what a call cost, what it may do.
 
+use std::collections::BTreeMap;
+
 use http::StatusCode;
 use serde_json::json;
 use trunkline_catalog::audio_tokens_shown;
@@ -71,6 +73,10 @@ pub async fn usage(api: &AccountApi, caller: &Caller, id: &str) -> Result<Respon
         "pricing_version": row.price_version,
         "warnings": row.warnings,
     });
+    let tools: BTreeMap<&str, u64> = row.measured.tool_calls().collect();
+    if let Some(body) = body.as_object_mut().filter(|_| !tools.is_empty()) {
+        body.insert("tool_calls".to_owned(), json!(tools));
+    }
     // Its node failed right after the charge: the customer may have it refunded.
     if unconfirmed && let Some(body) = body.as_object_mut() {
         body.insert("delivery".to_owned(), json!("unconfirmed"));

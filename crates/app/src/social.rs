@@ -178,6 +178,7 @@ fn record(cell: &Cell, proposal: Proposal, groups: &[String]) -> anyhow::Result<
         list: vec![list],
         rules: Vec::new(),
         parameters: Default::default(),
+        extra_prices: Default::default(),
         pass_fields: Vec::new(),
         created: 0,
         deprecated_on: None,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_types::{EndpointType, Ratio};
 
+use crate::extra_prices::ExtraPrices;
 use crate::price_list::RawList;
 use crate::rules::{ParameterPolicy, Rule};
 use crate::specs::Specs;
@@ -78,6 +79,9 @@ pub struct Entry {
     pub groups: Vec<String>,
     /// What it is sold for.
     pub prices: RawList,
+    /// What else has a price, on lines of its own.
+    #[serde(default, skip_serializing_if = "ExtraPrices::is_empty")]
+    pub extra_prices: ExtraPrices,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

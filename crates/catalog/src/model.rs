@@ -44,13 +44,14 @@ impl Model {
             faults.push("it is sold in no group".to_owned());
         }
         faults.extend(words_faults(&entry));
+        faults.extend(entry.extra_prices.faults());
         faults.extend(entry.rules.iter().flat_map(|rule| rule.faults()));
         faults.extend(entry.list.iter().flat_map(|price| price.faults()));
         let list = entry.prices.clone().check();
         let mut findings: Vec<Finding> = faults.into_iter().map(Finding::from).collect();
         match list {
             Ok(list) if findings.is_empty() => {
-                let digest = prices_digest(&groups, &list);
+                let digest = prices_digest(&groups, &list, &entry.extra_prices);
                 Ok(Self {
                     entry,
                     groups,

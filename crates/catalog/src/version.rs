@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use trunkline_types::BillingUnit;
 
 use crate::document::CatalogHeader;
+use crate::extra_prices::ExtraPrices;
 use crate::model::Model;
 use crate::price_list::{PriceList, Tier};
 
@@ -27,6 +28,9 @@ struct CanonicalModel<'a> {
     billing_unit: BillingUnit,
     groups: &'a [String],
     tiers: Vec<&'a Tier>,
+    /// Left out where there are none: versions of before stay what they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_prices: Option<&'a ExtraPrices>,
 }
 
 // === impl PricingVersion ===
@@ -88,7 +92,11 @@ impl Serialize for PricingVersion {
 
 /// The hash of a model's prices and of the groups it is sold in. Tiers are sorted by their names;
 /// conditions were put into one spelling when the list was checked.
-pub(crate) fn prices_digest(groups: &[String], list: &PriceList) -> PricesDigest {
+pub(crate) fn prices_digest(
+    groups: &[String],
+    list: &PriceList,
+    extra: &ExtraPrices,
+) -> PricesDigest {
     let mut tiers: Vec<&Tier> = list.tiers().iter().collect();
     tiers.sort_by(|left, right| left.tier.cmp(&right.tier));
     let mut hash = Hashing(Sha256::new());
@@ -96,6 +104,7 @@ pub(crate) fn prices_digest(groups: &[String], list: &PriceList) -> PricesDigest
         billing_unit: list.billing_unit(),
         groups,
         tiers,
+        extra_prices: Some(extra).filter(|extra| !extra.is_empty()),
     });
     hash.0.finalize().into()
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use trunkline_catalog::{
-    Attributes, FieldNote, FieldReport, PriceClass, PricingContext, Quote, QuoteError, Sale, quote,
+    Attributes, FieldNote, FieldReport, PriceClass, PricingContext, Quote, QuoteError, Sale,
+    ToolLine, quote,
 };
 use trunkline_ledger::{CapacityClaim, Detail, Outcome, Owner, Reserve, Wallets};
 use trunkline_store::OnDisconnect;
@@ -76,6 +77,8 @@ pub(crate) struct Price {
     pub(crate) units: Units,
     pub(crate) amount: Money,
     pub(crate) tier: String,
+    /// Vendor-run tools that are part of the amount.
+    pub(crate) tools: Vec<ToolLine>,
 }
 
 /// How money is held for a call.
@@ -153,6 +156,7 @@ impl PricedCall {
         Ok(Price {
             amount: priced.total,
             tier: priced.tier.to_owned(),
+            tools: Vec::new(),
             units,
         })
     }

@@ -5,7 +5,7 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use trunkline_catalog::PriceClass;
+use trunkline_catalog::{Number, PriceClass, ToolLine};
 use trunkline_types::{BillingUnit, Bucket, Usage};
 use trunkline_wire::scan;
 
@@ -105,7 +105,8 @@ fn quote_view(
     let dearest = quoted.bound_quote(most)?;
     let unit = quoted.call.sale.model.list().billing_unit();
     let exact = match unit {
-        BillingUnit::PerCall => true,
+        // How often a vendor's tool is called is found at the end.
+        BillingUnit::PerCall => quoted.sold_tools.is_empty(),
         BillingUnit::Tokens
         | BillingUnit::PerSecond
         | BillingUnit::Characters
@@ -124,9 +125,10 @@ fn quote_view(
     let (least, most_usd) = if exact {
         (likely.total, likely.total)
     } else {
-        (quoted.floor()?, dearest.total)
+        (quoted.floor()?, quoted.bound(most)?)
     };
     let lines = if exact { &likely } else { &dearest };
+    let tools = quoted.tool_bounds()?;
     let defaults: serde_json::Map<String, Value> = quoted
         .call
         .report
@@ -157,11 +159,24 @@ fn quote_view(
         "tier": lines.tier,
         "tier_reason": lines.why.to_string(),
         "rate": lines.rate.to_string(),
-        "lines": lines_of(lines, unit, exact),
+        "lines": lines_of(lines, unit, exact).into_iter().chain(tools.iter().map(tool_line)).collect::<Vec<Value>>(),
         "defaults": defaults,
         "fields": fields(quoted),
         "warnings": quoted.call.warnings(),
     }))
+}
+
+/// A line of a vendor-run tool.
+fn tool_line(line: &ToolLine) -> Value {
+    let call = Number::from_pico(i128::from(line.price.pico()));
+    json!({
+        "tool": line.tool,
+        "units": line.calls,
+        "units_are": "at_most",
+        "price_pico_usd": line.price,
+        "usd_per_call": call.to_string(),
+        "amount_usd": usd(line.amount),
+    })
 }
 
 /// Every field of the body, and those that are written in.

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{BillingUnit, Face, MAX_QUANTITY, Units, UnitsError};
 
@@ -43,9 +44,20 @@ pub enum Bucket {
     ReferenceImages,
 }
 
+/// What a quantity is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Measure {
+    Bucket(Bucket),
+    /// Calls of a vendor-run tool, by its name.
+    ToolCalls(String),
+}
+
+/// Before the name of a tool, in usage as it is stored.
+const TOOL_CALLS: &str = "tool_calls:";
+
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Usage(BTreeMap<Bucket, u64>);
+pub struct Usage(BTreeMap<Measure, u64>);
 
 /// Why usage cannot be billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +97,27 @@ impl Bucket {
     }
 }
 
+// === impl Measure ===
+
+impl Serialize for Measure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Bucket(bucket) => bucket.serialize(serializer),
+            Self::ToolCalls(tool) => serializer.collect_str(&format_args!("{TOOL_CALLS}{tool}")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Measure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.strip_prefix(TOOL_CALLS) {
+            Some(tool) => Ok(Self::ToolCalls(tool.to_owned())),
+            None => Bucket::deserialize(text.into_deserializer()).map(Self::Bucket),
+        }
+    }
+}
+
 // === impl Usage ===
 
 impl Usage {
@@ -96,27 +129,48 @@ impl Usage {
     /// The same with one bucket set; the last value wins.
     #[must_use]
     pub fn with(mut self, bucket: Bucket, quantity: u64) -> Self {
-        self.0.insert(bucket, quantity);
+        self.0.insert(Measure::Bucket(bucket), quantity);
         self
     }
 
     /// Merges later usage; its value wins in each bucket.
     pub fn tell(&mut self, later: &Self) {
-        self.0.extend(&later.0);
+        let later = later.0.iter();
+        self.0
+            .extend(later.map(|(measure, quantity)| (measure.clone(), *quantity)));
     }
 
     /// The reported quantity of a bucket.
     #[must_use]
     pub fn reported(&self, bucket: Bucket) -> Option<u64> {
-        self.0.get(&bucket).copied()
+        self.0.get(&Measure::Bucket(bucket)).copied()
+    }
+
+    /// The same with so many calls of a vendor-run tool.
+    #[must_use]
+    pub fn with_tool_calls(mut self, tool: &str, calls: u64) -> Self {
+        self.0.insert(Measure::ToolCalls(tool.to_owned()), calls);
+        self
+    }
+
+    /// The vendor-run tools that were called, and how often.
+    pub fn tool_calls(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().filter_map(|(measure, calls)| match measure {
+            Measure::ToolCalls(tool) => Some((tool.as_str(), *calls)),
+            Measure::Bucket(_) => None,
+        })
     }
 
     /// The units that a list of this unit bills.
     pub fn billed(&self, unit: BillingUnit) -> Result<Units, UsageError> {
         let mut units = Units::none();
         let mut reported = false;
-        for (bucket, quantity) in &self.0 {
-            if let Some(face) = bucket.face(unit) {
+        for (measure, quantity) in &self.0 {
+            let face = match measure {
+                Measure::Bucket(bucket) => bucket.face(unit),
+                Measure::ToolCalls(_) => None,
+            };
+            if let Some(face) = face {
                 units = units.plus(face, *quantity)?;
                 reported = true;
             }
@@ -178,6 +232,20 @@ mod tests {
             [(Face::AudioInput, 7)],
             "the transcript is free"
         );
+    }
+
+    #[test]
+    fn calls_of_tools_are_measured_beside_the_buckets_and_read_again() {
+        let usage = Usage::unknown()
+            .with(Bucket::CacheWrite5m, 3)
+            .with_tool_calls("web_search", 2);
+        let text = serde_json::to_string(&usage).unwrap();
+        assert_eq!(text, r#"{"cache_write_5m":3,"tool_calls:web_search":2}"#);
+        assert_eq!(serde_json::from_str::<Usage>(&text).unwrap(), usage);
+        assert_eq!(usage.tool_calls().collect::<Vec<_>>(), [("web_search", 2)]);
+        let units = usage.billed(BillingUnit::Tokens).unwrap();
+        assert_eq!(units.iter().collect::<Vec<_>>(), [(Face::CacheWrite, 3)]);
+        assert!(serde_json::from_str::<Usage>(r#"{"tools":1}"#).is_err());
     }
 
     #[test]

@@ -48,6 +48,7 @@ mod sse;
 mod stream_types;
 mod text_bound;
 mod token_estimate;
+mod tool_calls;
 mod unlisted;
 mod upstream_error;
 
@@ -73,10 +74,11 @@ pub use served_tier::served_tier;
 pub use sse::{Frame, Frames, MAX_FRAME_BYTES, SseError};
 pub use stream_types::{
     Cost, Ending, FrameKind, ResponseError, ResponseMeta, ResponseSummary, Rewrite, StreamEnd,
-    cost_comment,
+    ToolCost, cost_comment,
 };
 pub(crate) use stream_types::{
     event_frame, json_bytes, priced, put_number, put_text, without_data,
 };
+pub use tool_calls::{ToolCallCounter, counts_tool};
 pub use unlisted::{MAX_UNLISTED, Unlisted, UnlistedKind};
 pub use upstream_error::{UpstreamError, read_error};

@@ -45,6 +45,16 @@ pub struct Cost {
     pub total: Money,
     pub tier: String,
     pub units: Units,
+    /// Vendor-run tools that are part of it.
+    pub tools: Vec<ToolCost>,
+}
+
+/// What the calls of one vendor-run tool cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCost {
+    pub tool: String,
+    pub calls: u64,
+    pub cost: Money,
 }
 
 /// How a stream ends, now that its charge is durable.
@@ -145,7 +155,14 @@ pub(crate) fn without_data(raw: &[u8]) -> FrameKind {
 pub(crate) fn priced(usage: &[u8], cost: &Cost) -> Option<Vec<u8>> {
     let usage = scan(usage).ok()?;
     // A number of JSON, written digit by digit: no float comes near it.
-    let details = serde_json::json!({ "tier": cost.tier, "units": cost.units });
+    let mut details = serde_json::json!({ "tier": cost.tier, "units": cost.units });
+    if let Some(details) = details.as_object_mut().filter(|_| !cost.tools.is_empty()) {
+        let tools = cost.tools.iter().map(|one| {
+            let cost = one.cost.to_string();
+            serde_json::json!({ "tool": one.tool, "calls": one.calls, "cost_usd": cost })
+        });
+        details.insert("tools".to_owned(), tools.collect());
+    }
     Some(patch(
         &usage,
         &[

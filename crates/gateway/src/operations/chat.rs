@@ -12,6 +12,7 @@ mod read_on;
 mod relay;
 mod send;
 mod served_tier;
+mod sold_tools;
 mod stream_adapter;
 mod streaming;
 mod unlisted;

@@ -139,6 +139,8 @@ mod settlement;
 #[cfg(test)]
 mod social;
 #[cfg(test)]
+mod sold_tools;
+#[cfg(test)]
 mod stream_fold;
 #[cfg(test)]
 mod test_gateway;

@@ -1,5 +1,7 @@
 //! Answers that come in one piece: read, metered, charged, then handed over.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use http::StatusCode;
 use trunkline_ledger::Outcome;
@@ -8,12 +10,13 @@ use trunkline_upstream::UpstreamResponse;
 use trunkline_wire::canonical::{Meter, ReportedUsage, Response as CanonicalResponse};
 use trunkline_wire::read_response_facts;
 use trunkline_wire::{
-    Cost, Format, ResponseError, UpstreamError, passthrough_with_cost, read_response,
-    response_with_cost, rewrite_response, scan_response, write_response,
+    Cost, Format, ResponseError, ToolCallCounter, UpstreamError, passthrough_with_cost,
+    read_response, response_with_cost, rewrite_response, scan_response, write_response,
 };
 
 use super::Quoted;
 use super::execution::{AnswerUsage, Answering, ChatRelayed, Upstream, failed, failure_of};
+use super::sold_tools::tool_costs;
 use crate::delivery;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
@@ -103,6 +106,9 @@ impl Answering<'_> {
         if let Some(tier) = &mut self.upstream.tier {
             tier.read(&body);
         }
+        if let Some(tools) = &mut self.upstream.tools {
+            tools.read(&body);
+        }
         if self.context.is_traced() && self.upstream.to == Format::OpenaiChat {
             self.note_facts(read_response_facts(&body));
         }
@@ -177,12 +183,19 @@ impl Buffered {
         self.upstream.tier.as_ref()?.as_str()
     }
 
+    /// Calls of vendor-run tools that are sold, by tool.
+    pub(super) fn tool_calls(&self) -> BTreeMap<String, u64> {
+        let tools = self.upstream.tools.as_ref();
+        tools.map(ToolCallCounter::calls).unwrap_or_default()
+    }
+
     /// What the answer came to.
     pub(super) fn metered(&mut self, counted: ReportedUsage, price: &Price) {
         let cost = Cost {
             total: price.amount,
             tier: price.tier.clone(),
             units: price.units.clone(),
+            tools: tool_costs(&price.tools),
         };
         self.counted = Some((counted, cost));
     }

@@ -1,5 +1,6 @@
 //! A turn that a channel is answering: relayed, metered, stored, delivered.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trunkline_ledger::Outcome;
@@ -7,7 +8,7 @@ use trunkline_types::{Money, Side, Usage};
 use trunkline_upstream::BodyError;
 use trunkline_wire::ResponseFacts;
 use trunkline_wire::canonical::{ReportedUsage, TranslationState};
-use trunkline_wire::{Format, ResponseMeta, Rewrite};
+use trunkline_wire::{Format, ResponseMeta, Rewrite, ToolCallCounter};
 
 use super::Quoted;
 use super::attempt::ChatAnswer;
@@ -40,6 +41,8 @@ pub(super) struct Upstream {
     pub(super) state: TranslationState,
     /// Its tier, where the price depends on it.
     pub(super) tier: Option<TierWatch>,
+    /// Calls of vendor-run tools, where some are sold.
+    pub(super) tools: Option<ToolCallCounter>,
 }
 
 /// One turn while it is answered.
@@ -168,6 +171,7 @@ impl Execution for Quoted {
         }
         let stream = self.request.facts.stream;
         let tier = self.tier_watch(to, &answer.headers);
+        let tools = self.tool_counter(to);
         let answering = Answering {
             services,
             context,
@@ -179,6 +183,7 @@ impl Execution for Quoted {
                 to,
                 state,
                 tier,
+                tools,
             },
         };
         if stream {
@@ -201,10 +206,13 @@ impl Execution for Quoted {
             ChatRelayed::Stream(relay) => self.stream_usage(relay, outcome),
         };
         let estimated = reported.is_none();
-        let counted = reported.unwrap_or(ReportedUsage {
+        let mut counted = reported.unwrap_or(ReportedUsage {
             usage: counted,
             reasoning: None,
         });
+        for (tool, calls) in relayed.tool_calls() {
+            counted.usage = counted.usage.with_tool_calls(&tool, calls);
+        }
         let served = relayed.served_tier();
         let ServedPrice { price, dearer } = self.exact_as_served(&counted.usage, served)?;
         if outcome == Outcome::BalanceExhausted {
@@ -283,6 +291,15 @@ impl ChatRelayed {
             Self::Unsent(_) => None,
             Self::Buffered(buffered) => buffered.served_tier(),
             Self::Stream(relay) => relay.follow.served_tier(),
+        }
+    }
+
+    /// Calls of vendor-run tools that are sold, by tool.
+    fn tool_calls(&self) -> BTreeMap<String, u64> {
+        match self {
+            Self::Unsent(_) => BTreeMap::new(),
+            Self::Buffered(buffered) => buffered.tool_calls(),
+            Self::Stream(relay) => relay.follow.tool_calls(),
         }
     }
 }

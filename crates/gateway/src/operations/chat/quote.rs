@@ -7,6 +7,7 @@ use trunkline_types::{BillingUnit, Bucket, Money, Units, Usage};
 use trunkline_wire::canonical::{Conversation, Signature, find_signatures};
 use trunkline_wire::{Format, Request, RequestError};
 
+use super::sold_tools::{SoldTool, sold_tools};
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, ErrorCode};
 use crate::field_report::{self, CheckedFields};
@@ -32,6 +33,8 @@ pub(crate) struct Quoted {
     pub(crate) cap: Option<u64>,
     /// Output tokens of all choices that money is held for.
     pub(crate) held_output_tokens: u64,
+    /// Vendor-run tools that its model's record has a price for.
+    pub(crate) sold_tools: Vec<SoldTool>,
     /// Its own input, without that of a response which it continues.
     pub(crate) input: InputTokens,
     /// Fields that do not go on.
@@ -97,6 +100,7 @@ impl Quoted {
         };
         let quoted = Self {
             input: InputTokens::of(&request, entry),
+            sold_tools: sold_tools(&request, entry),
             signatures: find_signatures(request.body()),
             call,
             endpoint,
@@ -138,10 +142,11 @@ impl Quoted {
 
     /// The most that the input and so many output tokens can cost.
     pub(crate) fn bound(&self, output: u64) -> Result<Money, ApiError> {
-        self.bound_quote(output).map(|quote| quote.total)
+        let tokens = self.bound_quote(output)?.total;
+        self.with_tools(tokens, &self.tool_bounds()?)
     }
 
-    /// The same with its lines.
+    /// The same with its lines, but for those of tools.
     pub(crate) fn bound_quote(&self, output: u64) -> Result<Quote<'_>, ApiError> {
         let limits = Limits {
             input: self.most_input(),
@@ -170,14 +175,16 @@ impl Quoted {
 
     pub(crate) fn exact(&self, usage: &Usage) -> Result<Price, ApiError> {
         let (units, priced) = self.exact_quote(usage)?;
+        let tools = self.tool_lines(usage)?;
         Ok(Price {
-            amount: priced.total,
+            amount: self.with_tools(priced.total, &tools)?,
             tier: priced.tier.to_owned(),
+            tools,
             units,
         })
     }
 
-    /// The same with its lines.
+    /// The same with its lines, but for those of tools.
     pub(crate) fn exact_quote(&self, usage: &Usage) -> Result<(Units, Quote<'_>), ApiError> {
         // Where calls are billed, this is one.
         let usage = usage.clone().with(Bucket::Calls, 1);
@@ -263,15 +270,20 @@ impl Quoted {
             .continues
             .as_ref()
             .map_or(0, |sealed_id| sealed_id.tokens);
+        let entry = self.call.sale.model.entry();
+        let rules = entry.input_rules(self.request.model());
         let InputTokens { most, fair } = self.input;
+        // What a vendor's tool finds is input as well, as much as the model takes.
+        let most = match self.sold_tools.as_slice() {
+            [] => most,
+            [_, ..] => most.max(rules.document()),
+        };
         let own = if self.tight_hold {
             let margin = fair.div_euclid(TIGHT_MARGIN).saturating_add(FRAME_TOKENS);
             most.min(fair.saturating_add(margin))
         } else {
             most
         };
-        let entry = self.call.sale.model.entry();
-        let rules = entry.input_rules(self.request.model());
         match self.continues {
             Some(_) => rules.within_window(own.saturating_add(before)),
             None => own,
@@ -282,7 +294,7 @@ impl Quoted {
         self.endpoint.format
     }
 
-    fn unpriceable(&self, why: &str) -> ApiError {
+    pub(super) fn unpriceable(&self, why: &str) -> ApiError {
         tracing::error!(
             model = self.request.model(),
             why,

@@ -18,6 +18,7 @@ use trunkline_wire::gemini::ArrayFrames;
 use trunkline_wire::{Cost, Frame, Frames, StreamEnd, error_frame};
 
 use super::execution::failure_of;
+use super::sold_tools::tool_costs;
 use super::stream_adapter::StreamAdapter;
 use crate::error::{ApiError, ErrorCode};
 use crate::idempotency::StoredResponse;
@@ -238,6 +239,7 @@ impl Relay {
                 total: price.amount,
                 tier: price.tier.clone(),
                 units: price.units.clone(),
+                tools: tool_costs(&price.tools),
             },
             exhausted: outcome == Outcome::BalanceExhausted,
             wants_usage,

@@ -91,11 +91,16 @@ impl Quoted {
                     .ok()
             })
             .map(|quoted| (quoted.total, quoted.tier.to_owned()));
+        let quoted = match quoted {
+            Some((tokens, tier)) => Some((self.with_tools(tokens, &requested.tools)?, tier)),
+            None => None,
+        };
         Ok(match quoted {
             Some((amount, tier)) if amount <= requested.amount => ServedPrice {
                 price: Price {
                     amount,
                     tier,
+                    tools: requested.tools,
                     units: requested.units,
                 },
                 dearer: None,

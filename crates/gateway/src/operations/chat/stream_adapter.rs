@@ -1,12 +1,15 @@
 //! Following an upstream's stream: passed on frame by frame in the caller's own format, or read into
 //! events and written anew in it. Either way what belongs to the end waits for the charge.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use trunkline_types::Usage;
 use trunkline_wire::ResponseFacts;
 use trunkline_wire::canonical::{Event, Meter, NameRestorer, ReportedUsage};
 use trunkline_wire::{
-    Assembler, Ending, Format, Frame, FrameKind, Reader, Rewrite, StreamEnd, Tap, Writer, heartbeat,
+    Assembler, Ending, Format, Frame, FrameKind, Reader, Rewrite, StreamEnd, Tap, ToolCallCounter,
+    Writer, heartbeat,
 };
 
 use super::Quoted;
@@ -27,6 +30,7 @@ pub(crate) enum StreamAdapter {
 pub(crate) struct PassThrough {
     format: Format,
     tier: Option<TierWatch>,
+    tools: Option<ToolCallCounter>,
     tap: Tap,
     rewrite: Rewrite,
     changes: bool,
@@ -78,6 +82,7 @@ impl Quoted {
         StreamAdapter::PassThrough(Box::new(PassThrough {
             format: upstream.to,
             tier: upstream.tier.clone(),
+            tools: upstream.tools.clone(),
             tap: Tap::new(upstream.to),
             changes: rewrite.model.is_some() || upstream.to != Format::OpenaiChat,
             rewrite,
@@ -101,6 +106,11 @@ impl StreamAdapter {
         if let Some(tier) = tier {
             tier.observe(frame, &seen);
         }
+        if let (Self::PassThrough(same), Some(data)) = (self, frame.data.as_ref())
+            && let Some(tools) = &mut same.tools
+        {
+            tools.read(data);
+        }
         seen
     }
 
@@ -111,6 +121,17 @@ impl StreamAdapter {
             Self::Translating(it) => &it.tier,
         };
         tier.as_ref()?.as_str()
+    }
+
+    /// Calls of vendor-run tools that are sold, by tool.
+    pub(super) fn tool_calls(&self) -> BTreeMap<String, u64> {
+        match self {
+            Self::PassThrough(same) => {
+                let tools = same.tools.as_ref();
+                tools.map(ToolCallCounter::calls).unwrap_or_default()
+            }
+            Self::Translating(_) => BTreeMap::new(),
+        }
     }
 
     /// The upstream's id of the answer, until the caller's is known.

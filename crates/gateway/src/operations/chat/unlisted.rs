@@ -10,6 +10,7 @@ use trunkline_catalog::{
 use trunkline_wire::{Format, Request, Unlisted, UnlistedKind};
 
 use super::Quoted;
+use super::sold_tools::SoldTool;
 use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
 use crate::field_report::strict_violation;
@@ -42,6 +43,8 @@ struct Passed<'a> {
     entry: &'a Entry,
     request: &'a Request,
     provider: &'a [String],
+    /// Tools that are sold.
+    sold: &'a [SoldTool],
 }
 
 impl Quoted {
@@ -63,6 +66,7 @@ impl Quoted {
             entry: self.call.sale.model.entry(),
             request,
             provider: provider.unwrap_or_default(),
+            sold: self.sold_to(to),
         };
         let mut dropped = Vec::new();
         let headers = self.listed_headers(&passed, &mut dropped);
@@ -167,6 +171,7 @@ impl Passed<'_> {
         policy == Some(&ParameterPolicy::Pass)
             || is_in(&self.entry.pass_fields)
             || is_in(self.provider)
+            || self.sold.iter().any(|tool| tool.pattern == pattern)
     }
 }
 

@@ -167,6 +167,7 @@ pub(crate) fn stream_end() -> StreamEnd {
             total: Money::from_nanos(123_456),
             tier: "standard".to_owned(),
             units: Units::none(),
+            tools: Vec::new(),
         },
         exhausted: false,
         wants_usage: true,
