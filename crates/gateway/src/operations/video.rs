@@ -1,12 +1,13 @@
 //! Video tasks: a request becomes a row with its money held, then a job at an upstream, then a verdict.
 //!
-//! The order: `request` (read, measured, priced) → `accept` (task and hold in one transaction) →
+//! The order: `request` (read, measured, priced) → `clips` (linked clips become ours) → `accept` (task and hold in one transaction) →
 //! `submit` (the one call that may start a job) → `poll` → `transitions` (state and money in one
 //! transaction). The first three run in a task of their own beside the caller's request; if the node dies
 //! on the way, a worker (`jobs`) finds the row and goes on where it is safe to.
 
 mod accept;
 pub(crate) mod cancel;
+mod clips;
 pub(crate) mod content;
 mod content_disposition;
 mod download;

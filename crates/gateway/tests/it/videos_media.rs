@@ -30,6 +30,13 @@ fn reference(url: &str) -> Value {
     json!({ "model": "wan2.7-r2v", "prompt": "x", "video_url": url })
 }
 
+/// A request with a clip at an address.
+type BodyOf = fn(&str) -> Value;
+
+fn native(url: &str) -> Value {
+    json!({ "model": "MiniMax-H3", "prompt": "x", "video_url": url, "duration": 4 })
+}
+
 fn content(model: &str, url: &str) -> Value {
     let part =
         json!({ "type": "video_url", "role": "reference_video", "video_url": { "url": url } });
@@ -74,6 +81,95 @@ async fn media_that_can_be_measured_have_an_exact_price() {
         assert_eq!(moved(&harness, &id, "settlement_adjustment").await, 0);
         sum += price;
     }
+    assert_eq!(spent(&harness).await, sum);
+    harness.audit().await;
+}
+
+/// A file of the simulator.
+async fn file_bytes(harness: &TestGateway, name: &str) -> Bytes {
+    let (to, path) = ((harness.simulator.address(), ""), format!("/_media/{name}"));
+    let sent = harness.send_as(to, Method::GET, &path, Bytes::new(), &[]);
+    let got = GatewayResponse::read(sent.await).await;
+    assert_eq!(got.status, 200);
+    got.body
+}
+
+/// A server that shows one clip so many times, and then another.
+async fn two_faced(first: &Bytes, then: &Bytes, times: u64) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/clip.mp4", listener.local_addr().unwrap());
+    let (first, then) = (first.clone(), then.clone());
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
+    tokio::spawn(async move {
+        let mut requests = 0;
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut received = [0; 4096];
+            if stream.read(&mut received).await.is_err() {
+                continue;
+            }
+            requests += 1;
+            let clip = if requests <= times { &first } else { &then };
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                clip.len()
+            );
+            let whole = [head.as_bytes(), clip].concat();
+            drop(stream.write_all(&whole).await);
+            drop(stream.shutdown().await);
+        }
+    });
+    url
+}
+
+/// Every link in what an upstream was sent.
+fn links(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) if text.starts_with("http") => vec![text.clone()],
+        Value::Array(list) => list.iter().flat_map(links).collect(),
+        Value::Object(map) => map.values().flat_map(links).collect(),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+/// G-16: the server shows two seconds to us, and ten to the vendor.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vendor_gets_the_clip_that_was_measured_whatever_its_server_shows_to_others() {
+    let harness = generation(quick()).await;
+    let two = file_bytes(&harness, "clip-2s.mp4").await;
+    let ten = file_bytes(&harness, "clip-10s.mp4").await;
+    assert_ne!(two, ten);
+    let mut sum = 0;
+    let cases: [(BodyOf, i64); 3] = [
+        (reference, 700_000_000),
+        (native, 480_000_000),
+        (
+            |url| content("doubao-seedance-2-5-260628", url),
+            1_512_000_000,
+        ),
+    ];
+    for (body, price) in cases {
+        let url = two_faced(&two, &ten, 2).await;
+        let id = made(&harness, &body(&url)).await;
+        assert_eq!(moved(&harness, &id, "charge").await, price, "{id}");
+        let job = harness.simulator.video_jobs().pop().unwrap();
+        let sent = links(&job.body);
+        let [link] = sent.as_slice() else {
+            panic!("one link in {}", job.body)
+        };
+        let path = link.strip_prefix("http://127.0.0.1:8080").unwrap();
+        let got = harness.send_as((harness.address, ""), Method::GET, path, Bytes::new(), &[]);
+        let got = GatewayResponse::read(got.await).await;
+        assert_eq!(got.header("content-type").as_deref(), Some("video/mp4"));
+        assert!(got.body == two, "what was measured is what is sent");
+        assert_eq!(ended(&harness, &id).await["status"], "completed");
+        sum += price;
+    }
+    // One that changes before it is copied is refused, and so is one whose server is gone by then.
+    let url = two_faced(&two, &ten, 1).await;
+    let got = make(&harness, &reference(&url)).await;
+    assert_eq!(got.status, 400, "{}", got.text());
+    assert_eq!(got.json()["error"]["param"], "video_url");
+    assert!(got.text().contains("another one"), "{}", got.text());
     assert_eq!(spent(&harness).await, sum);
     harness.audit().await;
 }

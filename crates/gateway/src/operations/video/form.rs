@@ -57,12 +57,7 @@ async fn store_upload(
 ) -> Result<String, ApiError> {
     let kind = ContentType::parse(kind.unwrap_or("application/octet-stream"));
     let kind = kind.map_err(|_| invalid("the content type of a file cannot be read"))?;
-    let mut random = [0; PATH_RANDOM_BYTES];
-    services
-        .fill_random(&mut random)
-        .ok_or_else(ApiError::unavailable)?;
-    let account = &caller.account;
-    let path = ObjectPath::mint(services.now(), account.shard, account.id, random, &kind);
+    let path = mint_path(services, caller, &kind)?;
     let put = services.media.put_bytes(&path, bytes, &kind).await;
     put.map_err(|error| {
         tracing::error!(%error, "upload: storing the file failed");
@@ -71,6 +66,32 @@ async fn store_upload(
             "the file cannot be stored right now; nothing was charged",
         )
     })?;
+    sign_object(services, path)
+}
+
+/// A new name in the media store.
+pub(super) fn mint_path(
+    services: &Services,
+    caller: &Caller,
+    kind: &ContentType,
+) -> Result<ObjectPath, ApiError> {
+    let mut random = [0; PATH_RANDOM_BYTES];
+    services
+        .fill_random(&mut random)
+        .ok_or_else(ApiError::unavailable)?;
+    let account = &caller.account;
+    let now = services.now();
+    Ok(ObjectPath::mint(
+        now,
+        account.shard,
+        account.id,
+        random,
+        kind,
+    ))
+}
+
+/// Our link to something in the media store.
+pub(super) fn sign_object(services: &Services, path: ObjectPath) -> Result<String, ApiError> {
     let life = i64::try_from(services.settings.video.link_life.as_secs()).unwrap_or(i64::MAX);
     let ends = services.now().plus_seconds(life);
     let link = sign(

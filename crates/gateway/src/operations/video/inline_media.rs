@@ -71,7 +71,9 @@ fn own_object(services: &Services, link: &str) -> Option<ObjectPath> {
 
 async fn inline_object(services: &Services, path: &ObjectPath, form: MediaForm) -> Option<String> {
     let mut fetched = services.media.get(path, None).await.ok()?;
-    if fetched.metadata.bytes > MAX_INLINE_BYTES {
+    let kind = fetched.metadata.content_type.as_str();
+    // Vendors take images as data, and clips by links only.
+    if fetched.metadata.bytes > MAX_INLINE_BYTES || kind.starts_with("video/") {
         return None;
     }
     let mut bytes = Vec::new();
@@ -89,7 +91,8 @@ async fn inline_object(services: &Services, path: &ObjectPath, form: MediaForm) 
     }
 }
 
-fn replace(value: &mut Value, link: &str, text: &str) {
+/// Puts a text in the place of a link, wherever that stands.
+pub(super) fn replace(value: &mut Value, link: &str, text: &str) {
     match value {
         Value::String(known) if known == link => text.clone_into(known),
         Value::Array(list) => list.iter_mut().for_each(|value| replace(value, link, text)),

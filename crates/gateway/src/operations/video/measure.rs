@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use tokio::time::Instant;
+use trunkline_blobs::ObjectPath;
 use trunkline_generation::video::{Container, KnownMedia, MediaFacts, ProbeTarget};
-use trunkline_probe::visual::{Format, MAX_BYTES, MediaInfo, Probe, ProbeError, Step};
+use trunkline_probe::visual::{Format, MAX_BYTES, MediaInfo, Need, Probe, ProbeError, Step};
 use trunkline_types::AccountId;
 use trunkline_upstream::safe_fetch::{ByteRange, FetchRequest, FetchResponse, SafeFetcher, Served};
 
@@ -44,17 +46,9 @@ async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<MediaFacts> {
     let began = Instant::now();
     let mut probe = Probe::new(None);
     loop {
-        let need = match probe.step() {
-            Step::Done(info) => return Some(measured_of(&info)),
-            Step::Failed(ProbeError::UnknownFormat) => {
-                // It was read and is none of the known kinds, which is worth knowing too.
-                return Some(MediaFacts {
-                    container: Some(Container::Other),
-                    ..MediaFacts::default()
-                });
-            }
-            Step::Failed(_) => return None,
-            Step::Need(need) => need,
+        let need = match probed(&mut probe) {
+            Ok(need) => need,
+            Err(facts) => return facts,
         };
         let ask = FetchRequest {
             range: ByteRange::new(need.start, need.length),
@@ -78,6 +72,41 @@ async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<MediaFacts> {
                 return from_the_start(probe, &mut answer).await;
             }
         }
+    }
+}
+
+/// The same of something in the media store.
+pub(super) async fn measure_stored(services: &Services, path: &ObjectPath) -> Option<MediaFacts> {
+    let total = services.media.head(path).await.ok()?.bytes;
+    let mut probe = Probe::new(None);
+    probe.set_total(total);
+    loop {
+        let need = match probed(&mut probe) {
+            Ok(need) => need,
+            Err(facts) => return facts,
+        };
+        let end = need.start.saturating_add(need.length).min(total);
+        let part = services.media.get(path, Some(need.start..end)).await;
+        let mut stream = part.ok()?.stream;
+        let mut bytes = Vec::new();
+        while let Some(piece) = stream.next().await {
+            bytes.extend_from_slice(&piece.ok()?);
+        }
+        probe.push(need.start, &bytes);
+    }
+}
+
+/// What the probe needs next, or what it found.
+fn probed(probe: &mut Probe) -> Result<Need, Option<MediaFacts>> {
+    match probe.step() {
+        Step::Done(info) => Err(Some(measured_of(&info))),
+        // It was read and is none of the known kinds, which is worth knowing too.
+        Step::Failed(ProbeError::UnknownFormat) => Err(Some(MediaFacts {
+            container: Some(Container::Other),
+            ..MediaFacts::default()
+        })),
+        Step::Failed(_) => Err(None),
+        Step::Need(need) => Ok(need),
     }
 }
 

@@ -9,11 +9,14 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use trunkline_account_api::webhooks::task_webhook::check_task_webhook;
 use trunkline_catalog::{Entry, Quote, Sale};
-use trunkline_generation::video::{Family, KnownMedia, Plan, PlanContext, VideoRequest, family_of};
+use trunkline_generation::video::{
+    Family, KnownMedia, Plan, PlanContext, ProbeTarget, VideoRequest, family_of,
+};
 use trunkline_types::{EndpointType, Money};
 use trunkline_wire::scan;
 
 use super::WORD;
+use super::clips::MeasuredClip;
 use super::form;
 use super::measure;
 use super::prices::Prices;
@@ -57,6 +60,8 @@ pub(crate) struct PricedVideo {
     /// The price, or the most it can come to.
     pub(crate) price: Price,
     pub(super) prices: Prices,
+    /// The clips that were measured for it.
+    pub(super) clips: Vec<MeasuredClip>,
     pub(super) body_hash: [u8; 32],
     /// Where the customer wants to be told of the end.
     pub(super) webhook_url: Option<String>,
@@ -197,10 +202,17 @@ impl Operation for Video {
             facts: measured,
         };
         let mut plan = (family.plan)(&context(&nothing)).map_err(refused)?;
+        let mut clips = Vec::new();
         if !plan.to_probe.is_empty() {
             let account = pricing.caller.account.id;
             let measuring = measure::measure(services, account, &plan.to_probe);
             let measured = Box::pin(measuring).await;
+            let targets = std::mem::take(&mut plan.to_probe).into_iter();
+            let found = |target: ProbeTarget| {
+                let facts = measured.of(&target.url)?;
+                Some(MeasuredClip { target, facts })
+            };
+            clips = targets.filter_map(found).collect();
             plan = (family.plan)(&context(&measured)).map_err(refused)?;
         }
         let terms = Terms {
@@ -225,6 +237,7 @@ impl Operation for Video {
             plan,
             price,
             prices,
+            clips,
             body_hash: Sha256::digest(&self.known_by).into(),
             webhook_url: ask.webhook_url().map(str::to_owned),
             call,

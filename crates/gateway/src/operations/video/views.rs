@@ -12,6 +12,7 @@ use trunkline_types::{AccountId, Defect, RequestId};
 
 use super::WORD;
 use super::accept::{self, Accepted};
+use super::clips;
 use super::content;
 use super::request::{PricedVideo, Video};
 use super::submit::{self, Sending};
@@ -67,20 +68,28 @@ pub(crate) async fn create_video(paid: PaidRequest<'_>) -> Result<Response, ApiE
     context.step(Step::Detach);
     let (owned, context) = (Arc::clone(services), Arc::clone(context));
     let detached = move |responder| async move {
-        let response = run(&owned, &video, &context).await;
+        let response = run(&owned, video, &context).await;
         respond(responder, response);
     };
     detach(services, permit, detached).await
 }
 
-/// Money, then the upstream. The execution ends when the vendor took the task; its verdict is settled
+/// The clips, money, then the upstream. The execution ends when the vendor took the task; its verdict is settled
 /// by a worker.
 async fn run(
     services: &Arc<Services>,
-    video: &PricedVideo,
+    mut video: PricedVideo,
     context: &RequestContext,
 ) -> Result<Response, ApiError> {
-    let accepted = accept::accept_video(services, video).await?;
+    let copies = Box::pin(clips::mirror_clips(services, &mut video)).await?;
+    let video = &video;
+    let accepted = match accept::accept_video(services, video).await {
+        Ok(accepted) => accepted,
+        Err(error) => {
+            copies.forget(services).await;
+            return Err(error);
+        }
+    };
     context.step(Step::Reserve);
     let sending = submit::submit_video(services, AttemptLog(Some(context)), &accepted).await;
     context.step(Step::Failover);
