@@ -46,6 +46,8 @@ pub struct Settings {
     pub health: Duration,
     /// What links are made of: scheme and host, without a slash at the end.
     pub public_url: String,
+    /// Whether vendors can follow such links.
+    pub vendors_reach_links: bool,
     /// Largest file of a finished task.
     pub max_file_bytes: u64,
     pub video: VideoSettings,
@@ -74,6 +76,7 @@ impl Default for Settings {
             refresh: Duration::from_secs(1),
             health: Duration::from_secs(30),
             public_url: "http://127.0.0.1:8080".to_owned(),
+            vendors_reach_links: true,
             max_file_bytes: 4_000_000_000,
             video: VideoSettings::default(),
             generation: GenerationSettings::default(),

@@ -29,6 +29,7 @@ use places::{Place, Places};
 pub use resolve::{Resolve, Resolving, SystemResolver};
 pub use response::{FetchResponse, Served};
 use target::Target;
+pub use target::is_public_url;
 
 /// Bytes of a URL, as supplied and as the parser writes it. Signed URLs of clouds have some 2,000.
 pub const MAX_URL_BYTES: usize = 4096;

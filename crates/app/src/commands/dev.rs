@@ -31,7 +31,7 @@ use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_social::Cells;
 use trunkline_types::{AccountId, Clock as _, NodeId, Secret};
-use trunkline_upstream::safe_fetch::SafeFetchSettings;
+use trunkline_upstream::safe_fetch::{SafeFetchSettings, is_public_url};
 use trunkline_worker::Retention;
 
 use self::greeting::Greeting;
@@ -126,6 +126,7 @@ async fn serve(
         keyring,
         cells,
         account: seeded.account,
+        is_simulated: keys.is_empty(),
     };
     let mut plan = plan(config, options, folder, supplies)?;
     let sign_in = SignInLink::offer(&mut plan)?;
@@ -164,6 +165,8 @@ struct Supplies {
     keyring: Keyring,
     cells: Cells,
     account: AccountId,
+    /// All vendors are on this machine.
+    is_simulated: bool,
 }
 
 fn plan(
@@ -185,7 +188,7 @@ fn plan(
         extra_roots: config.extra_roots.clone(),
         media: media(folder),
         fetch: fetch(config)?,
-        settings: settings(config),
+        settings: settings(config, supplies.is_simulated),
         retention: Retention::default(),
         edge: listen(config.edge.listen),
         edge_settings: EdgeSettings {
@@ -225,9 +228,10 @@ fn fetch(config: &Config) -> anyhow::Result<SafeFetchSettings> {
     })
 }
 
-fn settings(config: &Config) -> Settings {
+fn settings(config: &Config, is_simulated: bool) -> Settings {
     Settings {
         public_url: config.edge.public_url.clone(),
+        vendors_reach_links: is_simulated || is_public_url(&config.edge.public_url),
         video: VideoSettings {
             poll_first: POLL,
             ..config.video.clone()

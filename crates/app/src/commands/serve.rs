@@ -13,6 +13,7 @@ use trunkline_edge::settings::AcceptSettings;
 use trunkline_edge::telemetry::TelemetrySettings;
 use trunkline_gateway::Settings;
 use trunkline_limits::RedisSettings;
+use trunkline_upstream::safe_fetch::is_public_url;
 use trunkline_worker::Retention;
 
 use super::{channel, database, keyring};
@@ -76,6 +77,7 @@ fn plan(
         fetch: config.fetch.clone(),
         settings: Settings {
             public_url: config.edge.public_url.clone(),
+            vendors_reach_links: is_public_url(&config.edge.public_url),
             video: config.video.clone(),
             social: config.social.clone(),
             generation: config.studio.clone(),

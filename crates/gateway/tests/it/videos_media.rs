@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use trunkline_gateway::VideoJob;
+use trunkline_gateway::{Settings, VideoJob};
 
 use crate::nodes::nanos;
 use crate::test_gateway::{GatewayResponse, TestGateway};
@@ -86,7 +88,7 @@ async fn media_that_can_be_measured_have_an_exact_price() {
 }
 
 /// A file of the simulator.
-async fn file_bytes(harness: &TestGateway, name: &str) -> Bytes {
+pub(crate) async fn file_bytes(harness: &TestGateway, name: &str) -> Bytes {
     let (to, path) = ((harness.simulator.address(), ""), format!("/_media/{name}"));
     let sent = harness.send_as(to, Method::GET, &path, Bytes::new(), &[]);
     let got = GatewayResponse::read(sent.await).await;
@@ -97,7 +99,8 @@ async fn file_bytes(harness: &TestGateway, name: &str) -> Bytes {
 /// A server that shows one clip so many times, and then another.
 async fn two_faced(first: &Bytes, then: &Bytes, times: u64) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/clip.mp4", listener.local_addr().unwrap());
+    // The simulated vendor goes by the name: it gets ten seconds.
+    let url = format!("http://{}/clip-10s.mp4", listener.local_addr().unwrap());
     let (first, then) = (first.clone(), then.clone());
     #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
     tokio::spawn(async move {
@@ -122,7 +125,7 @@ async fn two_faced(first: &Bytes, then: &Bytes, times: u64) -> String {
 }
 
 /// Every link in what an upstream was sent.
-fn links(value: &Value) -> Vec<String> {
+pub(crate) fn links(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) if text.starts_with("http") => vec![text.clone()],
         Value::Array(list) => list.iter().flat_map(links).collect(),
@@ -170,6 +173,54 @@ async fn a_vendor_gets_the_clip_that_was_measured_whatever_its_server_shows_to_o
     assert_eq!(got.status, 400, "{}", got.text());
     assert_eq!(got.json()["error"]["param"], "video_url");
     assert!(got.text().contains("another one"), "{}", got.text());
+    assert_eq!(spent(&harness).await, sum);
+    harness.audit().await;
+}
+
+/// Without an address that vendors can reach, what was measured goes as data to those that take data; by others the
+/// clip is fetched at its own link, and their count is billed (G-16).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_public_url_a_measured_clip_goes_as_data_or_the_vendors_count_is_billed() {
+    let harness = generation(Settings {
+        vendors_reach_links: false,
+        ..quick()
+    })
+    .await;
+    let two = file_bytes(&harness, "clip-2s.mp4").await;
+    let ten = file_bytes(&harness, "clip-10s.mp4").await;
+    let as_data = format!("data:video/mp4;base64,{}", STANDARD.encode(&two));
+    let seedance: BodyOf = |url| content("doubao-seedance-2-5-260628", url);
+    let mut sum = 0;
+    for (body, price) in [(native as BodyOf, 480_000_000), (seedance, 1_512_000_000)] {
+        let url = two_faced(&two, &ten, 2).await;
+        let id = made(&harness, &body(&url)).await;
+        assert_eq!(moved(&harness, &id, "charge").await, price, "{id}");
+        let job = harness.simulator.video_jobs().pop().unwrap();
+        assert_eq!(links(&job.body), Vec::<String>::new());
+        assert!(job.body.to_string().contains(&as_data), "{price}");
+        assert_eq!(ended(&harness, &id).await["status"], "completed");
+        sum += price;
+    }
+    // This vendor takes links only, and gets ten seconds; the other clip is too large to be sent as data.
+    let large = Bytes::from([two.as_ref(), &vec![0; 10_000_000]].concat());
+    let cases = [
+        (reference as BodyOf, &two, 3_500_000_000, 1_500_000_000),
+        (seedance, &large, 7_560_000_000, 7_560_000_000),
+    ];
+    for (body, first, most, price) in cases {
+        let url = two_faced(first, &ten, 1).await;
+        let quote = quoted(&harness, &body(&url)).await;
+        assert_eq!(quote["exact"], false, "{quote}");
+        let url = two_faced(first, &ten, 1).await;
+        let id = made(&harness, &body(&url)).await;
+        assert_eq!(moved(&harness, &id, "charge").await, most, "{id}");
+        let job = harness.simulator.video_jobs().pop().unwrap();
+        assert_eq!(links(&job.body), [url]);
+        assert_eq!(ended(&harness, &id).await["status"], "completed");
+        let adjusted = moved(&harness, &id, "settlement_adjustment").await;
+        assert_eq!(adjusted, most - price, "{id}");
+        sum += price;
+    }
     assert_eq!(spent(&harness).await, sum);
     harness.audit().await;
 }

@@ -18,12 +18,15 @@ use crate::pairs::number;
 use crate::random::Dice;
 use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
 use crate::videos::{MONEY, generation_with, make, moved, quick};
+use crate::videos_media::{file_bytes, links};
 
 /// How many, and from where.
 const CASES: &str = "TRUNKLINE_VIDEOS";
 const SEED: &str = "TRUNKLINE_VIDEOS_SEED";
 const USUAL_CASES: u64 = 300;
 const USUAL_SEED: u64 = 20_261_115;
+/// What links of this gateway begin with.
+const OURS: &str = "http://127.0.0.1:8080";
 const PNG: &str = "https://example.com/a.png";
 const LENGTHS: [u64; 5] = [2, 3, 7, 10, 14];
 
@@ -31,10 +34,16 @@ const LENGTHS: [u64; 5] = [2, 3, 7, 10, 14];
 struct Clips {
     open: Vec<String>,
     closed: Vec<String>,
+    /// What is at the open ones.
+    bytes: Vec<Bytes>,
 }
 
 impl Clips {
-    fn of(harness: &TestGateway) -> Self {
+    async fn of(harness: &TestGateway) -> Self {
+        let mut bytes = Vec::new();
+        for seconds in LENGTHS {
+            bytes.push(file_bytes(harness, &format!("clip-{seconds}s.mp4")).await);
+        }
         let host = harness.simulator.address();
         let named = |host: String| {
             let all = LENGTHS.iter();
@@ -44,6 +53,7 @@ impl Clips {
         Self {
             open: named(host.to_string()),
             closed: named("10.0.0.1".to_owned()),
+            bytes,
         }
     }
 
@@ -57,9 +67,17 @@ impl Clips {
         json!(from[place])
     }
 
-    fn measured(&self) -> KnownMedia {
+    /// What the links of the last job lead to, where they are ours.
+    async fn measured(&self, harness: &TestGateway) -> KnownMedia {
+        let job = harness.simulator.video_jobs().pop().unwrap();
         let mut all = KnownMedia::default();
-        for (url, seconds) in self.open.iter().zip(LENGTHS) {
+        for url in links(&job.body) {
+            let Some(path) = url.strip_prefix(OURS) else {
+                continue;
+            };
+            let sent = harness.get(path).await.body;
+            let mut lengths = self.bytes.iter().zip(LENGTHS);
+            let (_, seconds) = lengths.find(|(bytes, _)| **bytes == sent).unwrap();
             let one = MediaFacts {
                 millis: Some(seconds * 1_000),
                 container: Some(Container::Mp4),
@@ -237,8 +255,7 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
         .iter()
         .filter(|(_, entry)| entry.specs.video_family.is_some())
         .collect();
-    let clips = Clips::of(&harness);
-    let measured = clips.measured();
+    let clips = Clips::of(&harness).await;
     let (cases, seed) = (number(CASES, USUAL_CASES), number(SEED, USUAL_SEED));
     println!("{cases} cases from {SEED}={seed}");
     let mut dice = Dice::new(seed);
@@ -282,14 +299,15 @@ async fn the_quote_is_the_charge_and_the_charge_is_the_price_of_what_was_sent() 
             json!(got.header("trunkline-cost-usd")),
             quoted["maximum_usd"]
         );
+        let measured = clips.measured(&harness).await;
         let (bill, seconds) = billed(&harness, entry, &measured);
         assert_eq!(charge, priced(&book, model, &bill), "{body}: {bill:?}");
         assert_eq!(quoted["exact"], bill.exact, "{body}");
-        if bill.exact {
+        // The simulator cuts nothing, and reads the length of a source from its name, which ours have not.
+        if bill.exact && family != "a_edit" {
             assert_eq!(seconds, bill.output_seconds, "{body}");
-        } else {
-            bounds += 1;
         }
+        bounds += u64::from(!bill.exact);
         charged += charge;
         *taken.entry(model).or_default() += 1;
         trunkline_gateway::claim_video_jobs(&harness.gateway, VideoJob::Poll)

@@ -32,8 +32,10 @@ pub struct Protocol {
     /// Finds a job by our reference; none where the vendor does not store it.
     pub lookup: Option<fn(&Outbound, &str) -> VendorRequest>,
     pub read_lookup: fn(&VendorResponse<'_>) -> LookupResult,
-    /// How media that the gateway holds is sent.
+    /// How images that the gateway holds are sent.
     pub media: MediaForm,
+    /// How clips that the gateway holds are sent if the vendor cannot follow our links.
+    pub clips: MediaForm,
 }
 
 /// How media that the gateway holds is sent.

@@ -7,6 +7,7 @@ use http::{HeaderValue, Uri};
 use url::{Host, Url};
 
 use super::error::FetchError;
+use super::networks::may_reach;
 use super::{MAX_URL_BYTES, SafeFetchSettings};
 
 /// Ports that are always served; those above [`LAST_SYSTEM_PORT`] by a setting.
@@ -28,6 +29,20 @@ pub(super) struct Target {
 pub(super) enum Place {
     Name(String),
     Address(IpAddr),
+}
+
+/// Whether a URL of ours can be followed from the public net, as far as its text says.
+#[must_use]
+pub fn is_public_url(text: &str) -> bool {
+    let settings = SafeFetchSettings {
+        has_high_ports: true,
+        ..SafeFetchSettings::default()
+    };
+    match Target::read(text, &settings).map(|target| target.place) {
+        Ok(Place::Name(name)) => name.contains('.'),
+        Ok(Place::Address(address)) => may_reach(address, &[]),
+        Err(_) => false,
+    }
 }
 
 impl Target {

@@ -1,5 +1,5 @@
-//! Media that we hold for a caller, handed to an upstream: as data where it takes data, else by our own
-//! link. What is stored with a task has the link; the data are put in when it is sent.
+//! Media that we hold for a caller, handed to an upstream: images as data where it takes data, clips by our own
+//! link where it can follow that, else as data where it takes them so. What is stored with a task has the link; the data are put in when it is sent.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,13 +7,13 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 use trunkline_blobs::{MediaPath, ObjectPath, verify};
 use trunkline_generation::video::Outbound;
-use trunkline_generation::video::upstreams::MediaForm;
+use trunkline_generation::video::upstreams::{MediaForm, Protocol};
 
 use super::content::LinkSigner;
 use crate::services::Services;
 
 /// Largest file that is put into a body; a larger one goes by its link.
-const MAX_INLINE_BYTES: u64 = 10_000_000;
+pub(super) const MAX_INLINE_BYTES: u64 = 10_000_000;
 /// Texts of a body that are looked at.
 const MAX_TEXTS: usize = 1_000;
 
@@ -21,9 +21,13 @@ const MAX_TEXTS: usize = 1_000;
 pub(super) async fn inline_media(
     services: &Services,
     mut sent: Outbound,
-    form: MediaForm,
+    protocol: &Protocol,
 ) -> Outbound {
-    if form == MediaForm::Link {
+    let clips = match services.settings.vendors_reach_links {
+        true => MediaForm::Link,
+        false => protocol.clips,
+    };
+    if (protocol.media, clips) == (MediaForm::Link, MediaForm::Link) {
         return sent;
     }
     let mut links = Vec::new();
@@ -34,7 +38,7 @@ pub(super) async fn inline_media(
         let Some(path) = own_object(services, &link) else {
             continue;
         };
-        if let Some(text) = Box::pin(inline_object(services, &path, form)).await {
+        if let Some(text) = Box::pin(inline_object(services, &path, protocol.media, clips)).await {
             let values = sent.body.values_mut();
             values.for_each(|value| replace(value, &link, &text));
         }
@@ -69,11 +73,20 @@ fn own_object(services: &Services, link: &str) -> Option<ObjectPath> {
     }
 }
 
-async fn inline_object(services: &Services, path: &ObjectPath, form: MediaForm) -> Option<String> {
+async fn inline_object(
+    services: &Services,
+    path: &ObjectPath,
+    images: MediaForm,
+    clips: MediaForm,
+) -> Option<String> {
     let mut fetched = services.media.get(path, None).await.ok()?;
     let kind = fetched.metadata.content_type.as_str();
-    // Vendors take images as data, and clips by links only.
-    if fetched.metadata.bytes > MAX_INLINE_BYTES || kind.starts_with("video/") {
+    let form = if kind.starts_with("video/") {
+        clips
+    } else {
+        images
+    };
+    if form == MediaForm::Link || fetched.metadata.bytes > MAX_INLINE_BYTES {
         return None;
     }
     let mut bytes = Vec::new();

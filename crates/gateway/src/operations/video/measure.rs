@@ -18,11 +18,12 @@ const WITHIN: Duration = Duration::from_secs(10);
 /// Files of one request that are measured.
 const MAX_SUBJECTS: usize = 64;
 
-/// What is known of the media of a request.
+/// What is known of the media of a request. Files that are larger than the bound are not measured.
 pub(super) async fn measure(
     services: &Services,
     account: AccountId,
     subjects: &[ProbeTarget],
+    max_file_bytes: Option<u64>,
 ) -> KnownMedia {
     let mut all = KnownMedia::default();
     let mut running = tokio::task::JoinSet::new();
@@ -30,7 +31,8 @@ pub(super) async fn measure(
     for subject in subjects.iter().take(MAX_SUBJECTS) {
         let (fetcher, url) = (fetcher.clone(), subject.url.clone());
         running.spawn(async move {
-            let measured = tokio::time::timeout(WITHIN, measured(&fetcher, &url)).await;
+            let measured =
+                tokio::time::timeout(WITHIN, measured(&fetcher, &url, max_file_bytes)).await;
             (url, measured.ok().flatten())
         });
     }
@@ -42,7 +44,11 @@ pub(super) async fn measure(
     all
 }
 
-async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<MediaFacts> {
+async fn measured(
+    fetcher: &SafeFetcher,
+    url: &str,
+    max_file_bytes: Option<u64>,
+) -> Option<MediaFacts> {
     let began = Instant::now();
     let mut probe = Probe::new(None);
     loop {
@@ -57,6 +63,11 @@ async fn measured(fetcher: &SafeFetcher, url: &str) -> Option<MediaFacts> {
         };
         let mut answer = fetcher.get(url, ask).await.ok()?;
         if !answer.status.is_success() {
+            return None;
+        }
+        let (Served::Part { total: size, .. } | Served::Whole { length: size }) = answer.served;
+        let is_larger = |(size, most)| size > most;
+        if size.zip(max_file_bytes).is_some_and(is_larger) {
             return None;
         }
         match answer.served {

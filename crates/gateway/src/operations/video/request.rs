@@ -9,14 +9,12 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use trunkline_account_api::webhooks::task_webhook::check_task_webhook;
 use trunkline_catalog::{Entry, Quote, Sale};
-use trunkline_generation::video::{
-    Family, KnownMedia, Plan, PlanContext, ProbeTarget, VideoRequest, family_of,
-};
+use trunkline_generation::video::{Family, KnownMedia, Plan, PlanContext, VideoRequest, family_of};
 use trunkline_types::{EndpointType, Money};
 use trunkline_wire::scan;
 
 use super::WORD;
-use super::clips::MeasuredClip;
+use super::clips::{ClipDelivery, MeasuredClip};
 use super::form;
 use super::measure;
 use super::prices::Prices;
@@ -205,15 +203,20 @@ impl Operation for Video {
         let mut clips = Vec::new();
         if !plan.to_probe.is_empty() {
             let account = pricing.caller.account.id;
-            let measuring = measure::measure(services, account, &plan.to_probe);
+            let delivery = ClipDelivery::of(services, &plan);
+            let measuring = measure::measure(
+                services,
+                account,
+                &plan.to_probe,
+                delivery.max_stated_bytes(),
+            );
             let measured = Box::pin(measuring).await;
-            let targets = std::mem::take(&mut plan.to_probe).into_iter();
-            let found = |target: ProbeTarget| {
-                let facts = measured.of(&target.url)?;
-                Some(MeasuredClip { target, facts })
-            };
-            clips = targets.filter_map(found).collect();
-            plan = (family.plan)(&context(&measured)).map_err(refused)?;
+            let planned = (family.plan)(&context(&measured)).map_err(refused)?;
+            // What cannot be copied may be another clip for the vendor: its own count is billed.
+            if delivery != ClipDelivery::OwnLink {
+                clips = MeasuredClip::of(std::mem::take(&mut plan.to_probe), &measured);
+                plan = planned;
+            }
         }
         let terms = Terms {
             endpoint: WORD,

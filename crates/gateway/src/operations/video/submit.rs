@@ -304,7 +304,7 @@ pub(super) async fn submit_video(
     let mut submission = Submission {
         accepted,
         protocol,
-        sent: inline_media::inline_media(services, sent, protocol.media).await,
+        sent: inline_media::inline_media(services, sent, protocol).await,
         policy: model_alias::policy_of(services, task.key).await,
         timed_out: false,
     };

@@ -25,6 +25,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     lookup: None,
     read_lookup: no_lookup,
     media: MediaForm::DataUri,
+    clips: MediaForm::DataUri,
 };
 
 const TASKS: &str = "/contents/generations/tasks";

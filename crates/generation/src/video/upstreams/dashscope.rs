@@ -23,6 +23,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     lookup: None,
     read_lookup: no_lookup,
     media: MediaForm::DataUri,
+    clips: MediaForm::Link,
 };
 
 const SUBMIT: &str = "/services/aigc/video-generation/video-synthesis";

@@ -25,6 +25,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     read_lookup,
     // The older design would take bare base64, the newer addresses alone.
     media: MediaForm::Link,
+    clips: MediaForm::Link,
 };
 
 /// The code of a failed job: the vendor gives a text only.

@@ -26,6 +26,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     lookup: None,
     read_lookup: no_lookup,
     media: MediaForm::DataUri,
+    clips: MediaForm::DataUri,
 };
 
 /// The endpoint of the second interface; every other name is the first.

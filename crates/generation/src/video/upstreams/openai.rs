@@ -22,6 +22,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     lookup: None,
     read_lookup: no_lookup,
     media: MediaForm::DataUri,
+    clips: MediaForm::Link,
 };
 
 fn submit(outbound: &Outbound, context: &JobContext<'_>) -> VendorRequest {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use trunkline_upstream::safe_fetch::{FetchError, SafeFetcher};
+use trunkline_upstream::safe_fetch::{FetchError, SafeFetcher, is_public_url};
 
 use crate::safe_fetch::fake_network::{
     Front, Names, PUBLIC, Victim, ask, fetcher, ok, redirect, settings,
@@ -302,4 +302,26 @@ async fn a_check_without_a_fetch_judges_alike_and_connects_to_nothing() {
     assert_eq!(open.judge(&front.at("/"), within).await, Ok(()));
     assert!(front.heads().is_empty());
     assert_eq!(victim.visitors().await, 0);
+}
+
+#[test]
+fn a_url_of_ours_is_public_if_its_host_is_a_full_name_or_a_public_address() {
+    for public in [
+        "https://api.example.com",
+        "http://api.example.com:8443",
+        "http://8.8.8.8:8080",
+    ] {
+        assert!(is_public_url(public), "{public}");
+    }
+    for other in [
+        "http://127.0.0.1:8080",
+        "http://localhost:8080",
+        "http://gateway:8080",
+        "http://api.internal",
+        "http://10.0.0.5",
+        "http://[::1]:8080",
+        "",
+    ] {
+        assert!(!is_public_url(other), "{other}");
+    }
 }
