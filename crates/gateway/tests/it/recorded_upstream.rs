@@ -193,7 +193,21 @@ impl RecordedUpstream {
         request
     }
 
-    /// Answers one call.
+    /// Answers one call with a body of JSON.
+    pub(crate) async fn answer(&self, json: &str) -> RecordedRequest {
+        let (mut stream, _) = self.0.accept().await.unwrap();
+        let request = read_request(&mut stream).await;
+        let length = json.len();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\ncontent-type: application/json\r\n\
+             connection: close\r\n\r\n{json}"
+        );
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        request
+    }
+
+    /// Answers one call as its file says.
     pub(crate) async fn play(&self, case: &Case) -> RecordedRequest {
         let (mut stream, _) = self.0.accept().await.unwrap();
         let request = read_request(&mut stream).await;

@@ -1,18 +1,25 @@
 //! Vendor-run tools that a record has a price for: sent, quoted, held for, and charged by the call.
 
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::client_encode::{CallParams, ClientFormat};
 use crate::format_pairs::{self, FormatPair, charged, last_served, quote, row_of, unit};
 use crate::nodes::nanos;
-use crate::test_gateway::{GatewayResponse, TestGateway, TestOptions};
+use crate::recorded_upstream::RecordedUpstream;
+use crate::test_gateway::{ChannelOptions, GatewayResponse, TestGateway, TestOptions};
 
+const LONGEST: Duration = Duration::from_secs(10);
 /// What one search costs.
 const SEARCH: i64 = 10_000_000;
 
 fn record(model: &str) -> String {
     format!(
-        "[models.{model}]\ngroups = [\"default\"]\nspecs = {{ max_output_tokens = 2000, context_window = 100000 }}\n\
+        "[models.{model}]\ngroups = [\"default\"]\nspecs = {{ max_output_tokens = 20000, context_window = 100000 }}\n\
          endpoints = [\"openai\", \"anthropic\", \"openai-response\", \"gemini\"]\n\
          [models.{model}.prices]\nbilling_unit = \"tokens\"\n\
          standard = {{ input = 2000000, output = 8000000 }}\n\
@@ -116,6 +123,67 @@ async fn a_caller_bounds_the_searches_that_are_held_for_and_its_limit_is_never_p
     let row = row_of(&harness, &got).await;
     assert!(charged(&row) <= nanos(&quoted["maximum_usd"]));
     harness.audit().await;
+}
+
+/// One whole answer of an upstream, to a call with a tool.
+async fn answered(format: ClientFormat, tool: Value, answer: Value) -> (Value, i64, Value) {
+    let harness = format_pairs::shop(TestOptions::default()).await;
+    let pair = own_pair(format, false);
+    harness.sell(&record(&pair.model())).await;
+    let upstream = RecordedUpstream::new().await;
+    let options = ChannelOptions {
+        provider: Some(format_pairs::provider(format)),
+        ..ChannelOptions::default()
+    };
+    let base = format!("http://{}", upstream.address());
+    let model = pair.model();
+    let models = [(model.as_str(), "theirs")];
+    harness
+        .channel_with("played", &base, &models, options)
+        .await;
+    let body = with_tool(pair, "Find it", tool);
+    let path = format.path(&model, false);
+    let bytes = Bytes::from(body.to_string());
+    let text = answer.to_string();
+    let sending =
+        async { GatewayResponse::read(harness.send(Method::POST, &path, bytes).await).await };
+    let answering = timeout(LONGEST, upstream.answer(&text));
+    let (request, got) = tokio::join!(answering, sending);
+    let Ok(request) = request else {
+        panic!("the gateway sent no request: {}", got.text())
+    };
+    assert_eq!(got.status, 200, "{}", got.text());
+    harness.posted_at_rest().await;
+    let row = row_of(&harness, &got).await;
+    let receipt = usage_of(&harness, &got).await;
+    harness.audit().await;
+    (request.body, charged(&row), receipt["tool_calls"].clone())
+}
+
+#[tokio::test]
+async fn searches_of_claude_and_gemini_are_charged_as_their_usage_tells() {
+    let search = json!({ "type": "web_search_20250305", "name": "web_search", "max_uses": 5 });
+    let answer = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "theirs",
+        "content": [{ "type": "text", "text": "found" }], "stop_reason": "end_turn", "stop_sequence": null,
+        "usage": { "input_tokens": 100, "output_tokens": 10, "server_tool_use": { "web_search_requests": 3 } },
+    });
+    let (request, paid, calls) = answered(ClientFormat::Messages, search.clone(), answer).await;
+    assert_eq!(request["tools"], json!([search]));
+    assert_eq!(calls, json!({ "web_search": 3 }));
+    assert_eq!(paid, 100 * 2_000 + 10 * 8_000 + 3 * SEARCH);
+    let answer = json!({
+        "candidates": [{
+            "content": { "role": "model", "parts": [{ "text": "found" }] }, "finishReason": "STOP", "index": 0,
+            "groundingMetadata": { "webSearchQueries": ["one", "two"] },
+        }],
+        "usageMetadata": { "promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110 },
+    });
+    let (request, paid, calls) =
+        answered(ClientFormat::Gemini, json!({ "googleSearch": {} }), answer).await;
+    assert_eq!(request["tools"], json!([{ "googleSearch": {} }]));
+    assert_eq!(calls, json!({ "google_search": 2 }));
+    assert_eq!(paid, 100 * 2_000 + 10 * 8_000 + 2 * SEARCH);
 }
 
 #[tokio::test]
