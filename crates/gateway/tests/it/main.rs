@@ -141,6 +141,8 @@ mod social;
 #[cfg(test)]
 mod sold_tools;
 #[cfg(test)]
+mod stray_fields;
+#[cfg(test)]
 mod stream_fold;
 #[cfg(test)]
 mod test_gateway;
