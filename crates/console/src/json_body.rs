@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use trunkline_store::people::agent_of;
 
 use crate::error::{ApiError, ConsoleErrorCode};
+use crate::json_reader::read_json;
 
 pub(crate) const MAX_BODY_BYTES: usize = 65_536;
 
@@ -41,10 +42,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
         let body = axum::body::to_bytes(request.into_body(), MAX_BODY_BYTES)
             .await
             .map_err(|_| too_large())?;
-        // What is told names fields and places, never values: a password may be among them.
-        let read = serde_json::from_slice(&body);
-        let value =
-            read.map_err(|error| ApiError::new(ConsoleErrorCode::Invalid, unreadable(&error)))?;
+        let value = read_json(&body);
+        let value = value.map_err(|text| ApiError::new(ConsoleErrorCode::Invalid, text))?;
         Ok(Self(value))
     }
 }
@@ -59,29 +58,6 @@ fn is_json(content_type: Option<&http::HeaderValue>) -> bool {
     let text = content_type.and_then(|value| value.to_str().ok());
     let kind = text.and_then(|text| text.split(';').next());
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-fn unreadable(error: &serde_json::Error) -> String {
-    let place = (error.line(), error.column());
-    let text = error.to_string();
-    // Only these messages are made of our own names; others quote what was sent.
-    let ours = ["missing field", "unknown field"];
-    let named = ours.iter().any(|words| text.starts_with(words));
-    if named {
-        let end = text.find(" at line").unwrap_or(text.len());
-        let text: String = text.chars().take(end.min(200)).collect();
-        return format!("the body is not as it must be: {text}");
-    }
-    let what = match error.classify() {
-        serde_json::error::Category::Data => "a field has a value of the wrong kind",
-        serde_json::error::Category::Syntax
-        | serde_json::error::Category::Eof
-        | serde_json::error::Category::Io => "it is not JSON",
-    };
-    format!(
-        "invalid body: {what} (line {}, column {})",
-        place.0, place.1
-    )
 }
 
 // === impl Caller ===

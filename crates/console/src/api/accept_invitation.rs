@@ -4,38 +4,21 @@
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
-use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_store::people::{
     self, Invitation, NewPerson, PersonId, TokenHash, check_person_name,
 };
 use trunkline_types::Secret;
-use utoipa::ToSchema;
 
 use super::people::{GivenIn, NewSession, person_of};
 use super::session::Session;
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::passwords;
+use crate::request_bodies::AcceptBody;
 use crate::session::find;
 use crate::shared::Shared;
 use crate::tokens;
-
-/// Acceptance of an invitation.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AcceptBody {
-    /// The part after the `#` of the link.
-    #[schema(value_type = String, max_length = 200)]
-    token: Secret,
-    /// Name of a new user.
-    #[schema(min_length = 1, max_length = 100, nullable = false)]
-    name: Option<String>,
-    /// Password of the existing account, or the new password of a new user. Not needed if that user is
-    /// signed in.
-    #[schema(value_type = Option<String>, format = Password, max_length = 200, nullable = false)]
-    password: Option<Secret>,
-}
 
 /// Who takes it.
 enum Invitee {

@@ -5,16 +5,15 @@
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
-use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_store::people::{self, NewPerson, PersonId, Role, TokenHash};
-use trunkline_types::{AccountId, Secret};
-use utoipa::ToSchema;
+use trunkline_types::AccountId;
 
 use super::people::NewSession;
 use super::session::Session;
 use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
+use crate::request_bodies::DevSessionBody;
 use crate::settings::Mode;
 use crate::shared::Shared;
 use crate::tokens;
@@ -22,15 +21,6 @@ use crate::tokens;
 /// Address of the operator that the link creates if there is none. It cannot receive mail.
 const EMAIL: &str = "developer@localhost";
 const NAME: &str = "Developer";
-
-/// Sign-in with the link of `trunkline dev`.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DevSessionBody {
-    /// The part after the `#` of the link.
-    #[schema(value_type = String, max_length = 200)]
-    token: Secret,
-}
 
 /// Signs in with the link printed by `trunkline dev`. It is valid until that process ends.
 #[utoipa::path(post, path = "/api/session/dev", operation_id = "sign_in_to_dev", tag = "people",

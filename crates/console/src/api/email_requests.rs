@@ -4,14 +4,12 @@
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode};
-use serde::Deserialize;
 use tokio::time::Instant;
 use trunkline_db::{Tx, database_now};
 use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::emails::{Content, Kind as EmailKind};
 use trunkline_store::people::{self, Person, PersonId, Purpose, TokenHash};
 use trunkline_types::Secret;
-use utoipa::ToSchema;
 
 use super::people::NewSession;
 use super::session::Session;
@@ -20,38 +18,13 @@ use crate::emails::{self, OutgoingEmail};
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::passwords;
+use crate::request_bodies::{EmptyBody, ForgotBody, ResetBody};
 use crate::session::AuthenticatedUser;
 use crate::shared::Shared;
 use crate::tokens::{self, Token};
 
 /// How long a link to a new password is good.
 const RESET_SECONDS: i64 = 3_600;
-
-/// An email address.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ForgotBody {
-    /// Email address.
-    #[schema(max_length = 254)]
-    email: String,
-}
-
-/// An empty object.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct EmptyBody {}
-
-/// A link's token and a new password.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ResetBody {
-    /// The part after the `#` of the link.
-    #[schema(value_type = String)]
-    token: Secret,
-    /// The new password.
-    #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
-    password: Secret,
-}
 
 /// Sends another verification email to the signed-in user.
 #[utoipa::path(post, path = "/api/email/verify/again", operation_id = "verify_email_again", tag = "people",

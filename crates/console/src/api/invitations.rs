@@ -6,14 +6,13 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_db::Tx;
 use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::emails::{Content, Kind as EmailKind};
 use trunkline_store::people::{
     self, Invitation, MEMBERS_MAX, NewInvitation, OPEN_INVITATIONS_MAX, Role, check_email,
 };
-use trunkline_types::Secret;
 use utoipa::ToSchema;
 
 use super::members::may_touch;
@@ -21,6 +20,7 @@ use super::people::{RoleName, done, take_of_network};
 use crate::emails::{self, OutgoingEmail};
 use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
+use crate::request_bodies::{InvitationToken, InviteBody};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 use crate::times::rfc3339;
@@ -53,27 +53,6 @@ pub(crate) struct InvitationView {
     /// The link to share: shown once, and only without a mail server.
     #[schema(required)]
     link: Option<String>,
-}
-
-/// Email address to invite.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct InviteBody {
-    /// Email address.
-    #[schema(max_length = 254)]
-    email: String,
-    /// Role.
-    #[schema(inline = false)]
-    role: RoleName,
-}
-
-/// The token of a link.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct InvitationToken {
-    /// The part after the `#` of the link.
-    #[schema(value_type = String, max_length = 200)]
-    token: Secret,
 }
 
 /// An invitation.

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_store::keys;
 use trunkline_store::people::{self, Changed, PersonId, Role};
 use utoipa::ToSchema;
@@ -13,6 +13,7 @@ use super::invitations::InvitationView;
 use super::people::{RoleName, done};
 use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::JsonBody;
+use crate::request_bodies::RoleBody;
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 use crate::times::rfc3339;
@@ -47,15 +48,6 @@ pub(crate) struct MemberView {
     last_seen_at: Option<String>,
     /// Whether this is the requesting user.
     you: bool,
-}
-
-/// A new role.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RoleBody {
-    /// New role.
-    #[schema(inline = false)]
-    role: RoleName,
 }
 
 /// Lists the members of the organisation and its open invitations.

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use axum::response::{IntoResponse as _, Response};
 use http::HeaderMap;
 use http::header::SET_COOKIE;
-use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
 use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::people::{
@@ -13,12 +12,12 @@ use trunkline_store::people::{
     Role, TokenHash,
 };
 use trunkline_types::{AccountId, RANDOM_BYTES, Secret, uuid_v7};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::browser_binding::{self, Browser};
 use crate::error::{ApiError, ConsoleErrorCode};
 use crate::json_body::Caller;
+pub(crate) use crate::request_bodies::RoleName;
 use crate::session_cookie;
 use crate::shared::Shared;
 use crate::tokens::{Token, sha256};
@@ -26,23 +25,6 @@ use crate::tokens::{Token, sha256};
 /// An IPv6 site may make this many times the attempts of one of its networks.
 const SITE_TIMES: i32 = 8;
 const HOUR_SECONDS: i64 = 3_600;
-
-/// Role of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = Role)]
-pub(crate) enum RoleName {
-    /// Everything.
-    Owner,
-    /// Everything but the roles of owners.
-    Admin,
-    /// Keys, playground and tasks.
-    Developer,
-    /// The wallet.
-    Billing,
-    /// Reads.
-    Viewer,
-}
 
 /// A sign-in that was written.
 pub(crate) struct NewSession {

@@ -4,12 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
-use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_store::accounts;
 use trunkline_store::people::{self, PersonId, check_person_name};
 use trunkline_types::Secret;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::people::{GivenIn, done, person_of};
@@ -18,29 +16,9 @@ use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::organisations::wrong_name;
 use crate::passwords;
+use crate::request_bodies::{ChangePasswordBody, NameBody};
 use crate::session::{AuthenticatedUser, MemberSession, Right, find};
 use crate::shared::Shared;
-
-/// A name.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NameBody {
-    /// One line.
-    #[schema(min_length = 1, max_length = 100)]
-    name: String,
-}
-
-/// The current and the new password.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ChangePasswordBody {
-    /// Current password.
-    #[schema(value_type = String, format = Password, max_length = 200)]
-    current: Secret,
-    /// New password.
-    #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
-    password: Secret,
-}
 
 /// Changes the user's name.
 #[utoipa::path(patch, path = "/api/person", operation_id = "change_person", tag = "people",

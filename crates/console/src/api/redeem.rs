@@ -3,19 +3,20 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_db::Tx;
 use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::redemption_codes::{self, Code, RedemptionCode, Wallet as CodeWallet};
 use trunkline_store::trial_grants;
-use trunkline_types::{AccountId, Secret};
+use trunkline_types::AccountId;
 use utoipa::ToSchema;
 
 use super::customer::amounts::{BalanceView, WalletName};
 use super::people::take_of_network;
 use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
+use crate::request_bodies::RedeemBody;
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 use crate::trial_credit;
@@ -24,15 +25,6 @@ use crate::trial_credit;
 const CODE_PROVIDER: &str = "code";
 /// After so long who tried too often may try again, at the latest.
 const HOUR_SECONDS: i64 = 3_600;
-
-/// A code.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RedeemBody {
-    /// The code; case, spaces and dashes are ignored.
-    #[schema(value_type = String, max_length = 64, example = "TL-0000-0000-0000-0000")]
-    code: Secret,
-}
 
 /// Result of a redemption.
 #[derive(Debug, Serialize, ToSchema)]

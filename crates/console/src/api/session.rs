@@ -3,17 +3,18 @@
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::HeaderMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_db::Database;
 use trunkline_ledger::accounts;
 use trunkline_store::people::{self, Membership, SignIn};
-use trunkline_types::{AccountId, Secret};
+use trunkline_types::AccountId;
 use utoipa::ToSchema;
 
 use super::people::{GivenIn, NewSession, RoleName, done, person_of, with_token, without_token};
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::reply;
+use crate::request_bodies::{SignInBody, StepUpBody, SwitchBody};
 use crate::session::{AuthenticatedUser, Right, find, not_signed_in};
 use crate::session_cookie;
 use crate::settings::{ConsoleSettings, Mode, SignUp};
@@ -149,35 +150,6 @@ pub(crate) struct TrialView {
     amount_usd: String,
     /// Validity in days.
     days: u32,
-}
-
-/// Email address and password.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SignInBody {
-    /// Email address.
-    #[schema(max_length = 254)]
-    email: String,
-    /// The password.
-    #[schema(value_type = String, format = Password, max_length = 200)]
-    password: Secret,
-}
-
-/// Organisation to select.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SwitchBody {
-    /// Id.
-    account_id: i64,
-}
-
-/// Password confirmation.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StepUpBody {
-    /// The password.
-    #[schema(value_type = String, format = Password, max_length = 200)]
-    password: Secret,
 }
 
 /// Returns the session; also without a signed-in user.

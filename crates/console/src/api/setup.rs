@@ -4,14 +4,12 @@
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
-use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_store::accounts;
 use trunkline_store::people::{
     self, NewPerson, PersonId, Purpose, Role, check_email, check_person_name,
 };
 use trunkline_types::{AccountId, Secret};
-use utoipa::ToSchema;
 
 use super::people::NewSession;
 use super::person::renewed;
@@ -20,29 +18,9 @@ use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::organisations::{self, wrong_name};
 use crate::passwords;
+use crate::request_bodies::SetupBody;
 use crate::shared::Shared;
 use crate::tokens;
-
-/// Creation of the operator account.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SetupBody {
-    /// The part after the `#` of the link.
-    #[schema(value_type = String, max_length = 200)]
-    token: Secret,
-    /// The operator's email address.
-    #[schema(max_length = 254)]
-    email: String,
-    /// Name.
-    #[schema(min_length = 1, max_length = 100)]
-    name: String,
-    /// Password.
-    #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
-    password: Secret,
-    /// Name of the organisation.
-    #[schema(min_length = 1, max_length = 100)]
-    organisation: String,
-}
 
 /// Creates the operator account with an organisation and signs in.
 #[utoipa::path(post, path = "/api/setup", operation_id = "setup", tag = "people",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::time::Instant;
 use trunkline_db::{Tx, database_now};
 use trunkline_store::attempt_counters::{self, Attempt};
@@ -24,6 +24,7 @@ use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
 use crate::organisations;
 use crate::passwords;
+use crate::request_bodies::{SignUpBody, VerifyBody};
 use crate::settings::SignUp;
 use crate::shared::Shared;
 use crate::tokens::{self, Token};
@@ -35,28 +36,6 @@ pub(super) const VERIFY_SECONDS: i64 = 48 * 3_600;
 pub(super) const EVEN: Duration = Duration::from_millis(400);
 /// After so long who asked too often may ask again, at the latest.
 const HOUR_SECONDS: i64 = 3_600;
-
-/// A sign-up.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SignUpBody {
-    /// Email address.
-    #[schema(max_length = 254)]
-    email: String,
-    /// Name.
-    #[schema(max_length = 100)]
-    name: String,
-    /// The password.
-    #[schema(value_type = String, format = Password, min_length = 10, max_length = 200)]
-    password: Secret,
-    /// Name of the organisation.
-    #[schema(max_length = 100)]
-    organisation: String,
-    /// Invitation token, where required.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    invitation: Option<Secret>,
-}
 
 /// The next step.
 #[derive(Debug, Serialize, ToSchema)]
@@ -74,15 +53,6 @@ pub(crate) enum NextStep {
     CheckMail,
     /// Nothing: the invitation has proved the address.
     SignedIn,
-}
-
-/// A link's token.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct VerifyBody {
-    /// The part after the `#` of the link.
-    #[schema(value_type = String)]
-    token: Secret,
 }
 
 /// Who signs up, checked.

@@ -1,6 +1,6 @@
 //! Money as it is shown: exact decimals of USD, as text.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_ledger::accounts;
 use trunkline_ledger::statement::Budget;
 use trunkline_store::trial_grants;
@@ -8,6 +8,7 @@ use trunkline_types::{AccountId, Money, Timestamp};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
+pub(crate) use crate::request_bodies::BudgetPeriod;
 use crate::shared::Shared;
 use crate::times::rfc3339;
 
@@ -33,20 +34,6 @@ pub(crate) struct BalanceView {
     /// Whether both wallets together are below the low-balance threshold. Holds are not spent yet and
     /// count as balance, as for the event `balance.low`.
     is_low: bool,
-}
-
-/// Period of a budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum BudgetPeriod {
-    /// For ever.
-    Total,
-    /// A calendar day.
-    Daily,
-    /// Monday to Sunday.
-    Weekly,
-    /// A calendar month.
-    Monthly,
 }
 
 /// A spending limit for a period.

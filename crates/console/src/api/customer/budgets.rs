@@ -3,19 +3,18 @@
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use serde::Deserialize;
 use trunkline_db::Tx;
 use trunkline_ledger::{accounts, statement};
 use trunkline_store::time_zones;
 use trunkline_types::{AccountId, KeyId, Money};
-use utoipa::ToSchema;
 
 use super::amounts::BudgetPeriod;
-use super::key_view::{self, KeyView, NewBudget};
+use super::key_view::{self, KeyView};
 use super::keys::{finish, own_key};
 use super::query;
 use crate::error::ApiError;
 use crate::json_body::JsonBody;
+use crate::request_bodies::{BudgetsBody, NewBudget};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 
@@ -23,15 +22,6 @@ const DEFAULT_ZONE: &str = "UTC";
 /// Longest name of a place.
 const MAX_ZONE: usize = 64;
 const PARAM: &str = "budgets";
-
-/// All budgets of a key.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BudgetsBody {
-    /// The new list of budgets; budgets that are not listed are removed.
-    #[schema(max_items = 4)]
-    budgets: Vec<NewBudget>,
-}
 
 /// Budgets that were asked for, each period once.
 pub(super) struct CheckedBudgets(Vec<(BudgetPeriod, Option<String>, Money)>);

@@ -1,6 +1,6 @@
 //! A key as it is shown, with its budgets and its use; and a key as it is asked for.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_ledger::statement;
 use trunkline_ledger::usage_report::{self, KeyUse};
 use trunkline_store::keys::{Key, KeyState};
@@ -8,9 +8,10 @@ use trunkline_store::{KeyGroup, OnDisconnect, Policy, PolicyFields};
 use trunkline_types::{KeyId, Timestamp};
 use utoipa::ToSchema;
 
-use super::amounts::{BudgetPeriod, BudgetView};
+use super::amounts::BudgetView;
 use super::query;
 use crate::error::ApiError;
+use crate::request_bodies::{NewKey, OnDisconnectName};
 use crate::session::MemberSession;
 use crate::shared::Shared;
 use crate::times::rfc3339;
@@ -28,17 +29,6 @@ pub(crate) enum KeyStateName {
     Expired,
     /// Gone for good.
     Revoked,
-}
-
-/// What becomes of a stream whose client leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = OnDisconnect)]
-pub(crate) enum OnDisconnectName {
-    /// The upstream is cancelled, and what it made is charged.
-    Cancel,
-    /// The stream is read to its end and charged as if the client had stayed.
-    Finish,
 }
 
 /// A key, without its secret.
@@ -112,75 +102,6 @@ pub(crate) struct KeyView {
     /// Start of its latest call in the last 30 days; null if there is none.
     #[schema(required, format = DateTime)]
     last_used_at: Option<String>,
-}
-
-/// A budget to set.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewBudget {
-    /// The period; each at most once.
-    #[schema(inline = false)]
-    pub(super) period: BudgetPeriod,
-    /// IANA time zone of the period; UTC by default. Not for a total.
-    #[schema(nullable = false)]
-    pub(super) timezone: Option<String>,
-    /// The limit.
-    #[schema(example = "5")]
-    pub(super) limit_usd: String,
-}
-
-/// A key to create. An omitted list allows everything.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewKey {
-    /// Display name.
-    #[schema(max_length = 100)]
-    pub(super) name: String,
-    /// Pricing group allowed for the organisation, or `auto`.
-    #[schema(nullable = false)]
-    group: Option<String>,
-    /// Allowed models.
-    #[schema(nullable = false)]
-    models: Option<Vec<String>>,
-    /// Allowed endpoints.
-    #[schema(nullable = false)]
-    endpoints: Option<Vec<String>>,
-    /// Allowed social platforms.
-    #[schema(nullable = false)]
-    platforms: Option<Vec<String>>,
-    /// Allowed client networks.
-    #[schema(nullable = false)]
-    addresses: Option<Vec<String>>,
-    /// Allowed upstream regions.
-    #[schema(nullable = false)]
-    regions: Option<Vec<String>>,
-    /// Requests per minute.
-    #[schema(nullable = false)]
-    requests_per_minute: Option<i64>,
-    /// Tokens per minute.
-    #[schema(nullable = false)]
-    tokens_per_minute: Option<i64>,
-    /// Concurrent calls.
-    #[schema(nullable = false)]
-    concurrent_calls: Option<i64>,
-    /// Reject calls with ignored or rewritten fields.
-    #[serde(default)]
-    strict: bool,
-    /// Lower a call's maximum to what the balance covers.
-    #[schema(nullable = false)]
-    fit_to_balance: Option<bool>,
-    /// Do not store prompts and results.
-    #[serde(default)]
-    zero_retention: bool,
-    /// What becomes of a stream whose client leaves; `cancel` by default.
-    #[schema(nullable = false, inline = false)]
-    on_disconnect: Option<OnDisconnectName>,
-    /// Expiry.
-    #[schema(nullable = false, format = DateTime)]
-    expires_at: Option<String>,
-    /// Budgets.
-    #[serde(default)]
-    pub(super) budgets: Vec<NewBudget>,
 }
 
 /// Keys as they are shown, with two questions for all of them.

@@ -10,7 +10,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use trunkline_db::Tx;
 use trunkline_ledger::accounts;
 use trunkline_ledger::call_search::{self, Search};
@@ -23,11 +23,12 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::budgets::{self, CheckedBudgets};
 use super::call_row::{LogRow, rows};
-use super::key_view::{self, KeyView, NewKey};
+use super::key_view::{self, KeyView};
 use super::query;
 use crate::api::people::done;
 use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::JsonBody;
+use crate::request_bodies::{KeyChange, NewKey, RotateBody};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 
@@ -73,39 +74,12 @@ pub(crate) struct KeyWithSecret {
     secret: String,
 }
 
-/// Changes to a key.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct KeyChange {
-    /// New name.
-    #[schema(nullable = false, max_length = 100)]
-    name: Option<String>,
-    /// Expiry; null for never.
-    #[serde(default, deserialize_with = "there")]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    expires_at: Option<Option<String>>,
-}
-
-/// Rotation options.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RotateBody {
-    /// How long the previous secret stays valid: 0 to 30 days.
-    #[schema(maximum = 2_592_000)]
-    overlap_seconds: u32,
-}
-
 /// The latest call of a key.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FirstCall {
     /// The call; null until one has completed.
     #[schema(required)]
     call: Option<LogRow>,
-}
-
-/// Null is "never", and not the same as nothing.
-fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(reader).map(Some)
 }
 
 /// Lists the organisation's keys, newest first, without deleted ones.

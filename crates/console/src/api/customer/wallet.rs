@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_ledger::{accounts, statement};
 use trunkline_types::Money;
 use utoipa::ToSchema;
@@ -12,6 +12,7 @@ use super::keys::finish;
 use super::query;
 use crate::error::ApiError;
 use crate::json_body::JsonBody;
+use crate::request_bodies::LowBalanceThreshold;
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 use crate::times::rfc3339;
@@ -34,16 +35,6 @@ pub(crate) struct Wallet {
     topped_up_at: Option<String>,
     /// Budgets of the organisation.
     budgets: Vec<BudgetView>,
-}
-
-/// A low-balance threshold.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LowBalanceThreshold {
-    /// Below this balance one event is sent; null for none.
-    #[schema(required, example = "5")]
-    #[serde(deserialize_with = "Option::deserialize")]
-    threshold_usd: Option<String>,
 }
 
 /// Returns the wallets of the organisation.
