@@ -120,7 +120,7 @@ fuzz runs="10000000":
 
 # The same for five seconds a target, and the stored corpus.
 fuzz-short:
-    ./scripts/fuzz seconds 50
+    ./scripts/fuzz seconds 55
 
 # Sealing: rotation, other purposes and accounts, flipped bits.
 keyring-tests:
@@ -193,6 +193,10 @@ capped-agents loops="50":
 # Random models and requests, each quoted and then called: long form, ten thousand pairs.
 quotes pairs="10000":
     TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^pairs::/)'
+
+# Calls with a field or a tool that no list has, to every provider in every format: long form.
+strays cases="100":
+    TRUNKLINE_STRAYS={{ cases }} TRUNKLINE_STRAYS_SEED=$(date +%s) cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(an_unlisted_field_or_tool_arrives_at_no_provider)'
 
 # Random calls with lying usage, caps and limits, and streams that are left at any frame: long form, a hundred thousand of each.
 charges cases="100000":
