@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 32] = [
+pub(crate) const MIGRATIONS: [Migration; 33] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -186,6 +186,11 @@ pub(crate) const MIGRATIONS: [Migration; 32] = [
         version: 20261119010100,
         name: "served_tier",
         sql: include_str!("../../../migrations/20261119010100_served_tier.sql"),
+    },
+    Migration {
+        version: 20261122010000,
+        name: "editing",
+        sql: include_str!("../../../migrations/20261122010000_editing.sql"),
     },
 ];
 

@@ -21,6 +21,21 @@ pub async fn bump(tx: &mut Tx, topic: &str) -> Result<i64, DbError> {
     Ok(value)
 }
 
+/// Raises a topic whose numbers are given from outside, and returns the number that is in force. Never lowers
+/// it.
+pub async fn raise(tx: &mut Tx, topic: &str, value: i64) -> Result<i64, DbError> {
+    let value = sqlx::query_scalar(
+        "INSERT INTO app.revision AS r (topic, value) VALUES ($1, $2)
+         ON CONFLICT (topic) DO UPDATE SET value = GREATEST(r.value, $2)
+         RETURNING r.value",
+    )
+    .bind(topic)
+    .bind(value)
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(value)
+}
+
 /// Every topic with its last committed number, in the order of their names. There are few, so this costs
 /// what one of them does.
 pub async fn all(connection: &mut PgConnection) -> Result<Vec<(String, i64)>, DbError> {

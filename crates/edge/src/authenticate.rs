@@ -78,7 +78,7 @@ pub fn key_owner(edge: &EdgeState, headers: &HeaderMap) -> KeyOwner {
     let Some(Found::Known(key, KeyStatus::Live, account)) = found else {
         return KeyOwner::Stranger;
     };
-    if account.closed_at.is_some() {
+    if account.closed_at.is_some() || account.suspended_at.is_some() {
         return KeyOwner::Stranger;
     }
     let models = key.policy.fields().models.clone();

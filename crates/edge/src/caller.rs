@@ -88,6 +88,12 @@ impl Caller {
                 "this account is closed",
             ));
         }
+        if account.suspended_at.is_some() {
+            return Err(ApiError::new(
+                ErrorCode::AccountSuspended,
+                "this account is suspended; its keys and its money are kept",
+            ));
+        }
         Ok(Self { key, account })
     }
 

@@ -18,6 +18,8 @@ pub enum ErrorCode {
     ExpiredKey,
     /// The key was revoked or switched off.
     RevokedKey,
+    /// The operator has suspended the account.
+    AccountSuspended,
     /// The caller's address is not on the key's list.
     AddressNotAllowed,
     /// The model is not on the key's list.
@@ -120,6 +122,7 @@ impl ErrorCode {
             Self::InvalidKey => Row::authentication("invalid_api_key"),
             Self::ExpiredKey => Row::authentication("expired_api_key"),
             Self::RevokedKey => Row::authentication("revoked_api_key"),
+            Self::AccountSuspended => Row::permission("account_suspended"),
             Self::AddressNotAllowed => Row::permission("ip_not_allowed"),
             Self::ModelNotAllowed => Row::permission("model_not_allowed"),
             Self::EndpointNotAllowed => Row::permission("endpoint_not_allowed"),

@@ -55,6 +55,8 @@ pub struct Account {
     pub topped_up_at: Option<Timestamp>,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
+    /// Since when an operator has its keys refused.
+    pub suspended_at: Option<Timestamp>,
     pub aliases: BTreeMap<String, String>,
     /// What it may use in a minute and at once, over all its keys.
     pub rates: Rates,
@@ -88,14 +90,7 @@ pub enum AliasError {
 /// Writes an account that the ledger made in the same transaction.
 pub async fn create(tx: &mut Tx, new: &NewAccount<'_>) -> Result<(), CreateAccountError> {
     check_name("name", new.name)?;
-    check_word("group", new.group)?;
-    let allowed = check_words("allowed_groups", new.allowed_groups.to_vec())?;
-    if new.group == AUTO_GROUP {
-        return Err(FieldError::new("group", Problem::Auto).into());
-    }
-    if allowed.iter().any(|group| group == AUTO_GROUP) {
-        return Err(FieldError::new("allowed_groups", Problem::Auto).into());
-    }
+    let allowed = check_groups(new.group, new.allowed_groups)?;
     let number = revision::bump(tx, TOPIC).await?;
     sqlx::query(
         "INSERT INTO app.account (id, name, group_name, allowed_groups, shard, revision)
@@ -119,8 +114,8 @@ pub async fn find(
     id: AccountId,
 ) -> Result<Option<Account>, DbError> {
     let row = sqlx::query(
-        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, aliases,
-             requests_per_minute, tokens_per_minute, concurrent_calls, revision
+        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, suspended_at,
+             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, revision
          FROM app.account WHERE id = $1",
     )
     .bind(id.number())
@@ -143,6 +138,70 @@ pub async fn rename(tx: &mut Tx, id: AccountId, name: &str) -> Result<bool, Crea
     Ok(done.rows_affected() == 1)
 }
 
+/// Puts an account into another group, and says which others its keys may name; none leaves those. False if
+/// there is no such account.
+pub async fn set_group(
+    tx: &mut Tx,
+    id: AccountId,
+    group: &str,
+    allowed_groups: Option<&[String]>,
+) -> Result<bool, CreateAccountError> {
+    let allowed = check_groups(group, allowed_groups.unwrap_or_default())?;
+    let number = revision::bump(tx, TOPIC).await?;
+    let done = sqlx::query(
+        "UPDATE app.account SET group_name = $2, allowed_groups = COALESCE($3, allowed_groups), revision = $4
+         WHERE id = $1",
+    )
+    .bind(id.number())
+    .bind(group)
+    .bind(allowed_groups.map(|_| allowed))
+    .bind(number)
+    .execute(&mut **tx)
+    .await
+    .map_err(DbError::from)?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Has an account's keys refused, or accepted again. False, if it is so already or there is no such account.
+pub async fn set_suspended(tx: &mut Tx, id: AccountId, suspended: bool) -> Result<bool, DbError> {
+    let number = revision::bump(tx, TOPIC).await?;
+    let done = sqlx::query(
+        "UPDATE app.account SET suspended_at = CASE WHEN $2 THEN app.now() END, revision = $3
+         WHERE id = $1 AND (suspended_at IS NOT NULL) <> $2",
+    )
+    .bind(id.number())
+    .bind(suspended)
+    .bind(number)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Accounts above a number, in their order, whose name or a member's email address contains a text. An empty
+/// text is contained in all.
+pub async fn search(
+    connection: &mut PgConnection,
+    text: &str,
+    after: AccountId,
+    limit: u32,
+) -> Result<Vec<Account>, DbError> {
+    let rows = sqlx::query(
+        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, suspended_at,
+             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, revision
+         FROM app.account AS a
+         WHERE a.id > $2 AND ($1 = '' OR strpos(lower(a.name), lower($1)) > 0 OR EXISTS (
+             SELECT FROM app.member AS m JOIN app.person AS p ON p.id = m.person_id
+             WHERE m.account_id = a.id AND strpos(lower(p.email), lower($1)) > 0))
+         ORDER BY a.id LIMIT $3",
+    )
+    .bind(text)
+    .bind(after.number())
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(Account::of_row).collect()
+}
+
 /// Accounts that changed after this revision and account. Continue from the last row until the page
 /// is empty.
 pub async fn changed_since(
@@ -152,8 +211,8 @@ pub async fn changed_since(
     limit: u32,
 ) -> Result<Vec<Account>, DbError> {
     let rows = sqlx::query(
-        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, aliases,
-             requests_per_minute, tokens_per_minute, concurrent_calls, revision
+        "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, suspended_at,
+             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, revision
          FROM app.account WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
     )
     .bind(revision)
@@ -198,6 +257,19 @@ pub async fn set_alias(
     Ok(aliases != account.aliases)
 }
 
+/// The other groups in the form in which they are kept.
+fn check_groups(group: &str, allowed_groups: &[String]) -> Result<Vec<String>, FieldError> {
+    check_word("group", group)?;
+    let allowed = check_words("allowed_groups", allowed_groups.to_vec())?;
+    if group == AUTO_GROUP {
+        return Err(FieldError::new("group", Problem::Auto));
+    }
+    if allowed.iter().any(|group| group == AUTO_GROUP) {
+        return Err(FieldError::new("allowed_groups", Problem::Auto));
+    }
+    Ok(allowed)
+}
+
 fn check_alias(name: &str) -> Result<(), FieldError> {
     check_word("alias", name)?;
     if name.contains(NOT_IN_ALIASES) {
@@ -229,6 +301,7 @@ impl Account {
 
     fn of_row(row: &PgRow) -> Result<Self, DbError> {
         let closed_at: Option<OffsetDateTime> = row.try_get("closed_at")?;
+        let suspended_at: Option<OffsetDateTime> = row.try_get("suspended_at")?;
         let topped_up_at: Option<OffsetDateTime> = row.try_get("topped_up_at")?;
         Ok(Self {
             id: AccountId::new(row.try_get("id")?),
@@ -239,6 +312,7 @@ impl Account {
             created_at: from_sql_time(row.try_get("created_at")?),
             topped_up_at: topped_up_at.map(from_sql_time),
             closed_at: closed_at.map(from_sql_time),
+            suspended_at: suspended_at.map(from_sql_time),
             aliases: row.try_get::<Json<_>, _>("aliases")?.0,
             rates: Rates::of_row(row)?,
             revision: row.try_get("revision")?,

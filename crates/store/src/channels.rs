@@ -1,10 +1,11 @@
-//! Channels to upstreams and their credentials: add, list, drain, cool down, pause.
+//! Channels to upstreams and their credentials: add, list, edit, drain, cool down, pause.
 //!
 //! Rows hold sealed bytes only. The caller seals and opens them with the associated data of
 //! [`credential_context`] and [`proxy_context`].
 
 mod check;
 mod cost;
+mod edit;
 mod rows;
 mod types;
 
@@ -19,6 +20,7 @@ use trunkline_types::Timestamp;
 use crate::validation::{self, FieldError};
 
 pub use cost::{COST_MAX_MODELS, CostBook};
+pub use edit::{EditChannelError, add_credentials, edit, remove_credential, replace_credential};
 pub use types::{ChannelId, ChannelState, CredentialId};
 
 /// The topic whose numbers the rows carry.
@@ -161,6 +163,7 @@ pub enum AddChannelError {
 /// take the last free row.
 pub async fn add(tx: &mut Tx, new: &NewChannel<'_>) -> Result<Channel, AddChannelError> {
     let checked = check::channel(new)?;
+    check::credentials(new.credentials)?;
     let number = revision::bump(tx, TOPIC).await?;
     if rows::count(tx).await? >= MAX_CHANNELS {
         return Err(AddChannelError::TooMany);

@@ -224,7 +224,9 @@ fn check_readers(api: &AccountApi) {
     let is_over = |key: &KeyHash| {
         match api.edge.find_key(key) {
             Found::Known(_, standing, account) => {
-                standing != KeyStatus::Live || account.closed_at.is_some()
+                standing != KeyStatus::Live
+                    || account.closed_at.is_some()
+                    || account.suspended_at.is_some()
             }
             Found::Unknown => true,
             // The key's state is unknown; its connection stays until it is known.

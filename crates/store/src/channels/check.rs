@@ -33,13 +33,14 @@ const OUR_HEADERS: [&str; 19] = [
     "x-goog-api-key",
 ];
 
-/// A new channel's fields in the form in which they are kept.
+/// A channel's fields in the form in which they are kept.
 pub(super) struct Checked {
     pub(super) base_url: Option<String>,
     pub(super) groups: Vec<String>,
     pub(super) extra_headers: BTreeMap<String, String>,
 }
 
+/// The fields of a channel, but for its credentials.
 pub(super) fn channel(new: &NewChannel<'_>) -> Result<Checked, FieldError> {
     check_name("name", new.name)?;
     check_word("provider", new.provider)?;
@@ -56,7 +57,6 @@ pub(super) fn channel(new: &NewChannel<'_>) -> Result<Checked, FieldError> {
     limit("requests_per_minute", new.requests_per_minute)?;
     limit("concurrent_calls", new.concurrent_calls)?;
     models(new.models)?;
-    credentials(new.credentials)?;
     if let Some(proxy) = new.proxy {
         sealed("proxy", proxy, SEALED_PROXY_MAX_BYTES)?;
     }
@@ -155,7 +155,7 @@ fn header_name(name: &str) -> Result<String, FieldError> {
     Ok(name)
 }
 
-fn credentials(credentials: &[NewCredential<'_>]) -> Result<(), FieldError> {
+pub(super) fn credentials(credentials: &[NewCredential<'_>]) -> Result<(), FieldError> {
     let field = "credentials";
     if credentials.is_empty() {
         return Err(FieldError::new(field, Problem::Empty));

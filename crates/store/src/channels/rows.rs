@@ -69,6 +69,90 @@ pub(super) async fn insert_credential(
     Ok(())
 }
 
+/// Writes every field of a channel that may change.
+pub(super) async fn update(
+    tx: &mut Tx,
+    id: ChannelId,
+    new: &NewChannel<'_>,
+    checked: &Checked,
+    number: i64,
+) -> Result<(), DbError> {
+    sqlx::query(
+        "UPDATE app.channel SET base_url = $2, priority = $3, weight = $4, region = $5, models = $6,
+             groups = $7, extra_headers = $8, proxy = $9, requests_per_minute = $10,
+             concurrent_calls = $11, cost = $12, revision = $13
+         WHERE id = $1",
+    )
+    .bind(id.number())
+    .bind(&checked.base_url)
+    .bind(new.priority)
+    .bind(i32::try_from(new.weight).unwrap_or(i32::MAX)) // the check refuses that
+    .bind(new.region)
+    .bind(Json(new.models))
+    .bind(&checked.groups)
+    .bind(Json(&checked.extra_headers))
+    .bind(new.proxy)
+    .bind(new.requests_per_minute)
+    .bind(new.concurrent_calls)
+    .bind(new.cost.map(Json))
+    .bind(number)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Another secret under a known label, which the upstream has refused or limited nothing of yet.
+pub(super) async fn replace_credential(
+    tx: &mut Tx,
+    credential: CredentialId,
+    new: &NewCredential<'_>,
+    number: i64,
+) -> Result<(), DbError> {
+    sqlx::query(
+        "UPDATE app.channel_credential
+         SET sealed = $2, hint = $3, cool_until = NULL, paused_reason = NULL, revision = $4
+         WHERE id = $1",
+    )
+    .bind(credential.number())
+    .bind(new.sealed)
+    .bind(new.hint)
+    .bind(number)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn delete_credential(
+    tx: &mut Tx,
+    channel: ChannelId,
+    credential: CredentialId,
+    number: i64,
+) -> Result<(), DbError> {
+    sqlx::query("DELETE FROM app.channel_credential WHERE id = $1")
+        .bind(credential.number())
+        .execute(&mut **tx)
+        .await?;
+    // The row that is gone cannot carry the number.
+    sqlx::query("UPDATE app.channel SET revision = $2 WHERE id = $1")
+        .bind(channel.number())
+        .bind(number)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Tasks that were sent with a credential and have no verdict yet.
+pub(super) async fn running_tasks(tx: &mut Tx, credential: CredentialId) -> Result<i64, DbError> {
+    let tasks = sqlx::query_scalar(
+        "SELECT count(*) FROM app.video_task AS t JOIN app.video_schedule AS s ON s.task_id = t.id
+         WHERE t.credential_id = $1 AND t.ended_at IS NULL",
+    )
+    .bind(credential.number())
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(tasks)
+}
+
 pub(super) async fn count(tx: &mut Tx) -> Result<usize, DbError> {
     let count: i64 = sqlx::query_scalar("SELECT count(*) FROM app.channel")
         .fetch_one(&mut **tx)
