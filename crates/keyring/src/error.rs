@@ -71,6 +71,14 @@ pub enum DocumentError {
     /// The two generations contradict each other.
     #[error("the previous generation needs a smaller number than the current and another key")]
     Order,
+    /// A file of before a rotation.
+    #[error(
+        "the keyring has generation {found}, and generation {used} is in use: it is a file of before a rotation"
+    )]
+    Older {
+        found: GenerationId,
+        used: GenerationId,
+    },
     /// The last number is in use.
     #[error("no generation number is left")]
     Exhausted,

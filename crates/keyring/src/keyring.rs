@@ -3,7 +3,8 @@
 //! How they seal is told in `rows.rs`, `ids.rs` and `signatures.rs`.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hkdf::Hkdf;
 use sha2::Sha256;
@@ -17,17 +18,27 @@ use crate::{
 
 const DERIVED_KEY_BYTES: usize = 32;
 
-/// Seals, opens, signs and verifies with the keys of one or two generations. A clone holds keys of its
-/// own, wiped with it.
+/// Seals, opens, signs and verifies with the keys of one or two generations. Clones share their keys, so a
+/// rotated document that one of them takes over counts for all; the last one wipes them.
 #[derive(Clone)]
 pub struct Keyring {
-    pub(crate) current: GenerationKeys,
-    previous: Option<GenerationKeys>,
+    shared: Arc<Shared>,
     pub(crate) random: Arc<dyn RandomSource>,
 }
 
+struct Shared {
+    keys: RwLock<Arc<Keys>>,
+    /// Rows that could not be opened, by purpose.
+    unopened: [AtomicU64; Purpose::ALL.len()],
+}
+
+/// The keys of a document.
+pub(crate) struct Keys {
+    pub(crate) current: GenerationKeys,
+    previous: Option<GenerationKeys>,
+}
+
 /// All keys derived from one root key.
-#[derive(Clone)]
 pub(crate) struct GenerationKeys {
     pub(crate) generation: Generation,
     /// For ids alone: the deterministic mode shows which plaintexts are equal, so no other purpose
@@ -46,7 +57,6 @@ pub(crate) struct GenerationKeys {
 
 /// The keys of one purpose. The bytes are kept and not the ciphers made of them, because only the
 /// bytes are sure to be wiped.
-#[derive(Clone)]
 pub(crate) struct PurposeKeys {
     pub(crate) rows: SecretBytes,
     pub(crate) signatures: SecretBytes,
@@ -57,16 +67,52 @@ pub(crate) struct PurposeKeys {
 impl Keyring {
     /// Derives all keys of a document. Outside tests `random` is [`crate::SystemRandom`].
     pub fn new(document: &Document, random: Arc<dyn RandomSource>) -> Result<Self, DocumentError> {
-        let current = GenerationKeys::derive(&document.current)?;
-        let previous = match &document.previous {
-            Some(root) => Some(GenerationKeys::derive(root)?),
-            None => None,
-        };
-        Ok(Self {
-            current,
-            previous,
-            random,
-        })
+        let shared = Arc::new(Shared {
+            keys: RwLock::new(Arc::new(Keys::derive(document)?)),
+            unopened: Default::default(),
+        });
+        Ok(Self { shared, random })
+    }
+
+    /// Takes over a rotated document, here and in every clone. False if it has the generations that are in
+    /// use. A document whose current generation is older than the one in use is refused: what was sealed
+    /// meanwhile would be lost.
+    pub fn replace(&self, document: &Document) -> Result<bool, DocumentError> {
+        let (before, after) = (self.generations(), document.generations());
+        let ids = |of: Generations| (of.current.id, of.previous.map(|previous| previous.id));
+        if ids(before) == ids(after) {
+            return Ok(false);
+        }
+        if after.current.id < before.current.id {
+            return Err(DocumentError::Older {
+                found: after.current.id,
+                used: before.current.id,
+            });
+        }
+        let keys = Arc::new(Keys::derive(document)?);
+        let held = self.shared.keys.write();
+        *held.unwrap_or_else(PoisonError::into_inner) = keys;
+        Ok(true)
+    }
+
+    pub(crate) fn keys(&self) -> Arc<Keys> {
+        let held = self.shared.keys.read();
+        Arc::clone(&held.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A row could not be opened.
+    pub(crate) fn count_unopened(&self, purpose: Purpose) {
+        if let Some(count) = self.shared.unopened.get(purpose.place()) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Rows that could not be opened since the process started, by purpose.
+    #[must_use]
+    pub fn unopened(&self) -> Vec<(Purpose, u64)> {
+        let counts = self.shared.unopened.iter();
+        let counts = counts.map(|count| count.load(Ordering::Relaxed));
+        Purpose::ALL.into_iter().zip(counts).collect()
     }
 
     /// Reads a document from where it is kept and derives its keys. Blocks while the source does.
@@ -80,20 +126,35 @@ impl Keyring {
 
     #[must_use]
     pub fn generations(&self) -> Generations {
+        let keys = self.keys();
         Generations {
-            current: self.current.generation,
-            previous: self.previous.as_ref().map(|keys| keys.generation),
+            current: keys.current.generation,
+            previous: keys.previous.as_ref().map(|keys| keys.generation),
         }
     }
 
-    /// Whether a row's token is under the previous generation and should be sealed anew before the
-    /// next rotation retires it. Says nothing about whether the token opens.
+    /// The bytes with which every token of the current generation begins.
     #[must_use]
-    pub fn needs_reseal(&self, token: &[u8]) -> bool {
-        match (token::split(token), &self.previous) {
-            (Ok((generation, _, _)), Some(previous)) => generation == previous.generation.id,
-            (Ok(_), None) | (Err(_), Some(_) | None) => false,
-        }
+    pub fn token_header(&self) -> [u8; 3] {
+        token::header_of(self.keys().current.generation.id)
+    }
+
+    /// The generation that a row's token names; none for what is no token.
+    #[must_use]
+    pub fn generation_of(token: &[u8]) -> Option<GenerationId> {
+        token::split(token)
+            .ok()
+            .map(|(generation, _, _)| generation)
+    }
+}
+
+impl Keys {
+    fn derive(document: &Document) -> Result<Self, DocumentError> {
+        let previous = document.previous.as_ref();
+        Ok(Self {
+            current: GenerationKeys::derive(&document.current)?,
+            previous: previous.map(GenerationKeys::derive).transpose()?,
+        })
     }
 
     /// The keys of exactly the generation a token names.
@@ -108,15 +169,12 @@ impl Keyring {
 
 impl fmt::Debug for Keyring {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let previous = self.previous.as_ref();
+        let Generations { current, previous } = self.generations();
         formatter
             .debug_struct("Keyring")
-            .field("current", &self.current.generation.id.number())
-            .field(
-                "previous",
-                &previous.map(|keys| keys.generation.id.number()),
-            )
-            .finish()
+            .field("current", &current.id.number())
+            .field("previous", &previous.map(|one| one.id.number()))
+            .finish_non_exhaustive()
     }
 }
 

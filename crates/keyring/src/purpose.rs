@@ -38,6 +38,12 @@ impl Purpose {
         Self::Emails,
     ];
 
+    /// Its place in [`Self::ALL`].
+    pub(crate) fn place(self) -> usize {
+        let place = Self::ALL.iter().position(|purpose| *purpose == self);
+        place.unwrap_or_default()
+    }
+
     /// The word that stands in derivations and seals. It never changes.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -29,7 +29,8 @@ impl Keyring {
     ) -> Result<String, SealError> {
         token::check_text(prefix, plaintext)?;
         binding.check_length()?;
-        let keys = &self.current;
+        let keys = self.keys();
+        let keys = &keys.current;
         let cipher =
             Aes256GcmSiv::new_from_slice(keys.ids.reveal()).map_err(|_| SealError::Cipher)?;
         let header = token::header_of(keys.generation.id);
@@ -63,7 +64,8 @@ impl Keyring {
             return Err(OpenError::Malformed);
         }
         let (generation, header, sealed) = token::split(&token)?;
-        let keys = self.keys_of(generation)?;
+        let keys = self.keys();
+        let keys = keys.keys_of(generation)?;
         // Nothing was ever sealed under a longer context.
         if binding.context.len() > MAX_CONTEXT_BYTES {
             return Err(OpenError::Refused);

@@ -48,14 +48,19 @@ impl Keyring {
         self.seal_shape(ROW, purpose, binding, plaintext)
     }
 
-    /// Opens what [`Keyring::seal`] made for the same purpose and binding.
+    /// Opens what [`Keyring::seal`] made for the same purpose and binding. A failure is counted: rows come from
+    /// our own tables.
     pub fn open(
         &self,
         purpose: Purpose,
         binding: &Binding<'_>,
         token: &[u8],
     ) -> Result<SecretBytes, OpenError> {
-        self.open_shape(ROW, purpose, binding, token)
+        let opened = self.open_shape(ROW, purpose, binding, token);
+        if opened.is_err() {
+            self.count_unopened(purpose);
+        }
+        opened
     }
 
     /// Seals a short value into a text for a cookie, a header or a link. The prefix tells readers
@@ -99,7 +104,8 @@ impl Keyring {
         plaintext: &[u8],
     ) -> Result<Vec<u8>, SealError> {
         binding.check_length()?;
-        let keys = &self.current;
+        let keys = self.keys();
+        let keys = &keys.current;
         let cipher = Aes256Gcm::new_from_slice(keys.of(purpose).rows.reveal())
             .map_err(|_| SealError::Cipher)?;
         let header = token::header_of(keys.generation.id);
@@ -134,7 +140,8 @@ impl Keyring {
             return Err(OpenError::Malformed);
         }
         let (generation, header, body) = token::split(token)?;
-        let keys = self.keys_of(generation)?;
+        let keys = self.keys();
+        let keys = keys.keys_of(generation)?;
         // Nothing was ever sealed under a longer context.
         if binding.context.len() > MAX_CONTEXT_BYTES {
             return Err(OpenError::Refused);

@@ -34,8 +34,9 @@ impl Keyring {
                 limit_bytes: MAX_SIGNED_BYTES,
             });
         }
-        let header = token::header_of(self.current.generation.id);
-        let code = authenticate(&self.current, &header, purpose, binding, parts)
+        let keys = self.keys();
+        let header = token::header_of(keys.current.generation.id);
+        let code = authenticate(&keys.current, &header, purpose, binding, parts)
             .ok_or(SealError::Cipher)?
             .finalize()
             .into_bytes();
@@ -58,7 +59,8 @@ impl Keyring {
             return Err(OpenError::Malformed);
         }
         let (generation, header, code) = token::split(&signature)?;
-        let keys = self.keys_of(generation)?;
+        let keys = self.keys();
+        let keys = keys.keys_of(generation)?;
         // Nothing longer was ever signed.
         if binding.context.len() > MAX_CONTEXT_BYTES || signed_bytes(parts) > MAX_SIGNED_BYTES {
             return Err(OpenError::Refused);

@@ -33,6 +33,7 @@ mod operations;
 mod outcome;
 pub mod partitions;
 pub mod recovery;
+pub mod sealed_responses;
 pub mod statement;
 pub mod stored_responses;
 pub mod unconfirmed;

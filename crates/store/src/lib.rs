@@ -36,6 +36,7 @@ pub mod people;
 mod policy;
 pub mod redemption_codes;
 pub mod route_health;
+pub mod sealed;
 pub mod sign_ups;
 pub mod table_checksum;
 pub mod tasks;

@@ -1,6 +1,7 @@
 //! What of a webhook no reader of the database should see: where it leads, and what it is signed with.
 
 use trunkline_keyring::{Binding, Purpose};
+use trunkline_store::webhooks;
 use trunkline_types::AccountId;
 use uuid::Uuid;
 
@@ -20,12 +21,11 @@ pub(crate) enum SealedFor {
 
 impl SealedFor {
     fn context(self) -> Vec<u8> {
-        let (column, id) = match self {
-            Self::Url(id) => ("webhook.url", id),
-            Self::Secret(id) => ("webhook.secret", id),
-            Self::Task(id) => ("task_webhook.url", id),
-        };
-        format!("{column}/{}", id.simple()).into_bytes()
+        match self {
+            Self::Url(id) => webhooks::url_context(id),
+            Self::Secret(id) => webhooks::secret_context(id),
+            Self::Task(id) => webhooks::task_url_context(id),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Binding, OpenError};
+use crate::{Binding, GenerationId, OpenError};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -65,7 +65,7 @@ fn a_rotation_adds_a_generation_and_retires_the_one_before_the_last() {
 }
 
 #[test]
-fn new_tokens_use_the_current_generation_and_old_ones_need_resealing() {
+fn new_tokens_use_the_current_generation_and_say_so() {
     let binding = Binding::of_operator(b"row");
     let before = keyring_of(&document(0));
     let after = keyring_of(&document(1));
@@ -76,22 +76,35 @@ fn new_tokens_use_the_current_generation_and_old_ones_need_resealing() {
         .seal(Purpose::Credentials, &binding, b"secret")
         .unwrap();
     assert_eq!((&old[..3], &new[..3]), (&[1, 0, 1][..], &[1, 0, 2][..]));
-    assert!(!before.needs_reseal(&old));
-    assert!(after.needs_reseal(&old));
-    assert!(!after.needs_reseal(&new));
-    assert!(
-        !before.needs_reseal(&new),
-        "a later generation is not the previous"
-    );
-    assert!(
-        !keyring_of(&document(2)).needs_reseal(&old),
-        "too late for that"
-    );
+    let number = |token: &[u8]| Keyring::generation_of(token).map(GenerationId::number);
+    assert_eq!((number(&old), number(&new)), (Some(1), Some(2)));
     for no_token in [&b""[..], &[1, 0], &[2, 0, 1], &[1, 0, 0]] {
-        assert!(!after.needs_reseal(no_token));
+        assert_eq!(number(no_token), None);
     }
     let opened = before.open(Purpose::Credentials, &binding, &new);
     assert_eq!(opened.unwrap_err(), OpenError::UnknownGeneration);
+}
+
+#[test]
+fn a_rotated_document_counts_for_every_clone_and_an_older_one_is_refused() {
+    let binding = Binding::of_operator(b"row");
+    let keyring = keyring_of(&document(0));
+    let clone = keyring.clone();
+    let old = keyring.seal(Purpose::Tasks, &binding, b"secret").unwrap();
+    assert_eq!(keyring.replace(&document(0)), Ok(false));
+    assert_eq!(keyring.replace(&document(1)), Ok(true));
+    let new = clone.seal(Purpose::Tasks, &binding, b"secret").unwrap();
+    assert_eq!(new[..3], [1, 0, 2]);
+    assert!(clone.open(Purpose::Tasks, &binding, &old).is_ok());
+    assert_eq!(
+        clone.unopened().iter().map(|(_, count)| count).sum::<u64>(),
+        0
+    );
+    let older = keyring.replace(&document(0)).unwrap_err();
+    assert!(older.to_string().contains("before a rotation"), "{older}");
+    assert_eq!(keyring.replace(&document(2)), Ok(true));
+    assert!(clone.open(Purpose::Tasks, &binding, &old).is_err());
+    assert_eq!(clone.unopened()[6], (Purpose::Tasks, 1));
 }
 
 #[test]
